@@ -1,13 +1,13 @@
 #include "DNDS/Mpi/PendingBarrier.hpp"
 
-#include <new>
 #include <utility>
 #include <vector>
 
 namespace DNDS {
 
+/// One message a round.
 struct PendingBarrier::Sent {
-    std::vector<Message> messages; ///< with room for all: they stay where they are
+    std::vector<Message> messages;
     std::vector<MPI_Request> requests;
 
     bool complete() noexcept {
@@ -19,68 +19,41 @@ struct PendingBarrier::Sent {
     }
 };
 
-PendingBarrier::PendingBarrier(std::shared_ptr<CommunicatorContext> context, const Channel &channel,
-                               std::uint64_t number, const Words &mine)
+PendingBarrier::PendingBarrier(std::shared_ptr<CommunicatorContext> context, const Channel &channel)
     : context_(std::move(context)), channel_(channel), rank_(context_->comm().rank()), ranks_(context_->comm().size()),
       sent_(std::make_shared<Sent>()) {
-    seen_.number = number;
-    for (std::size_t k = 0; k < words; ++k)
-        seen_.extremes[k] = {mine[k], mine[k], rank_, rank_};
     std::size_t rounds = 0;
-    for (int distance = 1; distance < ranks_; distance *= 2)
+    while ((std::size_t{1} << rounds) < static_cast<std::size_t>(ranks_))
         ++rounds;
-    sent_->messages.reserve(rounds);
-    sent_->requests.reserve(rounds);
-    tell();
+    sent_->messages.resize(rounds);
+    sent_->requests.resize(rounds, MPI_REQUEST_NULL);
 }
 
 PendingBarrier::~PendingBarrier() {
-    if (sent_->complete())
-        return;
-    try {
+    if (!sent_->complete())
         context_->leave(sent_, [sent = sent_] { return sent->complete(); });
-    } catch (...) { // no memory: rather than to free what MPI reads
-        static_cast<void>(new (std::nothrow) std::shared_ptr<Sent>(sent_));
-    }
+}
+
+void PendingBarrier::start(const Words &mine) {
+    round_ = 0;
+    for (std::size_t k = 0; k < words; ++k)
+        seen_[k] = {mine[k], mine[k], rank_, rank_};
+    tell();
 }
 
 void PendingBarrier::tell() {
-    if (distance_ >= ranks_)
+    if (round_ == sent_->messages.size())
         return;
-    const Message &message = sent_->messages.emplace_back(seen_);
-    checkMpi(MPI_Isend(&message, sizeof(Message), MPI_BYTE, (rank_ + distance_) % ranks_, channel_.tag, channel_.comm,
-                       &sent_->requests.emplace_back(MPI_REQUEST_NULL)),
+    Message &message = sent_->messages[round_] = seen_;
+    checkMpi(MPI_Isend(&message, sizeof(Message), MPI_BYTE, (rank_ + (1 << round_)) % ranks_, channel_.tag,
+                       channel_.comm, &sent_->requests[round_]),
              "MPI_Isend");
-}
-
-std::optional<PendingBarrier::Message> PendingBarrier::receive(const Channel &channel, int from) {
-    int found = 0;
-    MPI_Message message = MPI_MESSAGE_NULL;
-    checkMpi(MPI_Improbe(from, channel.tag, channel.comm, &found, &message, MPI_STATUS_IGNORE), "MPI_Improbe");
-    if (found == 0)
-        return std::nullopt;
-    Message theirs;
-    checkMpi(MPI_Mrecv(&theirs, sizeof(Message), MPI_BYTE, &message, MPI_STATUS_IGNORE), "MPI_Mrecv");
-    return theirs;
-}
-
-/// Whether the message of `from` is here; passes over those of barriers that were given up.
-bool PendingBarrier::hear(int from) {
-    while (const auto theirs = receive(channel_, from)) {
-        DNDS_CHECK(theirs->number <= seen_.number, StateError,
-                   "rank {} is in a later barrier: it has given up the one that this rank waits in", from);
-        if (theirs->number < seen_.number)
-            continue;
-        add(*theirs);
-        return true;
-    }
-    return false;
 }
 
 void PendingBarrier::add(const Message &theirs) noexcept {
     for (std::size_t k = 0; k < words; ++k) {
-        Extremes &mine = seen_.extremes[k];
-        const Extremes &other = theirs.extremes[k];
+        Extremes &mine = seen_[k];
+        const Extremes &other = theirs[k];
         if (std::pair(other.least, other.leastRank) < std::pair(mine.least, mine.leastRank)) {
             mine.least = other.least;
             mine.leastRank = other.leastRank;
@@ -92,27 +65,23 @@ void PendingBarrier::add(const Message &theirs) noexcept {
     }
 }
 
-bool PendingBarrier::waiting(const CommunicatorView &comm, const Channel &channel) {
-    int found = 0;
-    checkMpi(MPI_Iprobe(before(comm), channel.tag, channel.comm, &found, MPI_STATUS_IGNORE), "MPI_Iprobe");
-    return found != 0;
-}
-
-std::optional<PendingBarrier::Started> PendingBarrier::take(const CommunicatorView &comm, const Channel &channel) {
-    const auto theirs = receive(channel, before(comm)); // of its first round: nobody else's numbers
-    if (!theirs)
-        return std::nullopt;
-    Started started{theirs->number, {}};
-    for (std::size_t k = 0; k < words; ++k)
-        started.words[k] = theirs->extremes[k].least;
-    return started;
-}
-
 bool PendingBarrier::reached() {
-    for (; distance_ < ranks_; distance_ *= 2, tell())
-        if (!hear((rank_ + ranks_ - distance_) % ranks_))
+    for (; round_ < sent_->messages.size(); ++round_, tell()) {
+        const int from = (rank_ + ranks_ - (1 << round_)) % ranks_;
+        int found = 0;
+        MPI_Message message = MPI_MESSAGE_NULL;
+        checkMpi(MPI_Improbe(from, channel_.tag, channel_.comm, &found, &message, MPI_STATUS_IGNORE), "MPI_Improbe");
+        if (found == 0)
             return false;
-    return true;
+        Message theirs;
+        checkMpi(MPI_Mrecv(&theirs, sizeof(Message), MPI_BYTE, &message, MPI_STATUS_IGNORE), "MPI_Mrecv");
+        add(theirs);
+    }
+    return sent_->complete();
 }
+
+bool PendingBarrier::settle() noexcept { return sent_->complete(); }
+
+void PendingBarrier::renew() { channel_ = context_->renewed(channel_); }
 
 } // namespace DNDS

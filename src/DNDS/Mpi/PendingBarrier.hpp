@@ -8,17 +8,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 
 namespace DNDS {
 
 /// A barrier over all ranks of a communicator, by messages on a channel that carries nothing else: O(log ranks). Each
-/// rank brings a few numbers; all learn the least and the largest of each. Ranks start those of a channel in the same
-/// order and number them. Local.
+/// rank brings a few numbers; all learn the least and the largest of each. All functions are Local.
 ///
-/// A rank that destroys it before it is reached may be missed by others for ever. What is left of it then is passed
-/// over by later barriers with larger numbers, and nothing else on the communicator is touched, as it would be with a
-/// barrier of MPI.
+/// A rank that gives up a barrier revokes the communicator, or others wait for it. Part of a Recoverable object, which
+/// calls `settle` and `renew`.
 class PendingBarrier {
   public:
     static constexpr std::size_t words = 3;
@@ -33,43 +30,28 @@ class PendingBarrier {
         bool differ() const noexcept { return least != most; }
     };
 
-    /// Starts barrier `number` of the channel, to which this rank brings `mine`. Does not wait. Throws MpiError.
-    PendingBarrier(std::shared_ptr<CommunicatorContext> context, const Channel &channel, std::uint64_t number,
-                   const Words &mine = {});
+    /// Throws StateError where the communicator was freed, std::bad_alloc.
+    PendingBarrier(std::shared_ptr<CommunicatorContext> context, const Channel &channel);
     PendingBarrier(const PendingBarrier &) = delete;
     PendingBarrier &operator=(const PendingBarrier &) = delete;
     ~PendingBarrier();
 
-    /// Whether all ranks have started it. Throws StateError where one is in a later barrier, since it gave up this one.
+    /// Begins the next barrier, to which this rank brings `mine`; the one before was reached. Throws MpiError.
+    void start(const Words &mine = {});
+    /// Whether all ranks have started it, and need no more messages of this one.
     bool reached();
-    /// Whether the rank before this one is known to have started it.
-    bool heardOne() const noexcept { return distance_ > 1; }
-
-    /// What a rank brought to a barrier when it started it.
-    struct Started {
-        std::uint64_t number;
-        Words words;
-    };
-    /// The rank that this one hears first.
-    static int before(const CommunicatorView &comm) { return (comm.rank() + comm.size() - 1) % comm.size(); }
-    /// Whether that rank has started a barrier on a channel on which this rank is in none. Local.
-    static bool waiting(const CommunicatorView &comm, const Channel &channel);
-    /// Which one; nothing where none was. This rank must not start it afterwards. Local.
-    static std::optional<Started> take(const CommunicatorView &comm, const Channel &channel);
-
     /// What they brought; when it is reached.
-    const std::array<Extremes, words> &seen() const noexcept { return seen_.extremes; }
+    const std::array<Extremes, words> &seen() const noexcept { return seen_; }
+
+    /// As those of Recoverable.
+    bool settle() noexcept;
+    void renew();
 
   private:
-    struct Message {
-        std::uint64_t number = 0;
-        std::array<Extremes, words> extremes{};
-    };
+    using Message = std::array<Extremes, words>;
     struct Sent; ///< MPI reads it
 
-    static std::optional<Message> receive(const Channel &channel, int from);
     void tell();
-    bool hear(int from);
     void add(const Message &theirs) noexcept;
 
     std::shared_ptr<CommunicatorContext> context_;
@@ -78,7 +60,7 @@ class PendingBarrier {
     int ranks_;
     Message seen_;
     std::shared_ptr<Sent> sent_;
-    int distance_ = 1; ///< of the ranks that are told and heard next: doubled in each round
+    std::size_t round_ = 0; ///< in round k, ranks at a distance of 2^k are told and heard
 };
 
 } // namespace DNDS

@@ -6,7 +6,9 @@
 #include "DNDS/Mpi/Wait.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <utility>
 
 namespace DNDS {
@@ -151,6 +153,11 @@ void CommunicatorContext::recover() {
         for (Recoverable *object : recoverables_)
             object->renew();
     });
+    std::array<std::uint64_t, 3> counts{static_cast<std::uint64_t>(nextTag_), round_, serial_};
+    comm().allReduce(counts.data(), 3, MPI_MAX); // they differ after a set-up call that some ranks did not come to
+    nextTag_ = static_cast<int>(counts[0]);
+    round_ = counts[1];
+    serial_ = counts[2];
     revocation_.forget();
     meet("all ranks to end their recovery", false);
 }

@@ -27,7 +27,7 @@ Device::DeviceBuffer<T> toDeviceBuffer(const std::vector<T> &values, Device::Str
 
 } // namespace
 
-DeviceAccess::DeviceAccess(std::shared_ptr<CommunicatorContext> context, PeerWaits &waits, std::byte *base,
+DeviceAccess::DeviceAccess(std::shared_ptr<CommunicatorContext> context, std::byte *base,
                            const std::vector<std::uint64_t> &bytes, const std::string &name)
     : context_(std::move(context)), rank_(context_->comm().rank()) {
     const CommunicatorView &comm = context_->comm();
@@ -60,7 +60,7 @@ DeviceAccess::DeviceAccess(std::shared_ptr<CommunicatorContext> context, PeerWai
         stream_.synchronize();
     });
     if (comm.allReduce(anyFar, MPI_MAX) != 0)
-        messages_ = std::make_unique<MessageAccess>(context_, waits, *this);
+        messages_ = std::make_unique<MessageAccess>(context_, name, *this);
 }
 
 DeviceAccess::~DeviceAccess() = default;
@@ -182,6 +182,12 @@ void DeviceAccess::quiet() {
     }
     if (messages_)
         messages_->quiet();
+}
+
+void DeviceAccess::renew() {
+    Device::synchronizeAll(); // kernels, too, whose waits have an end
+    if (messages_)
+        messages_->renew();
 }
 
 void DeviceAccess::close() {

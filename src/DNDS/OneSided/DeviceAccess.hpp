@@ -8,7 +8,6 @@
 #include "DNDS/Mpi/CommunicatorContext.hpp"
 #include "DNDS/OneSided/FarAccess.hpp"
 #include "DNDS/OneSided/MessageAccess.hpp"
-#include "DNDS/OneSided/PeerWaits.hpp"
 #include "DNDS/OneSided/RemoteTable.hpp"
 #include "DNDS/Transport/DeviceTopology.hpp"
 
@@ -41,11 +40,10 @@ std::string whyNoKernelWaits(std::span<const DeviceOfRank> devices);
 /// once; requests to the owners of other memory (`MessageAccess`).
 class DeviceAccess final : public FarAccess {
   public:
-    /// Collective. `base` is this rank's device memory; `waits` outlives this object. Throws on all ranks:
-    /// NotBuiltError without a device, ArgumentError for memory that DNDS did not allocate, StateError as
-    /// `MessageAccess`.
-    DeviceAccess(std::shared_ptr<CommunicatorContext> context, PeerWaits &waits, std::byte *base,
-                 const std::vector<std::uint64_t> &bytes, const std::string &name);
+    /// Collective. `base` is this rank's device memory. Throws on all ranks: NotBuiltError without a device,
+    /// ArgumentError for memory that DNDS did not allocate, StateError as `MessageAccess`.
+    DeviceAccess(std::shared_ptr<CommunicatorContext> context, std::byte *base, const std::vector<std::uint64_t> &bytes,
+                 const std::string &name);
     ~DeviceAccess() override;
 
     /// By rank: device addresses in this process; null for ranks that are reached by requests to them.
@@ -68,7 +66,9 @@ class DeviceAccess final : public FarAccess {
     void fence() override {} // the stream keeps the order
     void quiet() override;
     void sync() override {}
-    bool progress() override { return messages_ != nullptr && messages_->progress(); }
+    bool progress() noexcept override { return messages_ != nullptr && messages_->progress(); }
+    bool settle() noexcept override { return messages_ == nullptr || messages_->settle(); }
+    void renew() override;
     void stop() noexcept override {
         if (messages_)
             messages_->stop();

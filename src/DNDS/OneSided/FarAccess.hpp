@@ -2,6 +2,7 @@
 /// @brief The interface of what reaches memory that this processor's loads and stores do not.
 #pragma once
 
+#include "DNDS/Mpi/CommunicatorContext.hpp"
 #include "DNDS/OneSided/Atomics.hpp"
 
 #include <cstddef>
@@ -9,16 +10,12 @@
 
 namespace DNDS {
 
-/// Operations on memory of other ranks, by offset in bytes; arguments have been checked. Local, unless stated.
-class FarAccess {
+/// Operations on memory of other ranks, by offset in bytes; arguments have been checked. Called within
+/// `CommunicatorContext::running`. Part of a Recoverable object, which calls `settle` and `renew`. Local, unless stated.
+class FarAccess : public Recoverable {
   public:
     /// Whether a call returns when it is complete, or when `quiet` is.
     enum class Completion : unsigned char { Now, AtQuiet };
-
-    FarAccess() = default;
-    FarAccess(const FarAccess &) = delete;
-    FarAccess &operator=(const FarAccess &) = delete;
-    virtual ~FarAccess() = default;
 
     /// With Now, `from` may be changed afterwards.
     virtual void put(int rank, std::size_t offset, const void *from, std::size_t bytes, Completion completion) = 0;
@@ -31,8 +28,8 @@ class FarAccess {
     virtual void quiet() = 0;
     /// What others have put here is seen by loads from now on, and stores made before by their gets.
     virtual void sync() = 0;
-    /// Serves other ranks; returns whether there was anything to do. Does not wait.
-    virtual bool progress() = 0;
+    /// Serves other ranks; returns whether there was anything to do. Does not wait. What fails revokes the communicator.
+    virtual bool progress() noexcept = 0;
     /// Serves nobody from now on; what MPI still uses stays.
     virtual void stop() noexcept {}
     /// Ends it. Collective, after all have completed their operations.

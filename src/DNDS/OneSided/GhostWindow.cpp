@@ -14,8 +14,8 @@ GhostWindowCore::GhostWindowCore(std::shared_ptr<CommunicatorContext> context, M
                                  const std::function<Rows()> &describe) {
     const CommunicatorView &comm = context->comm();
     const auto [where, unused] = // compared first: rows move to it
-        Meetings::of(*context).toMake(context, CollectiveCall::MakeGhostWindow, {static_cast<std::uint64_t>(space), 0},
-                                      "a window over rows");
+        RemoteMemory::meetToMake(context, CollectiveCall::MakeGhostWindow, {static_cast<std::uint64_t>(space), 0},
+                                 "a window over rows");
     DNDS_CHECK(!where.differ(), ArgumentError,
                "a window over rows is in host memory on rank {}, but in device memory on rank {}: give all the same",
                where.leastRank, where.mostRank);

@@ -140,10 +140,7 @@ class GhostWindow {
     /// This rank's puts and changes before it are seen, at each owner, before those after it.
     void fence() { core().memory().fence(); }
     /// This rank's operations are complete, at the owners, too.
-    void quiet() {
-        core().memory().quiet();
-        core().memory().checkKernels();
-    }
+    void quiet() { core().memory().complete(); }
     /// Completes the operations of all ranks; the father counts as written, in the window's space. Collective.
     void barrier() {
         core().memory().barrier();
@@ -170,6 +167,9 @@ class GhostWindow {
                    "the pair under a window got another ghost mapping: make the window again");
     }
     std::size_t locate(RemoteCall call, GhostTarget target, index j, index count) {
+        return core().memory().checked(call, [&] { return offsetOf(call, target, j, count); });
+    }
+    std::size_t offsetOf(RemoteCall call, GhostTarget target, index j, index count) {
         requireSameRows();
         core().memory().checkKernels();
         DNDS_CHECK(
@@ -186,8 +186,10 @@ class GhostWindow {
     }
     T atomic(GhostTarget target, rowsize j, AtomicOp op, T operand, T compare, RemoteMemory::Completion completion) {
         const std::size_t offset = locate(RemoteCall::Atomic, target, j, 1);
-        if (!suits<T>(op)) [[unlikely]]
-            core().memory().throwFault(AccessFault::Real, RemoteCall::Atomic, target.rank, offset, sizeof(T));
+        core().memory().checked(RemoteCall::Atomic, [&] {
+            if (!suits<T>(op)) [[unlikely]]
+                core().memory().throwFault(AccessFault::Real, RemoteCall::Atomic, target.rank, offset, sizeof(T));
+        });
         return core().memory().atomic(target.rank, offset, op, operand, compare, completion);
     }
 

@@ -55,25 +55,44 @@ void Detail::pauseOnHost() noexcept {
 }
 
 HostProxy::HostProxy(MemorySpace space, CarryOut carryOut, std::function<void()> failed, Serving serving)
-    : space_(space), carryOut_(std::move(carryOut)), failed_(std::move(failed)),
+    : space_(space), serving_(serving), carryOut_(std::move(carryOut)), failed_(std::move(failed)),
       ring_(nullptr, FreeRing{space == MemorySpace::Device}), hostTickets_(std::make_unique<std::uint64_t>(0)) {
     if (space == MemorySpace::Device) {
         ring_.reset(new (Device::allocatePinned(sizeof(ProxyRing))) ProxyRing);
         deviceTickets_ = Device::DeviceBuffer<std::uint64_t>(1);
+    } else {
+        ring_.reset(new ProxyRing);
+    }
+    start();
+}
+
+void HostProxy::start() {
+    *hostTickets_ = 0;
+    if (space_ == MemorySpace::Device) {
         const Device::Stream stream;
         Device::copy(deviceTickets_.data(), MemorySpace::Device, hostTickets_.get(), MemorySpace::Host,
                      sizeof(std::uint64_t), stream);
         stream.synchronize();
-    } else {
-        ring_.reset(new ProxyRing);
     }
-    if (serving == Serving::ByThread) {
+    if (serving_ == Serving::ByThread) {
         thread_ = std::thread([this] { run(); });
         return;
     }
     entry_ = std::make_shared<std::atomic<HostProxy *>>(this);
     std::erase_if(entries(), [](const auto &entry) { return entry->load() == nullptr; });
     entries().push_back(entry_);
+}
+
+void HostProxy::restart() {
+    ring_->complete = 0;
+    ring_->broken = 0;
+    for (ProxySlot &slot : ring_->slots)
+        slot.stage = 0;
+    next_ = 0;
+    unfinished_ = false;
+    failure_ = nullptr;
+    stop_ = false;
+    start();
 }
 
 /// What has been asked for so far.

@@ -41,6 +41,9 @@ class HostProxy {
     void drain();
     /// Carries out nothing from now on. Waits for the request under way.
     void stop() noexcept;
+    /// After `stop`, while no kernel runs: forgets requests and failures, and carries out new requests. Views stay
+    /// valid.
+    void restart();
     /// Throws why it failed, if it did.
     void rethrow();
 
@@ -52,6 +55,7 @@ class HostProxy {
 
     friend bool Detail::serveProxies() noexcept;
 
+    void start();
     bool serveWaiting() noexcept;
     void run() noexcept;
     bool serveNext();
@@ -59,6 +63,7 @@ class HostProxy {
     void fail() noexcept;
 
     MemorySpace space_;
+    Serving serving_;
     CarryOut carryOut_;
     std::function<void()> failed_;
     std::unique_ptr<Detail::ProxyRing, FreeRing> ring_;

@@ -1,6 +1,7 @@
 #include "DNDS/OneSided/MessageAccess.hpp"
 
 #include "DNDS/Device/Hooks.hpp"
+#include "DNDS/Mpi/Wait.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -25,29 +26,30 @@ constexpr std::chrono::microseconds shortPause(20);
 
 } // namespace
 
-MessageAccess::MessageAccess(std::shared_ptr<CommunicatorContext> context, PeerWaits &waits, std::byte *base,
+MessageAccess::MessageAccess(std::shared_ptr<CommunicatorContext> context, std::string name, std::byte *base,
                              std::size_t bytes)
-    : MessageAccess(std::move(context), waits, base, nullptr,
+    : MessageAccess(std::move(context), std::move(name), base, nullptr,
                     [&](const CommunicatorView &comm) { return RmaWindow(comm, base, bytes); }) {}
 
-MessageAccess::MessageAccess(std::shared_ptr<CommunicatorContext> context, PeerWaits &waits, FarAccess &owner)
-    : MessageAccess(std::move(context), waits, nullptr, &owner, [](const CommunicatorView &) { return RmaWindow(); }) {}
+MessageAccess::MessageAccess(std::shared_ptr<CommunicatorContext> context, std::string name, FarAccess &owner)
+    : MessageAccess(std::move(context), std::move(name), nullptr, &owner,
+                    [](const CommunicatorView &) { return RmaWindow(); }) {}
 
-MessageAccess::MessageAccess(std::shared_ptr<CommunicatorContext> context, PeerWaits &waits, std::byte *base,
+MessageAccess::MessageAccess(std::shared_ptr<CommunicatorContext> context, std::string name, std::byte *base,
                              FarAccess *owner, const std::function<RmaWindow(const CommunicatorView &)> &makeWindow)
-    : context_(std::move(context)), waits_(waits), base_(base), owner_(owner), asks_(context_->nextChannel()),
+    : context_(std::move(context)), name_(std::move(name)), base_(base), owner_(owner), asks_(context_->nextChannel()),
       answers_(context_->nextChannel()), window_(makeWindow(context_->comm())) {
     try {
         context_->comm().guarded([&] {
             isUsed_.resize(static_cast<std::size_t>(context_->comm().size()));
-            engine_.begin([this] { serve(); });
+            engine_.begin([this] { progress(); });
             if (mpiServesAllThreads())
                 startThread();
         });
     } catch (const MpiError &) { // on this rank alone
         stop();
         throw;
-    } catch (...) {
+    } catch (const std::exception &) {
         stop();
         if (window_)
             window_.free();
@@ -74,17 +76,17 @@ void MessageAccess::stop() noexcept {
     engine_.end();
 }
 
-void MessageAccess::runThread() {
+void MessageAccess::runThread() noexcept {
     try {
         if (owner_ != nullptr)
             Device::requireDevice("serve ranks of other nodes"); // each thread chooses it
-    } catch (...) {
-        waits_.breakDown(std::current_exception());
+    } catch (const std::exception &) {
+        context_->revoke("requests for", name_, std::current_exception());
         return;
     }
     int idle = 0;
-    while (!stop_ && !waits_.broken()) {
-        idle = serve() ? 0 : idle + 1;
+    while (!stop_) {
+        idle = progress() ? 0 : idle + 1;
         if (idle < idlePolls) // whoever asked once may ask again
             std::this_thread::yield();
         else
@@ -168,26 +170,22 @@ std::uint64_t MessageAccess::send(int rank, Ask ask, Pending pending, const void
     }
     ask.number = next_++;
     sending.ask = ask;
-    const auto expected = pending_.emplace(ask.number, pending).first;
-    try {
-        Sending &kept = sending_.emplace_back(std::move(sending));
-        post(kept, kept.ask, bytes, rank, asks_);
-    } catch (...) { // no answer comes
-        pending_.erase(expected);
-        throw;
-    }
+    pending_.emplace(ask.number, pending);
+    Sending &kept = sending_.emplace_back(std::move(sending));
+    post(kept, kept.ask, bytes, rank, asks_);
     return ask.number;
 }
 
+/// Serves others until `done()`.
 template <class Done>
 void MessageAccess::waitForRank(int rank, const char *what, Done &&done) {
-    try {
-        waits_.waitFor(rank, what, std::forward<Done>(done), [&] { progress(); });
-    } catch (...) { // nobody asks for these answers any more
-        const std::lock_guard lock(mutex_);
-        pending_.clear();
-        throw;
-    }
+    waitUntil(
+        *context_,
+        [&] {
+            progress();
+            return done();
+        },
+        [&] { return fmt::format("rank {} to {} of '{}'", rank, what, name_); });
 }
 
 std::uint64_t MessageAccess::atomic(int rank, std::size_t offset, const AtomicRequest &request, Completion completion) {
@@ -195,7 +193,7 @@ std::uint64_t MessageAccess::atomic(int rank, std::size_t offset, const AtomicRe
     const std::uint64_t number = send(rank, {.offset = offset, .request = request}, {rank, wanted});
     std::uint64_t bits = 0;
     if (wanted)
-        waitForRank(rank, "carry out an atomic operation", [&] { return answered(number, bits); });
+        waitForRank(rank, "carry out an atomic operation on words", [&] { return answered(number, bits); });
     else
         waitForAnswers(mostPending);
     return bits;
@@ -211,18 +209,17 @@ bool MessageAccess::answered(std::uint64_t number, std::uint64_t &bits) {
     return true;
 }
 
-int MessageAccess::rankOutstanding() {
-    const std::lock_guard lock(mutex_);
-    return pending_.empty() ? PeerWaits::anyone : pending_.begin()->second.rank;
-}
-
 void MessageAccess::waitForAnswers(std::size_t most) {
+    int rank = 0;
     const auto few = [&] {
         const std::lock_guard lock(mutex_);
-        return pending_.size() <= most;
+        if (pending_.size() <= most)
+            return true;
+        rank = pending_.begin()->second.rank;
+        return false;
     };
     if (!few())
-        waitForRank(rankOutstanding(), "answer requests", few);
+        waitForRank(rank, "answer requests for words", few);
 }
 
 /// This rank's gets from the first one on.
@@ -232,7 +229,7 @@ void MessageAccess::waitForGets(int rank, std::uint64_t first) {
         return std::none_of(pending_.lower_bound(first), pending_.end(),
                             [](const auto &pending) { return pending.second.to != nullptr; });
     };
-    waitForRank(rank, "send what it is asked for", all);
+    waitForRank(rank, "send bytes", all);
 }
 
 void MessageAccess::fence() {
@@ -248,6 +245,11 @@ void MessageAccess::sync() {
 void MessageAccess::quiet() {
     requireUsable();
     waitForAnswers(0);
+    flushUsed();
+}
+
+/// Completes puts and gets of the window.
+void MessageAccess::flushUsed() {
     if (!window_)
         return;
     const std::lock_guard flushing(flushing_); // who comes after another thread took the marks waits for its flushes
@@ -332,22 +334,16 @@ void MessageAccess::receiveAnswer(MPI_Message message, const MPI_Status &status)
     found->second.done = true;
 }
 
-bool MessageAccess::progress() {
-    const bool served = serve();
-    waits_.requireSound();
-    return served;
-}
-
-bool MessageAccess::serve() noexcept {
-    if (!context_->alive() || inForkedChild() || waits_.broken())
+bool MessageAccess::progress() noexcept {
+    if (!context_->alive() || inForkedChild())
         return false;
     const std::unique_lock lock(mutex_, std::try_to_lock);
-    if (!lock)
-        return false; // another thread is at it
+    if (!lock || context_->revocation().revoked())
+        return false; // another thread is at it, or nobody waits
     try {
         return serveAll();
-    } catch (...) {
-        waits_.breakDown(std::current_exception());
+    } catch (const std::exception &) {
+        context_->revoke("requests for", name_, std::current_exception());
         return false;
     }
 }
@@ -370,20 +366,36 @@ bool MessageAccess::serveAll() {
             receiveAnswer(message, status);
         any = any || found != 0;
     }
-    std::erase_if(sending_, [](Sending &sending) {
-        int done = 0;
-        checkMpi(MPI_Test(&sending.request, &done, MPI_STATUS_IGNORE), "MPI_Test");
-        return done != 0;
-    });
+    std::erase_if(sending_, isSent);
     return any;
+}
+
+bool MessageAccess::isSent(Sending &sending) noexcept {
+    int done = 0;
+    return MPI_Test(&sending.request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS || done != 0;
+}
+
+bool MessageAccess::settle() noexcept {
+    const std::lock_guard lock(mutex_);
+    pending_.clear();
+    std::erase_if(sending_, isSent);
+    return sending_.empty();
+}
+
+void MessageAccess::renew() {
+    flushUsed(); // all ranks are in MPI now
+    const std::lock_guard lock(mutex_);
+    asks_ = context_->renewed(asks_);
+    answers_ = context_->renewed(answers_);
 }
 
 void MessageAccess::close() {
     const auto allSent = [&] {
+        progress();
         const std::lock_guard lock(mutex_);
         return sending_.empty();
     };
-    waits_.waitFor(PeerWaits::anyone, "receive answers", allSent, [&] { progress(); });
+    waitUntil(*context_, allSent, "other ranks to receive answers");
     stop();
     if (window_)
         window_.free();

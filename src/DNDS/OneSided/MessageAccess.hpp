@@ -5,7 +5,6 @@
 #include "DNDS/Mpi/ProgressEngine.hpp"
 #include "DNDS/Mpi/RmaWindow.hpp"
 #include "DNDS/OneSided/FarAccess.hpp"
-#include "DNDS/OneSided/PeerWaits.hpp"
 
 #include <atomic>
 #include <cstddef>
@@ -15,6 +14,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -26,14 +26,14 @@ namespace DNDS {
 ///
 /// The owner serves requests in all waits of DNDS on the thread that made this object, and on a thread of its own where
 /// MPI runs with MPI_THREAD_MULTIPLE. Without that, a rank that computes, or waits in a collective of MPI, serves
-/// nobody. What fails while serving breaks `waits` down: the owner's next call throws it, and whoever asks is told.
+/// nobody. What fails while serving revokes the communicator; after that nobody is served until it has recovered.
 class MessageAccess final : public FarAccess {
   public:
-    /// Collective. `base` and `bytes` are this rank's memory; `waits` outlives this object. Throws on all ranks:
-    /// StateError where the thread cannot be started.
-    MessageAccess(std::shared_ptr<CommunicatorContext> context, PeerWaits &waits, std::byte *base, std::size_t bytes);
+    /// `base` and `bytes` are this rank's memory; `name` is for messages. Collective. Throws on all ranks: StateError
+    /// where the thread cannot be started.
+    MessageAccess(std::shared_ptr<CommunicatorContext> context, std::string name, std::byte *base, std::size_t bytes);
     /// The same for device memory, which `owner` operates on at this rank.
-    MessageAccess(std::shared_ptr<CommunicatorContext> context, PeerWaits &waits, FarAccess &owner);
+    MessageAccess(std::shared_ptr<CommunicatorContext> context, std::string name, FarAccess &owner);
     ~MessageAccess() override;
 
     void put(int rank, std::size_t offset, const void *from, std::size_t bytes, Completion completion) override;
@@ -42,7 +42,9 @@ class MessageAccess final : public FarAccess {
     void fence() override;
     void quiet() override;
     void sync() override;
-    bool progress() override;
+    bool progress() noexcept override;
+    bool settle() noexcept override;
+    void renew() override;
     void stop() noexcept override;
     void close() override;
 
@@ -76,7 +78,7 @@ class MessageAccess final : public FarAccess {
         std::uint64_t bits = 0;
     };
 
-    MessageAccess(std::shared_ptr<CommunicatorContext> context, PeerWaits &waits, std::byte *base, FarAccess *owner,
+    MessageAccess(std::shared_ptr<CommunicatorContext> context, std::string name, std::byte *base, FarAccess *owner,
                   const std::function<RmaWindow(const CommunicatorView &)> &makeWindow);
 
     /// Throws StateError in a forked child, after MPI_Finalize, and where the communicator was freed.
@@ -90,17 +92,17 @@ class MessageAccess final : public FarAccess {
     std::uint64_t carryOut(const Ask &ask, std::byte *data);
     void receiveAnswer(MPI_Message message, const MPI_Status &status);
     bool answered(std::uint64_t number, std::uint64_t &bits);
-    int rankOutstanding();
     template <class Done>
     void waitForRank(int rank, const char *what, Done &&done);
     void waitForAnswers(std::size_t most);
     void waitForGets(int rank, std::uint64_t first);
-    bool serve() noexcept;
+    static bool isSent(Sending &sending) noexcept;
+    void flushUsed();
     bool serveAll();
-    void runThread();
+    void runThread() noexcept;
 
     std::shared_ptr<CommunicatorContext> context_;
-    PeerWaits &waits_;
+    std::string name_;
     std::byte *base_;
     FarAccess *owner_; ///< of device memory; null for that of the host
     Channel asks_;

@@ -1,5 +1,6 @@
 #include "DNDS/OneSided/RemoteMemory.hpp"
 
+#include "DNDS/Base/Environment.hpp"
 #include "DNDS/Base/HostMemory.hpp"
 #include "DNDS/Base/Warning.hpp"
 #include "DNDS/Device/Hooks.hpp"
@@ -32,6 +33,12 @@ const char *remoteCallName(RemoteCall call) noexcept {
     return names[static_cast<std::size_t>(call)];
 }
 
+const char *RemoteMemory::runningName(RemoteCall call) noexcept {
+    constexpr std::array<const char *, 8> names{"put to",  "get from", "atomic operation on", "signal to",
+                                                "wait in", "lock of",  "unlock of",           "completion of"};
+    return names[static_cast<std::size_t>(call)];
+}
+
 const char *comparisonName(Comparison comparison) noexcept {
     constexpr std::array<const char *, 6> names{"==", "!=", "<", "<=", ">", ">="};
     return names[static_cast<std::size_t>(comparison)];
@@ -53,13 +60,62 @@ struct Place {
     std::int32_t owner = -1; ///< the rank of the node in whose part of the arena it lies; -1: in none
 };
 
+/// How a collective call is told of: where a rank has failed, and where ranks make different ones.
+struct CallNames {
+    const char *running;
+    const char *verb;
+};
+constexpr std::array<CallNames, 8> callNames{{{"construction of", "makes a heap"},
+                                              {"construction of", "makes a window"},
+                                              {"construction of", "makes a window over rows"},
+                                              {"barrier of", "is in a barrier"},
+                                              {"allocation in", "allocates"},
+                                              {"release of memory in", "frees"},
+                                              {"construction of a window over", "makes a window over an allocation"},
+                                              {"destruction of", "destroys it"}}};
+const CallNames &namesOf(std::uint64_t call) { return callNames[static_cast<std::size_t>(call)]; }
+
+/// Waits until all ranks make this call; `serve` is called meanwhile. Throws ArgumentError on all ranks where they make
+/// different ones, which leaves everything as it was.
+template <class Serve>
+std::array<PendingBarrier::Extremes, 2> meetIn(CommunicatorContext &context, PendingBarrier &barrier,
+                                               CollectiveCall call, const std::array<std::uint64_t, 2> &mine,
+                                               std::string_view name, Serve &&serve) {
+    const auto number = static_cast<std::uint64_t>(call);
+    const char *running = namesOf(number).running;
+    const Doing doing(running, name);
+    context.running(running, name, [&] {
+        barrier.start({number, mine[0], mine[1]});
+        waitUntil(
+            context,
+            [&] {
+                serve();
+                return barrier.reached();
+            },
+            [&] { return fmt::format("other ranks to come to the {} '{}'", running, name); });
+    });
+    const auto &[calls, first, second] = barrier.seen();
+    DNDS_CHECK(!calls.differ(), ArgumentError,
+               "{}: rank {} {}, but rank {} {}: make all ranks call the same in the same order", name, calls.leastRank,
+               namesOf(calls.least).verb, calls.mostRank, namesOf(calls.most).verb);
+    return {first, second};
+}
+
 } // namespace
+
+std::array<RemoteMemory::Extremes, 2> RemoteMemory::meetToMake(const std::shared_ptr<CommunicatorContext> &context,
+                                                               CollectiveCall call,
+                                                               const std::array<std::uint64_t, 2> &mine,
+                                                               std::string_view name) {
+    PendingBarrier barrier(context, context->nextChannel());
+    return meetIn(*context, barrier, call, mine, name, [] {});
+}
 
 RemoteMemory::RemoteMemory(std::shared_ptr<CommunicatorContext> context, std::shared_ptr<std::byte> memory,
                            std::size_t bytes, MemorySpace space, std::string name, std::optional<LentMemory> lent)
-    : context_(std::move(context)), arena_(context_->node().arena), memory_(std::move(memory)), waits_(context_, name),
-      meetings_(context_->nextChannel()), name_(std::move(name)), space_(space), rank_(context_->comm().rank()),
-      exceptions_(std::uncaught_exceptions()) {
+    : context_(std::move(context)), arena_(context_->node().arena), memory_(std::move(memory)),
+      barrier_(context_, context_->nextChannel()), name_(std::move(name)), space_(space),
+      rank_(context_->comm().rank()), exceptions_(std::uncaught_exceptions()) {
     const CommunicatorView &comm = context_->comm();
     comm.guarded([&] {
         mapped_.resize(static_cast<std::size_t>(comm.size()));
@@ -67,21 +123,17 @@ RemoteMemory::RemoteMemory(std::shared_ptr<CommunicatorContext> context, std::sh
         hostFaults_ = std::make_unique<FaultRecord>();
         faults_ = hostFaults_.get();
     });
-    Meetings &meetings = Meetings::of(*context_);
-    comm.guarded([&] { known_ = meetings.know(waits_, meetings_); });
     exchangePlaces(bytes, lent);
     if (space == MemorySpace::Device) {
-        auto device = std::make_unique<DeviceAccess>(context_, waits_, memory_.get(), bytes_, name_);
+        auto device = std::make_unique<DeviceAccess>(context_, memory_.get(), bytes_, name_);
         faults_ = device->table().faults;
         device_ = device.get();
         far_ = std::move(device);
-        startProxy();
-        return;
+    } else if (comm.allReduce(std::ranges::find(mapped_, nullptr) != mapped_.end() ? 1 : 0, MPI_MAX) != 0) {
+        far_ = std::make_unique<MessageAccess>(context_, name_, memory_.get(), bytes);
     }
-    const int far = std::ranges::find(mapped_, nullptr) != mapped_.end() ? 1 : 0;
-    if (comm.allReduce(far, MPI_MAX) != 0)
-        far_ = std::make_unique<MessageAccess>(context_, waits_, memory_.get(), bytes);
     startProxy();
+    comm.guarded([&] { context_->enlist(*this); });
 }
 
 std::shared_ptr<std::byte> RemoteMemory::allocate(const CommunicatorContext &context, std::size_t bytes,
@@ -102,28 +154,51 @@ std::shared_ptr<std::byte> RemoteMemory::allocate(const CommunicatorContext &con
 }
 
 RemoteMemory::~RemoteMemory() {
-    if (mpiActive() && context_->alive()) {
-        const bool passing = std::uncaught_exceptions() > exceptions_;
+    context_->delist(*this);
+    const bool passing = std::uncaught_exceptions() > exceptions_ && ranks() > 1;
+    if (mpiActive() && context_->alive())
         try {
-            if (!passing && !waits_.broken()) {
+            if (passing)
+                context_->revocation().revoke("its program",
+                                              fmt::format("an exception on rank {} destroyed '{}'", rank_, name_));
+            if (!context_->revocation().revoked()) {
                 close();
                 return;
             }
-        } catch (const std::exception &error) {
-            warn("rank {} ends {} without the others: {}", rank_, name_, error.what());
+        } catch (const std::exception &) { // others do not come
+            context_->revoke(namesOf(static_cast<std::uint64_t>(CollectiveCall::End)).running, name_,
+                             std::current_exception());
         }
-        waits_.leave(passing ? PeerWaits::Leaving::ByException : PeerWaits::Leaving::AfterError);
-    }
     proxy_.reset();
     if (far_)
         far_->stop();
-    try { // others, and MPI, may still read and write it
-        context_->keep(memory_);
-        context_->keep(std::shared_ptr<FarAccess>(std::move(far_)));
-    } catch (...) {
-        static_cast<void>(new (std::nothrow) std::shared_ptr<std::byte>(memory_));
-        static_cast<void>(far_.release());
-    }
+    context_->keep(memory_); // others, and MPI, may still read and write it
+    context_->keep(std::shared_ptr<FarAccess>(std::move(far_)));
+}
+
+bool RemoteMemory::settle() noexcept {
+    if (proxy_)
+        proxy_->stop();
+    const bool far = far_ == nullptr || far_->settle();
+    return barrier_.settle() && far;
+}
+
+void RemoteMemory::renew() {
+    barrier_.renew();
+    if (far_)
+        far_->renew();
+    if (proxy_)
+        proxy_->restart();
+    for (FaultRecord *record : {faults_, hostFaults_.get()}) // of kernels that waited for ranks that failed
+        if (record->noted())
+            record->take();
+}
+
+void RemoteMemory::restore(std::size_t offset, const void *from, std::size_t bytes) {
+    if (std::byte *to = mapped(rank_))
+        std::memcpy(to + offset, from, bytes);
+    else
+        far_->put(rank_, offset, from, bytes, Completion::Now);
 }
 
 void RemoteMemory::exchangePlaces(std::size_t bytes, const std::optional<LentMemory> &lent) {
@@ -210,6 +285,11 @@ void RemoteMemory::startProxy() {
     });
 }
 
+std::uint64_t RemoteMemory::farAtomic(int rank, std::size_t offset, const AtomicRequest &request,
+                                      Completion completion) {
+    return moving(RemoteCall::Atomic, [&] { return far_->atomic(rank, offset, request, completion); });
+}
+
 std::string RemoteMemory::whyNoDeviceProxy(bool byMessages) {
 #if !defined(DNDS_CUDA_PROXY)
     if (Device::name() == "cuda")
@@ -226,6 +306,7 @@ std::string RemoteMemory::whyNoDeviceProxy(bool byMessages) {
 }
 
 std::uint64_t RemoteMemory::carryOut(Detail::ProxySlot &slot) {
+    requireValid(); // kernels need not wait for those that have failed
     switch (slot.op) {
     case Detail::ProxyOp::Put:
         put(slot.rank, slot.offset, slot.data.data(), slot.bytes);
@@ -242,7 +323,7 @@ std::uint64_t RemoteMemory::carryOut(Detail::ProxySlot &slot) {
     case Detail::ProxyOp::Quiet:
         Atomics::fenceSystem();
         if (far_)
-            far_->quiet();
+            moving(RemoteCall::Flush, [&] { far_->quiet(); });
         return 0;
     case Detail::ProxyOp::Atomic:
     case Detail::ProxyOp::FetchAtomic:
@@ -250,8 +331,8 @@ std::uint64_t RemoteMemory::carryOut(Detail::ProxySlot &slot) {
     }
     if (std::byte *base = mapped(slot.rank))
         return Atomics::apply(base + slot.offset, slot.request);
-    return far_->atomic(slot.rank, slot.offset, slot.request,
-                        slot.op == Detail::ProxyOp::Atomic ? Completion::AtQuiet : Completion::Now);
+    return farAtomic(slot.rank, slot.offset, slot.request,
+                     slot.op == Detail::ProxyOp::Atomic ? Completion::AtQuiet : Completion::Now);
 }
 
 void RemoteMemory::drainProxy() { proxy_->drain(); }
@@ -310,16 +391,18 @@ void RemoteMemory::throwFault(AccessFault fault, RemoteCall call, int rank, std:
 
 void RemoteMemory::throwKernelFault() {
     const KernelFault seen = (faults_->noted() ? faults_ : hostFaults_.get())->take();
-    if (seen.fault == AccessFault::Proxy && proxy_)
-        proxy_->rethrow();
-    try {
-        throwFault(seen.fault, seen.call, seen.rank, seen.offset, seen.bytes);
-    } catch (const Error &error) {
-        throwError(error.kind(),
-                   "in a kernel: " + error.message() +
-                       (seen.others == 0 ? std::string()
-                                         : fmt::format(" ({} more accesses were wrong, and skipped)", seen.others)));
-    }
+    checked(seen.call, [&] {
+        if (seen.fault == AccessFault::Proxy && proxy_)
+            proxy_->rethrow();
+        try {
+            throwFault(seen.fault, seen.call, seen.rank, seen.offset, seen.bytes);
+        } catch (const Error &error) {
+            throwError(error.kind(), "in a kernel: " + error.message() +
+                                         (seen.others == 0 ? std::string()
+                                                           : fmt::format(" ({} more accesses were wrong, and skipped)",
+                                                                         seen.others)));
+        }
+    });
 }
 
 void RemoteMemory::putStrided(int rank, std::size_t offset, std::size_t toStride, const void *from,
@@ -341,18 +424,13 @@ void RemoteMemory::barrier() {
     checkKernels(); // only now: the others must not wait for a rank whose kernels did wrong
 }
 
-std::array<Meetings::Extremes, 2> RemoteMemory::meet(CollectiveCall call, const std::array<std::uint64_t, 2> &mine) {
+std::array<RemoteMemory::Extremes, 2> RemoteMemory::meet(CollectiveCall call,
+                                                         const std::array<std::uint64_t, 2> &mine) {
+    static_cast<void>(context_->comm()); // throws where it is gone
     quiet();
-    const Doing doing(verbOf(call), name_);
-    Meeting meeting(context_, meetings_, waits_.object(), call, mine, name_);
-    try {
-        waitFor(PeerWaits::anyone, "come to a barrier", [&] { return meeting.reached(); });
-    } catch (const ArgumentError &) { // they are elsewhere, and will not come
-        breakDown(std::current_exception());
-        throw;
-    }
+    const auto seen = meetIn(*context_, barrier_, call, mine, name_, [this] { serve(); });
     sync();
-    return meeting.seen();
+    return seen;
 }
 
 void RemoteMemory::close() {

@@ -6,19 +6,21 @@
 #include "DNDS/Device/DeviceBuffer.hpp"
 #include "DNDS/Mpi/CommunicatorContext.hpp"
 #include "DNDS/Mpi/NoticeBoard.hpp"
+#include "DNDS/Mpi/PendingBarrier.hpp"
+#include "DNDS/Mpi/Wait.hpp"
+#include "DNDS/Mpi/Whereabouts.hpp"
 #include "DNDS/OneSided/FarAccess.hpp"
-#include "DNDS/OneSided/Meetings.hpp"
-#include "DNDS/OneSided/PeerWaits.hpp"
 #include "DNDS/OneSided/RemoteTable.hpp"
 
 #include <array>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -34,18 +36,31 @@ struct LentMemory {
     ArenaLocation place;
 };
 
+/// A collective call of a heap or window.
+enum class CollectiveCall : std::uint8_t {
+    MakeHeap,
+    MakeWindow,
+    MakeGhostWindow,
+    Barrier,
+    Allocate,
+    Free,
+    MakeWindowOver, ///< an allocation of a heap
+    End
+};
+
 /// Operations on the memory of other ranks, by rank and offset in bytes: loads and stores where the memory is mapped
 /// here, `FarAccess` elsewhere. docs/one_sided.md says what each promises.
 ///
 /// All functions are Local, unless stated. Heaps and windows throw what a kernel noted (`checkKernels`)
-/// before accesses, and after `quiet` and `barrier`. They throw
-/// - PeerError for good after one was thrown, here or by a call of another rank that this one was told of: the memory
-///   can only be destroyed then
+/// before accesses, and after `quiet` and `barrier`. They throw, and revoke the communicator with it,
 /// - IndexError for a rank that does not exist, or beyond its memory; ArgumentError for words that are not aligned
-/// - PeerError where a rank that is waited for has ended, or after DNDS_WAIT_TIMEOUT seconds.
-class RemoteMemory {
+/// - PeerError where the process of a rank of this node has ended, or after DNDS_WAIT_TIMEOUT seconds of waiting.
+/// They throw RevokedError where the communicator is revoked: waits, and what does not move by loads and stores. After
+/// `recover` everything can be used as before, with the bytes that are there.
+class RemoteMemory final : public Recoverable {
   public:
     using Completion = FarAccess::Completion;
+    using Extremes = PendingBarrier::Extremes;
 
     /// Memory for the constructor: in `space`, and on the host where the other ranks of the node map it, if they can.
     /// Local. Throws MemoryError, NotBuiltError.
@@ -56,12 +71,15 @@ class RemoteMemory {
     /// for messages. Collective. Throws on all ranks what `DeviceAccess` and `MessageAccess` do.
     RemoteMemory(std::shared_ptr<CommunicatorContext> context, std::shared_ptr<std::byte> memory, std::size_t bytes,
                  MemorySpace space, std::string name, std::optional<LentMemory> lent = {});
-    RemoteMemory(const RemoteMemory &) = delete;
-    RemoteMemory &operator=(const RemoteMemory &) = delete;
-    /// Collective: completes everything on all ranks, kernels too. While an exception is on its way, after a PeerError,
-    /// and after MPI_Finalize it waits for nobody, and what others may still use is kept for ever. The others are told,
-    /// and write to stderr that they end without this rank where they are in their destructors.
-    ~RemoteMemory();
+    /// Collective: completes everything on all ranks, kernels too. While an exception is on its way, which revokes the
+    /// communicator, where it is revoked, and after MPI_Finalize, it waits for nobody, and what others may still use is
+    /// kept as long as the communicator.
+    ~RemoteMemory() override;
+
+    /// Waits until all ranks make what `call` says, and returns what they bring; `name` is for messages. Collective.
+    /// Throws ArgumentError on all ranks where they make different things.
+    static std::array<Extremes, 2> meetToMake(const std::shared_ptr<CommunicatorContext> &context, CollectiveCall call,
+                                              const std::array<std::uint64_t, 2> &mine, std::string_view name);
 
     /// This rank and the number of ranks; the memory it lies in, its name, its communicator, and the bytes of a rank.
     /// Local.
@@ -87,18 +105,21 @@ class RemoteMemory {
     static std::string whyNoDeviceProxy(bool byMessages);
     /// Why kernels must not wait for other ranks; empty where they may.
     const std::string &whyNoKernelWaits() const noexcept;
-    /// Throws what a kernel noted, and forgets it; before that the PeerError that broke this memory.
+    /// Throws what a kernel noted, forgets it, and revokes the communicator.
     void checkKernels() {
-        waits_.requireSound();
         if (faults_->noted() || hostFaults_->noted()) [[unlikely]]
             throwKernelFault();
     }
-    /// Whether a PeerError was thrown, after which it can only be destroyed.
-    bool broken() const noexcept { return waits_.broken(); }
-    /// As if `cause` had been thrown here. Tells the other ranks.
-    void breakDown(std::exception_ptr cause) noexcept { waits_.breakDown(std::move(cause)); }
-    /// Throws what broke this memory. Called where nothing else is.
-    void requireSound() const { waits_.requireSound(); }
+    /// Runs `body`, which checks what an operation is asked for; what it throws revokes the communicator.
+    template <class Body>
+    decltype(auto) checked(RemoteCall call, Body &&body) const {
+        try {
+            return std::forward<Body>(body)();
+        } catch (...) {
+            context_->revoke(runningName(call), name_, std::current_exception());
+            throw;
+        }
+    }
     /// Throws what `fault` is for the host: IndexError, ArgumentError, StateError, ..., saying call, rank and bytes.
     [[noreturn]] void throwFault(AccessFault fault, RemoteCall call, int rank, std::uint64_t offset,
                                  std::uint64_t bytes) const;
@@ -119,14 +140,14 @@ class RemoteMemory {
         if (std::byte *to = mapped(rank)) [[likely]]
             Detail::copyShare(to + offset, static_cast<const std::byte *>(from), bytes, {});
         else if (bytes > 0)
-            far_->put(rank, offset, from, bytes, completion);
+            moving(RemoteCall::Put, [&] { far_->put(rank, offset, from, bytes, completion); });
     }
     /// Copies from another rank: the bytes are there when it returns, or with AtQuiet after `quiet`.
     void get(int rank, std::size_t offset, void *to, std::size_t bytes, Completion completion = Completion::Now) {
         if (const std::byte *from = mapped(rank)) [[likely]]
             Detail::copyShare(static_cast<std::byte *>(to), from + offset, bytes, {});
         else if (bytes > 0)
-            far_->get(rank, offset, to, bytes, completion);
+            moving(RemoteCall::Get, [&] { far_->get(rank, offset, to, bytes, completion); });
     }
     /// What the word was; with AtQuiet that is told only where the memory is mapped here.
     template <AtomicWord T>
@@ -134,7 +155,7 @@ class RemoteMemory {
              Completion completion = Completion::Now) {
         if (std::byte *word = mapped(rank)) [[likely]]
             return Atomics::apply(reinterpret_cast<T *>(word + offset), op, operand, compare);
-        return Atomics::fromBits<T>(far_->atomic(rank, offset, Atomics::request(op, operand, compare), completion));
+        return Atomics::fromBits<T>(farAtomic(rank, offset, Atomics::request(op, operand, compare), completion));
     }
 
     /// Objects of `object` bytes, at strides in bytes on both sides.
@@ -150,25 +171,33 @@ class RemoteMemory {
             add ? static_cast<void>(Atomics::fetchAdd(word, value)) : Atomics::storeRelease(word, value);
             return;
         }
-        far_->fence();
-        far_->atomic(rank, offset, Atomics::request(add ? AtomicOp::Add : AtomicOp::Set, value), Completion::AtQuiet);
+        moving(RemoteCall::Signal, [&] {
+            far_->fence();
+            far_->atomic(rank, offset, Atomics::request(add ? AtomicOp::Add : AtomicOp::Set, value),
+                         Completion::AtQuiet);
+        });
     }
 
     /// This rank's puts and atomic operations before it are seen, at each rank, before those after it.
     void fence() {
-        waits_.requireSound();
         Atomics::fenceRelease();
         if (far_)
-            far_->fence();
+            moving(RemoteCall::Flush, [&] { far_->fence(); });
     }
     /// All operations of this rank are complete, those of its kernels through the proxy, too.
     void quiet() {
-        waits_.requireSound();
         if (proxy_)
             drainProxy();
         Atomics::fenceSystem();
         if (far_)
-            far_->quiet();
+            moving(RemoteCall::Flush, [&] { far_->quiet(); });
+    }
+    /// The same, and throws what kernels did wrong: what they noted before comes first.
+    void complete() {
+        if (far_)
+            checkKernels();
+        quiet();
+        checkKernels(); // with what the proxy could not carry out
     }
     /// After other ranks have said by another way that their puts are complete, and before loads of what they put.
     void sync() {
@@ -180,26 +209,25 @@ class RemoteMemory {
     /// come. Collective; serves other ranks meanwhile.
     void barrier();
     /// `quiet` on all ranks that call the same; returns what they bring. Collective. Throws ArgumentError on all ranks
-    /// where others call something else of this memory, which can be used further, or where a rank of this node waits
-    /// in a call of another one, which breaks this one.
-    std::array<Meetings::Extremes, 2> meet(CollectiveCall call, const std::array<std::uint64_t, 2> &mine = {});
-    /// Serves those that have come; returns whether there were any. Does not wait. Looks now and then whether another
-    /// rank has left.
+    /// where others call something else of this memory, which can be used further.
+    std::array<Extremes, 2> meet(CollectiveCall call, const std::array<std::uint64_t, 2> &mine = {});
+    /// Serves those that have come; returns whether there were any. Does not wait, but throws RevokedError as waits do.
     bool progress() {
-        const unsigned poll = polls_.load(std::memory_order_relaxed) + 1;
-        polls_.store(poll, std::memory_order_relaxed); // threads that count the same look less often
-        if (poll % pollsPerLook == 0)
-            waits_.requireAll();
-        waits_.requireSound();
-        const bool asked = Detail::serveProxies();
-        return (far_ != nullptr && far_->progress()) || asked;
+        requireValid();
+        return serve();
     }
-    /// Serves others until `done` returns true; as `PeerWaits::waitFor`.
+    /// Serves others until `done` returns true; `what` is as for DNDS::waitUntil.
     template <class What, class Done>
-    void waitFor(int peer, What &&what, Done &&done) {
-        waits_.waitFor(peer, std::forward<What>(what), std::forward<Done>(done), [this] {
-            if (far_)
-                far_->progress();
+    void waitFor(RemoteCall call, What &&what, Done &&done) {
+        const Doing doing(runningName(call), name_);
+        moving(call, [&] {
+            if (done())
+                return;
+            const auto served = [&] {
+                serve();
+                return done();
+            };
+            DNDS::waitUntil(*context_, served, std::forward<What>(what));
         });
     }
     /// Waits until the word in this rank's memory compares as told, and returns it.
@@ -207,10 +235,10 @@ class RemoteMemory {
     T waitUntil(std::size_t offset, Comparison comparison, T value) {
         T seen{};
         const auto what = [&] {
-            return fmt::format("set the word at offset {}, which is {} and is to be {} {}", offset, +seen,
-                               comparisonName(comparison), +value);
+            return fmt::format("other ranks to set the word at offset {} of '{}', which is {} and is to be {} {}",
+                               offset, name_, +seen, comparisonName(comparison), +value);
         };
-        waitFor(PeerWaits::anyone, what, [&] {
+        waitFor(RemoteCall::Wait, what, [&] {
             seen = atomic(rank_, offset, AtomicOp::Fetch, T{});
             return holds(seen, comparison, value);
         });
@@ -218,20 +246,41 @@ class RemoteMemory {
         return seen;
     }
 
+    /// Writes this rank's own memory. For `renew` of objects that lie in it, when nothing else can be called.
+    void restore(std::size_t offset, const void *from, std::size_t bytes);
+    bool settle() noexcept override;
+    void renew() override;
+
   private:
+    /// "put to", for `CommunicatorContext::running`.
+    static const char *runningName(RemoteCall call) noexcept;
+    /// Runs what moves through `far_`, or waits. Throws StateError where the communicator was freed.
+    template <class Body>
+    std::invoke_result_t<Body> moving(RemoteCall call, Body &&body) {
+        static_cast<void>(context_->comm());
+        return context_->running(runningName(call), name_, std::forward<Body>(body));
+    }
+    /// Throws StateError where the communicator was freed, RevokedError where it is revoked.
+    void requireValid() {
+        static_cast<void>(context_->comm());
+        context_->revocation().requireValid();
+    }
+    std::uint64_t farAtomic(int rank, std::size_t offset, const AtomicRequest &request, Completion completion);
+    bool serve() noexcept {
+        const bool asked = Detail::serveProxies();
+        return (far_ != nullptr && far_->progress()) || asked;
+    }
     void exchangePlaces(std::size_t bytes, const std::optional<LentMemory> &lent);
     void close();
     void startProxy();
     void drainProxy();
     std::uint64_t carryOut(Detail::ProxySlot &slot);
-    [[noreturn]] void throwKernelFault();
+    void throwKernelFault();
 
     std::shared_ptr<CommunicatorContext> context_;
     std::shared_ptr<NodeArena> arena_; ///< keeps mappings alive
     std::shared_ptr<std::byte> memory_;
-    PeerWaits waits_;
-    Channel meetings_;            ///< of collective calls
-    std::shared_ptr<void> known_; ///< in `Meetings`
+    PendingBarrier barrier_;
     std::string name_;
     MemorySpace space_;
     int rank_;
@@ -245,8 +294,6 @@ class RemoteMemory {
     Device::DeviceBuffer<std::byte *> deviceOnlyOwn_; ///< the same on the device
     std::unique_ptr<HostProxy> proxy_;                ///< null where kernels reach all
     int exceptions_;                                  ///< on their way when this was made
-    static constexpr unsigned pollsPerLook = 64;
-    std::atomic<unsigned> polls_ = 0;
 };
 
 } // namespace DNDS

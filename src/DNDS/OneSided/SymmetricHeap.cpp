@@ -25,8 +25,8 @@ constexpr std::uint64_t kernelPatience = std::uint64_t{1} << 24U;
 
 SymmetricHeap::SymmetricHeap(CommunicatorView comm, std::size_t bytes, MemorySpace space, std::string name) {
     const std::shared_ptr<CommunicatorContext> context = CommunicatorContext::of(comm);
-    const auto [size, where] = Meetings::of(*context).toMake(context, CollectiveCall::MakeHeap,
-                                                             {bytes, static_cast<std::uint64_t>(space)}, name);
+    const auto [size, where] =
+        RemoteMemory::meetToMake(context, CollectiveCall::MakeHeap, {bytes, static_cast<std::uint64_t>(space)}, name);
     DNDS_CHECK(!size.differ(), ArgumentError, "{}: rank {} gives {} bytes, but rank {} gives {}: give all the same",
                name, size.leastRank, size.least, size.mostRank, size.most);
     DNDS_CHECK(!where.differ(), ArgumentError,
@@ -66,9 +66,12 @@ HeapView SymmetricHeap::view(KernelWaits waits) const {
 
 void SymmetricHeap::throwMoved() { throw StateError("this symmetric heap was moved from"); }
 
-std::size_t SymmetricHeap::span(std::size_t count, std::size_t stride) {
-    DNDS_CHECK(stride > 0, ArgumentError, "a stride is 0: give at least 1");
-    DNDS_CHECK(count < mostBytes / stride, ArgumentError, "{} objects at a stride of {} are too many", count, stride);
+std::size_t SymmetricHeap::span(RemoteCall call, std::size_t count, std::size_t stride) const {
+    core().memory->checked(call, [&] {
+        DNDS_CHECK(stride > 0, ArgumentError, "a stride is 0: give at least 1");
+        DNDS_CHECK(count < mostBytes / stride, ArgumentError, "{} objects at a stride of {} are too many", count,
+                   stride);
+    });
     return count == 0 ? 0 : (count - 1) * stride + 1;
 }
 

@@ -37,10 +37,11 @@ enum class KernelWaits : unsigned char { No, Yes };
 /// - IndexError for a rank that does not exist, and beyond the allocation
 /// - StateError for memory that was freed, or a heap that was moved from
 /// - ArgumentError for a null pointer, one of another heap, and words of atomic operations that are not aligned
-/// - PeerError where a rank that is waited for has ended, or any rank has left the heap (an exception destroyed it
-///   there), or after DNDS_WAIT_TIMEOUT seconds. From then on all calls throw the same, and the heap can only be
-///   destroyed
+/// - PeerError where the process of a rank has ended, or after DNDS_WAIT_TIMEOUT seconds of waiting
 /// - what a kernel with a view of this heap did wrong before.
+/// Each of these revokes the communicator: waits on other ranks, and calls that do not move by loads and stores, throw
+/// RevokedError, which names the rank. So does an exception that destroys the heap. After `recover` the heap goes on,
+/// with its allocations and what is in them, signals, too.
 ///
 /// Ranks on other nodes are reached from the thread that made the heap, or from any where MPI allows all to call it.
 class SymmetricHeap {
@@ -97,7 +98,7 @@ class SymmetricHeap {
     template <class T>
     void requireAllocated(SymmetricPointer<T> pointer, std::size_t count) {
         core().memory->meet(CollectiveCall::MakeWindowOver);
-        communicator().guarded([&] { check(RemoteCall::Put, pointer, count, rank()); });
+        communicator().guarded([&] { requireRight(RemoteCall::Put, pointer, count, rank()); });
     }
 
     /// Copies `count` objects to another rank. `from` may be changed afterwards; `quiet` completes it.
@@ -140,16 +141,16 @@ class SymmetricHeap {
     template <class T>
     void putStrided(SymmetricPointer<T> to, std::size_t toStride, const T *from, std::size_t fromStride,
                     std::size_t count, int rank) {
-        static_cast<void>(span(count, fromStride));
-        check(RemoteCall::Put, to, span(count, toStride), rank);
+        static_cast<void>(span(RemoteCall::Put, count, fromStride));
+        check(RemoteCall::Put, to, span(RemoteCall::Put, count, toStride), rank);
         core().memory->putStrided(rank, to.offset(), toStride * sizeof(T), from, fromStride * sizeof(T), sizeof(T),
                                   count);
     }
     template <class T>
     void getStrided(T *to, std::size_t toStride, SymmetricPointer<T> from, std::size_t fromStride, std::size_t count,
                     int rank) {
-        static_cast<void>(span(count, toStride));
-        check(RemoteCall::Get, from, span(count, fromStride), rank);
+        static_cast<void>(span(RemoteCall::Get, count, toStride));
+        check(RemoteCall::Get, from, span(RemoteCall::Get, count, fromStride), rank);
         core().memory->getStrided(rank, from.offset(), fromStride * sizeof(T), to, toStride * sizeof(T), sizeof(T),
                                   count);
     }
@@ -204,9 +205,7 @@ class SymmetricHeap {
     template <AtomicWord T>
     T atomic(AtomicOp op, SymmetricPointer<T> word, std::type_identity_t<T> operand, std::type_identity_t<T> compare,
              int rank, Completion completion = Completion::Now) {
-        check(RemoteCall::Atomic, word, 1, rank, sizeof(T));
-        if (!suits<T>(op)) [[unlikely]]
-            core().memory->throwFault(AccessFault::Real, RemoteCall::Atomic, rank, word.offset(), sizeof(T));
+        check(RemoteCall::Atomic, word, 1, rank, sizeof(T), suits<T>(op));
         return core().memory->atomic(rank, word.offset(), op, T{operand}, T{compare}, completion);
     }
 
@@ -236,10 +235,7 @@ class SymmetricHeap {
     /// Puts, signals and atomic operations to one rank before it are seen there before those after it. Not gets.
     void fence() { core().memory->fence(); }
     /// All operations of this rank are complete, and seen by all.
-    void quiet() {
-        core().memory->quiet();
-        core().memory->checkKernels(); // with what the proxy could not carry out
-    }
+    void quiet() { core().memory->complete(); }
     /// `quiet` on all ranks. Collective.
     void barrier() { core().memory->barrier(); }
     /// Serves other ranks' atomic operations on this rank's words, where these come as messages; returns whether there
@@ -259,7 +255,7 @@ class SymmetricHeap {
     void checkKernels() { core().memory->checkKernels(); }
 
   private:
-    friend class Window; // whose locks are broken where its data are
+    friend class Window; // whose locks are released by a recovery
 
     struct Core {
         explicit Core(std::size_t heapBytes) : blocks(heapBytes), size(heapBytes) {}
@@ -281,10 +277,20 @@ class SymmetricHeap {
         return *core_;
     }
     [[noreturn]] static void throwMoved();
-    static std::size_t span(std::size_t count, std::size_t stride);
+    std::size_t span(RemoteCall call, std::size_t count, std::size_t stride) const;
+    /// What an access that is wrong throws, and revokes the communicator with.
     template <class T>
-    void check(RemoteCall call, SymmetricPointer<T> pointer, std::size_t count, int rank,
-               std::size_t alignment = 1) const {
+    void check(RemoteCall call, SymmetricPointer<T> pointer, std::size_t count, int rank, std::size_t alignment = 1,
+               bool suited = true) const {
+        core().memory->checked(call, [&] {
+            requireRight(call, pointer, count, rank, alignment);
+            if (!suited) [[unlikely]]
+                core().memory->throwFault(AccessFault::Real, call, rank, pointer.offset(), sizeof(T));
+        });
+    }
+    template <class T>
+    void requireRight(RemoteCall call, SymmetricPointer<T> pointer, std::size_t count, int rank,
+                      std::size_t alignment = 1) const {
         const Detail::HeapTable &table = core().table;
         core().memory->checkKernels();
         const std::uint64_t bytes = count > PTRDIFF_MAX / sizeof(T) ? UINT64_MAX : count * sizeof(T);

@@ -1,15 +1,12 @@
 #include "DNDS/OneSided/Window.hpp"
 
 #include "DNDS/Device/Stream.hpp"
-
 #include "DNDS/Mpi/NodeMemory.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/Transport/DeviceTopology.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
-#include <exception>
 #include <string>
 #include <utility>
 
@@ -18,8 +15,6 @@ namespace DNDS {
 namespace {
 
 using Detail::WindowLock;
-
-constexpr std::chrono::milliseconds betweenHolderLooks(50); ///< at who holds a lock
 
 std::string valueOf(const WindowInfo &info, const char *key, const char *otherwise) {
     const auto found = info.find(key);
@@ -37,12 +32,20 @@ MemorySpace spaceOf(const WindowInfo &info) {
 
 std::string nameOf(const WindowInfo &info) { return valueOf(info, "name", "a window"); }
 
+void requirePopulatable(MemorySpace space, const std::string &name) {
+    Device::requireDevice("populate a window to the device");
+    DNDS_CHECK(space == MemorySpace::Device, StateError,
+               "{}: a window in host memory cannot be populated to the device: make it with mpi_alloc_memory_kind = "
+               "gpu:device",
+               name);
+}
+
 } // namespace
 
 Window Window::allocate(CommunicatorView comm, std::size_t bytes, std::size_t displacementUnit,
                         const WindowInfo &info) {
     const std::shared_ptr<CommunicatorContext> context = CommunicatorContext::of(comm);
-    Meetings::of(*context).toMake(context, CollectiveCall::MakeWindow, {}, nameOf(info));
+    RemoteMemory::meetToMake(context, CollectiveCall::MakeWindow, {}, nameOf(info));
     std::shared_ptr<std::byte> memory;
     MemorySpace space = MemorySpace::Host;
     comm.guarded([&] { space = spaceOf(info); });
@@ -65,7 +68,7 @@ Window Window::allocateShared(CommunicatorView comm, std::size_t bytes, std::siz
                               const WindowInfo &info) {
     const std::shared_ptr<CommunicatorContext> context = CommunicatorContext::of(comm);
     const std::string name = nameOf(info);
-    Meetings::of(*context).toMake(context, CollectiveCall::MakeWindow, {}, name);
+    RemoteMemory::meetToMake(context, CollectiveCall::MakeWindow, {}, name);
     const NodeTopology &node = context->node();
     const bool alone = comm.size() == 1;
     comm.guarded([&] {
@@ -105,7 +108,7 @@ Window Window::allocateShared(CommunicatorView comm, std::size_t bytes, std::siz
 Window Window::create(CommunicatorView comm, void *base, std::size_t bytes, std::size_t displacementUnit,
                       MemorySpace space, const WindowInfo &info) {
     const std::shared_ptr<CommunicatorContext> context = CommunicatorContext::of(comm);
-    Meetings::of(*context).toMake(context, CollectiveCall::MakeWindow, {}, nameOf(info));
+    RemoteMemory::meetToMake(context, CollectiveCall::MakeWindow, {}, nameOf(info));
     comm.guarded([&] {
         DNDS_CHECK(base != nullptr || bytes == 0, ArgumentError, "{}: {} bytes are to lie in no memory", nameOf(info),
                    bytes);
@@ -118,8 +121,11 @@ Window::Window(CommunicatorView comm, std::shared_ptr<std::byte> memory, std::si
     const std::shared_ptr<CommunicatorContext> context = CommunicatorContext::of(comm);
     const auto n = static_cast<std::size_t>(comm.size());
     const std::string name = nameOf(info);
-    comm.guarded([&] {
+    const bool populated = valueOf(info, "win_populate_to_device", "false") == "true";
+    comm.guarded([&] { // before there is anything that only all ranks together destroy
         DNDS_CHECK(unit > 0, ArgumentError, "{}: the displacement unit is 0: give at least 1", name);
+        if (populated)
+            requirePopulatable(space, name);
         if (memory == nullptr) // a rank without memory still has a place, in which nothing is
             memory = RemoteMemory::allocate(*context, 1, space, name);
     });
@@ -139,29 +145,17 @@ Window::Window(CommunicatorView comm, std::shared_ptr<std::byte> memory, std::si
     core.locks.put(core.held, core.heldHere.data(), n, comm.rank());
     core.locks.put(core.units, core.unitsHere.data(), n, comm.rank());
     core.data = std::make_unique<RemoteMemory>(context, std::move(memory), bytes, space, name, lent);
-    comm.guarded([&] {
-        if (valueOf(info, "win_populate_to_device", "false") == "true")
-            populateToDevice();
-    });
+    core.populated = populated;
+    comm.guarded([&] { core.locks.core_->context->enlist(core); });
     core.locks.barrier();
 }
 
-Window::Core::~Core() {
-    if (data != nullptr)
-        breakAlike();
-}
-
-void Window::Core::breakAlike() noexcept {
-    RemoteMemory &other = *locks.core_->memory;
-    const auto breakLike = [](RemoteMemory &broken, RemoteMemory &sound) {
-        try {
-            broken.requireSound();
-        } catch (...) {
-            sound.breakDown(std::current_exception());
-        }
-    };
-    breakLike(*data, other);
-    breakLike(other, *data);
+void Window::Core::renew() {
+    std::ranges::fill(heldHere, 0U);
+    const std::uint64_t zeros[WindowLock::words] = {};
+    RemoteMemory &words = *locks.core_->memory;
+    words.restore(lock.offset(), zeros, sizeof zeros);
+    words.restore(held.offset(), heldHere.data(), heldHere.size() * sizeof(std::uint32_t));
 }
 
 Window::Shared Window::sharedQuery(int rank) const {
@@ -176,11 +170,7 @@ WindowInfo Window::info() const {
 }
 
 void Window::populateToDevice() {
-    Device::requireDevice("populate a window to the device");
-    DNDS_CHECK(core_->data->space() == MemorySpace::Device, StateError,
-               "{}: a window in host memory cannot be populated to the device: make it with mpi_alloc_memory_kind = "
-               "gpu:device",
-               core_->data->name());
+    requirePopulatable(core_->data->space(), core_->data->name());
     core_->populated = true;
 }
 
@@ -212,49 +202,29 @@ void Window::requireAnyLocked() const {
         core_->data->throwFault(AccessFault::NotLocked, RemoteCall::Flush, anyRank, 0, 0);
 }
 
-/// Waits until it is this rank's turn; `holder` becomes the rank that has an exclusive lock, plus 1, as far as it was
-/// seen meanwhile.
-void Window::waitForTurn(LockType type, int rank, std::uint64_t &holder) {
-    SymmetricHeap &locks = core_->locks;
-    const std::uint64_t ticket = WindowLock::draw(locks, core_->lock, rank);
-    auto look = std::chrono::steady_clock::now() + betweenHolderLooks;
-    core_->data->waitFor(
-        PeerWaits::anyone, [&] { return fmt::format("let go of the lock of rank {}", rank); },
-        [&] {
-            if (WindowLock::served(locks, core_->lock, rank, ticket, type))
-                return true;
-            if (const auto now = std::chrono::steady_clock::now(); now > look) { // later its owner may not answer
-                holder = locks.fetch(core_->lock + WindowLock::Holder, rank);
-                look = now + betweenHolderLooks;
-            }
-            return false;
-        });
-}
-
 void Window::lock(LockType type, int rank) {
-    core_->checkKernels();
-    core_->data->check(RemoteCall::Lock, rank, 0, 0);
-    requireUnlocked(rank);
-    std::uint64_t holder = 0;
-    try {
-        waitForTurn(type, rank, holder);
-    } catch (const PeerError &error) { // those behind it in the queue would wait for this rank, and have to be told
-        if (holder == 0 && core_->lock.at(rank) != nullptr && !core_->locks.core_->memory->broken())
-            holder = core_->locks.fetch(core_->lock + WindowLock::Holder, rank);
-        core_->breakAlike();
-        throw PeerError(fmt::format("the lock of rank {} of {}{}: {}", rank, core_->data->name(),
-                                    holder != 0 ? fmt::format(", which rank {} holds", holder - 1) : std::string(),
-                                    error.message()));
-    }
-    WindowLock::enter(core_->locks, core_->lock, rank, type);
+    RemoteMemory &data = *core_->data;
+    SymmetricHeap &locks = core_->locks;
+    data.checked(RemoteCall::Lock, [&] {
+        core_->checkKernels();
+        data.check(RemoteCall::Lock, rank, 0, 0);
+        requireUnlocked(rank);
+    });
+    const std::uint64_t ticket = WindowLock::draw(locks, core_->lock, rank);
+    const auto what = [&] {
+        const std::uint64_t holder = locks.fetch(core_->lock + WindowLock::Holder, rank);
+        return fmt::format("other ranks to let go of the lock of rank {} of '{}'{}", rank, data.name(),
+                           holder != 0 ? fmt::format(", which rank {} holds", holder - 1) : std::string());
+    };
+    data.waitFor(RemoteCall::Lock, what, [&] { return WindowLock::served(locks, core_->lock, rank, ticket, type); });
+    WindowLock::enter(locks, core_->lock, rank, type);
     setHeld(rank, static_cast<std::uint32_t>(type));
-    core_->data->sync();
+    data.sync();
 }
 
 void Window::unlock(int rank) {
-    requireLocked(RemoteCall::Unlock, rank);
-    core_->data->quiet();
-    core_->checkKernels();
+    core_->data->checked(RemoteCall::Unlock, [&] { requireLocked(RemoteCall::Unlock, rank); });
+    core_->complete();
     release(rank);
 }
 
@@ -266,49 +236,36 @@ void Window::release(int rank) {
 }
 
 void Window::lockAll() {
+    core_->data->checked(RemoteCall::Lock, [&] {
+        core_->checkKernels();
+        for (int rank = 0; rank < ranks(); ++rank)
+            requireUnlocked(rank);
+    });
     for (int rank = 0; rank < ranks(); ++rank)
-        requireUnlocked(rank);
-    int rank = 0;
-    try {
-        for (; rank < ranks(); ++rank)
-            lock(LockType::Shared, rank);
-    } catch (...) {
-        while (rank-- > 0)
-            try {
-                unlock(rank);
-            } catch (...) { // what comes first is thrown
-                continue;
-            }
-        throw;
-    }
+        lock(LockType::Shared, rank);
 }
 
 void Window::unlockAll() {
+    core_->data->checked(RemoteCall::Unlock, [&] {
+        for (int rank = 0; rank < ranks(); ++rank)
+            requireLocked(RemoteCall::Unlock, rank);
+    });
+    core_->complete();
     for (int rank = 0; rank < ranks(); ++rank)
-        requireLocked(RemoteCall::Unlock, rank);
-    core_->data->quiet();
-    core_->checkKernels();
-    std::exception_ptr first;
-    for (int rank = 0; rank < ranks(); ++rank)
-        try {
-            release(rank);
-        } catch (...) { // the others are let in all the same
-            if (!first)
-                first = std::current_exception();
-        }
-    if (first)
-        std::rethrow_exception(first);
+        release(rank);
 }
 
 void Window::flush(int rank) {
-    requireLocked(RemoteCall::Flush, rank);
+    core_->data->checked(RemoteCall::Flush, [&] { requireLocked(RemoteCall::Flush, rank); });
     flushAll();
 }
 
 void Window::flushAll() {
-    core_->data->quiet();
-    core_->checkKernels(); // what a kernel did wrong comes first
-    requireAnyLocked();
+    core_->data->checked(RemoteCall::Flush, [&] {
+        core_->checkKernels(); // what a kernel did wrong comes first
+        requireAnyLocked();
+    });
+    core_->complete();
 }
 
 std::string whyNoDeviceWindows(CommunicatorView comm) {

@@ -34,10 +34,10 @@ using WindowInfo = std::map<std::string, std::string>;
 ///     window.accumulate(values, 10, neighbour, 40, AccumulateOp::Sum);
 ///     window.unlock(neighbour);
 ///
-/// Operations are Local and throw as those of `RemoteMemory`, StateError without a lock of the target, and PeerError
-/// where a lock's holder has died, or a rank has given up waiting for a lock: its place in the queue is never served,
-/// and the window is of no use to any rank afterwards. Unlike with MPI, an origin's buffer may be
-/// changed as soon as put and accumulate return, and what get and getAccumulate fetch is there.
+/// Operations are Local and throw as those of `RemoteMemory`, and StateError without a lock of the target; each of
+/// these revokes the communicator. After `recover` the window goes on with the bytes that are there, and no rank has a
+/// lock. Unlike with MPI, an origin's buffer may be changed as soon as put and accumulate return, and what get and
+/// getAccumulate fetch is there.
 class Window {
   public:
     /// `bytes` new bytes, zeroed, which may differ between ranks. Collective. Throws on all ranks: MemoryError as
@@ -106,8 +106,12 @@ class Window {
     /// The same for all ranks; throws StateError where none is locked.
     void flushAll();
     /// Origins may be reused; here they always may.
-    void flushLocal(int rank) const { requireLocked(RemoteCall::Flush, rank); }
-    void flushLocalAll() const { requireAnyLocked(); }
+    void flushLocal(int rank) const {
+        core().data->checked(RemoteCall::Flush, [&] { requireLocked(RemoteCall::Flush, rank); });
+    }
+    void flushLocalAll() const {
+        core().data->checked(RemoteCall::Flush, [&] { requireAnyLocked(); });
+    }
     /// Loads of this rank see what others have put and completed, and their gets what it has stored.
     void sync() { core().data->sync(); }
     /// Completes the operations of all ranks. Collective.
@@ -182,18 +186,23 @@ class Window {
     }
 
   private:
-    struct Core {
+    struct Core final : Recoverable {
         Core(CommunicatorView comm, std::size_t lockBytes, MemorySpace space, const std::string &name)
             : locks(comm, lockBytes, space, "the locks of " + name) {}
-        Core(const Core &) = delete;
-        Core &operator=(const Core &) = delete;
-        ~Core();
-        /// Where the locks or the data are broken, the others are, too: one is of no use without the other.
-        void breakAlike() noexcept;
-        /// Throws what broke the window, or what a kernel did wrong.
+        ~Core() override { locks.core_->context->delist(*this); }
+        bool settle() noexcept override { return true; }
+        /// Releases all locks of this rank's memory, and this rank's of others'.
+        void renew() override;
+        /// Throws what a kernel did wrong.
         void checkKernels() {
             locks.checkKernels();
             data->checkKernels();
+        }
+        /// Completes this rank's operations; throws what a kernel did wrong.
+        void complete() {
+            locks.checkKernels();
+            data->complete();
+            locks.checkKernels();
         }
         SymmetricHeap locks;
         SymmetricPointer<std::uint64_t> lock;  ///< [WindowLock::words]
@@ -217,8 +226,10 @@ class Window {
     }
     template <class T>
     AtomicOp typed(AccumulateOp op) const {
-        DNDS_CHECK(std::is_integral_v<T> || (op != AccumulateOp::BitAnd && op != AccumulateOp::BitOr), ArgumentError,
-                   "{}: BitAnd and BitOr are for integers", core().data->name());
+        core().data->checked(RemoteCall::Atomic, [&] {
+            DNDS_CHECK(std::is_integral_v<T> || (op != AccumulateOp::BitAnd && op != AccumulateOp::BitOr),
+                       ArgumentError, "{}: BitAnd and BitOr are for integers", core().data->name());
+        });
         return atomicOpOf(op);
     }
     void requireLocked(RemoteCall call, int rank, std::uint64_t offset = 0, std::uint64_t bytes = 0) const {
@@ -232,25 +243,28 @@ class Window {
     }
     void requireUnlocked(int rank) const;
     void requireAnyLocked() const;
-    void waitForTurn(LockType type, int rank, std::uint64_t &holder);
     void release(int rank);
     std::size_t locate(RemoteCall call, int rank, std::size_t at, std::size_t bytes, std::size_t alignment) const {
-        core().checkKernels();
-        requireRank(call, rank, at, bytes);
-        const std::uint64_t offset = offsetOf(rank, at);
-        requireLocked(call, rank, offset, bytes);
-        core().data->check(call, rank, offset, bytes, alignment);
-        return offset;
+        return core().data->checked(call, [&] {
+            core().checkKernels();
+            requireRank(call, rank, at, bytes);
+            const std::uint64_t offset = offsetOf(rank, at);
+            requireLocked(call, rank, offset, bytes);
+            core().data->check(call, rank, offset, bytes, alignment);
+            return offset;
+        });
     }
     std::uint64_t offsetOf(int rank, std::size_t at) const noexcept {
         const std::uint64_t unit = core().unitsHere[static_cast<std::size_t>(rank)];
         return at > UINT64_MAX / unit ? UINT64_MAX : at * unit;
     }
     std::size_t locateOwn(std::size_t at, std::size_t bytes) const {
-        core().checkKernels();
-        const std::uint64_t offset = offsetOf(rank(), at);
-        core().data->check(RemoteCall::Wait, rank(), offset, bytes, bytes);
-        return offset;
+        return core().data->checked(RemoteCall::Wait, [&] {
+            core().checkKernels();
+            const std::uint64_t offset = offsetOf(rank(), at);
+            core().data->check(RemoteCall::Wait, rank(), offset, bytes, bytes);
+            return offset;
+        });
     }
     void setHeld(int rank, std::uint32_t how);
 

@@ -18,8 +18,8 @@ namespace {
 
 using test::allReached;
 using test::expectContains;
-using test::messageOf;
 using test::messageOnAll;
+using test::refused;
 using test::worldRank;
 using test::worldSize;
 
@@ -157,16 +157,16 @@ TEST_P(GhostWindows, RowsThatDoNotExistAreErrors) {
     moveTo(u);
     GhostWindow window(u, GetParam());
     std::int64_t row[3] = {};
-    expectContains(messageOf<IndexError>([&] { window.get(window.ghost(u.son->size()), row); }), "ghosts here are");
-    messageOf<IndexError>([&] { window.get(window.ghost(-1), row); });
-    messageOf<IndexError>([&] { window.get(window.global(u.father->globalMapping()->globalSize()), row); });
-    expectContains(messageOf<IndexError>([&] { window.accumulate(window.global(0), 3, 1); }), ": rows have 3 elements");
+    expectContains(refused<IndexError>([&] { window.get(window.ghost(u.son->size()), row); }), "ghosts here are");
+    refused<IndexError>([&] { window.get(window.ghost(-1), row); });
+    refused<IndexError>([&] { window.get(window.global(u.father->globalMapping()->globalSize()), row); });
+    expectContains(refused<IndexError>([&] { window.accumulate(window.global(0), 3, 1); }), ": rows have 3 elements");
     parallelFor(executor(), 1, OneSidedNoSuchRow{window.view()});
     executor().synchronize();
-    expectContains(messageOf<IndexError>([&] { window.quiet(); }), "in a kernel: a window over 'labels'");
+    expectContains(refused<IndexError>([&] { window.quiet(); }), "in a kernel: a window over 'labels'");
     window.barrier();
     u.father->resize(u.father->size() + 1);
-    expectContains(messageOf<StateError>([&] { window.get(window.global(0), row); }), "make the window again");
+    expectContains(refused<StateError>([&] { window.get(window.global(0), row); }), "make the window again");
     window.quiet();
 }
 
@@ -194,7 +194,7 @@ TEST(GhostWindow, IsInOneSpaceOnAllRanks) {
     const MemorySpace mine = worldRank() == 0 ? MemorySpace::Device : MemorySpace::Host;
     expectContains(messageOnAll<ArgumentError>([&] { GhostWindow window(u, mine); }), "give all the same");
     GhostWindow window(u); // nothing was moved
-    EXPECT_THROW(window.accumulate({worldRank(), 1000}, 0, 1), IndexError);
+    refused<IndexError>([&] { window.accumulate({worldRank(), 1000}, 0, 1); });
     window.barrier();
 }
 
@@ -207,7 +207,7 @@ TEST(GhostWindow, BitsAreThoseOfIntegers) {
     u.trans.createGhostMapping(std::vector<index>{0});
     u.trans.createMPITypes();
     GhostWindow window(u);
-    expectContains(messageOf<ArgumentError>([&] { window.accumulate(window.local(0), 0, 1.0, AtomicOp::And); }),
+    expectContains(refused<ArgumentError>([&] { window.accumulate(window.local(0), 0, 1.0, AtomicOp::And); }),
                    "integers");
     window.barrier();
 }
@@ -216,11 +216,11 @@ TEST(GhostWindow, IsRefusedAfterAnotherMapping) {
     Labels u;
     makeLabels(u);
     GhostWindow window(u);
-    EXPECT_THROW(window.accumulate({0, index{1} << 61}, 0, 1), IndexError); // beyond 64 bits in bytes
+    refused<IndexError>([&] { window.accumulate({0, index{1} << 61}, 0, 1); }); // beyond 64 bits in bytes
     window.barrier();
     const std::vector<index> none;
     u.trans.createGhostMapping(none);
-    expectContains(messageOf<StateError>([&] { window.accumulate({worldRank(), 0}, 0, 1); }), "another ghost mapping");
+    expectContains(refused<StateError>([&] { window.accumulate({worldRank(), 0}, 0, 1); }), "another ghost mapping");
     EXPECT_THROW(window.view(), StateError);
     window.barrier();
 }
@@ -235,7 +235,7 @@ TEST(GhostWindow, IsRefusedHoweverManyMappingsFollow) {
         for (index row = 0; row < std::min(count % 4, u.father->globalMapping()->globalSize()); ++row)
             wanted.push_back(row);
         u.trans.createGhostMapping(wanted);
-        messageOf<StateError>([&] { window.accumulate({worldRank(), 0}, 0, 1); });
+        refused<StateError>([&] { window.accumulate({worldRank(), 0}, 0, 1); });
         EXPECT_THROW(window.view(), StateError) << "mapping " << count;
     }
     window.barrier();

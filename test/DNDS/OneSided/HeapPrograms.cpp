@@ -1,6 +1,7 @@
 // Programs with a main of their own:
 //
 //   HeapPrograms kill wait|barrier|fetch|lock|proxy    rank 1 is killed while the others wait; they have to notice
+//   HeapPrograms stop barrier               rank 1 is stopped instead
 //   HeapPrograms thread                     rank 1 computes outside of MPI, and still serves atomic operations
 //   HeapPrograms nothread                   rank 1 cannot start a thread: all ranks have to say so
 
@@ -39,7 +40,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-int runKilled(std::string_view when) {
+int runEnded(std::string_view when, int signal) {
     const CommunicatorView world(MPI_COMM_WORLD);
     SymmetricHeap heap(world, 4096);
     const auto word = heap.allocate<std::int64_t>(1);
@@ -50,7 +51,7 @@ int runKilled(std::string_view when) {
     heap.barrier();
     if (world.rank() == 1) {
         std::this_thread::sleep_for(std::chrono::milliseconds(200)); // the others wait by then
-        raise(SIGKILL);
+        raise(signal);
     }
     try {
         if (when == "wait")
@@ -68,6 +69,8 @@ int runKilled(std::string_view when) {
     } catch (const PeerError &error) {
         std::fprintf(stderr, "noticed: %s\n", error.what());
         std::fflush(stderr);
+        if (signal == SIGSTOP) // mpiexec waits for it
+            MPI_Abort(MPI_COMM_WORLD, 1);
         std::_Exit(1); // MPI could not end well
     }
     return 0;
@@ -122,5 +125,5 @@ int main(int argc, char **argv) {
     DNDS::MpiSession session(argc, argv, funneled ? MPI_THREAD_FUNNELED : MPI_THREAD_MULTIPLE);
     if (program == "nothread")
         return DNDS::runNoThread();
-    return program == "thread" ? DNDS::runThread() : DNDS::runKilled(when);
+    return program == "thread" ? DNDS::runThread() : DNDS::runEnded(when, program == "stop" ? SIGSTOP : SIGKILL);
 }

@@ -2,9 +2,11 @@
 /// @brief What tests of heaps share: neighbours, memory of known contents, and kernels that do every operation.
 #pragma once
 
+#include "../Mpi/ThrowsOnAll.hpp"
 #include "DNDS/Device/ParallelFor.hpp"
 #include "DNDS/Device/Stream.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
+#include "DNDS/Mpi/Recovery.hpp"
 #include "DNDS/OneSided/SymmetricHeap.hpp"
 #include "support/MpiTest.hpp"
 
@@ -26,6 +28,16 @@ inline bool onOneNode() {
         if (!node.sameNode(rank))
             return false;
     return true;
+}
+
+/// The text that `wrong`, which is wrong on every rank, throws here as an `Exception`; all ranks have recovered from it
+/// then. Collective.
+template <class Exception, class Wrong>
+std::string refused(Wrong &&wrong) {
+    MPI_Barrier(MPI_COMM_WORLD); // nobody is on its way out of a barrier, which would be revoked
+    std::string text = messageOf<Exception>(std::forward<Wrong>(wrong));
+    recover(MPI_COMM_WORLD);
+    return text;
 }
 
 /// Whether loads and stores reach all ranks of a heap or window.

@@ -1,12 +1,14 @@
 #include "DNDS/OneSided/MessageAccess.hpp"
 
 #include "../Mpi/ThrowsOnAll.hpp"
+#include "DNDS/Mpi/NodeTopology.hpp"
+#include "DNDS/Mpi/Recovery.hpp"
+#include "DNDS/Mpi/Wait.hpp"
 #include "support/MpiTest.hpp"
 
 #include <gtest/gtest.h>
 #include <mpi.h>
 
-#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <vector>
@@ -29,24 +31,19 @@ class MessageAccesses : public testing::Test {
         const auto here = context_->node().members.size();
         if (context_->comm().allReduce(static_cast<int>(here), MPI_MAX) > 1)
             GTEST_SKIP() << "for ranks on nodes of their own";
-        waits_ = std::make_unique<PeerWaits>(context_, "words of the test");
         before_ = context_->nextChannel();
-        access_ =
-            std::make_unique<MessageAccess>(context_, *waits_, reinterpret_cast<std::byte *>(words), sizeof words);
+        access_ = std::make_unique<MessageAccess>(context_, "words of the test", reinterpret_cast<std::byte *>(words),
+                                                  sizeof words);
+        context_->enlist(*access_);
         words[0] = 0;
         MPI_Barrier(MPI_COMM_WORLD);
     }
     void TearDown() override {
         if (access_ == nullptr)
             return;
-        if (!waits_->broken()) {
-            MPI_Barrier(MPI_COMM_WORLD);
-            access_->close();
-        } else {
-            access_->stop();
-            context_->leave(std::shared_ptr<MessageAccess>(std::move(access_)),
-                            [] { return false; }); // as `RemoteMemory`
-        }
+        MPI_Barrier(MPI_COMM_WORLD);
+        context_->delist(*access_);
+        access_->close();
         MPI_Barrier(MPI_COMM_WORLD);
     }
     /// Serves until there was something to do; false after some seconds.
@@ -57,10 +54,22 @@ class MessageAccesses : public testing::Test {
                 return false;
         return true;
     }
+    /// Rank 0 adds 5 to a word of the last rank, which serves it.
+    void addOnce(std::int64_t expected) {
+        const int last = worldSize() - 1;
+        if (worldRank() == 0) {
+            const auto add = Atomics::request(AtomicOp::Add, std::int64_t{5});
+            access_->atomic(last, 0, add, FarAccess::Completion::AtQuiet);
+            EXPECT_TRUE(serveOnce()) << "the answer";
+        } else if (worldRank() == last) {
+            EXPECT_TRUE(serveOnce()) << "the request";
+            EXPECT_EQ(words[0], expected);
+            EXPECT_FALSE(access_->progress());
+        }
+    }
 
     static std::int64_t words[4]; ///< outlive windows
     std::shared_ptr<CommunicatorContext> context_;
-    std::unique_ptr<PeerWaits> waits_;
     Channel before_; ///< the channel before that of the requests
     std::unique_ptr<MessageAccess> access_;
 };
@@ -69,36 +78,23 @@ std::int64_t MessageAccesses::words[4];
 TEST_F(MessageAccesses, ProgressSaysWhetherThereWasSomethingToDo) {
     EXPECT_FALSE(access_->progress());
     MPI_Barrier(MPI_COMM_WORLD);
-    const int last = worldSize() - 1;
-    if (worldRank() == 0) {
-        const auto add = Atomics::request(AtomicOp::Add, std::int64_t{5});
-        access_->atomic(last, 0, add, FarAccess::Completion::AtQuiet);
-        EXPECT_TRUE(serveOnce()) << "the answer";
-    } else if (worldRank() == last) {
-        EXPECT_TRUE(serveOnce()) << "the request";
-        EXPECT_EQ(words[0], 5);
-        EXPECT_FALSE(access_->progress());
-    }
+    addOnce(5);
 }
 
-TEST_F(MessageAccesses, WhatFailsWhileServingIsThrownAndTold) {
+TEST_F(MessageAccesses, WhatFailsWhileServingRevokesTheCommunicator) {
     const int last = worldSize() - 1;
     if (worldRank() == 0) {
         const std::vector<char> tooLong(200);
         MPI_Send(tooLong.data(), 200, MPI_BYTE, last, before_.tag + 1, before_.comm); // is no request
-        const auto fetch = Atomics::request(AtomicOp::Fetch, std::int64_t{0});
-        expectContains(messageOf<PeerError>([&] { access_->atomic(last, 0, fetch, FarAccess::Completion::Now); }),
-                       fmt::format("rank {} has left words of the test", last));
-    } else if (worldRank() == last) {
-        const std::string text = messageOf<StateError>([&] { serveOnce(); });
-        expectContains(text, "a request of rank 0 has 200 bytes");
-        EXPECT_EQ(messageOf<StateError>([&] { access_->progress(); }), text) << "from now on";
-    } else {
-        messageOf<PeerError>([&] {
-            waits_->waitFor(
-                last, "fail", [] { return false; }, [] {});
-        });
     }
+    const std::string text = messageOf<RevokedError>([&] { // in which the last rank serves
+        waitUntil(
+            *context_, [] { return false; }, "what never comes");
+    });
+    expectContains(text, "failed in requests for 'words of the test': a request of rank 0 has 200 bytes");
+    recover(MPI_COMM_WORLD);
+    MPI_Barrier(MPI_COMM_WORLD);
+    addOnce(5);
 }
 
 } // namespace

@@ -56,14 +56,14 @@ TEST(RemoteMemory, SizesMayDifferAndAreChecked) {
 }
 
 TEST(RemoteMemory, IsLeftAloneWhereAnExceptionPasses) {
-    // On all ranks, as nobody would come to a barrier in the destructor otherwise; nothing waits
+    // The first rank whose exception passes revokes the communicator: nobody waits in a destructor
     const auto pass = [] {
         const auto memory = makeMemory(64);
         memory->barrier();
         throw std::runtime_error("passes");
     };
     EXPECT_THROW(pass(), std::runtime_error);
-    MPI_Barrier(MPI_COMM_WORLD);
+    recover(MPI_COMM_WORLD);
 }
 
 TEST(FaultRecord, KeepsTheFirstFault) {
@@ -163,7 +163,8 @@ TEST(PendingBarrier, IsReachedWhenAllHaveCome) {
     if (worldRank() == 0)
         std::this_thread::sleep_for(std::chrono::milliseconds(20));
     const auto start = std::chrono::steady_clock::now();
-    PendingBarrier barrier(context, channel, 1);
+    PendingBarrier barrier(context, channel), other(context, another);
+    barrier.start();
     bool early = false;
     while (!barrier.reached())
         early = true;
@@ -171,20 +172,23 @@ TEST(PendingBarrier, IsReachedWhenAllHaveCome) {
         EXPECT_TRUE(early);
         EXPECT_GT(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(1));
     }
-    { const PendingBarrier abandoned(context, another, 1); } // disturbs no other channel, and later ones here
-    for (int k = 0; k < 100; ++k) {
-        if ((worldRank() + k) % 3 == 0)
+    for (std::uint64_t k = 0; k < 100; ++k) {
+        if ((static_cast<std::uint64_t>(worldRank()) + k) % 3 == 0)
             std::this_thread::yield();
-        PendingBarrier next(context, k % 2 == 0 ? channel : another, static_cast<std::uint64_t>(k) + 2);
+        PendingBarrier &next = k % 2 == 0 ? barrier : other;
+        next.start({k, 0, 0});
         while (!next.reached())
             std::this_thread::yield();
+        EXPECT_EQ(next.seen()[0].least, k);
+        EXPECT_EQ(next.seen()[0].most, k);
     }
 }
 
 TEST(PendingBarrier, SaysWhoBringsTheLeastAndTheMost) {
     const auto context = CommunicatorContext::of(MPI_COMM_WORLD);
     const auto rank = static_cast<std::uint64_t>(worldRank());
-    PendingBarrier barrier(context, context->nextChannel(), 1, {7, ~rank, rank / 2});
+    PendingBarrier barrier(context, context->nextChannel());
+    barrier.start({7, ~rank, rank / 2});
     while (!barrier.reached())
         std::this_thread::yield();
     const auto &[equal, inverse, halves] = barrier.seen();
@@ -200,17 +204,16 @@ TEST(PendingBarrier, SaysWhoBringsTheLeastAndTheMost) {
 
 TEST(PendingBarrier, HoldsUpAllWhereOneIsMissing) {
     const auto context = CommunicatorContext::of(MPI_COMM_WORLD);
-    const Channel channel = context->nextChannel();
-    std::unique_ptr<PendingBarrier> barrier;
+    PendingBarrier barrier(context, context->nextChannel());
     if (worldRank() != 0)
-        barrier = std::make_unique<PendingBarrier>(context, channel, 1);
+        barrier.start();
     const auto start = std::chrono::steady_clock::now();
-    while (barrier && std::chrono::steady_clock::now() - start < std::chrono::milliseconds(50))
-        ASSERT_FALSE(barrier->reached());
+    while (worldRank() != 0 && std::chrono::steady_clock::now() - start < std::chrono::milliseconds(50))
+        ASSERT_FALSE(barrier.reached());
     MPI_Barrier(MPI_COMM_WORLD);
-    if (!barrier)
-        barrier = std::make_unique<PendingBarrier>(context, channel, 1);
-    while (!barrier->reached())
+    if (worldRank() == 0)
+        barrier.start();
+    while (!barrier.reached())
         std::this_thread::yield();
     MPI_Barrier(MPI_COMM_WORLD);
 }

@@ -225,21 +225,18 @@ TEST_P(WindowViews, WrongLocksAreThrownByTheHost) {
     const auto textOf = [&](OneSidedWrongLocks::Kind kind) -> std::string {
         parallelFor(executor(), 1, OneSidedWrongLocks{view, kind});
         executor().synchronize();
-        try {
-            window.test(0, Comparison::Equal, std::int64_t{0});
-        } catch (const Error &error) {
-            return error.what();
-        }
-        return "nothing";
+        return test::refused<Error>([&] { window.test(0, Comparison::Equal, std::int64_t{0}); });
     };
     test::expectContains(textOf(OneSidedWrongLocks::UnlockAll), "not locked for this rank");
     test::expectContains(textOf(OneSidedWrongLocks::FlushLocalAll), "no rank is locked");
     test::expectContains(textOf(OneSidedWrongLocks::Query), "IndexError");
-    window.lock(LockType::Shared, worldRank());
-    test::expectContains(textOf(OneSidedWrongLocks::Twice), "has a lock of it already");
-    test::expectContains(textOf(OneSidedWrongLocks::All), "has a lock of it already");
+    for (const auto kind : {OneSidedWrongLocks::Twice, OneSidedWrongLocks::All}) {
+        window.lock(LockType::Shared, worldRank());
+        test::expectContains(textOf(kind), "has a lock of it already");
+        if (worldSize() == 1) // else recovery has released the lock
+            window.unlock(0);
+    }
     EXPECT_TRUE(window.test(0, Comparison::Equal, std::int64_t{0}));
-    window.unlock(worldRank()); // the queue is as it was
     window.lock(LockType::Exclusive, worldRank());
     window.unlock(worldRank());
     window.barrier();
@@ -249,10 +246,10 @@ TEST_P(WindowViews, AccessesWithoutALockAreThrownByTheHost) {
     Window window = make(3 + static_cast<std::size_t>(worldSize()));
     parallelFor(executor(), 1, OneSidedOnWindow{window.view()});
     executor().synchronize();
-    test::expectContains(test::messageOf<StateError>([&] { window.flushAll(); }), "not locked for this rank");
+    test::expectContains(test::refused<StateError>([&] { window.flushAll(); }), "not locked for this rank");
     parallelFor(executor(), 1, OneSidedLocked{window.view(), worldRank()}); // a view that does not wait
     executor().synchronize();
-    test::messageOf<PeerError>([&] { window.flushAll(); });
+    test::refused<PeerError>([&] { window.flushAll(); });
     window.lock(LockType::Shared, worldRank());
     std::int64_t word = -1;
     window.get(&word, 1, worldRank(), 0);
@@ -268,13 +265,13 @@ TEST_P(WindowViews, FlushesWithoutALockAreThrownByTheHost) {
         parallelFor(executor(), 1, OneSidedFlush{window.view(), kind, rank});
         executor().synchronize();
     };
-    const auto messageOf = [&] { return test::messageOf<StateError>([&] { window.lock(LockType::Shared, home); }); };
+    const auto messageOf = [&] { return test::refused<StateError>([&] { window.lock(LockType::Shared, home); }); };
     for (const auto kind : {OneSidedFlush::One, OneSidedFlush::Local}) {
         flush(kind, home);
         test::expectContains(messageOf(),
                              fmt::format("flush on rank {}: the window is not locked for this rank", home));
         flush(kind, worldSize());
-        test::messageOf<IndexError>([&] { window.lock(LockType::Shared, home); });
+        test::refused<IndexError>([&] { window.lock(LockType::Shared, home); });
     }
     flush(OneSidedFlush::All, home);
     test::expectContains(messageOf(), "in a kernel: a window: flush: no rank is locked");
@@ -306,8 +303,8 @@ TEST(WindowViewsOfDevices, LocksAreRefusedWhereTheDevicesHaveNoAtomicOperations)
     const Device::Stream stream;
     parallelFor(Executor::device(stream), 1, OneSidedLocked{window.view(KernelWaits::Yes), next});
     stream.synchronize();
-    test::expectContains(test::messageOf<StateError>([&] { window.flushAll(); }), "atomically");
-    test::messageOf<StateError>([&] { window.lock(LockType::Shared, next); });
+    test::expectContains(test::refused<StateError>([&] { window.flushAll(); }), "atomically");
+    test::refused<Error>([&] { window.lock(LockType::Shared, next); });
     window.lock(LockType::Exclusive, worldRank());
     std::int64_t both[2] = {-1, -1};
     window.get(both, 2, worldRank(), 0);
