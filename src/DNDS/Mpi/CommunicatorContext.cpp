@@ -272,9 +272,9 @@ void CommunicatorContext::leave(std::shared_ptr<void> kept, std::function<bool()
         keepForEver();
 }
 
-void CommunicatorContext::keep(std::shared_ptr<void> kept) {
+void CommunicatorContext::keep(std::uint64_t object, std::shared_ptr<void> kept, std::function<void()> end) {
     const std::lock_guard lock(parking_);
-    kept_.push_back(std::move(kept));
+    kept_.insert_or_assign(object, Kept{std::move(kept), std::move(end)});
 }
 
 void CommunicatorContext::keepUntilRecovery(std::shared_ptr<void> kept) {
@@ -311,11 +311,9 @@ void CommunicatorContext::keepForEver() noexcept {
     static std::mutex keeping;
     const std::scoped_lock lock(parking_, keeping);
     forEver().splice(forEver().end(), parked_);
-    for (std::vector<std::shared_ptr<void>> *kept : {&kept_, &keptUntilRecovery_}) {
-        for (std::shared_ptr<void> &one : *kept)
-            forEver().push_back({std::move(one), {}});
-        kept->clear();
-    }
+    for (auto &[object, kept] : kept_)
+        forEver().push_back({std::make_shared<Kept>(std::move(kept)), {}});
+    kept_.clear();
 }
 
 void CommunicatorContext::release() noexcept {

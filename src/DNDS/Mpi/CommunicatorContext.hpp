@@ -185,10 +185,16 @@ class CommunicatorContext : public std::enable_shared_from_this<CommunicatorCont
     /// never freed, as no other thread would come by. Local.
     void leave(std::shared_ptr<void> kept, std::function<bool()> finished);
 
-    /// Keeps memory that other ranks may still read and write until the communicator goes. Local, on any thread.
-    void keep(std::shared_ptr<void> kept);
-    /// The same until the communicator has recovered, or goes. Local, on any thread.
-    void keepUntilRecovery(std::shared_ptr<void> kept);
+    /// Keeps this rank's part of an object that is gone here, which other ranks may still read and write, until all
+    /// ranks keep theirs and have recovered, or the communicator goes. `object` is the same number on all ranks
+    /// (`nextSerial`). `end`, which may be empty, is called on all ranks before any of them frees its part. Local, on
+    /// any thread.
+    void keep(std::uint64_t object, std::shared_ptr<void> kept, std::function<void()> end);
+    /// For `Recoverable::renew`: a rank that has destroyed its part of `object`; -1 where none has. Local.
+    int destroyedOn(std::uint64_t object) const {
+        const auto found = destroyed_.find(object);
+        return found == destroyed_.end() ? -1 : found->second;
+    }
 
     /// Whether something is parked. Local, O(1).
     bool hasParked() const noexcept { return parkedCount_.load(std::memory_order_relaxed) > 0; }
@@ -228,6 +234,7 @@ class CommunicatorContext : public std::enable_shared_from_this<CommunicatorCont
     void meet(std::string_view what, bool discards);
     bool settleAll() noexcept;
     void discardArrived();
+    void freeKept();
 
     bool servesThreads_; ///< whether MPI does
     std::recursive_mutex settingUp_;
@@ -240,8 +247,12 @@ class CommunicatorContext : public std::enable_shared_from_this<CommunicatorCont
     std::vector<Recoverable *> recoverables_;
     std::mutex parking_; ///< of `parked_`: exchanges may be destroyed on any thread
     ParkedList parked_;
-    std::vector<std::shared_ptr<void>> kept_; ///< under the same lock
-    std::vector<std::shared_ptr<void>> keptUntilRecovery_;
+    struct Kept {
+        std::shared_ptr<void> memory;
+        std::function<void()> end;
+    };
+    std::map<std::uint64_t, Kept> kept_;     ///< by objects; under the same lock
+    std::map<std::uint64_t, int> destroyed_; ///< objects that some rank keeps, and that rank, at the last recovery
     std::atomic<std::size_t> parkedCount_{0};
     CommunicatorView view_;
     std::unique_ptr<NodeTopology> node_; ///< filled in by `connect`

@@ -9,6 +9,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <utility>
 
 namespace DNDS {
@@ -111,6 +112,38 @@ void CommunicatorContext::meet(std::string_view what, bool discards) {
     }
 }
 
+/// Frees what all ranks keep, and notes what only some of them have destroyed.
+void CommunicatorContext::freeKept() {
+    struct Part {
+        std::uint64_t object;
+        std::uint64_t rank;
+    };
+    std::vector<Part> mine;
+    comm().guarded([&] {
+        const std::lock_guard lock(parking_);
+        for (const auto &[object, kept] : kept_)
+            mine.push_back({object, static_cast<std::uint64_t>(comm().rank())});
+    });
+    const std::vector<Part> all = comm().allGatherV(std::span<const Part>(mine));
+    std::map<std::uint64_t, Kept> ended;
+    comm().guarded([&] {
+        std::map<std::uint64_t, int> ranks;
+        destroyed_.clear();
+        for (const Part &part : all) {
+            destroyed_[part.object] = static_cast<int>(part.rank);
+            ++ranks[part.object];
+        }
+        const std::lock_guard lock(parking_);
+        for (const auto &[object, count] : ranks)
+            if (count == comm().size())
+                ended.insert(kept_.extract(object));
+    });
+    for (auto &[object, kept] : ended)
+        if (kept.end)
+            kept.end();
+    comm().guarded([] {}); // nobody frees what another rank has open
+}
+
 void CommunicatorContext::recover() {
     const SetUp setUp(*this);
     const Doing doing("recover");
@@ -137,6 +170,7 @@ void CommunicatorContext::recover() {
     }
     ended.clear();
     // All ranks are here, and nothing moves. Messages that nobody has taken are left to the communicators before.
+    freeKept();
     std::vector<Communicator> channels;
     const std::vector<Communicator> &old = channelOwners();
     comm().guarded([&] {

@@ -11,7 +11,8 @@
 namespace DNDS {
 
 /// Operations on memory of other ranks, by offset in bytes; arguments have been checked. Called within
-/// `CommunicatorContext::running`. Part of a Recoverable object, which calls `settle` and `renew`. Local, unless stated.
+/// `CommunicatorContext::running`. Part of a Recoverable object, which calls `settle` and `renew`. Local, unless
+/// stated.
 class FarAccess : public Recoverable {
   public:
     /// Whether a call returns when it is complete, or when `quiet` is.
@@ -28,7 +29,8 @@ class FarAccess : public Recoverable {
     virtual void quiet() = 0;
     /// What others have put here is seen by loads from now on, and stores made before by their gets.
     virtual void sync() = 0;
-    /// Serves other ranks; returns whether there was anything to do. Does not wait. What fails revokes the communicator.
+    /// Serves other ranks; returns whether there was anything to do. Does not wait. What fails revokes the
+    /// communicator.
     virtual bool progress() noexcept = 0;
     /// Serves nobody from now on; what MPI still uses stays.
     virtual void stop() noexcept {}

@@ -167,29 +167,34 @@ class GhostWindow {
                    "the pair under a window got another ghost mapping: make the window again");
     }
     std::size_t locate(RemoteCall call, GhostTarget target, index j, index count) {
-        return core().memory().checked(call, [&] { return offsetOf(call, target, j, count); });
-    }
-    std::size_t offsetOf(RemoteCall call, GhostTarget target, index j, index count) {
-        requireSameRows();
         core().memory().checkKernels();
-        DNDS_CHECK(
-            target.rank >= 0, IndexError,
-            "a window over rows: there is no row {} of that kind; ghosts here are 0 to {} (excluded), own rows 0 to "
-            "{}",
-            target.row, core().host().ghostCount, core().host().owned);
-        DNDS_CHECK(j >= 0 && j <= width() - count, IndexError,
-                   "a window over rows: element {} of row {} of rank {}: rows have {} elements", j, target.row,
-                   target.rank, width());
+        if (generation_() != made_ || pattern_() != madeFor_.get() || target.rank < 0 || j < 0 || j > width() - count)
+            [[unlikely]]
+            refuse(call, target, j, count);
         const std::uint64_t offset = core().host().template offsetOf<T>(target, j, count);
-        core().memory().check(call, target.rank, offset, toSize(count) * sizeof(T));
+        const std::uint64_t bytes = toSize(count) * sizeof(T);
+        if (const AccessFault fault = core().memory().faultOf(target.rank, offset, bytes); fault != AccessFault::None)
+            [[unlikely]]
+            core().memory().refuse(fault, call, target.rank, offset, bytes);
         return offset;
+    }
+    /// Throws why an access is wrong, and revokes the communicator with it.
+    [[gnu::noinline]] void refuse(RemoteCall call, GhostTarget target, index j, index count) {
+        core().memory().checked(call, [&] {
+            requireSameRows();
+            DNDS_CHECK(target.rank >= 0, IndexError,
+                       "a window over rows: there is no row {} of that kind; ghosts here are 0 to {} (excluded), own "
+                       "rows 0 to {}",
+                       target.row, core().host().ghostCount, core().host().owned);
+            DNDS_CHECK(j >= 0 && j <= width() - count, IndexError,
+                       "a window over rows: element {} of row {} of rank {}: rows have {} elements", j, target.row,
+                       target.rank, width());
+        });
     }
     T atomic(GhostTarget target, rowsize j, AtomicOp op, T operand, T compare, RemoteMemory::Completion completion) {
         const std::size_t offset = locate(RemoteCall::Atomic, target, j, 1);
-        core().memory().checked(RemoteCall::Atomic, [&] {
-            if (!suits<T>(op)) [[unlikely]]
-                core().memory().throwFault(AccessFault::Real, RemoteCall::Atomic, target.rank, offset, sizeof(T));
-        });
+        if (!suits<T>(op)) [[unlikely]]
+            core().memory().refuse(AccessFault::Real, RemoteCall::Atomic, target.rank, offset, sizeof(T));
         return core().memory().atomic(target.rank, offset, op, operand, compare, completion);
     }
 

@@ -114,8 +114,8 @@ std::array<RemoteMemory::Extremes, 2> RemoteMemory::meetToMake(const std::shared
 RemoteMemory::RemoteMemory(std::shared_ptr<CommunicatorContext> context, std::shared_ptr<std::byte> memory,
                            std::size_t bytes, MemorySpace space, std::string name, std::optional<LentMemory> lent)
     : context_(std::move(context)), arena_(context_->node().arena), memory_(std::move(memory)),
-      barrier_(context_, context_->nextChannel()), name_(std::move(name)), space_(space),
-      rank_(context_->comm().rank()), exceptions_(std::uncaught_exceptions()) {
+      barrier_(context_, context_->nextChannel()), serial_(context_->nextSerial()), name_(std::move(name)),
+      space_(space), rank_(context_->comm().rank()), exceptions_(std::uncaught_exceptions()) {
     const CommunicatorView &comm = context_->comm();
     comm.guarded([&] {
         mapped_.resize(static_cast<std::size_t>(comm.size()));
@@ -161,7 +161,7 @@ RemoteMemory::~RemoteMemory() {
             if (passing)
                 context_->revocation().revoke("its program",
                                               fmt::format("an exception on rank {} destroyed '{}'", rank_, name_));
-            if (!context_->revocation().revoked()) {
+            if (!context_->revocation().revoked() && destroyedOn_ < 0) {
                 close();
                 return;
             }
@@ -170,10 +170,17 @@ RemoteMemory::~RemoteMemory() {
                              std::current_exception());
         }
     proxy_.reset();
-    if (far_)
-        far_->stop();
-    context_->keep(memory_); // others, and MPI, may still read and write it
-    context_->keep(std::shared_ptr<FarAccess>(std::move(far_)));
+    const std::shared_ptr<FarAccess> far = std::move(far_);
+    if (far) {
+        far->stop();
+        context_->enlist(*far);
+    }
+    context_->keep(serial_, memory_, [far, context = context_.get()] { // others, and MPI, may still read and write it
+        if (!far)
+            return;
+        context->delist(*far);
+        far->close();
+    });
 }
 
 bool RemoteMemory::settle() noexcept {
@@ -184,6 +191,7 @@ bool RemoteMemory::settle() noexcept {
 }
 
 void RemoteMemory::renew() {
+    destroyedOn_ = context_->destroyedOn(serial_);
     barrier_.renew();
     if (far_)
         far_->renew();
@@ -285,6 +293,29 @@ void RemoteMemory::startProxy() {
     });
 }
 
+void RemoteMemory::farPut(int rank, std::size_t offset, const void *from, std::size_t bytes, Completion completion) {
+    moving(RemoteCall::Put, [&] { far_->put(rank, offset, from, bytes, completion); });
+}
+
+void RemoteMemory::farGet(int rank, std::size_t offset, void *to, std::size_t bytes, Completion completion) {
+    moving(RemoteCall::Get, [&] { far_->get(rank, offset, to, bytes, completion); });
+}
+
+void RemoteMemory::farSignal(int rank, std::size_t offset, std::uint64_t value, bool add) {
+    moving(RemoteCall::Signal, [&] {
+        far_->fence();
+        far_->atomic(rank, offset, Atomics::request(add ? AtomicOp::Add : AtomicOp::Set, value), Completion::AtQuiet);
+    });
+}
+
+void RemoteMemory::farFence() {
+    moving(RemoteCall::Flush, [&] { far_->fence(); });
+}
+
+void RemoteMemory::farQuiet() {
+    moving(RemoteCall::Flush, [&] { far_->quiet(); });
+}
+
 std::uint64_t RemoteMemory::farAtomic(int rank, std::size_t offset, const AtomicRequest &request,
                                       Completion completion) {
     return moving(RemoteCall::Atomic, [&] { return far_->atomic(rank, offset, request, completion); });
@@ -323,7 +354,7 @@ std::uint64_t RemoteMemory::carryOut(Detail::ProxySlot &slot) {
     case Detail::ProxyOp::Quiet:
         Atomics::fenceSystem();
         if (far_)
-            moving(RemoteCall::Flush, [&] { far_->quiet(); });
+            farQuiet();
         return 0;
     case Detail::ProxyOp::Atomic:
     case Detail::ProxyOp::FetchAtomic:
@@ -389,6 +420,12 @@ void RemoteMemory::throwFault(AccessFault fault, RemoteCall call, int rank, std:
     throw StateError(what + ": no fault");
 }
 
+void RemoteMemory::refuse(AccessFault fault, RemoteCall call, int rank, std::uint64_t offset,
+                          std::uint64_t bytes) const {
+    checked(call, [&] { throwFault(fault, call, rank, offset, bytes); });
+    std::terminate(); // not reached
+}
+
 void RemoteMemory::throwKernelFault() {
     const KernelFault seen = (faults_->noted() ? faults_ : hostFaults_.get())->take();
     checked(seen.call, [&] {
@@ -427,6 +464,7 @@ void RemoteMemory::barrier() {
 std::array<RemoteMemory::Extremes, 2> RemoteMemory::meet(CollectiveCall call,
                                                          const std::array<std::uint64_t, 2> &mine) {
     static_cast<void>(context_->comm()); // throws where it is gone
+    requireWhole();
     quiet();
     const auto seen = meetIn(*context_, barrier_, call, mine, name_, [this] { serve(); });
     sync();

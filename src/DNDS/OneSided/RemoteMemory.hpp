@@ -73,7 +73,7 @@ class RemoteMemory final : public Recoverable {
                  MemorySpace space, std::string name, std::optional<LentMemory> lent = {});
     /// Collective: completes everything on all ranks, kernels too. While an exception is on its way, which revokes the
     /// communicator, where it is revoked, and after MPI_Finalize, it waits for nobody, and what others may still use is
-    /// kept as long as the communicator.
+    /// kept until all ranks have destroyed theirs and recovered.
     ~RemoteMemory() override;
 
     /// Waits until all ranks make what `call` says, and returns what they bring; `name` is for messages. Collective.
@@ -115,7 +115,7 @@ class RemoteMemory final : public Recoverable {
     decltype(auto) checked(RemoteCall call, Body &&body) const {
         try {
             return std::forward<Body>(body)();
-        } catch (...) {
+        } catch (const std::exception &) {
             context_->revoke(runningName(call), name_, std::current_exception());
             throw;
         }
@@ -123,11 +123,18 @@ class RemoteMemory final : public Recoverable {
     /// Throws what `fault` is for the host: IndexError, ArgumentError, StateError, ..., saying call, rank and bytes.
     [[noreturn]] void throwFault(AccessFault fault, RemoteCall call, int rank, std::uint64_t offset,
                                  std::uint64_t bytes) const;
+    /// Throws the same from an operation, and revokes the communicator with it.
+    [[noreturn]] void refuse(AccessFault fault, RemoteCall call, int rank, std::uint64_t offset,
+                             std::uint64_t bytes) const;
+    /// What is wrong with an access to these bytes.
+    AccessFault faultOf(int rank, std::uint64_t offset, std::uint64_t bytes, std::uint64_t alignment = 1) const {
+        const RemoteTable table{mapped_.empty() ? nullptr : mapped_.data(), bytes_.data(), nullptr, rank_, ranks()};
+        return table.check(rank, offset, bytes, alignment);
+    }
     /// Throws IndexError or ArgumentError unless an access to these bytes is right.
     void check(RemoteCall call, int rank, std::uint64_t offset, std::uint64_t bytes,
                std::uint64_t alignment = 1) const {
-        const RemoteTable table{mapped_.empty() ? nullptr : mapped_.data(), bytes_.data(), nullptr, rank_, ranks()};
-        if (const AccessFault fault = table.check(rank, offset, bytes, alignment); fault != AccessFault::None)
+        if (const AccessFault fault = faultOf(rank, offset, bytes, alignment); fault != AccessFault::None)
             throwFault(fault, call, rank, offset, bytes);
     }
 
@@ -140,14 +147,14 @@ class RemoteMemory final : public Recoverable {
         if (std::byte *to = mapped(rank)) [[likely]]
             Detail::copyShare(to + offset, static_cast<const std::byte *>(from), bytes, {});
         else if (bytes > 0)
-            moving(RemoteCall::Put, [&] { far_->put(rank, offset, from, bytes, completion); });
+            farPut(rank, offset, from, bytes, completion);
     }
     /// Copies from another rank: the bytes are there when it returns, or with AtQuiet after `quiet`.
     void get(int rank, std::size_t offset, void *to, std::size_t bytes, Completion completion = Completion::Now) {
         if (const std::byte *from = mapped(rank)) [[likely]]
             Detail::copyShare(static_cast<std::byte *>(to), from + offset, bytes, {});
         else if (bytes > 0)
-            moving(RemoteCall::Get, [&] { far_->get(rank, offset, to, bytes, completion); });
+            farGet(rank, offset, to, bytes, completion);
     }
     /// What the word was; with AtQuiet that is told only where the memory is mapped here.
     template <AtomicWord T>
@@ -171,18 +178,14 @@ class RemoteMemory final : public Recoverable {
             add ? static_cast<void>(Atomics::fetchAdd(word, value)) : Atomics::storeRelease(word, value);
             return;
         }
-        moving(RemoteCall::Signal, [&] {
-            far_->fence();
-            far_->atomic(rank, offset, Atomics::request(add ? AtomicOp::Add : AtomicOp::Set, value),
-                         Completion::AtQuiet);
-        });
+        farSignal(rank, offset, value, add);
     }
 
     /// This rank's puts and atomic operations before it are seen, at each rank, before those after it.
     void fence() {
         Atomics::fenceRelease();
         if (far_)
-            moving(RemoteCall::Flush, [&] { far_->fence(); });
+            farFence();
     }
     /// All operations of this rank are complete, those of its kernels through the proxy, too.
     void quiet() {
@@ -190,7 +193,7 @@ class RemoteMemory final : public Recoverable {
             drainProxy();
         Atomics::fenceSystem();
         if (far_)
-            moving(RemoteCall::Flush, [&] { far_->quiet(); });
+            farQuiet();
     }
     /// The same, and throws what kernels did wrong: what they noted before comes first.
     void complete() {
@@ -220,6 +223,7 @@ class RemoteMemory final : public Recoverable {
     template <class What, class Done>
     void waitFor(RemoteCall call, What &&what, Done &&done) {
         const Doing doing(runningName(call), name_);
+        requireWhole();
         moving(call, [&] {
             if (done())
                 return;
@@ -265,6 +269,17 @@ class RemoteMemory final : public Recoverable {
         static_cast<void>(context_->comm());
         context_->revocation().requireValid();
     }
+    /// Throws StateError where a rank has destroyed its part.
+    void requireWhole() const {
+        DNDS_CHECK(destroyedOn_ < 0, StateError,
+                   "{}: rank {} destroyed it before the last recovery: destroy it on all ranks, and make it again",
+                   name_, destroyedOn_);
+    }
+    void farPut(int rank, std::size_t offset, const void *from, std::size_t bytes, Completion completion);
+    void farGet(int rank, std::size_t offset, void *to, std::size_t bytes, Completion completion);
+    void farSignal(int rank, std::size_t offset, std::uint64_t value, bool add);
+    void farFence();
+    void farQuiet();
     std::uint64_t farAtomic(int rank, std::size_t offset, const AtomicRequest &request, Completion completion);
     bool serve() noexcept {
         const bool asked = Detail::serveProxies();
@@ -281,6 +296,8 @@ class RemoteMemory final : public Recoverable {
     std::shared_ptr<NodeArena> arena_; ///< keeps mappings alive
     std::shared_ptr<std::byte> memory_;
     PendingBarrier barrier_;
+    std::uint64_t serial_; ///< of this object, on its communicator
+    int destroyedOn_ = -1; ///< a rank where it is gone since a recovery
     std::string name_;
     MemorySpace space_;
     int rank_;

@@ -3,6 +3,7 @@
 #include "DNDS/Mpi/NodeMemory.hpp"
 
 #include <algorithm>
+#include <exception>
 #include <limits>
 
 namespace DNDS {
@@ -142,6 +143,12 @@ void SymmetricHeap::throwFault(AccessFault fault, RemoteCall call, int rank, std
             static_cast<std::int64_t>(offset - begin) / size, block.bytes / object, rank));
     }
     core().memory->throwFault(fault, call, rank, offset, bytes);
+}
+
+void SymmetricHeap::refuse(AccessFault fault, RemoteCall call, int rank, std::uint64_t offset, std::uint64_t begin,
+                           std::uint64_t bytes, std::uint64_t object) const {
+    core().memory->checked(call, [&] { throwFault(fault, call, rank, offset, begin, bytes, object); });
+    std::terminate(); // not reached
 }
 
 } // namespace DNDS

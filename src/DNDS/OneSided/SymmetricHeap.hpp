@@ -98,7 +98,11 @@ class SymmetricHeap {
     template <class T>
     void requireAllocated(SymmetricPointer<T> pointer, std::size_t count) {
         core().memory->meet(CollectiveCall::MakeWindowOver);
-        communicator().guarded([&] { requireRight(RemoteCall::Put, pointer, count, rank()); });
+        communicator().guarded([&] {
+            if (const AccessFault fault = faultOf(pointer, count, rank()); fault != AccessFault::None)
+                throwFault(fault, RemoteCall::Put, rank(), pointer.offset(), pointer.begin(), bytesOf<T>(count),
+                           sizeof(T));
+        });
     }
 
     /// Copies `count` objects to another rank. `from` may be changed afterwards; `quiet` completes it.
@@ -205,7 +209,9 @@ class SymmetricHeap {
     template <AtomicWord T>
     T atomic(AtomicOp op, SymmetricPointer<T> word, std::type_identity_t<T> operand, std::type_identity_t<T> compare,
              int rank, Completion completion = Completion::Now) {
-        check(RemoteCall::Atomic, word, 1, rank, sizeof(T), suits<T>(op));
+        check(RemoteCall::Atomic, word, 1, rank, sizeof(T));
+        if (!suits<T>(op)) [[unlikely]]
+            core().memory->refuse(AccessFault::Real, RemoteCall::Atomic, rank, word.offset(), sizeof(T));
         return core().memory->atomic(rank, word.offset(), op, T{operand}, T{compare}, completion);
     }
 
@@ -278,34 +284,33 @@ class SymmetricHeap {
     }
     [[noreturn]] static void throwMoved();
     std::size_t span(RemoteCall call, std::size_t count, std::size_t stride) const;
-    /// What an access that is wrong throws, and revokes the communicator with.
     template <class T>
-    void check(RemoteCall call, SymmetricPointer<T> pointer, std::size_t count, int rank, std::size_t alignment = 1,
-               bool suited = true) const {
-        core().memory->checked(call, [&] {
-            requireRight(call, pointer, count, rank, alignment);
-            if (!suited) [[unlikely]]
-                core().memory->throwFault(AccessFault::Real, call, rank, pointer.offset(), sizeof(T));
-        });
+    AccessFault faultOf(SymmetricPointer<T> pointer, std::size_t count, int rank, std::size_t alignment = 1) const {
+        const Detail::HeapTable &table = core().table;
+        const std::uint64_t bytes = bytesOf<T>(count);
+        return table.space == MemorySpace::Host ? table.checkBlock(pointer.heap(), rank, pointer.offset(),
+                                                                   pointer.begin(), pointer.serial(), bytes, alignment)
+                                                : checkLive(pointer.heap(), rank, pointer.offset(), pointer.begin(),
+                                                            pointer.serial(), bytes, alignment);
     }
     template <class T>
-    void requireRight(RemoteCall call, SymmetricPointer<T> pointer, std::size_t count, int rank,
-                      std::size_t alignment = 1) const {
-        const Detail::HeapTable &table = core().table;
+    void check(RemoteCall call, SymmetricPointer<T> pointer, std::size_t count, int rank,
+               std::size_t alignment = 1) const {
         core().memory->checkKernels();
-        const std::uint64_t bytes = count > PTRDIFF_MAX / sizeof(T) ? UINT64_MAX : count * sizeof(T);
-        const AccessFault fault = table.space == MemorySpace::Host
-                                      ? table.checkBlock(pointer.heap(), rank, pointer.offset(), pointer.begin(),
-                                                         pointer.serial(), bytes, alignment)
-                                      : checkLive(pointer.heap(), rank, pointer.offset(), pointer.begin(),
-                                                  pointer.serial(), bytes, alignment);
-        if (fault != AccessFault::None) [[unlikely]]
-            throwFault(fault, call, rank, pointer.offset(), pointer.begin(), bytes, sizeof(T));
+        if (const AccessFault fault = faultOf(pointer, count, rank, alignment); fault != AccessFault::None) [[unlikely]]
+            refuse(fault, call, rank, pointer.offset(), pointer.begin(), bytesOf<T>(count), sizeof(T));
+    }
+    template <class T>
+    static std::uint64_t bytesOf(std::size_t count) noexcept {
+        return count > PTRDIFF_MAX / sizeof(T) ? UINT64_MAX : count * sizeof(T);
     }
     AccessFault checkLive(const Detail::HeapTable *heap, int rank, std::uint64_t offset, std::uint64_t begin,
                           std::uint64_t serial, std::uint64_t bytes, std::uint64_t alignment) const;
     [[noreturn]] void throwFault(AccessFault fault, RemoteCall call, int rank, std::uint64_t offset,
                                  std::uint64_t begin, std::uint64_t bytes, std::uint64_t object) const;
+    /// The same, and revokes the communicator with it.
+    [[noreturn]] void refuse(AccessFault fault, RemoteCall call, int rank, std::uint64_t offset, std::uint64_t begin,
+                             std::uint64_t bytes, std::uint64_t object) const;
     Detail::HeapBlock allocateBytes(std::size_t count, std::size_t objectBytes);
     void freeBlock(const Detail::HeapTable *heap, std::uint64_t begin, std::uint64_t serial);
     void writeBlock(std::uint64_t begin, const Detail::HeapBlock &block);

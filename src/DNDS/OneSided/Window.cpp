@@ -193,23 +193,24 @@ void Window::setHeld(int rank, std::uint32_t how) {
 }
 
 void Window::requireUnlocked(int rank) const {
-    DNDS_CHECK(core_->heldHere[static_cast<std::size_t>(rank)] == 0, StateError,
-               "{}: rank {} is locked by this rank already", core_->data->name(), rank);
+    core_->data->checked(RemoteCall::Lock, [&] {
+        DNDS_CHECK(core_->heldHere[static_cast<std::size_t>(rank)] == 0, StateError,
+                   "{}: rank {} is locked by this rank already", core_->data->name(), rank);
+    });
 }
 
 void Window::requireAnyLocked() const {
     if (std::ranges::none_of(core_->heldHere, [](std::uint32_t how) { return how != 0; }))
-        core_->data->throwFault(AccessFault::NotLocked, RemoteCall::Flush, anyRank, 0, 0);
+        core_->data->refuse(AccessFault::NotLocked, RemoteCall::Flush, anyRank, 0, 0);
 }
 
 void Window::lock(LockType type, int rank) {
     RemoteMemory &data = *core_->data;
     SymmetricHeap &locks = core_->locks;
-    data.checked(RemoteCall::Lock, [&] {
-        core_->checkKernels();
-        data.check(RemoteCall::Lock, rank, 0, 0);
-        requireUnlocked(rank);
-    });
+    core_->checkKernels();
+    if (const AccessFault fault = data.faultOf(rank, 0, 0); fault != AccessFault::None)
+        data.refuse(fault, RemoteCall::Lock, rank, 0, 0);
+    requireUnlocked(rank);
     const std::uint64_t ticket = WindowLock::draw(locks, core_->lock, rank);
     const auto what = [&] {
         const std::uint64_t holder = locks.fetch(core_->lock + WindowLock::Holder, rank);
@@ -223,7 +224,7 @@ void Window::lock(LockType type, int rank) {
 }
 
 void Window::unlock(int rank) {
-    core_->data->checked(RemoteCall::Unlock, [&] { requireLocked(RemoteCall::Unlock, rank); });
+    requireLocked(RemoteCall::Unlock, rank);
     core_->complete();
     release(rank);
 }
@@ -236,35 +237,29 @@ void Window::release(int rank) {
 }
 
 void Window::lockAll() {
-    core_->data->checked(RemoteCall::Lock, [&] {
-        core_->checkKernels();
-        for (int rank = 0; rank < ranks(); ++rank)
-            requireUnlocked(rank);
-    });
+    core_->checkKernels();
+    for (int rank = 0; rank < ranks(); ++rank)
+        requireUnlocked(rank);
     for (int rank = 0; rank < ranks(); ++rank)
         lock(LockType::Shared, rank);
 }
 
 void Window::unlockAll() {
-    core_->data->checked(RemoteCall::Unlock, [&] {
-        for (int rank = 0; rank < ranks(); ++rank)
-            requireLocked(RemoteCall::Unlock, rank);
-    });
+    for (int rank = 0; rank < ranks(); ++rank)
+        requireLocked(RemoteCall::Unlock, rank);
     core_->complete();
     for (int rank = 0; rank < ranks(); ++rank)
         release(rank);
 }
 
 void Window::flush(int rank) {
-    core_->data->checked(RemoteCall::Flush, [&] { requireLocked(RemoteCall::Flush, rank); });
+    requireLocked(RemoteCall::Flush, rank);
     flushAll();
 }
 
 void Window::flushAll() {
-    core_->data->checked(RemoteCall::Flush, [&] {
-        core_->checkKernels(); // what a kernel did wrong comes first
-        requireAnyLocked();
-    });
+    core_->checkKernels(); // what a kernel did wrong comes first
+    requireAnyLocked();
     core_->complete();
 }
 

@@ -106,12 +106,8 @@ class Window {
     /// The same for all ranks; throws StateError where none is locked.
     void flushAll();
     /// Origins may be reused; here they always may.
-    void flushLocal(int rank) const {
-        core().data->checked(RemoteCall::Flush, [&] { requireLocked(RemoteCall::Flush, rank); });
-    }
-    void flushLocalAll() const {
-        core().data->checked(RemoteCall::Flush, [&] { requireAnyLocked(); });
-    }
+    void flushLocal(int rank) const { requireLocked(RemoteCall::Flush, rank); }
+    void flushLocalAll() const { requireAnyLocked(); }
     /// Loads of this rank see what others have put and completed, and their gets what it has stored.
     void sync() { core().data->sync(); }
     /// Completes the operations of all ranks. Collective.
@@ -232,39 +228,37 @@ class Window {
         });
         return atomicOpOf(op);
     }
-    void requireLocked(RemoteCall call, int rank, std::uint64_t offset = 0, std::uint64_t bytes = 0) const {
-        requireRank(call, rank, offset, bytes);
-        if (core().heldHere[static_cast<std::size_t>(rank)] == 0)
-            core().data->throwFault(AccessFault::NotLocked, call, rank, offset, bytes);
-    }
-    void requireRank(RemoteCall call, int rank, std::uint64_t offset, std::uint64_t bytes) const {
+    void requireLocked(RemoteCall call, int rank) const {
         if (rank < 0 || rank >= ranks())
-            core().data->throwFault(AccessFault::Rank, call, rank, offset, bytes);
+            core().data->refuse(AccessFault::Rank, call, rank, 0, 0);
+        if (core().heldHere[static_cast<std::size_t>(rank)] == 0)
+            core().data->refuse(AccessFault::NotLocked, call, rank, 0, 0);
     }
     void requireUnlocked(int rank) const;
     void requireAnyLocked() const;
     void release(int rank);
     std::size_t locate(RemoteCall call, int rank, std::size_t at, std::size_t bytes, std::size_t alignment) const {
-        return core().data->checked(call, [&] {
-            core().checkKernels();
-            requireRank(call, rank, at, bytes);
-            const std::uint64_t offset = offsetOf(rank, at);
-            requireLocked(call, rank, offset, bytes);
-            core().data->check(call, rank, offset, bytes, alignment);
-            return offset;
-        });
+        core().checkKernels();
+        if (rank < 0 || rank >= ranks()) [[unlikely]]
+            core().data->refuse(AccessFault::Rank, call, rank, at, bytes);
+        const std::uint64_t offset = offsetOf(rank, at);
+        const AccessFault fault = core().heldHere[static_cast<std::size_t>(rank)] == 0
+                                      ? AccessFault::NotLocked
+                                      : core().data->faultOf(rank, offset, bytes, alignment);
+        if (fault != AccessFault::None) [[unlikely]]
+            core().data->refuse(fault, call, rank, offset, bytes);
+        return offset;
     }
     std::uint64_t offsetOf(int rank, std::size_t at) const noexcept {
         const std::uint64_t unit = core().unitsHere[static_cast<std::size_t>(rank)];
         return at > UINT64_MAX / unit ? UINT64_MAX : at * unit;
     }
     std::size_t locateOwn(std::size_t at, std::size_t bytes) const {
-        return core().data->checked(RemoteCall::Wait, [&] {
-            core().checkKernels();
-            const std::uint64_t offset = offsetOf(rank(), at);
-            core().data->check(RemoteCall::Wait, rank(), offset, bytes, bytes);
-            return offset;
-        });
+        core().checkKernels();
+        const std::uint64_t offset = offsetOf(rank(), at);
+        if (const AccessFault fault = core().data->faultOf(rank(), offset, bytes, bytes); fault != AccessFault::None)
+            core().data->refuse(fault, RemoteCall::Wait, rank(), offset, bytes);
+        return offset;
     }
     void setHeld(int rank, std::uint32_t how);
 
