@@ -422,8 +422,16 @@ void RemoteMemory::throwFault(AccessFault fault, RemoteCall call, int rank, std:
 
 void RemoteMemory::refuse(AccessFault fault, RemoteCall call, int rank, std::uint64_t offset,
                           std::uint64_t bytes) const {
-    checked(call, [&] { throwFault(fault, call, rank, offset, bytes); });
-    std::terminate(); // not reached
+    try {
+        throwFault(fault, call, rank, offset, bytes);
+    } catch (const Error &) {
+        revokeAndThrow(call);
+    }
+}
+
+void RemoteMemory::revokeAndThrow(RemoteCall call) const {
+    context_->revoke(runningName(call), name_, std::current_exception());
+    throw;
 }
 
 void RemoteMemory::throwKernelFault() {

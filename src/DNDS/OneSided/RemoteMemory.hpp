@@ -116,10 +116,11 @@ class RemoteMemory final : public Recoverable {
         try {
             return std::forward<Body>(body)();
         } catch (const std::exception &) {
-            context_->revoke(runningName(call), name_, std::current_exception());
-            throw;
+            revokeAndThrow(call);
         }
     }
+    /// Revokes the communicator with the exception that is being handled, and throws it on.
+    [[noreturn]] void revokeAndThrow(RemoteCall call) const;
     /// Throws what `fault` is for the host: IndexError, ArgumentError, StateError, ..., saying call, rank and bytes.
     [[noreturn]] void throwFault(AccessFault fault, RemoteCall call, int rank, std::uint64_t offset,
                                  std::uint64_t bytes) const;

@@ -3,7 +3,6 @@
 #include "DNDS/Mpi/NodeMemory.hpp"
 
 #include <algorithm>
-#include <exception>
 #include <limits>
 
 namespace DNDS {
@@ -147,8 +146,11 @@ void SymmetricHeap::throwFault(AccessFault fault, RemoteCall call, int rank, std
 
 void SymmetricHeap::refuse(AccessFault fault, RemoteCall call, int rank, std::uint64_t offset, std::uint64_t begin,
                            std::uint64_t bytes, std::uint64_t object) const {
-    core().memory->checked(call, [&] { throwFault(fault, call, rank, offset, begin, bytes, object); });
-    std::terminate(); // not reached
+    try {
+        throwFault(fault, call, rank, offset, begin, bytes, object);
+    } catch (const Error &) {
+        core().memory->revokeAndThrow(call);
+    }
 }
 
 } // namespace DNDS
