@@ -4,8 +4,8 @@
 #include "DNDS/Exchange/ExchangePattern.hpp"
 #include "DNDS/Mpi/Backoff.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
+#include "DNDS/Mpi/RequestSet.hpp"
 #include "DNDS/Mpi/ProgressEngine.hpp"
-#include "DNDS/Transport/PeerFailure.hpp"
 
 #include <algorithm>
 #include <string>

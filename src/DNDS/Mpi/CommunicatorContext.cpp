@@ -314,6 +314,9 @@ void CommunicatorContext::keepForEver() noexcept {
     for (auto &[object, kept] : kept_)
         forEver().push_back({std::make_shared<Kept>(std::move(kept)), {}});
     kept_.clear();
+    for (std::shared_ptr<void> &kept : keptUntilRecovery_)
+        forEver().push_back({std::move(kept), {}});
+    keptUntilRecovery_.clear();
 }
 
 void CommunicatorContext::release() noexcept {

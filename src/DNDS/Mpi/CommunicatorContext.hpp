@@ -190,6 +190,9 @@ class CommunicatorContext : public std::enable_shared_from_this<CommunicatorCont
     /// (`nextSerial`). `end`, which may be empty, is called on all ranks before any of them frees its part. Local, on
     /// any thread.
     void keep(std::uint64_t object, std::shared_ptr<void> kept, std::function<void()> end);
+    /// Keeps memory that other ranks may still write to, until the communicator has recovered, or goes. Local, on any
+    /// thread.
+    void keepUntilRecovery(std::shared_ptr<void> kept);
     /// For `Recoverable::renew`: a rank that has destroyed its part of `object`; -1 where none has. Local.
     int destroyedOn(std::uint64_t object) const {
         const auto found = destroyed_.find(object);
@@ -251,7 +254,8 @@ class CommunicatorContext : public std::enable_shared_from_this<CommunicatorCont
         std::shared_ptr<void> memory;
         std::function<void()> end;
     };
-    std::map<std::uint64_t, Kept> kept_;     ///< by objects; under the same lock
+    std::map<std::uint64_t, Kept> kept_; ///< by objects; under the same lock
+    std::vector<std::shared_ptr<void>> keptUntilRecovery_;
     std::map<std::uint64_t, int> destroyed_; ///< objects that some rank keeps, and that rank, at the last recovery
     std::atomic<std::size_t> parkedCount_{0};
     CommunicatorView view_;

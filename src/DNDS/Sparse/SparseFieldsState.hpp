@@ -93,7 +93,8 @@ struct SparseFields::State final : Recoverable {
     std::size_t firstLocal(std::size_t f) const { return f * pattern->localChannels().size(); }
     /// A local channel is sent; `loud` where its rim was compared.
     void sendOn(Member &member, const LocalChannel &channel, std::size_t state, bool loud);
-    /// Calls `visit(field's member, local channel, its place in `local`)` for those that begin in a block that is there.
+    /// Calls `visit(field's member, local channel, its place in `local`)` for those that begin in a block that is
+    /// there.
     template <class Visit>
     void forEachSending(Visit &&visit);
     /// Calls `visit(field's member, channel's number, whether data have come)` for the channels within this rank whose
@@ -129,7 +130,7 @@ struct SparseFields::State final : Recoverable {
     std::shared_ptr<CommunicatorContext> context;
     std::vector<Member> members;
     std::vector<Peer> peers;
-    ChannelStates local; ///< [fields x local channels]
+    ChannelStates local;                 ///< [fields x local channels]
     std::array<ExchangeStep, 2> steps{}; ///< by Side
     std::unique_ptr<MessageLink> link;
     std::vector<std::byte> scratch;        ///< for the largest shape of the widest field

@@ -4,7 +4,6 @@
 #include "DNDS/Mpi/ProgressEngine.hpp"
 #include "DNDS/Task/DeviceRunner.hpp"
 #include "DNDS/Task/HostRunner.hpp"
-#include "DNDS/Transport/PeerFailure.hpp"
 
 #include "DNDS/Task/Plan.hpp"
 #include "DNDS/Task/ReduceRows.hpp"

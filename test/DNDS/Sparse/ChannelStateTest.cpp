@@ -57,8 +57,9 @@ TEST(ChannelStates, ManyChannelsFollowTheTable) {
     channels.sendNullIfStale(2, "u");
     const auto now = [&] { return std::vector{channels[0], channels[1], channels[2], channels[3]}; };
     EXPECT_EQ(now(), (std::vector{Stale, Sending, SendingNull, Stale}));
-    test::expectContains(test::messageOf<StateError>([&] { channels.send(2, ChannelEvent::Send, "the channels of u"); }),
-                         "send on the channels of u, which is sendingNull");
+    test::expectContains(
+        test::messageOf<StateError>([&] { channels.send(2, ChannelEvent::Send, "the channels of u"); }),
+        "send on the channels of u, which is sendingNull");
     EXPECT_THROW(channels.end(ChannelEvent::Discard, "u"), StateError) << "nothing was received";
     channels.reset();
     EXPECT_EQ(now(), std::vector(4, Stale));
