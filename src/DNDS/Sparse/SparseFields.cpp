@@ -192,11 +192,6 @@ void SparseFields::State::sendLocal() {
             sendOn(member, channel, state,
                    member.asks(channel.to.block) && packRim(member, channel.from, scratch.data()));
         });
-    for (std::size_t f = 0; f < members.size(); ++f)
-        members[f].field->allocated.forEach([&](int block) {
-            for (const std::int32_t k : pattern->localTo(block))
-                local.sendNullIfStale(firstLocal(f) + toSize(k), title);
-        });
 }
 
 void SparseFields::State::sendNonLocal() {
@@ -261,13 +256,6 @@ bool SparseFields::State::receive(Side side) {
             accept(p);
         all = all && peers[p].arrived;
     }
-    if (all && side == NonLocal && steps[NonLocal] == ExchangeStep::Sent) {
-        forEachEnding([&](const Member & /*member*/, const ChannelEnd & /*channel*/, Peer &peer, std::size_t state) {
-            peer.received.sendNullIfStale(state, title);
-        });
-        for (Peer &peer : peers)
-            peer.received.advanceAll(ChannelEvent::Receive, title);
-    }
     if (all)
         step(side, ExchangeCall::Receive);
     return all;
@@ -293,6 +281,7 @@ void SparseFields::State::accept(std::size_t p) {
         if (loud && !members[f].field->allocated.test(channels[k].block))
             members[f].wanted.set(channels[k].block);
     });
+    peer.received.advanceAll(ChannelEvent::Receive, title);
     peer.arrived = true;
 }
 

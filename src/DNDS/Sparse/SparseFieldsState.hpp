@@ -100,12 +100,8 @@ struct SparseFields::State final : Recoverable {
     /// Calls `visit(field's member, channel's number, whether data have come)` for the channels within this rank whose
     /// ghosts are to be filled.
     template <class Visit>
-    void forEachBound(bool freshOnly, Visit &&visit) const;
-    /// Calls `visit(field's member, end of the channel, its peer, its place in `received`)` for the channels from other
-    /// ranks that end in a block that is there.
-    template <class Visit>
-    void forEachEnding(Visit &&visit);
-    /// The same for those on which nothing came.
+    void forEachBound(bool freshOnly, Visit &&visit);
+    /// Calls `visit(field, end of the channel)` for ghosts for which nothing came from other ranks.
     template <class Visit>
     void forEachAbsent(Visit &&visit);
     /// Calls `visit(field, channel's number, is loud, data)` for all that the message from peer `p` holds.
@@ -176,32 +172,25 @@ void SparseFields::State::forEachReceived(std::size_t p, Visit &&visit) const {
 }
 
 template <class Visit>
-void SparseFields::State::forEachBound(bool freshOnly, Visit &&visit) const {
+void SparseFields::State::forEachBound(bool freshOnly, Visit &&visit) {
     for (std::size_t f = 0; f < members.size(); ++f)
         (freshOnly ? members[f].fresh : members[f].field->allocated).forEach([&](int block) {
             for (const std::int32_t k : pattern->localTo(block))
-                visit(members[f], toSize(k), local[firstLocal(f) + toSize(k)] == ChannelState::Received);
-        });
-}
-
-template <class Visit>
-void SparseFields::State::forEachEnding(Visit &&visit) {
-    for (std::size_t f = 0; f < members.size(); ++f)
-        members[f].field->allocated.forEach([&](int block) {
-            for (const SparsePattern::Place &place : pattern->receivedBy(block)) {
-                const std::vector<ChannelEnd> &channels = pattern->peers()[toSize(place.peer)].received;
-                const std::size_t k = toSize(place.channel);
-                visit(members[f], channels[k], peers[toSize(place.peer)], f * channels.size() + k);
-            }
+                visit(members[f], toSize(k), local.hasData(firstLocal(f) + toSize(k), title));
         });
 }
 
 template <class Visit>
 void SparseFields::State::forEachAbsent(Visit &&visit) {
-    forEachEnding([&](const Member &member, const ChannelEnd &channel, const Peer &peer, std::size_t state) {
-        if (peer.received[state] == ChannelState::ReceivedNull)
-            visit(member, channel);
-    });
+    for (std::size_t f = 0; f < members.size(); ++f)
+        members[f].field->allocated.forEach([&](int block) {
+            for (const SparsePattern::Place &place : pattern->receivedBy(block)) {
+                const std::vector<ChannelEnd> &channels = pattern->peers()[toSize(place.peer)].received;
+                const std::size_t k = toSize(place.channel);
+                if (!peers[toSize(place.peer)].received.hasData(f * channels.size() + k, title))
+                    visit(members[f], channels[k]);
+            }
+        });
 }
 
 } // namespace DNDS
