@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
 #include <string>
 #include <utility>
 
@@ -144,7 +145,12 @@ Window::Window(CommunicatorView comm, std::shared_ptr<std::byte> memory, std::si
     core.locks.put(core.lock, zeros, WindowLock::words, comm.rank());
     core.locks.put(core.held, core.heldHere.data(), n, comm.rank());
     core.locks.put(core.units, core.unitsHere.data(), n, comm.rank());
-    core.data = std::make_unique<RemoteMemory>(context, std::move(memory), bytes, space, name, lent);
+    try {
+        core.data = std::make_unique<RemoteMemory>(context, std::move(memory), bytes, space, name, lent);
+    } catch (const std::exception &) { // on all ranks, which destroy the locks together: not by the exception
+        core_.reset();
+        throw;
+    }
     core.populated = populated;
     comm.guarded([&] { core.locks.core_->context->enlist(core); });
     core.locks.barrier();
