@@ -2,10 +2,8 @@
 
 #include "DNDS/Base/ContentHash.hpp"
 #include "DNDS/Exchange/ExchangePattern.hpp"
-#include "DNDS/Mpi/Backoff.hpp"
-#include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/Mpi/RequestSet.hpp"
-#include "DNDS/Mpi/ProgressEngine.hpp"
+#include "DNDS/Mpi/Wait.hpp"
 
 #include <algorithm>
 #include <string>

@@ -1,10 +1,8 @@
 #include "DNDS/Sparse/SparseFields.hpp"
 
 #include "DNDS/Base/ContentHash.hpp"
-#include "DNDS/Mpi/Backoff.hpp"
 #include "DNDS/Mpi/Check.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
-#include "DNDS/Mpi/ProgressEngine.hpp"
 #include "DNDS/Mpi/RequireSame.hpp"
 #include "DNDS/Mpi/Wait.hpp"
 #include "DNDS/Sparse/SparseFieldsState.hpp"

@@ -123,8 +123,6 @@ class CalledExchange {
     /// After `ready`.
     virtual void finish() = 0;
     virtual bool inFlight() const = 0;
-    /// In a run that fails: one that was started is left, for one that was not peers are told that nothing comes.
-    virtual void giveUp() noexcept {}
 };
 
 /// What a task is.

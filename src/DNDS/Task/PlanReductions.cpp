@@ -1,9 +1,4 @@
-#include "DNDS/Base/Environment.hpp"
-#include "DNDS/Mpi/Backoff.hpp"
-#include "DNDS/Mpi/NodeTopology.hpp"
-#include "DNDS/Mpi/ProgressEngine.hpp"
-#include "DNDS/Task/DeviceRunner.hpp"
-#include "DNDS/Task/HostRunner.hpp"
+#include "DNDS/Task/PlanReductions.hpp"
 
 #include "DNDS/Task/Plan.hpp"
 #include "DNDS/Task/ReduceRows.hpp"

@@ -1,8 +1,6 @@
 // The operations of a run that both the host and the device need.
 
-#include "DNDS/Mpi/Backoff.hpp"
-#include "DNDS/Mpi/NodeTopology.hpp"
-#include "DNDS/Mpi/ProgressEngine.hpp"
+#include "DNDS/Mpi/Wait.hpp"
 #include "DNDS/Task/DeviceRunner.hpp"
 #include "DNDS/Task/HostRunner.hpp"
 
