@@ -10,7 +10,11 @@ Waiting::Waiting(CommunicatorContext &context, Looks looks)
     : context_(context), looks_(looks), backoff_(context.comm().handle(), context.node().crowded) {}
 
 bool Waiting::pauseOnce() {
-    context_.revocation().requireValid();
+    // A look for messages of failures is a call of MPI, and costs as much as the rest of a short wait.
+    constexpr unsigned pausesPerListen = 32;
+    static thread_local unsigned pauses = 0;
+    if (++pauses % pausesPerListen == 0 || context_.revocation().revoked())
+        context_.revocation().requireValid();
     ProgressEngine::progressAll();
     context_.progressParked();
     if (looks_ == Looks::AtMpi)

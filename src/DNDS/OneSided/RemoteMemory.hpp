@@ -259,11 +259,14 @@ class RemoteMemory final : public Recoverable {
   private:
     /// "put to", for `CommunicatorContext::running`.
     static const char *runningName(RemoteCall call) noexcept;
-    /// Runs what moves through `far_`, or waits. Throws StateError where the communicator was freed.
+    /// Runs what moves through `far_`, or waits, as `CommunicatorContext::running`, but leaves it to waits to look for
+    /// messages of failures. Throws StateError where the communicator was freed.
     template <class Body>
     std::invoke_result_t<Body> moving(RemoteCall call, Body &&body) {
         static_cast<void>(context_->comm());
-        return context_->running(runningName(call), name_, std::forward<Body>(body));
+        if (context_->revocation().revoked()) [[unlikely]]
+            requireValid();
+        return checked(call, std::forward<Body>(body));
     }
     /// Throws StateError where the communicator was freed, RevokedError where it is revoked.
     void requireValid() {
