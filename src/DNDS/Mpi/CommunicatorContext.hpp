@@ -108,11 +108,13 @@ class CommunicatorContext : public std::enable_shared_from_this<CommunicatorCont
     template <class Body>
     decltype(auto) running(std::string_view call, std::string_view name, Body &&body,
                            SourceLocation where = SourceLocation::current()) {
-        revocation_.requireValid(where);
+        if (alive()) // else `body` says so
+            revocation_.requireValid(where);
         try {
             return std::forward<Body>(body)();
         } catch (const PeerError &) { // seen from here; what that rank has told says more
-            revocation_.requireValid(where);
+            if (alive())
+                revocation_.requireValid(where);
             revoke(call, name, std::current_exception());
             throw;
         } catch (...) {

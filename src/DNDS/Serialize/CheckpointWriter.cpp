@@ -269,10 +269,9 @@ index CheckpointWriter::writeFile(const std::string &temporary) {
     const auto context = CommunicatorContext::of(comm_);
     const Detail::FileRanks files(comm_.size(), options_.writers);
     std::exception_ptr failure; // failure of this rank, which takes part until all ranks know
-    const auto attempt = [&failure](auto &&body) {
-        if (failure)
-            return;
-        attempt(failure, [&] { body(); });
+    const auto unlessFailed = [&failure](auto &&body) {
+        if (!failure)
+            attempt(failure, body);
     };
     bool isOpen = comm_.rank() == 0;
     std::uint64_t content = 0;
@@ -287,7 +286,7 @@ index CheckpointWriter::writeFile(const std::string &temporary) {
             rows = Detail::rowsOfIds(*context, files, source.ids, array.listed);
         const Detail::RowSlab slab = Detail::gatherSlab(*context, files, array, *source.array, rows, source.ids);
         const index before = comm_.exclusiveScan(slab.start(slab.rows));
-        attempt([&] {
+        unlessFailed([&] {
             if (slab.rows > 0 && !isOpen) {
                 file = DurableFile::forWriting(temporary);
                 isOpen = true;
@@ -296,7 +295,7 @@ index CheckpointWriter::writeFile(const std::string &temporary) {
                 content += writeSlab(file, array, files, comm_.rank(), slab, before);
         });
     }
-    attempt([&] {
+    unlessFailed([&] {
         if (isOpen)
             file.flush();
     });
