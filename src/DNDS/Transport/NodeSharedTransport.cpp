@@ -212,10 +212,12 @@ bool NodeSharedTransport::progressReader(std::size_t k) {
     case EdgeState::Offered:
         return false;
     case EdgeState::Open:
-        if (!reader.offering || edge.withdraw(epoch_))
+        if (!reader.offering || edge.withdraw(epoch_)) {
+            reader.offering = false; // first: where `write` throws, `settle` must not wait for the reader
             write(k);
-        else if (!edge.wasTaken(epoch_))
+        } else if (!edge.wasTaken(epoch_)) {
             return false;
+        }
         break;
     case EdgeState::Closed:
         throw PeerError(
