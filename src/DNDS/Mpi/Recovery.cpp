@@ -41,7 +41,7 @@ void recover(CommunicatorView comm) { contextOf(comm)->recover(); }
 
 void CommunicatorContext::revoke(std::string_view call, std::string_view name,
                                  const std::exception_ptr &failure) noexcept {
-    if (!alive() || revocation_.revoked())
+    if (!alive())
         return;
     try {
         revocation_.revoke(name.empty() ? std::string(call) : fmt::format("{} '{}'", call, name),

@@ -35,13 +35,17 @@ std::string Detail::textOf(const std::exception_ptr &failure) {
 }
 
 Revocation::~Revocation() {
-    if (!sent_ || !mpiActive())
+    if (!mpiActive())
         return;
-    int done = 1;
-    if (mayCallMpi(maker_))
-        MPI_Testall(static_cast<int>(sent_->requests.size()), sent_->requests.data(), &done, MPI_STATUSES_IGNORE);
-    if (done == 0) // a notice that a rank never took: its bytes must stay where MPI reads them
-        static_cast<void>(sent_.release());
+    for (std::unique_ptr<Sent> &sent : sent_)
+        if (!mayCallMpi(maker_) || !sent->complete()) // its bytes must stay where MPI reads them
+            static_cast<void>(sent.release());
+}
+
+bool Revocation::Sent::complete() noexcept {
+    int done = 0;
+    return MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE) == MPI_SUCCESS &&
+           done != 0;
 }
 
 void Revocation::connect(const CommunicatorView &comm, const NodeTopology &node, std::uint64_t identity) {
@@ -63,16 +67,15 @@ void Revocation::connect(const CommunicatorView &comm, const NodeTopology &node,
                 neighbours_.push_back(rank);
 }
 
-/// Whether this call was the first to write the record.
-bool Revocation::note(std::uint32_t failed, std::string_view text) noexcept {
+/// Writes the record, unless it is written.
+void Revocation::note(std::uint32_t failed, std::string_view text) noexcept {
     std::uint32_t none = 0;
     if (!record_->failed.compare_exchange_strong(none, failed, std::memory_order_acq_rel))
-        return false;
+        return;
     const std::size_t size = std::min(text.size(), RevocationRecord::mostBytes - 1);
     std::memcpy(record_->text.data(), text.data(), size);
     record_->text[size] = '\0';
     record_->told.store(1, std::memory_order_release);
-    return true;
 }
 
 void Revocation::revoke(std::string_view call, std::string_view why) noexcept {
@@ -80,14 +83,13 @@ void Revocation::revoke(std::string_view call, std::string_view why) noexcept {
         return;
     std::array<char, RevocationRecord::mostBytes> text{};
     const auto [end, size] = fmt::format_to_n(text.data(), text.size() - 1, "{}: {}", call, why);
-    static_cast<void>(note(static_cast<std::uint32_t>(rank_) + 1, {text.data(), std::min(size, text.size() - 1)}));
-    forward();
+    note(static_cast<std::uint32_t>(rank_) + 1, {text.data(), std::min(size, text.size() - 1)});
+    forward(); // also where another rank of the node was first: it may have no neighbour on some node
 }
 
 void Revocation::listen() noexcept {
     if (!otherNodes_ || !mpiActive() || !mayCallMpi(maker_))
         return;
-    bool heard = false;
     {
         const std::unique_lock lock(mutex_, std::try_to_lock);
         if (!lock)
@@ -100,10 +102,10 @@ void Revocation::listen() noexcept {
                 found == 0 || MPI_Mrecv(&notice, sizeof notice, MPI_BYTE, &message, MPI_STATUS_IGNORE) != MPI_SUCCESS)
                 break;
             if (notice.generation == generation_)
-                heard = note(notice.failed, notice.text.data()) || heard;
+                note(notice.failed, notice.text.data());
         }
     }
-    if (heard)
+    if (revoked())
         forward();
 }
 
@@ -118,12 +120,14 @@ void Revocation::forward() noexcept {
         const std::string reason = text();
         std::memcpy(sent->notice.text.data(), reason.data(), std::min(reason.size(), sent->notice.text.size() - 1));
         sent->requests.assign(neighbours_.size(), MPI_REQUEST_NULL);
+        std::erase_if(sent_, [](const auto &earlier) { return earlier->complete(); }); // of earlier generations
+        sent_.reserve(sent_.size() + 1);
+        forwarded_ = true;
         for (std::size_t k = 0; k < neighbours_.size(); ++k)
             if (MPI_Isend(&sent->notice, sizeof(Notice), MPI_BYTE, neighbours_[k], noticeTag, comm_,
                           &sent->requests[k]) != MPI_SUCCESS)
                 sent->requests[k] = MPI_REQUEST_NULL;
-        sent_ = std::move(sent);
-        forwarded_ = true;
+        sent_.push_back(std::move(sent));
     } catch (const std::exception &) { // without memory: the next call tries again
         return;
     }

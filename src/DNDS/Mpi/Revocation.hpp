@@ -77,7 +77,7 @@ class Revocation {
         std::array<char, RevocationRecord::mostBytes> text{};
     };
 
-    bool note(std::uint32_t failed, std::string_view text) noexcept;
+    void note(std::uint32_t failed, std::string_view text) noexcept;
     void forward() noexcept;
     std::string text() const;
 
@@ -97,8 +97,10 @@ class Revocation {
     struct Sent {
         Notice notice;
         std::vector<MPI_Request> requests;
+
+        bool complete() noexcept;
     };
-    std::unique_ptr<Sent> sent_; ///< MPI may still read it
+    std::vector<std::unique_ptr<Sent>> sent_; ///< in this generation and before: MPI may still read them
 };
 
 namespace Detail {

@@ -7,8 +7,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <stdexcept>
+#include <thread>
 #include <vector>
 
 using namespace DNDS;
@@ -92,6 +94,23 @@ TEST_F(RevocationTest, RecoveringWithoutAFailureIsHarmless) {
     for (int round = 0; round < 3; ++round)
         recover(comm());
     EXPECT_FALSE(isRevoked(comm()));
+}
+
+TEST_F(RevocationTest, OtherNodesHearOfAFailureOfARankThatHasNoNeighbourThere) {
+    if (ranks() == 1)
+        GTEST_SKIP() << "needs two ranks";
+    // Rank 2 of 8 has none where the last rank is alone on its node. The others fail as well, and none of them waits.
+    const int first = std::min(2, ranks() - 2);
+    if (rank() == first) {
+        revoke(comm(), "the first reason");
+    } else if (rank() == ranks() - 1) {
+        expectContains(messageOf<RevokedError>([&] { waitForEver(); }), "the first reason");
+    } else {
+        while (!isRevoked(comm()))
+            std::this_thread::yield();
+        context().revoke("step", "flow", std::make_exception_ptr(DataError("negative pressure")));
+    }
+    recover(comm());
 }
 
 /// Talks to the next rank by messages that nobody need take.
