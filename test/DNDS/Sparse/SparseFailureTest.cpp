@@ -245,6 +245,7 @@ TEST(SparseOutOfMemory, InExchangesIsRecoveredFrom) {
         for (const std::int64_t n : chosen(count, 10)) {
             SCOPED_TRACE(testing::Message() << "allocation " << n << " of " << count << " of rank " << victim);
             Case now;
+            world().barrier(); // no rank fails before all have theirs
             failed = false;
             allocations = 0;
             failsAt = world().rank() == victim ? n : 0;
