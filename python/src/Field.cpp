@@ -41,11 +41,7 @@ void Field::finishGhosts() {
     exchanger_.reset(pair_->pattern(), {exchangeMember()});
 }
 
-Exchanger::Member Field::exchangeMember() const {
-    Exchanger::Member mine{pair_->member(), flight_};
-    if (rows_ == RowKind::Fixed)
-        return mine;
-}
+Exchanger::Member Field::exchangeMember() const { return {pair_->member(), flight_}; }
 
 void Field::setGhosts(std::span<const index> globalRows) {
     comm_->view.guarded([&] { needLanded("get other ghosts"); });

@@ -17,7 +17,9 @@
 #include <exception>
 #include <limits>
 #include <new>
+#include <span>
 #include <string_view>
+#include <utility>
 
 namespace DNDS {
 
@@ -75,26 +77,43 @@ constexpr std::array<CallNames, 8> callNames{{{"construction of", "makes a heap"
                                               {"destruction of", "destroys it"}}};
 const CallNames &namesOf(std::uint64_t call) { return callNames[static_cast<std::size_t>(call)]; }
 
+RemoteMemory::Extremes combined(RemoteMemory::Extremes mine, const RemoteMemory::Extremes &theirs) noexcept {
+    if (std::pair(theirs.least, theirs.leastRank) < std::pair(mine.least, mine.leastRank)) {
+        mine.least = theirs.least;
+        mine.leastRank = theirs.leastRank;
+    }
+    if (theirs.most > mine.most || (theirs.most == mine.most && theirs.mostRank < mine.mostRank)) {
+        mine.most = theirs.most;
+        mine.mostRank = theirs.mostRank;
+    }
+    return mine;
+}
+
 /// Waits until all ranks make this call; `serve` is called meanwhile. Throws ArgumentError on all ranks where they make
 /// different ones, which leaves everything as it was.
 template <class Serve>
-std::array<PendingBarrier::Extremes, 2> meetIn(CommunicatorContext &context, PendingBarrier &barrier,
-                                               CollectiveCall call, const std::array<std::uint64_t, 2> &mine,
-                                               std::string_view name, Serve &&serve) {
+std::array<RemoteMemory::Extremes, 2> meetIn(CommunicatorContext &context, MessageReduction &barrier,
+                                             CollectiveCall call, const std::array<std::uint64_t, 2> &mine,
+                                             std::string_view name, Serve &&serve) {
     const auto number = static_cast<std::uint64_t>(call);
     const char *running = namesOf(number).running;
     const Doing doing(running, name);
+    std::array<RemoteMemory::Extremes, 3> all;
+    const int rank = context.comm().rank();
+    for (std::size_t k = 0; const std::uint64_t brought : {number, mine[0], mine[1]})
+        all[k++] = {brought, brought, rank, rank};
     context.running(running, name, [&] {
-        barrier.start({number, mine[0], mine[1]});
+        barrier.start(std::as_bytes(std::span(all)), combineEach<RemoteMemory::Extremes, combined>);
         waitUntil(
             context,
             [&] {
                 serve();
-                return barrier.reached();
+                return barrier.ready();
             },
             [&] { return fmt::format("other ranks to come to the {} '{}'", running, name); });
+        std::ranges::copy(barrier.wait(), std::as_writable_bytes(std::span(all)).begin());
     });
-    const auto &[calls, first, second] = barrier.seen();
+    const auto &[calls, first, second] = all;
     DNDS_CHECK(!calls.differ(), ArgumentError,
                "{}: rank {} {}, but rank {} {}: make all ranks call the same in the same order", name, calls.leastRank,
                namesOf(calls.least).verb, calls.mostRank, namesOf(calls.most).verb);
@@ -107,15 +126,15 @@ std::array<RemoteMemory::Extremes, 2> RemoteMemory::meetToMake(const std::shared
                                                                CollectiveCall call,
                                                                const std::array<std::uint64_t, 2> &mine,
                                                                std::string_view name) {
-    PendingBarrier barrier(context, context->nextChannel());
+    MessageReduction barrier(*context, std::string(name));
     return meetIn(*context, barrier, call, mine, name, [] {});
 }
 
 RemoteMemory::RemoteMemory(std::shared_ptr<CommunicatorContext> context, std::shared_ptr<std::byte> memory,
                            std::size_t bytes, MemorySpace space, std::string name, std::optional<LentMemory> lent)
     : context_(std::move(context)), arena_(context_->node().arena), memory_(std::move(memory)),
-      barrier_(context_, context_->nextChannel()), serial_(context_->nextSerial()), name_(std::move(name)),
-      space_(space), rank_(context_->comm().rank()), exceptions_(std::uncaught_exceptions()) {
+      barrier_(*context_, name), serial_(context_->nextSerial()), name_(std::move(name)), space_(space),
+      rank_(context_->comm().rank()), exceptions_(std::uncaught_exceptions()) {
     const CommunicatorView &comm = context_->comm();
     comm.guarded([&] {
         mapped_.resize(static_cast<std::size_t>(comm.size()));
@@ -186,13 +205,11 @@ RemoteMemory::~RemoteMemory() {
 bool RemoteMemory::settle() noexcept {
     if (proxy_)
         proxy_->stop();
-    const bool far = far_ == nullptr || far_->settle();
-    return barrier_.settle() && far;
+    return far_ == nullptr || far_->settle();
 }
 
 void RemoteMemory::renew() {
     destroyedOn_ = context_->destroyedOn(serial_);
-    barrier_.renew();
     if (far_)
         far_->renew();
     if (proxy_)

@@ -5,8 +5,8 @@
 #include "DNDS/Base/MemorySpace.hpp"
 #include "DNDS/Device/DeviceBuffer.hpp"
 #include "DNDS/Mpi/CommunicatorContext.hpp"
+#include "DNDS/Mpi/MessageReduction.hpp"
 #include "DNDS/Mpi/NoticeBoard.hpp"
-#include "DNDS/Mpi/PendingBarrier.hpp"
 #include "DNDS/Mpi/Wait.hpp"
 #include "DNDS/Mpi/Whereabouts.hpp"
 #include "DNDS/OneSided/FarAccess.hpp"
@@ -60,7 +60,16 @@ enum class CollectiveCall : std::uint8_t {
 class RemoteMemory final : public Recoverable {
   public:
     using Completion = FarAccess::Completion;
-    using Extremes = PendingBarrier::Extremes;
+    /// Of a number that each rank brings to a collective call.
+    struct Extremes {
+        std::uint64_t least = 0;
+        std::uint64_t most = 0;
+        std::int32_t leastRank = 0; ///< the first rank that brings the least
+        std::int32_t mostRank = 0;  ///< the first rank that brings the largest
+
+        /// Whether ranks brought different numbers.
+        bool differ() const noexcept { return least != most; }
+    };
 
     /// Memory for the constructor: in `space`, and on the host where the other ranks of the node map it, if they can.
     /// Local. Throws MemoryError, NotBuiltError.
@@ -299,7 +308,7 @@ class RemoteMemory final : public Recoverable {
     std::shared_ptr<CommunicatorContext> context_;
     std::shared_ptr<NodeArena> arena_; ///< keeps mappings alive
     std::shared_ptr<std::byte> memory_;
-    PendingBarrier barrier_;
+    MessageReduction barrier_;
     std::uint64_t serial_; ///< of this object, on its communicator
     int destroyedOn_ = -1; ///< a rank where it is gone since a recovery
     std::string name_;

@@ -1,7 +1,6 @@
 #include "HeapTest.hpp"
 
 #include "../Mpi/ThrowsOnAll.hpp"
-#include "DNDS/Mpi/PendingBarrier.hpp"
 #include "DNDS/Mpi/RmaWindow.hpp"
 #include "DNDS/OneSided/RemoteMemory.hpp"
 
@@ -155,67 +154,6 @@ TEST(CopyShare, OfAllLanesCopiesEachByteAtAnyAlignment) {
                                 expected.begin() + static_cast<std::ptrdiff_t>(other));
                     EXPECT_EQ(target, expected) << bytes << " bytes, " << shift << ", " << other << ", " << lanes;
                 }
-}
-
-TEST(PendingBarrier, IsReachedWhenAllHaveCome) {
-    const auto context = CommunicatorContext::of(MPI_COMM_WORLD);
-    const Channel channel = context->nextChannel(), another = context->nextChannel();
-    if (worldRank() == 0)
-        std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    const auto start = std::chrono::steady_clock::now();
-    PendingBarrier barrier(context, channel), other(context, another);
-    barrier.start();
-    bool early = false;
-    while (!barrier.reached())
-        early = true;
-    if (worldSize() > 1 && worldRank() != 0) {
-        EXPECT_TRUE(early);
-        EXPECT_GT(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(1));
-    }
-    for (std::uint64_t k = 0; k < 100; ++k) {
-        if ((static_cast<std::uint64_t>(worldRank()) + k) % 3 == 0)
-            std::this_thread::yield();
-        PendingBarrier &next = k % 2 == 0 ? barrier : other;
-        next.start({k, 0, 0});
-        while (!next.reached())
-            std::this_thread::yield();
-        EXPECT_EQ(next.seen()[0].least, k);
-        EXPECT_EQ(next.seen()[0].most, k);
-    }
-}
-
-TEST(PendingBarrier, SaysWhoBringsTheLeastAndTheMost) {
-    const auto context = CommunicatorContext::of(MPI_COMM_WORLD);
-    const auto rank = static_cast<std::uint64_t>(worldRank());
-    PendingBarrier barrier(context, context->nextChannel());
-    barrier.start({7, ~rank, rank / 2});
-    while (!barrier.reached())
-        std::this_thread::yield();
-    const auto &[equal, inverse, halves] = barrier.seen();
-    EXPECT_FALSE(equal.differ());
-    EXPECT_EQ(equal.most, 7U);
-    EXPECT_EQ(equal.leastRank + equal.mostRank, 0);
-    EXPECT_EQ(inverse.most, ~std::uint64_t{0});
-    EXPECT_EQ(inverse.leastRank, worldSize() - 1);
-    const int last = (worldSize() - 1) / 2;
-    EXPECT_EQ(halves.most, static_cast<std::uint64_t>(last));
-    EXPECT_EQ(halves.mostRank, 2 * last) << "the first of those";
-}
-
-TEST(PendingBarrier, HoldsUpAllWhereOneIsMissing) {
-    const auto context = CommunicatorContext::of(MPI_COMM_WORLD);
-    PendingBarrier barrier(context, context->nextChannel());
-    if (worldRank() != 0)
-        barrier.start();
-    const auto start = std::chrono::steady_clock::now();
-    while (worldRank() != 0 && std::chrono::steady_clock::now() - start < std::chrono::milliseconds(50))
-        ASSERT_FALSE(barrier.reached());
-    MPI_Barrier(MPI_COMM_WORLD);
-    if (worldRank() == 0)
-        barrier.start();
-    while (!barrier.reached())
-        std::this_thread::yield();
-    MPI_Barrier(MPI_COMM_WORLD);
 }
 
 TEST(RmaWindow, PutsAndGetsReachOtherRanks) {
