@@ -126,7 +126,12 @@ std::array<RemoteMemory::Extremes, 2> RemoteMemory::meetToMake(const std::shared
                                                                CollectiveCall call,
                                                                const std::array<std::uint64_t, 2> &mine,
                                                                std::string_view name) {
-    MessageReduction barrier(*context, std::string(name));
+    // One for all that is made on the communicator: a rank that waits for others here must be able to leave.
+    struct Making {
+        explicit Making(CommunicatorContext &of) : barrier(of, "what is made") {}
+        MessageReduction barrier;
+    };
+    MessageReduction &barrier = context->attach<Making>([&] { return std::make_shared<Making>(*context); }).barrier;
     return meetIn(*context, barrier, call, mine, name, [] {});
 }
 
