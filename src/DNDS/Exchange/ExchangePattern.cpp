@@ -1,6 +1,5 @@
 #include "DNDS/Exchange/ExchangePattern.hpp"
 
-#include "DNDS/Base/Attempt.hpp"
 #include "DNDS/Base/ContentHash.hpp"
 #include "DNDS/Index/GhostMapping.hpp"
 #include "DNDS/Index/SortUnique.hpp"
@@ -192,7 +191,7 @@ std::shared_ptr<const ExchangePattern> ExchangePattern::fromLists(const std::sha
     const std::uint64_t serial = context->nextSerial();
     std::shared_ptr<const ExchangePattern> made;
     std::exception_ptr failure;
-    attempt(failure, [&] {
+    try {
         setUp.requireAlone();
         Rows rows = describe();
         DNDS_CHECK(rows.fatherSize >= 0 && rows.sonSize >= 0, ArgumentError,
@@ -203,7 +202,9 @@ std::shared_ptr<const ExchangePattern> ExchangePattern::fromLists(const std::sha
         rows.received = withoutEmptyLists(rows.received);
         made.reset(new ExchangePattern(context, serial, std::move(rows)));
         requireOnce(made->owners_, made->sonSize_);
-    });
+    } catch (...) {
+        failure = std::current_exception();
+    }
     static const Rows none; // nothing is allocated between here and the reduction
     agreeOnCounts(*context, serial, failure ? none : made->rows_, failure);
     return made;
@@ -217,7 +218,7 @@ std::shared_ptr<const ExchangePattern> ExchangePattern::fromBoxes(const std::sha
     const std::uint64_t serial = context->nextSerial();
     std::shared_ptr<const ExchangePattern> made;
     std::exception_ptr failure;
-    attempt(failure, [&] {
+    try {
         setUp.requireAlone();
         Boxes boxes = describe();
         DNDS_CHECK(boxes.fatherSize >= 0 && boxes.sonSize >= 0, ArgumentError,
@@ -228,7 +229,9 @@ std::shared_ptr<const ExchangePattern> ExchangePattern::fromBoxes(const std::sha
         boxes.received = withoutEmptyBoxes(std::move(boxes.received));
         made.reset(new ExchangePattern(context, serial, std::move(boxes)));
         requireOnce(made->owners_, made->sonSize_);
-    });
+    } catch (...) {
+        failure = std::current_exception();
+    }
     static const Rows none; // nothing is allocated between here and the reduction
     agreeOnCounts(*context, serial, failure ? none : made->rows_, failure);
     return made;
@@ -240,7 +243,7 @@ std::shared_ptr<const ExchangePattern> ExchangePattern::restrictedTo(std::span<c
     RankLists wanted; // of each owner: numbers in its list of what it gives
     Rows rows{fatherSize_, sonSize_, {}, {}};
     std::exception_ptr failure;
-    attempt(failure, [&] {
+    try {
         setUp.requireAlone();
         DNDS_CHECK(!weak_from_this().expired(), StateError, "a pattern that is restricted is kept by a shared_ptr");
         std::vector<bool> keep(static_cast<std::size_t>(sonSize_));
@@ -267,7 +270,9 @@ std::shared_ptr<const ExchangePattern> ExchangePattern::restrictedTo(std::span<c
         }
         const auto left = std::ranges::find(keep, true);
         DNDS_CHECK(left == keep.end(), IndexError, "nobody sends ghost {} by this pattern", left - keep.begin());
-    });
+    } catch (...) {
+        failure = std::current_exception();
+    }
     const RankLists heard = sparseExchange(*context_, wanted, PeerDiscovery::Auto, failure);
     std::shared_ptr<ExchangePattern> made;
     context_->comm().guarded([&] {

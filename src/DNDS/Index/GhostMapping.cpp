@@ -1,6 +1,5 @@
 #include "DNDS/Index/GhostMapping.hpp"
 
-#include "DNDS/Base/Attempt.hpp"
 #include "DNDS/Index/SortUnique.hpp"
 #include "DNDS/Mpi/BroadcastText.hpp"
 
@@ -59,13 +58,15 @@ std::shared_ptr<const GhostMapping> GhostMapping::make(CommunicatorContext &cont
     ShortText mine;
     std::shared_ptr<const GhostMapping> made;
     std::exception_ptr failure;
-    attempt(failure, [&] {
+    try {
         const std::string of = name.empty() ? std::string() : fmt::format(", '{}'", name);
         mine = ShortText(fmt::format("numbering {}{}", global->serial(), of));
         for (index &row : wanted.values)
             row -= global->localBegin();
         made.reset(new GhostMapping(std::move(global), serial, std::move(ghosts), std::move(wanted)));
-    });
+    } catch (...) {
+        failure = std::current_exception();
+    }
     // The keys of all ranks are equal if the largest key and, inverted, the smallest are.
     const std::uint64_t key = std::hash<std::string_view>()(mine.view());
     std::array<std::uint64_t, 4> most{key, ~key, owned ? 0U : 1U, failure ? 1U : 0U};
@@ -113,7 +114,7 @@ std::shared_ptr<const GhostMapping> GhostMapping::fromPullList(CommunicatorConte
     std::shared_ptr<const GlobalMapping> global;
     std::string_view name;
     std::exception_ptr failure;
-    attempt(failure, [&] {
+    try {
         setUp.requireAlone();
         const PullRequest request = describe();
         global = request.global;
@@ -133,7 +134,9 @@ std::shared_ptr<const GhostMapping> GhostMapping::fromPullList(CommunicatorConte
                                          bad - pullRows.begin(), *bad, global->globalSize() - 1));
         }
         ghosts = splitByOwner(*global, std::move(sorted));
-    });
+    } catch (...) {
+        failure = std::current_exception();
+    }
     RankLists wanted = sparseExchange(context, ghosts, discovery, failure);
     return make(context, std::move(global), std::move(ghosts), std::move(wanted), name);
 }
@@ -146,7 +149,7 @@ std::shared_ptr<const GhostMapping> GhostMapping::fromRepeatedPullList(std::shar
     const CommunicatorContext::SetUp setUp(context);
     RankLists ghosts;
     std::exception_ptr failure;
-    attempt(failure, [&] {
+    try {
         setUp.requireAlone();
         DNDS_CHECK(std::is_sorted(pullRows.begin(), pullRows.end()), ArgumentError,
                    "a pull list of {} rows with repeats does not ascend", pullRows.size());
@@ -154,7 +157,9 @@ std::shared_ptr<const GhostMapping> GhostMapping::fromRepeatedPullList(std::shar
                    IndexError, "the pull list has rows {} to {}, but global rows are 0 to {}", pullRows.front(),
                    pullRows.back(), global->globalSize() - 1);
         ghosts = splitByOwner(*global, {pullRows.begin(), pullRows.end()});
-    });
+    } catch (...) {
+        failure = std::current_exception();
+    }
     RankLists wanted = sparseExchange(context, ghosts, discovery, failure);
     return make(context, std::move(global), std::move(ghosts), std::move(wanted), {});
 }

@@ -1,6 +1,5 @@
 #include "DNDS/Index/Redistribute.hpp"
 
-#include "DNDS/Base/Attempt.hpp"
 #include "DNDS/Index/RowPacking.hpp"
 #include "DNDS/Mpi/Rendezvous.hpp"
 
@@ -33,15 +32,16 @@ std::vector<index> lookUp(const GlobalMapping &mapping, std::span<const index> n
     std::vector<index> found;
     std::vector<int> owners;
     std::exception_ptr failure;
-    attempt(failure, [&] {
+    try {
         found.assign(rows.size(), InvalidIndex);
         owners.assign(rows.size(), -1);
         for (std::size_t i = 0; i < rows.size(); ++i)
             if (rows[i] != InvalidIndex)
                 owners[i] = mapping.owner(rows[i]).rank;
-    });
-    if (failure)
+    } catch (...) {
+        failure = std::current_exception();
         owners.clear();
+    }
     queryOwners(
         *mapping.context(), owners.size(), [&](std::size_t i) { return owners[i]; },
         [&](std::size_t i) { return rows[i]; },
@@ -149,7 +149,7 @@ Redistribute Redistribute::toRanks(std::shared_ptr<const GlobalMapping> before, 
     made.before_ = std::move(before);
     RankLists numbers;
     std::exception_ptr failure;
-    attempt(failure, [&] {
+    try {
         DNDS_CHECK(static_cast<index>(targets.size()) == made.before_->localSize(), ArgumentError,
                    "{} targets for {} rows", targets.size(), made.before_->localSize());
         for (std::size_t row = 0; row < targets.size(); ++row)
@@ -160,7 +160,9 @@ Redistribute Redistribute::toRanks(std::shared_ptr<const GlobalMapping> before, 
         numbers = made.leaving_;
         for (index &row : numbers.values)
             row += made.before_->localBegin();
-    });
+    } catch (...) {
+        failure = std::current_exception();
+    }
     made.arriving_ = sparseExchange(context, numbers, PeerDiscovery::Auto, failure);
     comm.guarded([&] {
         made.oldNumbers_ = made.arriving_.values;
@@ -213,12 +215,14 @@ void Redistribute::number() {
     after_ = GlobalMapping::create(comm(), static_cast<index>(arriving_.values.size()));
     RankLists told;
     std::exception_ptr failure;
-    attempt(failure, [&] {
+    try {
         told = arriving_;
         for (index &row : told.values)
             row += after_->localBegin();
         newNumbers_.resize(leaving_.values.size());
-    });
+    } catch (...) {
+        failure = std::current_exception();
+    }
     const RankLists numbers = sparseExchange(*before_->context(), told, PeerDiscovery::Auto, failure);
     for (std::size_t i = 0; i < numbers.values.size(); ++i) // lists arrive in the order of ranks, as they were sent
         newNumbers_[toSize(leaving_.values[i])] = numbers.values[i];
@@ -248,7 +252,11 @@ void Redistribute::move(const ArrayBase &from, ArrayBase &to) const {
 void Redistribute::move(std::span<const Move> arrays) const {
     RankLists outgoing;
     std::exception_ptr failure;
-    attempt(failure, [&] { outgoing = packRows(arrays); });
+    try {
+        outgoing = packRows(arrays);
+    } catch (...) {
+        failure = std::current_exception();
+    }
     const RankLists incoming = sparseExchange(*before_->context(), outgoing, PeerDiscovery::Auto, failure);
     outgoing = {};
     unpackRows(arrays, incoming);

@@ -1,6 +1,5 @@
 #include "DNDS/Serialize/RowBlocks.hpp"
 
-#include "DNDS/Base/Attempt.hpp"
 #include "DNDS/Base/Error.hpp"
 #include "DNDS/Index/RowPacking.hpp"
 #include "DNDS/Mpi/FindCuts.hpp"
@@ -106,7 +105,7 @@ RowSlab gatherSlab(CommunicatorContext &context, const FileRanks &files, const C
     const BlockSpread spread(target, files);
     std::exception_ptr failure;
     RankLists outgoing;
-    attempt(failure, [&] {
+    try {
         const HostRows rows(array);
         const RankLists groups =
             groupByRank(comm.size(), toSize(array.size()), [&](std::size_t i) { return spread.owner(places[i]); });
@@ -126,7 +125,9 @@ RowSlab gatherSlab(CommunicatorContext &context, const FileRanks &files, const C
             outgoing.ranks.push_back(groups.ranks[k]);
             outgoing.starts.push_back(static_cast<index>(outgoing.values.size()));
         }
-    });
+    } catch (...) {
+        failure = std::current_exception();
+    }
     const RankLists incoming = sparseExchange(context, outgoing, PeerDiscovery::Auto, failure);
     outgoing = {};
 
@@ -257,7 +258,7 @@ ArrivedRows fetchRows(CommunicatorContext &context, const FileRanks &files, cons
     std::exception_ptr unknown;
     RankLists outgoing;
     std::vector<index> order;
-    attempt(unknown, [&] {
+    try {
         if (!source.listed)
             for (const index id : ids)
                 DNDS_CHECK(id >= 0 && id < source.rows, DataError,
@@ -269,12 +270,18 @@ ArrivedRows fetchRows(CommunicatorContext &context, const FileRanks &files, cons
         order = outgoing.values;
         for (index &id : outgoing.values)
             id = ids[toSize(id)];
-    });
+    } catch (...) {
+        unknown = std::current_exception();
+    }
     const RankLists asked = sparseExchange(context, outgoing, PeerDiscovery::Auto, unknown);
 
     RankLists answers;
     std::exception_ptr missing;
-    attempt(missing, [&] { answers = answer(asked, source, slab); });
+    try {
+        answers = answer(asked, source, slab);
+    } catch (...) {
+        missing = std::current_exception();
+    }
     const RankLists incoming = sparseExchange(context, answers, PeerDiscovery::Auto, missing);
     answers = {};
 
@@ -287,12 +294,14 @@ std::vector<index> shareIds(CommunicatorContext &context, const CheckpointArray 
     const EvenSplit shares(source.rows, context.comm().size());
     std::exception_ptr failure;
     RankLists outgoing;
-    attempt(failure, [&] {
+    try {
         outgoing = packByRank(
             context.comm().size(), slab.ids.size(),
             [&](std::size_t i) { return shares.owner(slab.first + static_cast<index>(i)); },
             [](std::size_t) { return 1; }, [&](std::size_t i, index *word) { *word = slab.ids[i]; });
-    });
+    } catch (...) {
+        failure = std::current_exception();
+    }
     return sparseExchange(context, outgoing, PeerDiscovery::Auto, failure).values;
 }
 

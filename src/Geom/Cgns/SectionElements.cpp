@@ -1,7 +1,5 @@
 #include "DNDS/Geom/Cgns/SectionElements.hpp"
 
-#include "DNDS/Base/Attempt.hpp"
-
 #include <algorithm>
 #include <cmath>
 
@@ -96,7 +94,7 @@ void ElementReader::readPart(std::size_t k, const Range &part) {
         return readStream(k, part); // other ranks wait for the result
     if (failure_)
         return;
-    attempt(failure_, [&] {
+    try {
         switch (section.kind) {
         case SectionKind::Fixed:
             return readFixed(section, part);
@@ -110,7 +108,9 @@ void ElementReader::readPart(std::size_t k, const Range &part) {
             run_.types.insert(run_.types.end(), static_cast<std::size_t>(part.size()), section.type);
             run_.starts.insert(run_.starts.end(), static_cast<std::size_t>(part.size()), run_.starts.back());
         }
-    });
+    } catch (...) {
+        failure_ = std::current_exception();
+    }
 }
 
 index ElementReader::nodeOf(const Section &section, index id, index number) const {
@@ -219,10 +219,12 @@ std::pair<ElementType, index> ElementReader::mixedType(const Section &section, i
 std::vector<index> ElementReader::readWords(const Section &section, const Range &words, std::exception_ptr &failure) {
     std::vector<index> numbers;
     if (!failure)
-        attempt(failure, [&] {
+        try {
             numbers.resize(static_cast<std::size_t>(words.size()));
             source_.read(*section.connectivity, words.begin, std::span<index>(numbers));
-        });
+        } catch (...) {
+            failure = std::current_exception();
+        }
     return numbers;
 }
 
@@ -247,14 +249,15 @@ void ElementReader::readStream(std::size_t k, const Range &part) {
     if (failure_ || state.intact == 0)
         state.intact = 0;
     else
-        attempt(failure_, [&] {
+        try {
             walkStream(section, words, numbers, state);
             DNDS_CHECK(part.end < section.size || state.elements == section.size, DataError,
                        "{}: it states {} elements, but its connectivity holds {}", model_.sectionText(section),
                        section.size, state.elements);
-        });
-    if (failure_)
-        state.intact = 0;
+        } catch (...) {
+            failure_ = std::current_exception();
+            state.intact = 0;
+        }
     if (part.end < section.size) {
         const int next = EvenSplit(table_.size(), comm_.size()).owner(table_.begin(k) + part.end);
         checkMpi(MPI_Send(&state, count, mpiTypeOf<index>(), next, channel_.tag, channel_.comm), "MPI_Send");
