@@ -88,7 +88,7 @@ struct AnyArray {
             flight->needLanded(base->label(), "show its ghosts");
         else if (flight)
             flight->needSettled(base->label(), "show its owned rows");
-        return !flight || flight->pulls == 0;
+        return !flight || !flight->anyIs(Direction::Pull);
     }
     /// Throws StateError while an exchange in flight forbids `what`.
     void needLanded(std::string_view what) const {

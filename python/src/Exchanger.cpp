@@ -73,31 +73,34 @@ void Exchanger::preparePullBy(std::string_view transport) {
 
 void Exchanger::startPull() {
     preparePull();
-    pull_.get(name())->start();
-    for (const Member &member : members_)
-        member.flight->pulls++;
+    start(pull_);
 }
 
-void Exchanger::waitFor(Exchange &exchange, int FlightCounts::*count) {
-    const auto add = [&](int number) {
-        for (const Member &member : members_)
-            (*member.flight).*count += number;
-    };
-    const bool flew = exchange.inFlight();
-    if (flew)
-        add(-1); // before: arrays in flight do not describe themselves to exchanges
+void Exchanger::start(const PersistentExchange &exchange) {
+    const std::shared_ptr<Exchange> &bound = exchange.get(name());
+    bound->start();
+    for (const Member &member : members_)
+        member.flight->begin(bound);
+}
+
+void Exchanger::waitFor(const PersistentExchange &exchange) {
+    const std::shared_ptr<Exchange> &bound = exchange.get(name());
+    if (!bound->inFlight()) // `recover` has given it up
+        return;
+    for (const Member &member : members_) // before: arrays in flight do not describe themselves to exchanges
+        member.flight->end(bound);
     try {
-        exchange.wait();
-    } catch (...) { // without its communicator it stays in flight; otherwise it has ended
-        if (flew && exchange.inFlight())
-            add(1);
+        bound->wait();
+    } catch (const Error &) { // without its communicator it stays in flight; otherwise it has ended
+        for (const Member &member : members_)
+            member.flight->begin(bound);
         throw;
     }
 }
 
 void Exchanger::waitPull() {
     DNDS_CHECK(pull_.made(), StateError, "no pull of '{}' was started: call start_pull first", name());
-    waitFor(*pull_.get(name()), &FlightCounts::pulls);
+    waitFor(pull_);
 }
 
 PushMode Exchanger::pushModeOf(std::string_view op, std::string_view ghosts) const {
@@ -118,15 +121,13 @@ void Exchanger::startPush(PushMode mode) {
     auto &push = pushOf(mode);
     if (!push.made())
         init(push, Direction::Push, TransportKind::Auto, mode);
-    push.get(name())->start();
-    for (const Member &member : members_)
-        member.flight->pushes++;
+    start(push);
 }
 
 void Exchanger::waitPush(PushMode mode) {
     auto &push = pushOf(mode);
     DNDS_CHECK(push.made(), StateError, "no push of '{}' was started: call start_push first", name());
-    waitFor(*push.get(name()), &FlightCounts::pushes);
+    waitFor(push);
 }
 
 const Exchange &Exchanger::pullExchange() {

@@ -55,8 +55,9 @@ class Exchanger {
         Push() : PersistentExchange(Direction::Push) {}
     };
 
-    /// Waits; if the exchange has then ended, it no longer counts as in flight.
-    void waitFor(Exchange &exchange, int FlightCounts::*count);
+    void start(const PersistentExchange &exchange);
+    /// Waits, unless it is in flight no more.
+    void waitFor(const PersistentExchange &exchange);
     /// Collective.
     void init(PersistentExchange &exchange, Direction direction, TransportKind transport, PushMode mode = {}) const;
     PersistentExchange &pushOf(PushMode mode) {

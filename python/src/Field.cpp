@@ -93,7 +93,7 @@ nb::object Field::shown(ArrayBase &array, bool writable) const {
 
 nb::object Field::owned() const {
     needSettled("show its owned rows");
-    return shown(*father_, flight_->pulls == 0);
+    return shown(*father_, !flight_->anyIs(Direction::Pull));
 }
 
 nb::object Field::ghosts() const {

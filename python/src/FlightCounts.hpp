@@ -2,20 +2,33 @@
 /// @brief Which operations on a field's rows are allowed while its exchanges are in flight.
 #pragma once
 
+#include "DNDS/Exchange/Exchange.hpp"
+
+#include <memory>
+#include <mutex>
 #include <string_view>
+#include <vector>
 
 namespace DNDS::Python {
 
 /// Exchanges of a field in flight, in groups or alone. A pull reads owned rows and writes ghosts; a push reads ghosts
-/// and changes owned rows. `label` is the field's name in messages.
-struct FlightCounts {
-    int pulls = 0;
-    int pushes = 0;
+/// and changes owned rows. `label` is the field's name in messages. What `recover` has given up is not in flight.
+class FlightCounts {
+  public:
+    /// From its start until `end`, as long as it is in flight.
+    void begin(const std::shared_ptr<const Exchange> &exchange);
+    void end(const std::shared_ptr<const Exchange> &exchange);
 
+    /// Whether an exchange in this direction is in flight.
+    bool anyIs(Direction direction) const;
     /// Throws StateError while any exchange is in flight.
     void needLanded(std::string_view label, std::string_view what) const;
     /// Throws StateError while owned rows are about to change.
     void needSettled(std::string_view label, std::string_view what) const;
+
+  private:
+    mutable std::mutex mutex_; ///< waits run without Python's lock
+    std::vector<std::weak_ptr<const Exchange>> started_;
 };
 
 } // namespace DNDS::Python

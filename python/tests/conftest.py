@@ -5,6 +5,7 @@ import os
 import sys
 import time
 
+import dnds
 import pytest
 from mpi4py import MPI
 
@@ -59,9 +60,19 @@ def pytest_sessionfinish(session, exitstatus):
     session.exitstatus = WORLD.allreduce(int(exitstatus), op=MPI.MAX)
 
 
+def is_revoked():
+    try:
+        return dnds.is_revoked(WORLD)
+    except dnds.StateError:  # nothing uses it
+        return False
+
+
 @pytest.fixture
 def comm():
-    return WORLD
+    yield WORLD
+    WORLD.Barrier()  # no rank recovers before all have come to the end
+    if WORLD.allreduce(is_revoked(), op=MPI.LOR):
+        dnds.recover(WORLD)
 
 
 @pytest.fixture

@@ -283,9 +283,9 @@ def test_added_values_are_checked(comm):
         def wrong(faces, sums, rows=rows, values=values):
             sums.add(rows, values)
 
-        with pytest.raises(error):
+        with pytest.raises((error, dnds.RevokedError)):
             graph.compile().run()
-        comm.Barrier()
+        dnds.recover(comm)
 
 
 def test_fields_are_swapped_inside_a_plan(comm):
@@ -368,7 +368,7 @@ def test_tasks_loop_over_rows_of_fields_without_a_mesh(comm):
     np.testing.assert_array_equal(v.owned, ((numbers + 1) % total) ** 2 - ((numbers - 1) % total) ** 2)
     assert "differences" in plan.describe()
     u.set_ghosts([])
-    with pytest.raises(dnds.StateError, match="other ghosts"):
+    with pytest.raises((dnds.StateError, dnds.RevokedError), match="other ghosts"):
         plan.run()
     with pytest.raises(dnds.IndexError, match="32 bits"):
         u.through([2**40])
@@ -412,9 +412,9 @@ def test_what_finishes_pulls_may_raise(comm):
     if comm.size == 1:
         plan.run()
         return
-    with pytest.raises(Unusual) as caught:
+    with pytest.raises((Unusual, dnds.RevokedError)) as caught:
         plan.run()
-    if sys.version_info >= (3, 11):
+    if sys.version_info >= (3, 11) and isinstance(caught.value, Unusual):
         assert "finished" in caught.value.__notes__[0]
 
 
@@ -472,7 +472,7 @@ def test_arrays_that_are_read_cannot_be_written(comm):
         u[cells] = 1
 
     plan = graph.compile()
-    with pytest.raises(ValueError, match="read-only"):
+    with pytest.raises((ValueError, dnds.RevokedError), match="read-only"):
         plan.run()
     comm.Barrier()
     plan.recover()
@@ -556,8 +556,12 @@ def test_ranks_must_declare_the_same(comm):
 def test_a_plan_waits_for_other_exchanges(comm):
     mesh = box(comm)
     u, _, plan, _ = counting(comm, mesh)
-    with u.start_pull(), pytest.raises(dnds.StateError, match="used by a plan"):
+    u.start_pull()
+    comm.Barrier()
+    with pytest.raises((dnds.StateError, dnds.RevokedError), match="used by a plan"):
         plan.run()
+    comm.Barrier()
+    dnds.recover(comm)  # gives the pull up, too
     plan.run()
 
 
@@ -570,7 +574,7 @@ def test_a_plan_is_not_run_by_its_own_task(comm):
         plans[0].run()
 
     plans.append(graph.compile())
-    with pytest.raises(dnds.StateError, match="is running"):
+    with pytest.raises((dnds.StateError, dnds.RevokedError), match="is running"):
         plans[0].run()
     comm.Barrier()
 

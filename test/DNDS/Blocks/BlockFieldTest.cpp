@@ -127,12 +127,11 @@ TEST(BlockField, StartsComputesAndFinishes) {
     EXPECT_EQ(world().allReduce(inner, MPI_SUM), 240);
     checkField(u, 1, modulo(spaceOf(config)));
     fillField(u, 2);
-    {
-        const Flight flight = u.startGhostFlight();
-        EXPECT_THROW(u.startExchangeGhosts(), StateError) << "it is under way";
-    }
+    { const Flight flight = u.startGhostFlight(); }
     checkField(u, 2, modulo(spaceOf(config)));
-    EXPECT_THROW(u.finishExchangeGhosts(), StateError) << "nothing is under way";
+    world().barrier();
+    EXPECT_THROW(u.finishExchangeGhosts(), Error) << "nothing is under way";
+    recover(world());
     BlockField<real> moved = std::move(u);
     fillField(moved, 3);
     moved.exchangeGhosts();
@@ -174,7 +173,9 @@ TEST(BlockField, MayBeDestroyedInFlight) {
             u.initExchangeGhosts(options);
             fillField(u, 1);
             u.startExchangeGhosts();
+            world().barrier();
         }
+        recover(world());
         kept.initExchangeGhosts(options);
         fillField(kept, 2);
         kept.exchangeGhosts();
@@ -185,6 +186,7 @@ TEST(BlockField, MayBeDestroyedInFlight) {
 TEST(BlockField, WhatIsSentIsNotChangedBehindItsBack) {
     BlockField<real> u("u", world(), gridOf({"resized", {18, 10}, {true, true}, {1, 1}, {}, {}}), {.ghosts = {1, 1}});
     u.exchangeGhosts();
+    world().barrier();
     const bool breaks = world().rank() == 0;
     if (breaks)
         u.array().resize(3);
