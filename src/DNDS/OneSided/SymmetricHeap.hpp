@@ -70,7 +70,7 @@ class SymmetricHeap {
     const CommunicatorView &communicator() const { return core().context->comm(); }
     /// Where this rank's own objects are in the heap's space. Local; checks nothing.
     template <class T>
-    T *own(SymmetricPointer<T> pointer) const noexcept {
+    T *own(SymmetricPointer<T> pointer) const {
         return reinterpret_cast<T *>(core().table.own + pointer.offset());
     }
     /// How this rank reaches the memory of another one, for people.
