@@ -1,5 +1,5 @@
-#include "DNDS/Mpi/Recovery.hpp"
 #include "DNDS/Geom/Repartition/Repartition.hpp"
+#include "DNDS/Mpi/Recovery.hpp"
 
 #include "DNDS/Array/ArrayDof.hpp"
 #include "DNDS/Base/Warning.hpp"
