@@ -7,7 +7,7 @@ namespace DNDS {
 
 namespace {
 
-ReductionValue sumOf(ReductionValue a, const ReductionValue &b) noexcept {
+ReductionValue combinedValue(ReductionValue a, const ReductionValue &b) noexcept {
     a.add(b);
     return a;
 }
@@ -34,7 +34,7 @@ PendingReduction::PendingReduction(std::shared_ptr<CommunicatorContext> context,
     : context_(std::move(context)), messages_(*context_, std::move(name)) {}
 
 void PendingReduction::start(std::span<const ReductionValue> mine) {
-    messages_.start(std::as_bytes(mine), combineEach<ReductionValue, sumOf>);
+    messages_.start(std::as_bytes(mine), combineEach<ReductionValue, combinedValue>);
     result_.resize(mine.size());
 }
 
