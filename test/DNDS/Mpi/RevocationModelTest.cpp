@@ -361,7 +361,7 @@ class RevocationModel {
         const std::size_t node = nodeOf_[r];
         const Byte generation = state.rank[r].generation, named = state.record[node].failed;
         Byte &first = state.namedOn[generation][node];
-        if (named == 0 || (state.failedIn[generation] >> (named - 1U) & 1U) == 0)
+        if (named == 0 || (static_cast<unsigned>(state.failedIn[generation]) >> (named - 1U) & 1U) == 0)
             state.wrong = wrongName;
         else if (first != 0 && first != named)
             state.wrong = differentNames;

@@ -256,7 +256,7 @@ class EdgeModel {
         return bits;
     }
     static void clear(Byte &bits, std::size_t edge) { bits &= static_cast<Byte>(~(1U << edge)); }
-    static bool has(Byte bits, std::size_t edge) { return (bits >> edge & 1U) != 0; }
+    static bool has(Byte bits, std::size_t edge) { return (static_cast<unsigned>(bits) >> edge & 1U) != 0; }
     void requireGhosts(State &state, std::size_t edge, Byte rows) const {
         if (state.ghosts[edge] != rows)
             state.wrong = wrongGhosts;
