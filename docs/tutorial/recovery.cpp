@@ -27,25 +27,18 @@ constexpr int steps = 12;
 
 /// A field of one number a cell.
 struct Rod {
-    explicit Rod(DNDS::CommunicatorView world) {
-        heat.initPair("heat", world);
-        heat.father->resize(cells);
-        heat.transAttach();
-        heat.trans.createFatherGlobalMapping();
+    explicit Rod(DNDS::CommunicatorView world) : heat("heat", world, cells) {
         const DNDS::GlobalMapping &rows = *heat.father->globalMapping();
-        for (index row = rows.localBegin(); row < rows.localBegin() + cells; row++)
+        std::vector<index> reads;
+        for (index row = rows.localBegin(); row < rows.localEnd(); row++)
             for (const index other : {row - 1, row + 1})
                 reads.push_back((other + rows.globalSize()) % rows.globalSize());
-        heat.trans.createGhostMapping(std::vector<index>{reads.front(), reads.back()});
-        heat.trans.createMPITypes();
-        heat.trans.initPersistentPull();
-        neighbours = heat.trans.ghostMapping()->toLocal(reads);
+        neighbours = heat.ghostsFor(reads);
     }
 
     /// One explicit step. Throws where a cell gets less than nothing: the step is too long.
     void advance(real dt) {
-        heat.trans.startPersistentPull();
-        heat.trans.waitPersistentPull();
+        heat.pull();
         std::array<real, cells> next{};
         const auto u = std::as_const(heat).view();
         for (index i = 0; i < cells; i++) {
@@ -68,7 +61,6 @@ struct Rod {
     }
 
     DNDS::ArrayPair<DNDS::ParArray<real, 1>> heat;
-    std::vector<index> reads;
     std::vector<DNDS::LocalIndex> neighbours;
 };
 

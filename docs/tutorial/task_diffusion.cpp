@@ -20,17 +20,12 @@ namespace Task = DNDS::Task;
 using DNDS::index;
 using DNDS::LocalIndex;
 using DNDS::real;
-using Field = DNDS::ArrayPair<DNDS::ParArray<real, 1>>;
 
 int run(DNDS::CommunicatorView world) {
     const Geom::BoxMeshOptions square{.fill = Geom::BoxCells::Quadrilaterals, .cells = {40, 40}};
     const Geom::UnstructuredMesh mesh = Geom::buildMesh(world, Geom::makeBoxMesh(square, world));
-    Field u, next;
-    for (Field *field : {&u, &next}) {
-        field->initPair(field == &u ? "u" : "next", world);
-        field->father->resize(mesh.cells.owned);
-        Geom::attachField(*field, mesh.cells);
-    }
+    auto u = mesh.field<1>("u");
+    auto next = mesh.field<1>("next");
     for (index cell = 0; cell < mesh.cells.owned; cell++)
         u(cell, 0) = mesh.cells.fileNumbers[static_cast<std::size_t>(cell)] == 820 ? 1 : 0; // one hot cell
 

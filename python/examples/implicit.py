@@ -14,9 +14,7 @@ class Step:
         self.k, self.cells = k, cells
         self.d = dnds.Field(cells, comm=comm, name="direction")
         rows = cells * comm.rank + np.arange(cells)
-        before, after = (rows - 1) % (cells * comm.size), (rows + 1) % (cells * comm.size)
-        self.d.set_ghosts([before[0], after[-1]])
-        self.left, self.right = self.d.to_local(before), self.d.to_local(after)
+        self.left, self.right = self.d.ghosts_for(np.array([rows - 1, rows + 1]) % (cells * comm.size))
 
     def mult(self, matrix, x, y):
         self.d.owned[:] = x.array_r

@@ -9,11 +9,9 @@ heat = dnds.Field(4, comm=comm, name="heat")
 if comm.rank == 0:
     heat.owned[0] = 1
 
-# The global rows that each of ours reads: the one before it and the one after it.
+# The global rows that each of ours reads. Those that other ranks own become ghosts: rows after our own four.
 rows = 4 * comm.rank + np.arange(4)
-before, after = (rows - 1) % (4 * comm.size), (rows + 1) % (4 * comm.size)
-heat.set_ghosts([before[0], after[-1]])  # others own these: they become ghosts, rows after our own four
-left, right = heat.to_local(before), heat.to_local(after)
+left, right = heat.ghosts_for(np.array([rows - 1, rows + 1]) % (4 * comm.size))
 
 for _ in range(100):
     heat.pull()

@@ -27,7 +27,7 @@ class AnyPair {
     virtual std::shared_ptr<ArrayBase> father() const = 0;
     virtual std::shared_ptr<ArrayBase> son() const = 0;
     virtual void attach() = 0;
-    virtual void numberRows() = 0;
+    virtual const GlobalMapping &numberRows() = 0;
     virtual void pullRows(std::span<const index> globalRows) = 0;
     virtual void usePattern(std::shared_ptr<const ExchangePattern> pattern) = 0;
     virtual void sizeSon() = 0;
@@ -50,7 +50,10 @@ class AnyPairOf final : public AnyPair {
 
     std::shared_ptr<ArrayBase> father() const override { return pair_.father; }
     std::shared_ptr<ArrayBase> son() const override { return pair_.son; }
-    void numberRows() override { pair_.trans.createFatherGlobalMapping(); }
+    const GlobalMapping &numberRows() override {
+        pair_.trans.createFatherGlobalMapping();
+        return *pair_.father->globalMapping();
+    }
     void pullRows(std::span<const index> globalRows) override { pair_.trans.createGhostMapping(globalRows); }
     void usePattern(std::shared_ptr<const ExchangePattern> pattern) override {
         pair_.trans.usePattern(std::move(pattern));

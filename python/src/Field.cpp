@@ -50,6 +50,16 @@ void Field::setGhosts(std::span<const index> globalRows) {
     finishGhosts();
 }
 
+std::vector<LocalIndex> Field::ghostsFor(std::span<const index> reads) {
+    comm_->view.guarded([&] { needLanded("get other ghosts"); });
+    const GlobalMapping &rows = pair_->numberRows();
+    std::vector<index> ghosts;
+    comm_->view.guarded([&] { ghosts = rows.ofOthers(reads); });
+    pair_->pullRows(ghosts);
+    finishGhosts();
+    return pattern().mapping()->toLocal(reads);
+}
+
 void Field::usePattern(const std::shared_ptr<const ExchangePattern> &pattern) {
     comm_->view.guarded([&] {
         needLanded("get other ghosts");

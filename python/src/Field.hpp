@@ -64,6 +64,8 @@ class Field {
 
     /// Ghosts: copies of these global rows, those of another mapping. Collective.
     void setGhosts(std::span<const index> globalRows);
+    /// Ghosts for those of `reads` that others own; returns the local numbers of `reads`. Collective.
+    std::vector<LocalIndex> ghostsFor(std::span<const index> reads);
     void usePattern(const std::shared_ptr<const ExchangePattern> &pattern);
     /// A field of the same kind whose owned rows are those of this one, moved, with the ghosts of `pattern`.
     /// Collective; called with Python's lock.

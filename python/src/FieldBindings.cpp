@@ -170,6 +170,28 @@ void bindExchanges(nb::class_<Field, Extra...> &type) {
 
 Earlier views keep the old memory. Raises IndexError on all ranks for a row that does not exist.)")
         .def(
+            "ghosts_for",
+            [](Field &self, nb::handle reads) {
+                nb::object array;
+                std::optional<Integers> list;
+                guarded(self.comm()->view, [&] {
+                    array = nb::module_::import_("numpy").attr("asarray")(reads);
+                    list.emplace(array.attr("ravel")(), "global rows");
+                });
+                const auto local = std::make_shared<std::vector<LocalIndex>>();
+                {
+                    const nb::gil_scoped_release others;
+                    *local = self.ghostsFor(list->span());
+                }
+                return numpyOf(std::span<const LocalIndex>(*local), local).attr("reshape")(array.attr("shape"));
+            },
+            "global_rows"_a,
+            nb::sig("def ghosts_for(self, global_rows: numpy.typing.ArrayLike) -> numpy.typing.NDArray[numpy.int32]"),
+            R"(Makes ghosts of those global rows that other ranks own, in any order, as often as they are read. Returns
+local numbers, in the shape of `global_rows`: owned rows, or ghosts. Collective.
+
+Earlier views keep the old memory. Raises IndexError on all ranks for a row that does not exist.)")
+        .def(
             "share_ghosts",
             [](Field &self, Field &other) {
                 const nb::gil_scoped_release others;

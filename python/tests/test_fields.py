@@ -374,3 +374,17 @@ def test_local_numbers(comm):
         u.to_local([6 * comm.size + 5])
     both = np.concatenate([u.inner_rows, u.boundary_rows])
     np.testing.assert_array_equal(np.sort(both), np.arange(6))
+
+
+def test_ghosts_are_made_for_what_is_read(comm):
+    u = dnds.Field(4, comm=comm)
+    rows = 4 * comm.rank + np.arange(4)
+    reads = np.array([rows - 1, rows, rows + 1]) % (4 * comm.size)
+    local = u.ghosts_for(reads)
+    assert local.shape == reads.shape
+    assert u.ghost_count == (0 if comm.size == 1 else 2)
+    u.owned[:] = rows
+    u.pull()
+    np.testing.assert_array_equal(u.data[local], reads)
+    with pytest.raises(IndexError):
+        u.ghosts_for([4 * comm.size] if comm.rank == 0 else [])

@@ -8,8 +8,10 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <typeinfo>
 #include <utility>
+#include <vector>
 
 namespace DNDS {
 
@@ -31,7 +33,14 @@ class PairArray : public std::shared_ptr<TArray> {
     TArray *operator->() const { return &**this; }
 };
 
-/// A distributed field with ghosts. Rows [0, father->size()) are owned, the rows behind them are ghosts.
+/// A distributed field with ghosts. Rows [0, father->size()) are owned, the rows after them are ghosts.
+///
+///     ArrayPair<ParArray<real, 5>> u("u", comm, ownedCells);
+///     const std::vector<LocalIndex> sides = u.ghostsFor(reads); // global rows, one's own as well as others'
+///     u.pull();                          // refreshes the ghosts; startPull and waitPull to compute meanwhile
+///     auto v = u.view();                 // v(cell, k) for owned cells and ghosts alike, as in v(sides[0], k)
+///
+/// The same in single steps, for fields that need other ones:
 ///
 ///     ArrayPair<ParArray<real, 5>> u;
 ///     u.initPair("u", comm);
@@ -40,8 +49,7 @@ class PairArray : public std::shared_ptr<TArray> {
 ///     u.trans.createFatherGlobalMapping();
 ///     u.trans.createGhostMapping(neighbourCells);
 ///     u.trans.createMPITypes();
-///     u.trans.pullOnce();
-///     auto v = u.view();                 // v(cell, k) for owned cells and ghosts alike
+///     u.trans.initPersistentPull();
 template <class TArray = ParArray<real, 1>>
 class ArrayPair {
   public:
@@ -50,6 +58,67 @@ class ArrayPair {
     PairArray<TArray> father; ///< the rows this rank owns
     PairArray<TArray> son;    ///< copies of others' rows
     ArrayTransformer<TArray> trans;
+
+    /// No arrays yet: `initPair` makes them. Local.
+    ArrayPair() = default;
+    /// Owned rows of zeros, numbered consecutively over the ranks: `rows` of them on this rank, and where the layout
+    /// asks for it their width or sizes, as for `ArrayBase::resize`. Ghosts are made by `ghostsFor`. Collective. What
+    /// fails on one rank is thrown on all.
+    template <class... Widths>
+    ArrayPair(const std::string &name, CommunicatorView comm, index rows, Widths &&...widths) {
+        comm.guarded([&] {
+            initPair(name, comm);
+            father->resize(rows, std::forward<Widths>(widths)...);
+        });
+        transAttach();
+        trans.createFatherGlobalMapping();
+    }
+    /// As many rows as `other` has, with its numbering and ghosts, all zero, ready to pull. For rows of one width, that
+    /// of `other` where the type leaves it open. Collective. Throws StateError on all ranks where `other` has no ghosts
+    /// yet.
+    template <class TOther>
+    ArrayPair(const std::string &name, const ArrayPair<TOther> &other) {
+        static_assert(isFixedLayout(TArray::layout),
+                      "rows of sizes of their own: use initPair, resize and borrowGGIndexing");
+        const CommunicatorView comm = other.father->comm();
+        comm.guarded([&] {
+            initPair(name, comm);
+            if constexpr (std::is_same_v<TArray, TOther>)
+                father->adoptShape(*other.father);
+            father->resize(other.father->size());
+        });
+        transAttach();
+        trans.borrowGGIndexing(other.trans);
+        trans.createMPITypes();
+        trans.initPersistentPull();
+    }
+
+    /// Makes ghosts of those global rows of `reads` that other ranks own, and prepares `pull`. Rows come in any order,
+    /// as often as they are read; owned rows may be among them. Returns their local rows, in the same order: rows of
+    /// this rank, or ghosts. Collective. Cost: one message per peer, and as `initPersistentPull`. Throws IndexError on
+    /// all ranks if one of them reads a row that does not exist. See GhostMapping for the order of ghosts.
+    std::vector<LocalIndex> ghostsFor(std::span<const index> reads) {
+        std::vector<index> ghosts;
+        father->comm().guarded([&] {
+            DNDS_CHECK(father->globalMapping() != nullptr, StateError,
+                       "'{}' has no global mapping: call createFatherGlobalMapping first", father->label());
+            ghosts = father->globalMapping()->ofOthers(reads);
+        });
+        trans.createGhostMapping(ghosts);
+        trans.createMPITypes();
+        trans.initPersistentPull();
+        return trans.ghostMapping()->toLocal(reads);
+    }
+
+    /// Refreshes the ghosts by the persistent pull that `ghostsFor` or `initPersistentPull` prepared: `pull` at once,
+    /// or `startPull`, work on `trans.pattern()->innerRows()`, and `waitPull`. Called on all ranks; errors as
+    /// `ArrayTransformer::startPersistentPull`.
+    void startPull() { trans.startPersistentPull(); }
+    void waitPull() { trans.waitPersistentPull(); }
+    void pull() {
+        startPull();
+        waitPull();
+    }
 
     /// Creates empty father and son; `arguments` begin with the communicator and go to the arrays' constructors. Local.
     template <class... Arguments>
@@ -243,5 +312,9 @@ class ArrayPair {
 
     Lifetime lifetime_;
 };
+
+/// A pair like another one: see the constructor.
+template <class TArray>
+ArrayPair(const std::string &, const ArrayPair<TArray> &) -> ArrayPair<TArray>;
 
 } // namespace DNDS

@@ -1,6 +1,7 @@
 #include "DNDS/Index/GlobalMapping.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 
 namespace DNDS {
@@ -29,6 +30,12 @@ std::shared_ptr<const GlobalMapping> GlobalMapping::create(CommunicatorView comm
     }
     return std::shared_ptr<const GlobalMapping>(
         new GlobalMapping(std::move(context), serial, comm.rank(), std::move(offsets)));
+}
+
+std::vector<index> GlobalMapping::ofOthers(std::span<const index> rows) const {
+    std::vector<index> others;
+    std::ranges::copy_if(rows, std::back_inserter(others), [&](index row) { return !isLocal(row); });
+    return others;
 }
 
 OwnedRow GlobalMapping::owner(index global) const {

@@ -32,12 +32,15 @@ class GlobalMapping {
     index begin(int rank) const noexcept { return offsets_[static_cast<std::size_t>(rank)]; }
     index end(int rank) const noexcept { return offsets_[static_cast<std::size_t>(rank) + 1]; }
     index size(int rank) const noexcept { return end(rank) - begin(rank); }
-    /// This rank's first global row, and its number of rows.
+    /// This rank's first global row, the one after its last, and its number of rows.
     index localBegin() const noexcept { return begin(rank_); }
+    index localEnd() const noexcept { return end(rank_); }
     index localSize() const noexcept { return size(rank_); }
     /// Whether this rank owns a global row; whether the row exists.
     bool isLocal(index global) const noexcept { return global >= begin(rank_) && global < end(rank_); }
     bool contains(index global) const noexcept { return global >= 0 && global < globalSize(); }
+    /// Those of `rows` that this rank does not own, in their order. Local, O(rows).
+    std::vector<index> ofOthers(std::span<const index> rows) const;
 
     /// The owner of a global row. O(log ranks). Throws IndexError outside [0, globalSize()).
     OwnedRow owner(index global) const;

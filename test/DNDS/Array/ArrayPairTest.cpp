@@ -59,6 +59,65 @@ TEST(ArrayPair, IndexesOwnedRowsThenGhosts) {
     EXPECT_THROW((void)u.rowSize(u.size()), IndexError);
 }
 
+/// Rows of this rank and of others, some twice, the last one first; an empty rank reads nothing.
+std::vector<index> readsOf(const GlobalMapping &rows) {
+    std::vector<index> reads;
+    for (index row = rows.localEnd() - 1; row >= rows.localBegin(); --row)
+        for (const index other : {row + 2, row, row - 1, row + 2})
+            reads.push_back((other + rows.globalSize()) % rows.globalSize());
+    return reads;
+}
+
+TEST(ArrayPair, GhostsForWhatIsRead) {
+    const CommunicatorView world(MPI_COMM_WORLD);
+    const index owned = world.rank() == 1 ? 0 : 3 + world.rank();
+    ArrayPair<ParArray<real, 2>> u("u", world, owned);
+    const GlobalMapping &rows = *u.father->globalMapping();
+    EXPECT_EQ(rows.localSize(), owned);
+    for (index i = 0; i < owned; ++i)
+        u(i, 1) = static_cast<real>(rows.localBegin() + i);
+    const std::vector<index> reads = readsOf(rows);
+    const std::vector<LocalIndex> locals = u.ghostsFor(reads);
+    u.pull();
+    const auto all = std::as_const(u).view();
+    ASSERT_EQ(locals.size(), reads.size());
+    for (std::size_t k = 0; k < reads.size(); ++k)
+        EXPECT_EQ(all(locals[k], 1), static_cast<real>(reads[k]));
+    for (const index ghost : u.trans.ghostMapping()->ghosts()) // rows of this rank are no ghosts
+        EXPECT_FALSE(rows.isLocal(ghost));
+
+    ArrayPair next("next", u);
+    EXPECT_EQ(next.trans.pattern(), u.trans.pattern());
+    for (index i = 0; i < owned; ++i)
+        next(i, 0) = -u(i, 1);
+    next.startPull();
+    next.waitPull();
+    u.swapData(next);
+    for (std::size_t k = 0; k < reads.size(); ++k)
+        EXPECT_EQ(std::as_const(u)(locals[k], 0), -static_cast<real>(reads[k]));
+}
+
+TEST(ArrayPair, OfAWidthChosenAtRunTimeIsMadeLikeAnother) {
+    const CommunicatorView world(MPI_COMM_WORLD);
+    ArrayPair<ParArray<int, DynamicSize>> u("u", world, 2, 3);
+    const index other = u.father->globalMapping()->localEnd() % u.father->globalMapping()->globalSize();
+    static_cast<void>(u.ghostsFor(std::vector<index>{other}));
+    const ArrayPair like("like", u);
+    EXPECT_EQ(like.father->width(), 3);
+    EXPECT_EQ(like.size(), u.size());
+}
+
+TEST(ArrayPair, WhatOneRankCannotMakeIsThrownOnAll) {
+    const CommunicatorView world(MPI_COMM_WORLD);
+    const bool last = world.rank() == world.size() - 1;
+    using Field = ArrayPair<ParArray<real, 1>>;
+    expectContains(messageOnAll<ArgumentError>([&] { const Field u("u", world, last ? -1 : 2); }), "-1 rows");
+    Field u("u", world, 2);
+    expectContains(messageOnAll<StateError>([&] { const ArrayPair like("like", u); }), "does not exist yet");
+    const std::vector<index> reads{last ? 2 * world.size() : 0};
+    expectContains(messageOnAll<IndexError>([&] { static_cast<void>(u.ghostsFor(reads)); }), "global rows are 0 to");
+}
+
 TEST(ArrayPair, ResizesRowsOfBothArrays) {
     PaddedField u = paddedField("u", 2);
     u.resizeRow(0, 5);
