@@ -17,9 +17,11 @@ Exchange::~Exchange() {
     const bool mayCall = mayCallMpi(state_->maker);
     if (inFlight() && context->alive()) {
         context->revocation().revoke(directionName(direction_),
-                                     fmt::format("it destroyed the exchange of '{}' in flight", label()));
+                                     fmt::format("it destroyed the exchange of '{}' in flight", label()),
+                                     Revocation::Caller::Destructor);
         if (state_->maker == std::this_thread::get_id())
             state_->tellFailed(direction_);
+        state_->stage = State::Stage::Idle;
     }
     state_->engine.end();
     context->delist(*state_);
@@ -197,7 +199,6 @@ void Exchange::completeEpoch() {
         state.giveUp(direction_);
         throw;
     }
-    state.engine.end();
     state.stage = State::Stage::Idle;
     if (!state.stream)
         state.releaseArrays();
@@ -228,6 +229,7 @@ std::string Exchange::awaited() const {
 
 void Exchange::complete() {
     State &state = *state_;
+    state.engine.end(); // from here on this thread alone asks
     if (const std::exception_ptr failure = state.engine.takeFailure())
         std::rethrow_exception(failure);
     waitUntil(

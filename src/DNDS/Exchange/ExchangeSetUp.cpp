@@ -90,6 +90,7 @@ Exchange::Exchange(const CommunicatorContext::SetUp &setUp, CommunicatorContext 
         state_ = std::make_shared<State>();
         state_->context = context.shared_from_this();
         state_->channel = channel;
+        state_->moves = direction;
         state_->use = &context.useOf(state_->ownUse);
         ExchangeRequest request = describe();
         (void)contextOf(request.pattern);

@@ -47,8 +47,10 @@ Exchange::State::~State() {
 
 bool Exchange::State::settle() noexcept {
     engine.end();
-    if (stage == Stage::InFlight)
+    if (stage == Stage::InFlight) {
         stage = Stage::Idle;
+        tellFailed(moves);
+    }
     bool settled = true;
     for (const auto &transport : transports)
         settled = transport->settle() && settled;

@@ -58,6 +58,7 @@ struct Exchange::State : Recoverable {
         InFlight
     };
     Stage stage = Stage::Idle;
+    Direction moves = Direction::Pull;
     std::uint64_t starts = 0;
     std::shared_ptr<ExchangeCounts> counts; ///< null while nothing is counted
     bool needsProgress = false;             ///< while this rank waits for something else

@@ -38,7 +38,7 @@ class Backoff {
         if (crowded_ && count_ % crowdedProbeEvery != 0) // the next turn is only a switch of processes away
             return;
         int found = 0;
-        MPI_Iprobe(MPI_ANY_SOURCE, 0, comm_, &found, MPI_STATUS_IGNORE); // tag 0 is never used: only progress is wanted
+        MPI_Iprobe(MPI_ANY_SOURCE, 0, comm_, &found, MPI_STATUS_IGNORE); // only progress is wanted
     }
 
     /// Instead of `pause` where whoever calls it has let MPI make progress just now: only crowded nodes get a pause, so

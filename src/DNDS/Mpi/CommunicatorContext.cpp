@@ -238,14 +238,14 @@ Channel CommunicatorContext::nextChannel() {
         addDuplicate();
         nextTag_ = 1;
     }
-    return {channelOwners().back().view().handle(), nextTag_++};
+    return {channelOwners().back().view().handle(), nextTag_++, channelOwners().size() - 1};
 }
 
 Channel CommunicatorContext::programChannel(int tag) const {
     DNDS_CHECK(tag >= 0 && tag < lastTag_, ArgumentError, "the tag {} is not one of those from 0 to {}", tag,
                lastTag_ - 1);
     static_cast<void>(comm()); // throws where it is gone
-    return {channelOwners().front().view().handle(), lastTag_ + 1 + tag};
+    return {channelOwners().front().view().handle(), lastTag_ + 1 + tag, 0};
 }
 
 std::uint64_t CommunicatorContext::nextRound() {

@@ -28,6 +28,7 @@ struct NodeTopology;
 struct Channel {
     MPI_Comm comm = MPI_COMM_NULL;
     int tag = 0;
+    std::size_t place = 0; ///< of the communicator among the context's
 };
 
 /// An object whose parts on the ranks of a communicator talk to each other, and go on after a recovery. Enlisted with
@@ -104,7 +105,7 @@ class CommunicatorContext : public std::enable_shared_from_this<CommunicatorCont
 
     /// Runs `body`, a running call: start, wait, put, iterate. What it throws revokes the communicator, so that no
     /// other rank waits for this one; `call` and `name` ("the pull of", "u") are what the others are told. Throws
-    /// RevokedError instead where it is revoked already. Local. Costs one load.
+    /// RevokedError instead where it is revoked already. Local. Cost: as Revocation::requireValid.
     template <class Body>
     decltype(auto) running(std::string_view call, std::string_view name, Body &&body,
                            SourceLocation where = SourceLocation::current()) {
@@ -135,7 +136,9 @@ class CommunicatorContext : public std::enable_shared_from_this<CommunicatorCont
     void enlist(Recoverable &object);
     void delist(Recoverable &object) noexcept;
     /// For `Recoverable::renew`: the channel that takes the place of `channel`.
-    Channel renewed(const Channel &channel) const;
+    Channel renewed(const Channel &channel) const {
+        return {channelOwners()[channel.place].view().handle(), channel.tag, channel.place};
+    }
 
     /// Seconds to wait for other ranks, as DNDS_WAIT_TIMEOUT says; 0: as long as their processes live. Local.
     double patience() const noexcept { return patience_; }
@@ -245,7 +248,6 @@ class CommunicatorContext : public std::enable_shared_from_this<CommunicatorCont
     std::recursive_mutex settingUp_;
     std::vector<Communicator> owned_;    ///< for collectives, and channels until the first recovery
     std::vector<Communicator> channels_; ///< since then, in the place of `owned_`
-    std::vector<MPI_Comm> before_;       ///< during a recovery: the channels' communicators before
     Revocation revocation_;
     double patience_ = 0;
     std::mutex enlisting_; ///< of `recoverables_`

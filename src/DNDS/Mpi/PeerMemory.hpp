@@ -24,9 +24,10 @@ struct ArenaHeader {
         int file;
         std::uint64_t bytes;
     };
-    Whereabouts whereabouts;     ///< of the rank's process
-    RevocationRecord revocation; ///< of the node, where this is its first rank
-    std::uint64_t mark;          ///< differs between ranks, so that nobody takes one for another
+    Whereabouts whereabouts; ///< of the rank's process
+    /// Of the node, where this is its first rank. All poll it: in a cache line that `whereabouts` does not write.
+    alignas(128) RevocationRecord revocation;
+    std::uint64_t mark; ///< differs between ranks, so that nobody takes one for another
     std::array<Entry, mostSegments> entries;
     std::atomic<std::uint32_t> count;
 

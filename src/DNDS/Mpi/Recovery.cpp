@@ -3,6 +3,7 @@
 #include "DNDS/Mpi/CommunicatorContext.hpp"
 #include "DNDS/Mpi/FindContext.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
+#include "DNDS/Mpi/ProgressEngine.hpp"
 #include "DNDS/Mpi/Wait.hpp"
 
 #include <algorithm>
@@ -61,29 +62,26 @@ void CommunicatorContext::delist(Recoverable &object) noexcept {
     std::erase(recoverables_, &object);
 }
 
-Channel CommunicatorContext::renewed(const Channel &channel) const {
-    const auto found = std::ranges::find(before_, channel.comm);
-    DNDS_CHECK(found != before_.end(), StateError, "a channel that is not the communicator's is to be renewed");
-    return {channels_[static_cast<std::size_t>(found - before_.begin())].view().handle(), channel.tag};
-}
-
 /// Takes what arrives for nobody: its senders may wait for that.
 void CommunicatorContext::discardArrived() {
     std::vector<std::byte> bytes;
-    for (const Communicator &owner : channelOwners())
+    const auto discard = [&](MPI_Comm comm) {
         for (int found = 1; found != 0;) {
             MPI_Message message = MPI_MESSAGE_NULL;
             MPI_Status status;
-            checkMpi(MPI_Improbe(MPI_ANY_SOURCE, MPI_ANY_TAG, owner.view().handle(), &found, &message, &status),
-                     "MPI_Improbe");
+            checkMpi(MPI_Improbe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &found, &message, &status), "MPI_Improbe");
             if (found == 0)
-                continue;
+                return;
             MPI_Count count = 0;
             checkMpi(MPI_Get_elements_x(&status, MPI_BYTE, &count), "MPI_Get_elements_x");
             bytes.resize(static_cast<std::size_t>(std::max<MPI_Count>(count, 0)));
             const ByteCount size(bytes.size());
             checkMpi(MPI_Mrecv(bytes.data(), size.count(), size.type(), &message, MPI_STATUS_IGNORE), "MPI_Mrecv");
         }
+    };
+    discard(view_.handle()); // notices
+    for (const Communicator &owner : channelOwners())
+        discard(owner.view().handle());
 }
 
 bool CommunicatorContext::settleAll() noexcept {
@@ -106,6 +104,7 @@ void CommunicatorContext::meet(std::string_view what, bool discards) {
         checkMpi(MPI_Test(&request, &met, MPI_STATUS_IGNORE), "MPI_Test");
         if (met != 0)
             return;
+        ProgressEngine::progressAll(); // of other communicators: a rank may wait for that first
         backoff.pauseIfCrowded();
         if (backoff.longWait())
             requireAlive(*this, what, backoff.seconds(), patience_);
@@ -157,6 +156,7 @@ void CommunicatorContext::recover() {
         settled = settleAll() & freeFinished();
         if (settled)
             break;
+        ProgressEngine::progressAll();
         backoff.pauseIfCrowded();
         if (backoff.longWait())
             requireAlive(*this, "messages to leave this rank", backoff.seconds(), patience_);
@@ -172,14 +172,8 @@ void CommunicatorContext::recover() {
     // All ranks are here, and nothing moves. Messages that nobody has taken are left to the communicators before.
     freeKept();
     std::vector<Communicator> channels;
-    const std::vector<Communicator> &old = channelOwners();
-    comm().guarded([&] {
-        before_.clear();
-        for (const Communicator &owner : old)
-            before_.push_back(owner.view().handle());
-        channels.reserve(old.size());
-    });
-    for (std::size_t k = 0; k < before_.size(); ++k)
+    comm().guarded([&] { channels.reserve(channelOwners().size()); });
+    for (std::size_t k = 0; k < channelOwners().size(); ++k)
         channels.push_back(Communicator::duplicate(view_));
     channels_.swap(channels);
     comm().guarded([&] {

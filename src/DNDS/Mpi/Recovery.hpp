@@ -20,8 +20,10 @@ void revoke(CommunicatorView comm, const std::exception_ptr &why);
 /// Whether a rank of `comm` has failed, as far as this one knows. Local; a probe of MPI where there are several nodes.
 bool isRevoked(CommunicatorView comm);
 
-/// Makes `comm` and all that uses it usable again. See CommunicatorContext::recover. Collective; two meetings and
-/// one duplicate. Throws on all ranks: MemoryError; on this rank: PeerError where another one does not come.
+/// Makes `comm` and all that uses it usable again. See CommunicatorContext::recover. Collective; three meetings of all
+/// ranks, and one duplicate a communicator of channels. Throws on all ranks: MemoryError, after which it may be called
+/// again; on this rank: PeerError where another one has ended, or does not come within DNDS_WAIT_TIMEOUT, after which
+/// the job has to end.
 ///
 ///     try {
 ///         step(dt);

@@ -78,17 +78,18 @@ void Revocation::note(std::uint32_t failed, std::string_view text) noexcept {
     record_->told.store(1, std::memory_order_release);
 }
 
-void Revocation::revoke(std::string_view call, std::string_view why) noexcept {
+void Revocation::revoke(std::string_view call, std::string_view why, Caller caller) noexcept {
     if (alone_ || inForkedChild())
         return;
     std::array<char, RevocationRecord::mostBytes> text{};
     const auto [end, size] = fmt::format_to_n(text.data(), text.size() - 1, "{}: {}", call, why);
     note(static_cast<std::uint32_t>(rank_) + 1, {text.data(), std::min(size, text.size() - 1)});
-    forward(); // also where another rank of the node was first: it may have no neighbour on some node
+    if (caller == Caller::Call || mayCallMpi(maker_))
+        forward(); // also where another rank of the node was first: it may have no neighbour on some node
 }
 
 void Revocation::listen() noexcept {
-    if (!otherNodes_ || !mpiActive() || !mayCallMpi(maker_))
+    if (!otherNodes_ || !mpiActive())
         return;
     {
         const std::unique_lock lock(mutex_, std::try_to_lock);
@@ -111,7 +112,7 @@ void Revocation::listen() noexcept {
 
 void Revocation::forward() noexcept {
     const std::lock_guard lock(mutex_);
-    if (neighbours_.empty() || forwarded_ || !mpiActive() || !mayCallMpi(maker_))
+    if (neighbours_.empty() || forwarded_ || !mpiActive())
         return;
     try {
         auto sent = std::make_unique<Sent>();

@@ -54,15 +54,20 @@ class Revocation {
 
     /// Whether some rank has failed, as far as this node knows. One load.
     bool revoked() const noexcept { return record_->failed.load(std::memory_order_acquire) != 0; }
-    /// Throws RevokedError where some rank has failed. One load, and a probe where there are other nodes.
+    /// Throws RevokedError where some rank has failed. One load, and where there are other nodes a probe in some calls
+    /// only, as it costs more than a short pull.
     void requireValid(SourceLocation where = SourceLocation::current()) {
-        if (otherNodes_)
+        constexpr unsigned callsPerProbe = 16;
+        static thread_local unsigned calls = 0;
+        if (otherNodes_ && ++calls % callsPerProbe == 0)
             listen();
         if (revoked()) [[unlikely]]
             throwRevoked(where);
     }
     /// This rank has failed: `call` and `why` are what the others are told. Does nothing if another rank was first.
-    void revoke(std::string_view call, std::string_view why) noexcept;
+    /// `caller`: a destructor may run on a thread that may not call MPI; then the next call tells other nodes.
+    enum class Caller : unsigned char { Call, Destructor };
+    void revoke(std::string_view call, std::string_view why, Caller caller = Caller::Call) noexcept;
     /// Looks for a notice from other nodes. One probe of MPI where there are such; nothing elsewhere.
     void listen() noexcept;
     [[noreturn]] void throwRevoked(SourceLocation where);

@@ -13,8 +13,10 @@ bool Waiting::pauseOnce() {
     // A look for messages of failures is a call of MPI, and costs as much as the rest of a short wait.
     constexpr unsigned pausesPerListen = 32;
     static thread_local unsigned pauses = 0;
-    if (++pauses % pausesPerListen == 0 || context_.revocation().revoked())
-        context_.revocation().requireValid();
+    if (++pauses % pausesPerListen == 0)
+        context_.revocation().listen();
+    if (context_.revocation().revoked()) [[unlikely]]
+        context_.revocation().throwRevoked(SourceLocation::current());
     ProgressEngine::progressAll();
     context_.progressParked();
     if (looks_ == Looks::AtMpi)

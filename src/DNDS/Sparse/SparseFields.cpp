@@ -128,7 +128,7 @@ void SparseFields::State::leave() noexcept {
 
 void SparseFields::State::giveUp(std::string_view why) noexcept {
     if (inFlight() && context->alive())
-        context->revocation().revoke(title, why);
+        context->revocation().revoke(title, why, Revocation::Caller::Destructor);
     leave();
 }
 
