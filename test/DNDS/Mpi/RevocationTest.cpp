@@ -11,6 +11,7 @@
 #include <chrono>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 #include <vector>
 
 using namespace DNDS;
@@ -139,10 +140,13 @@ class Talker final : public Recoverable {
         return MPI_Test(&send_, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && done != 0;
     }
     void renew() override {
+        if (std::exchange(throws_, false))
+            throw MemoryError("no room to begin anew");
         channel_ = context_.renewed(channel_);
         ++renewals_;
     }
     int renewals() const { return renewals_; }
+    void throwOnce() { throws_ = true; }
 
   private:
     CommunicatorContext &context_;
@@ -150,6 +154,7 @@ class Talker final : public Recoverable {
     std::vector<std::byte> bytes_;
     MPI_Request send_ = MPI_REQUEST_NULL;
     int renewals_ = 0;
+    bool throws_ = false;
 };
 
 TEST_F(RevocationTest, OldMessagesMatchNothingAfterwards) {
@@ -161,6 +166,34 @@ TEST_F(RevocationTest, OldMessagesMatchNothingAfterwards) {
         talker.send(next, bytes);
         EXPECT_EQ(talker.receive(before, bytes), talker.renewals());
     }
+}
+
+TEST_F(RevocationTest, ARecoveryThatThrewIsRepeated) {
+    Talker talker(context());
+    const int next = (rank() + 1) % ranks(), before = (rank() + ranks() - 1) % ranks();
+    for (int round = 1; round <= 2; ++round) {
+        talker.send(next, 8); // which nobody takes
+        if (rank() == ranks() - 1)
+            talker.throwOnce();
+        expectContains(messageOnAll<MemoryError>([&] { recover(comm()); }), "no room to begin anew");
+        recover(comm());
+        talker.send(next, 8);
+        EXPECT_EQ(talker.receive(before, 8), before == ranks() - 1 ? round : 2 * round);
+    }
+}
+
+TEST_F(RevocationTest, ThreadsThatTakeTurnsHearOfFailures) {
+    if (ranks() == 1)
+        GTEST_SKIP() << "needs two ranks";
+    std::thread([&] { // which has not made the context
+        if (rank() == 0)
+            static_cast<void>(messageOf<DataError>(
+                [&] { context().running("step", "flow", [] { throw DataError("negative pressure"); }); }));
+        else
+            expectContains(messageOf<RevokedError>([&] { waitForEver(); }), "negative pressure");
+    })
+        .join();
+    recover(comm());
 }
 
 TEST_F(RevocationTest, AWaitFindsRevocationsOfItsOwnCommunicatorOnly) {
