@@ -3,6 +3,7 @@
 # buildType, compiler, mpiCompiler, mpiexecCommand, hasPetsc and hasHypre.
 
 set(prefix "${workDir}/prefix")
+list(GET mpiexecCommand 0 mpiexec)
 file(REMOVE_RECURSE "${workDir}")
 
 function(run)
@@ -30,6 +31,20 @@ endif()
 foreach(program IN LISTS programs)
   run(${mpiexecCommand} "${workDir}/build/${program}")
 endforeach()
+
+# A project that scripts/new-solver.sh begins, configured first for this compiler; run.sh keeps that
+if(EXISTS "${workDir}/build/mesh")
+  run("${projectDir}/scripts/new-solver.sh" conduction "${workDir}/conduction")
+  run("${CMAKE_COMMAND}" -S "${workDir}/conduction" -B "${workDir}/conduction/build" -G "${generator}"
+      "-DCMAKE_CXX_COMPILER=${compiler}" "-DCMAKE_PREFIX_PATH=${prefix}" "-DMPIEXEC_EXECUTABLE=${mpiexec}")
+  run("${workDir}/conduction/run.sh" 2)
+  run("${CMAKE_CTEST_COMMAND}" --test-dir "${workDir}/conduction/build" --output-on-failure --no-tests=error)
+  execute_process(COMMAND "${projectDir}/scripts/new-solver.sh" conduction "${workDir}/conduction" RESULT_VARIABLE result
+                  ERROR_VARIABLE text)
+  if(result EQUAL 0 OR NOT text MATCHES "is there already: nothing was written")
+    message(FATAL_ERROR "a second project in one folder: ${result}, ${text}")
+  endif()
+endif()
 
 # Where PETSc is gone, CMake says so.
 if(hasPetsc)
