@@ -2,7 +2,7 @@
 
 #include "DNDS/Array/ArrayAdjacency.hpp"
 
-#include "PairCases.hpp"
+#include "DerivedCase.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -20,62 +20,10 @@ static_assert(!std::is_convertible_v<ArrayAdjacency<>::ConstView, ArrayAdjacency
 
 constexpr rowsize caseWidth = 5;
 
-/// How many entries a global row has.
-template <class Adjacency>
-rowsize entriesOf(index global) {
-    return isFixedLayout(Adjacency::layout) ? caseWidth : static_cast<rowsize>(global * 7 % (caseWidth + 1));
-}
-
-template <class Adjacency>
-void giveRows(Adjacency &adjacency) {
-    const auto sizeOf = [](index i) { return entriesOf<Adjacency>(test::firstRow() + i); };
-    if constexpr (Adjacency::layout == ArrayLayout::StaticFixed)
-        adjacency.resize(test::ownedRows());
-    else if constexpr (Adjacency::layout == ArrayLayout::Fixed)
-        adjacency.resize(test::ownedRows(), caseWidth);
-    else if constexpr (Adjacency::layout == ArrayLayout::Max)
-        adjacency.resize(test::ownedRows(), caseWidth, sizeOf);
-    else
-        adjacency.resize(test::ownedRows(), sizeOf);
-}
-
-template <class Adjacency>
-class ArrayAdjacencyOfAnyLayout : public testing::Test {};
 using Adjacencies = testing::Types<ArrayAdjacency<>, ArrayAdjacency<NonUniformSize, NonUniformSize, LocalIndex>,
                                    ArrayAdjacency<caseWidth>, ArrayAdjacency<caseWidth, caseWidth, LocalIndex>,
                                    ArrayAdjacency<DynamicSize>, ArrayAdjacency<NonUniformSize, caseWidth>,
                                    ArrayAdjacency<NonUniformSize, DynamicSize, LocalIndex>>;
-TYPED_TEST_SUITE(ArrayAdjacencyOfAnyLayout, Adjacencies);
-
-TYPED_TEST(ArrayAdjacencyOfAnyLayout, IsPulledByEveryTransport) {
-    using Index = typename TypeParam::Element;
-    ArrayPair<TypeParam> pair;
-    pair.initPair("adjacency", test::world());
-    giveRows(*pair.father);
-    test::makeGhosts(pair);
-    const auto entry = [](index global, rowsize j, int round) {
-        return static_cast<Index>(global * 100 + j + round * 10000);
-    };
-    test::pullInEveryWay(
-        pair,
-        [&](index i, index global, int round) {
-            rowsize j = 0;
-            for (Index &to : (*pair.father)[i])
-                to = entry(global, j++, round);
-        },
-        [&](index i, index global, int round) {
-            const auto row = std::as_const(pair)[i];
-            const auto view = std::as_const(pair).view();
-            ASSERT_EQ(row.size(), entriesOf<TypeParam>(global));
-            ASSERT_EQ(view[i].size(), row.size());
-            ASSERT_EQ(view[i].data(), row.data());
-            for (rowsize j = 0; j < row.size(); ++j) {
-                ASSERT_EQ(row[j], entry(global, j, round));
-                ASSERT_EQ(view(i, j), row[j]);
-            }
-        });
-}
-
 TEST(ArrayAdjacency, RowsAreRanges) {
     ArrayAdjacency<> adjacency("cell nodes", test::world());
     adjacency.resize(2, [](index i) { return 3 * i; });
@@ -115,4 +63,8 @@ TEST(ArrayAdjacency, RunTimeWidthIsGivenToTheConstructor) {
 }
 
 } // namespace
+
+namespace test {
+INSTANTIATE_TYPED_TEST_SUITE_P(Adjacencies, DerivedArray, Adjacencies);
+} // namespace test
 } // namespace DNDS

@@ -2,9 +2,7 @@
 
 #include "DNDS/Array/ArrayEigenMatrixBatch.hpp"
 
-#include "PairCases.hpp"
-
-#include "DNDS/Device/KernelScope.hpp"
+#include "DerivedCase.hpp"
 
 #include <limits>
 #include <type_traits>
@@ -16,63 +14,6 @@ static_assert(std::is_trivially_copyable_v<ArrayEigenMatrixBatch::View>);
 static_assert(std::is_trivially_copyable_v<ArrayEigenMatrixBatch::ConstView>);
 static_assert(std::is_convertible_v<ArrayEigenMatrixBatch::View, ArrayEigenMatrixBatch::ConstView>);
 static_assert(!std::is_convertible_v<ArrayEigenMatrixBatch::ConstView, ArrayEigenMatrixBatch::View>);
-
-/// 0 to 3 matrices, some of them without elements.
-std::vector<Eigen::MatrixXd> matricesOf(index global, int round = 0) {
-    std::vector<Eigen::MatrixXd> matrices;
-    for (index k = 0; k < global % 4; ++k) {
-        Eigen::MatrixXd matrix((global + k) % 3, 1 + global % 2);
-        for (index j = 0; j < matrix.size(); ++j)
-            matrix(j) = test::valueOf(global, 10 * k + j, round);
-        matrices.push_back(matrix);
-    }
-    return matrices;
-}
-
-template <class Batches>
-void expectRow(const Batches &batches, index i, const std::vector<Eigen::MatrixXd> &matrices) {
-    for (std::size_t k = 0; k < matrices.size(); ++k)
-        test::expectEqual(batches(i, static_cast<rowsize>(k)), matrices[k]);
-}
-
-TEST(ArrayEigenMatrixBatch, IsPulledByEveryTransport) {
-    ArrayPair<ArrayEigenMatrixBatch> pair;
-    pair.initPair("weights", test::world());
-    pair.father->resize(test::ownedRows());
-    test::forOwned([&](index i, index global) { pair.father->setRow(i, matricesOf(global)); });
-    pair.father->compress();
-    test::makeGhosts(pair);
-    test::forGhosts(pair, [&](index i, index) {
-        ASSERT_EQ(pair.son->batchSize(i - test::ownedRows()), 0) << "nothing was pulled yet";
-    });
-    test::pullInEveryWay(
-        pair, [&](index i, index global, int round) { pair.father->setRow(i, matricesOf(global, round)); },
-        [&](index i, index global, int round) {
-            const auto view = std::as_const(pair).view();
-            const auto matrices = matricesOf(global, round);
-            ASSERT_EQ(pair.son->batchSize(i - test::ownedRows()), static_cast<rowsize>(matrices.size()));
-            ASSERT_EQ(view[i].batchSize(), static_cast<rowsize>(matrices.size()));
-            expectRow(std::as_const(pair), i, matrices);
-            expectRow(view, i, matrices);
-        });
-}
-
-TEST(ArrayEigenMatrixBatch, IsReplacedButNotSummedByPushes) {
-    ArrayPair<ArrayEigenMatrixBatch> pair;
-    pair.initPair("weights", test::world());
-    pair.father->resize(test::ownedRows());
-    test::forOwned([&](index i, index global) { pair.father->setRow(i, matricesOf(global)); });
-    pair.father->compress();
-    test::makeGhosts(pair);
-    pair.trans.pullOnce();
-    EXPECT_THROW(pair.trans.pushOnce(PushOp::Sum), LayoutError);
-    test::forGhosts(pair,
-                    [&](index i, index global) { pair.son->setRow(i - test::ownedRows(), matricesOf(global, 3)); });
-    pair.trans.pushOnce();
-    const auto &replaced = pair.trans.ghostMapping()->readerPeers().values;
-    for (const index row : replaced)
-        expectRow(std::as_const(*pair.father), row, matricesOf(test::firstRow() + row, 3));
-}
 
 TEST(ArrayEigenMatrixBatch, RowsGrowWhileDecompressed) {
     ArrayEigenMatrixBatch batches("b", test::world());
@@ -103,39 +44,9 @@ TEST(ArrayEigenMatrixBatch, RowsGrowWhileDecompressed) {
     EXPECT_THROW(batches.resizeRow(0, {{std::numeric_limits<rowsize>::max(), 2}}), ArgumentError);
 }
 
-TEST(ArrayEigenMatrixBatch, IsCopiedAndSwapped) {
-    ArrayEigenMatrixBatch a("a", test::world());
-    a.resize(4);
-    for (index i = 0; i < 4; ++i)
-        a.setRow(i, matricesOf(i));
-    ArrayEigenMatrixBatch b(a);
-    ArrayEigenMatrixBatch c("c", test::world());
-    c.clone(a);
-    c.compress();
-    ArrayEigenMatrixBatch d("d", test::world());
-    swap(c, d);
-    EXPECT_EQ(c.size(), 0);
-    for (index i = 0; i < 4; ++i) {
-        expectRow(std::as_const(b), i, matricesOf(i));
-        expectRow(std::as_const(d), i, matricesOf(i));
-    }
-    EXPECT_EQ(d.hash(), a.hash());
-}
-
-TEST(ArrayEigenMatrixBatch, KernelsOnTheDeviceSeeTheMatrices) {
-    if (Device::name() != "emulated")
-        GTEST_SKIP() << "needs host code to stand in for kernels";
-    ArrayEigenMatrixBatch a("a", test::world());
-    a.resize(4);
-    for (index i = 0; i < 4; ++i)
-        a.setRow(i, matricesOf(i));
-    a.compress();
-    a.toDevice();
-    const auto view = std::as_const(a).deviceView<DeviceBackend::CUDA>();
-    const Device::KernelScope kernel;
-    for (index i = 0; i < 4; ++i)
-        expectRow(view, i, matricesOf(i));
-}
-
 } // namespace
+
+namespace test {
+INSTANTIATE_TYPED_TEST_SUITE_P(Batches, DerivedArray, ArrayEigenMatrixBatch);
+} // namespace test
 } // namespace DNDS

@@ -3,9 +3,7 @@
 #include "DNDS/Array/ArrayEigenMatrix.hpp"
 #include "DNDS/Mpi/Recovery.hpp"
 
-#include "PairCases.hpp"
-
-#include "DNDS/Device/KernelScope.hpp"
+#include "DerivedCase.hpp"
 
 #include <cstdint>
 #include <type_traits>
@@ -31,42 +29,6 @@ static_assert(ArrayEigenMatrix<any, 2>::layout == ArrayLayout::CSR && !ArrayEige
 static_assert(ArrayEigenMatrix<any, any, 3, any>::layout == ArrayLayout::CSR &&
               ArrayEigenMatrix<any, any>::shapePerRow);
 
-/// 3 x 2 where sizes are common to all rows, or up to that.
-constexpr MatrixShape largest{3, 2};
-
-template <class Matrices>
-MatrixShape shapeOf(index global) {
-    constexpr MatrixShape declared = Matrices::Traits::declared;
-    const auto of = [&](rowsize size, rowsize most, index salt) {
-        return size == any ? static_cast<rowsize>((global * 5 + salt) % (most + 1)) : most;
-    };
-    return {of(declared.rows, largest.rows, 1), of(declared.cols, largest.cols, global / 3)};
-}
-
-template <class Matrices>
-Eigen::MatrixXd matrixOf(index global, int round = 0) {
-    const MatrixShape shape = shapeOf<Matrices>(global);
-    Eigen::MatrixXd matrix(shape.rows, shape.cols);
-    for (index j = 0; j < matrix.size(); ++j)
-        matrix(j) = test::valueOf(global, j, round);
-    return matrix;
-}
-
-template <class Matrices>
-void giveRows(Matrices &matrices) {
-    const auto shape = [](index i) { return shapeOf<Matrices>(test::firstRow() + i); };
-    if constexpr (Matrices::layout == ArrayLayout::StaticFixed)
-        matrices.resize(test::ownedRows());
-    else if constexpr (Matrices::layout == ArrayLayout::Fixed)
-        matrices.resize(test::ownedRows(), largest.rows, largest.cols);
-    else if constexpr (Matrices::layout == ArrayLayout::Max)
-        matrices.resize(test::ownedRows(), largest.rows, largest.cols, shape);
-    else
-        matrices.resize(test::ownedRows(), shape);
-}
-
-template <class Matrices>
-class ArrayEigenMatrixOfAnyShape : public testing::Test {};
 using MatrixArrays =
     testing::Types<ArrayEigenMatrix<3, 2>, ArrayEigenMatrix<3, 2, 3, 2, 32>, ArrayEigenMatrix<dynamic, 2>,
                    ArrayEigenMatrix<3, dynamic>, ArrayEigenMatrix<dynamic, dynamic>, ArrayEigenMatrix<any, 2>,
@@ -74,127 +36,6 @@ using MatrixArrays =
                    ArrayEigenMatrix<any, 2, 3, 2>, ArrayEigenMatrix<any, any, 3, 2, 64>,
                    ArrayEigenMatrix<any, any, 3, any>, ArrayEigenMatrix<any, any, dynamic, dynamic>,
                    ArrayEigenMatrix<any, dynamic, 3, dynamic>>;
-TYPED_TEST_SUITE(ArrayEigenMatrixOfAnyShape, MatrixArrays);
-
-TYPED_TEST(ArrayEigenMatrixOfAnyShape, IsPulledByEveryTransport) {
-    ArrayPair<TypeParam> pair;
-    pair.initPair("matrices", test::world());
-    giveRows(*pair.father);
-    test::makeGhosts(pair);
-    test::forGhosts(pair, [&](index i, index global) { // before any pull
-        const MatrixShape shape = pair.son->matrixShape(i - test::ownedRows());
-        ASSERT_EQ(shape.rows, shapeOf<TypeParam>(global).rows);
-        ASSERT_EQ(shape.cols, shapeOf<TypeParam>(global).cols);
-    });
-    test::pullInEveryWay(
-        pair, [&](index i, index global, int round) { pair[i] = matrixOf<TypeParam>(global, round); },
-        [&](index i, index global, int round) {
-            test::expectEqual(std::as_const(pair)[i], matrixOf<TypeParam>(global, round));
-            const auto view = std::as_const(pair).view();
-            test::expectEqual(view[i], matrixOf<TypeParam>(global, round));
-            ASSERT_EQ(view[i].data(), std::as_const(pair)[i].data());
-        });
-}
-
-TYPED_TEST(ArrayEigenMatrixOfAnyShape, IsPushedAndSummed) {
-    for (const TransportKind transport : {TransportKind::Datatype, TransportKind::Packed}) {
-        ArrayPair<TypeParam> pair;
-        pair.initPair("matrices", test::world());
-        giveRows(*pair.father);
-        test::makeGhosts(pair);
-        test::forOwned([&](index i, index) { pair[i].setConstant(0.5); });
-        test::forGhosts(pair, [&](index i, index) { pair[i].setOnes(); });
-        pair.trans.pushOnce(PushOp::Sum, {.transport = transport});
-
-        // how many copies of each row there are, by other means
-        std::vector<int> copies(static_cast<std::size_t>(test::allRows()));
-        test::forGhosts(pair, [&](index, index global) { ++copies[static_cast<std::size_t>(global)]; });
-        test::world().allReduce(copies.data(), static_cast<int>(copies.size()), MPI_SUM);
-        test::forOwned([&](index i, index global) {
-            const MatrixShape shape = shapeOf<TypeParam>(global);
-            test::expectEqual(
-                std::as_const(pair)[i],
-                Eigen::MatrixXd::Constant(shape.rows, shape.cols, 0.5 + copies[static_cast<std::size_t>(global)]));
-        });
-    }
-}
-
-TYPED_TEST(ArrayEigenMatrixOfAnyShape, ShapesAreCopiedSwappedAndHashed) {
-    TypeParam a("a", test::world());
-    giveRows(a);
-    test::forOwned([&](index i, index global) { a[i] = matrixOf<TypeParam>(global); });
-    const auto expectA = [&](const TypeParam &array) {
-        EXPECT_EQ(array.hash(), a.hash());
-        EXPECT_EQ(array.commonShape(), a.commonShape());
-        ASSERT_EQ(array.size(), test::ownedRows());
-        test::forOwned([&](index i, index global) { test::expectEqual(array[i], matrixOf<TypeParam>(global)); });
-    };
-    TypeParam copied(a);
-    expectA(copied);
-    TypeParam assigned("assigned", test::world());
-    assigned = a;
-    expectA(assigned);
-    TypeParam cloned("cloned", test::world());
-    cloned.clone(a);
-    EXPECT_EQ(cloned.label(), "cloned");
-    expectA(cloned);
-
-    TypeParam other("other", test::world());
-    const std::uint64_t emptyHash = other.hash();
-    other.swapData(cloned);
-    EXPECT_EQ(other.label(), "other");
-    expectA(other);
-    EXPECT_EQ(cloned.hash(), emptyHash);
-    swap(other, cloned);
-    EXPECT_EQ(cloned.label(), "other");
-    expectA(cloned);
-
-    TypeParam moved(std::move(cloned));
-    expectA(moved);
-    EXPECT_EQ(cloned.hash(), emptyHash); // NOLINT(bugprone-use-after-move): a moved-from array is as new
-    cloned = std::move(moved);
-    expectA(cloned);
-}
-
-TYPED_TEST(ArrayEigenMatrixOfAnyShape, KernelsOnTheDeviceSeeTheShapes) {
-    if (Device::name() != "emulated")
-        GTEST_SKIP() << "needs host code to stand in for kernels";
-    TypeParam a("a", test::world());
-    giveRows(a);
-    test::forOwned([&](index i, index global) { a[i] = matrixOf<TypeParam>(global); });
-    a.toDevice();
-    {
-        const auto view = a.template deviceView<DeviceBackend::CUDA>();
-        const Device::KernelScope kernel;
-        test::forOwned([&](index i, index global) {
-            test::expectEqual(view[i], matrixOf<TypeParam>(global));
-            view[i] *= 2;
-        });
-    }
-    a.toHost();
-    test::forOwned(
-        [&](index i, index global) { test::expectEqual(std::as_const(a)[i], 2 * matrixOf<TypeParam>(global)); });
-}
-
-TYPED_TEST(ArrayEigenMatrixOfAnyShape, PairsAreClonedAndSwappedInUse) {
-    ArrayPair<TypeParam> pair;
-    pair.initPair("matrices", test::world());
-    giveRows(*pair.father);
-    test::makeGhosts(pair);
-    ArrayPair<TypeParam> other;
-    other.clone(pair);
-    EXPECT_EQ(other.hash(), pair.hash());
-    test::forOwned([&](index i, index global) {
-        pair[i] = matrixOf<TypeParam>(global, 1);
-        other[i] = matrixOf<TypeParam>(global, 2);
-    });
-    pair.trans.initPersistentPull();
-    pair.swapData(other);
-    pair.trans.startPersistentPull();
-    pair.trans.waitPersistentPull();
-    test::forGhosts(pair, [&](index i, index global) { test::expectEqual(pair[i], matrixOf<TypeParam>(global, 2)); });
-}
-
 TEST(ArrayEigenMatrix, ShapeOfARowChangesWhileDecompressed) {
     ArrayEigenMatrix<any, any> matrices("inverses", test::world());
     matrices.resize(2, [](index i) { return std::pair(2, i); });
@@ -313,4 +154,8 @@ TEST(ArrayEigenMatrix, SumsNeedEqualShapes) {
 }
 
 } // namespace
+
+namespace test {
+INSTANTIATE_TYPED_TEST_SUITE_P(Matrices, DerivedArray, MatrixArrays);
+} // namespace test
 } // namespace DNDS

@@ -1,13 +1,8 @@
 // Arrays of matrices, batches and adjacencies given to the transformer of the type they are derived from: they are
 // treated as what they are.
 
-#include "DNDS/Array/ArrayAdjacency.hpp"
 #include "DNDS/Array/ArrayDof.hpp"
-#include "DNDS/Array/ArrayEigenMatrixBatch.hpp"
-#include "DNDS/Array/ArrayEigenUniMatrixBatch.hpp"
-#include "DNDS/Array/ArrayEigenVector.hpp"
-
-#include "PairCases.hpp"
+#include "DerivedCase.hpp"
 
 #include "DNDS/Exchange/FieldCase.hpp"
 
@@ -18,81 +13,6 @@ namespace DNDS {
 namespace {
 
 using namespace DNDS::test;
-
-/// A size that differs between rows.
-rowsize sizeOf(index global) { return static_cast<rowsize>(1 + global % 3); }
-
-/// How to make the rows of each kind of array, with shapes that no son can guess.
-template <class TArray>
-struct Rows;
-
-template <rowsize size, rowsize max>
-struct Rows<ArrayEigenVector<size, max>> {
-    using Array = ArrayEigenVector<size, max>;
-    static void give(Array &a) {
-        if constexpr (Array::layout == ArrayLayout::StaticFixed)
-            a.resize(ownedRows());
-        else if constexpr (Array::layout == ArrayLayout::Fixed)
-            a.resize(ownedRows(), 3);
-        else if constexpr (Array::layout == ArrayLayout::Max)
-            a.resize(ownedRows(), 4, [](index i) { return sizeOf(firstRow() + i); });
-        else
-            a.resize(ownedRows(), [](index i) { return sizeOf(firstRow() + i); });
-    }
-};
-template <rowsize m, rowsize n, rowsize mMax, rowsize nMax>
-struct Rows<ArrayEigenMatrix<m, n, mMax, nMax>> {
-    using Array = ArrayEigenMatrix<m, n, mMax, nMax>;
-    static void give(Array &a) {
-        const auto shapeOf = [](index i) {
-            const rowsize size = sizeOf(firstRow() + i);
-            return MatrixShape{m == NonUniformSize ? size : 2, n == NonUniformSize ? 4 - size : 2};
-        };
-        if constexpr (Array::layout == ArrayLayout::StaticFixed)
-            a.resize(ownedRows());
-        else if constexpr (Array::layout == ArrayLayout::Fixed)
-            a.resize(ownedRows(), 2, 2);
-        else if constexpr (Array::layout == ArrayLayout::Max)
-            a.resize(ownedRows(), 3, 3, shapeOf);
-        else
-            a.resize(ownedRows(), shapeOf);
-    }
-};
-template <>
-struct Rows<ArrayEigenMatrixBatch> {
-    static void give(ArrayEigenMatrixBatch &a) {
-        a.resize(ownedRows());
-        forOwned([&](index i, index global) { a.resizeRow(i, {{sizeOf(global), 2}, {1, sizeOf(global + 1)}}); });
-        a.compress();
-    }
-};
-template <rowsize m, rowsize n>
-struct Rows<ArrayEigenUniMatrixBatch<m, n>> {
-    static void give(ArrayEigenUniMatrixBatch<m, n> &a) {
-        a.resize(0, 2, 3);
-        a.resizeBatches(ownedRows(), [](index i) { return sizeOf(firstRow() + i) - 1; });
-    }
-};
-template <>
-struct Rows<ArrayAdjacency<>> {
-    static void give(ArrayAdjacency<> &a) {
-        a.resize(ownedRows(), [](index i) { return sizeOf(firstRow() + i); });
-    }
-};
-
-template <class TArray>
-void fill(TArray &array, int round) {
-    forOwned([&](index i, index global) {
-        if constexpr (std::is_same_v<TArray, ArrayEigenMatrixBatch>) {
-            for (rowsize k = 0; k < array.batchSize(i); ++k)
-                array.batch(i, k).setConstant(valueOf(global, k, round));
-        } else {
-            auto row = array.row(i);
-            for (std::size_t j = 0; j < row.size(); ++j)
-                row[j] = static_cast<typename TArray::Element>(valueOf(global, static_cast<index>(j), round));
-        }
-    });
-}
 
 template <class TArray>
 class DerivedArrays : public testing::Test {};
@@ -133,12 +53,12 @@ TYPED_TEST(DerivedArrays, AreExchangedByTheTransformerOfTheirBaseAsByTheirOwn) {
     int round = 1;
     for (const TransportKind kind : allTransports()) {
         SCOPED_TRACE(transportName(kind));
-        fill(*father, round++);
+        fillOwned(*father, round++);
         ownTransformer.pullOnce({.transport = kind});
         transformer.pullOnce({.transport = kind});
         EXPECT_EQ(son->hash(), own->hash()) << "shapes and elements";
         transformer.initPersistentPull({.transport = kind});
-        fill(*father, round++);
+        fillOwned(*father, round++);
         ownTransformer.pullOnce();
         transformer.startPersistentPull();
         transformer.waitPersistentPull();
@@ -192,7 +112,10 @@ TEST(DerivedArraysOfDof, AreExchangedByTheTransformerOfTheirBase) {
     ArrayDof<DynamicSize, 2> u;
     u.initPair("u", world(), 3, 2);
     u.father->resize(ownedRows());
-    fill(*u.father, 1);
+    forOwned([&](index i, index global) {
+        for (index j = 0; j < 6; ++j)
+            (*u.father)[i](j % 3, j / 3) = valueOf(global, j, 1);
+    });
     ArrayTransformer<ParArray<real, DynamicSize>> transformer;
     transformer.setFatherSon(u.father, u.son);
     transformer.createFatherGlobalMapping();

@@ -77,30 +77,6 @@ TEST(DofKernels, ExtremesOfNanAreNan) {
     }
 }
 
-TEST(DofKernels, CombinesElementByElement) {
-    const auto x = numbers(37, 4);
-    const auto y = numbers(37, 5);
-    for (const Operation operation : operations) {
-        auto withNumber = x;
-        DofKernels::combine(operation, withNumber, 3.0);
-        auto withArray = x;
-        DofKernels::combine(operation, withArray, std::span<const real>(y));
-        for (std::size_t i = 0; i < x.size(); ++i) {
-            EXPECT_EQ(withNumber[i], applied(operation, x[i], 3.0));
-            if (y[i] != 0) {
-                EXPECT_EQ(withArray[i], applied(operation, x[i], y[i]));
-            }
-        }
-        auto withItself = x;
-        DofKernels::combine(operation, withItself, std::span<const real>(withItself));
-        EXPECT_EQ(withItself.front(), applied(operation, x.front(), x.front()));
-    }
-    auto sum = x;
-    DofKernels::addTo(sum, -2.0, y);
-    for (std::size_t i = 0; i < x.size(); ++i)
-        EXPECT_EQ(sum[i], x[i] - 2 * y[i]);
-}
-
 TEST(DofKernels, CombinesRowsOfEveryWidth) {
     for (const std::size_t width : {1U, 2U, 5U, 64U, 127U, 129U, 300U})
         for (const std::size_t rows : {0U, 1U, 2U, 26U, 70U}) {
