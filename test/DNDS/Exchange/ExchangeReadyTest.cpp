@@ -25,22 +25,6 @@ void poll(Exchange &exchange) {
         std::this_thread::yield();
 }
 
-TEST(ExchangeReady, PolledPullsBringEachNewVersion) {
-    forEachTransport([](const ExchangeOptions &options) {
-        RealField u = ringField();
-        Exchange pull = exchangeOf(u, Direction::Pull, options);
-        for (int version = 1; version < 20; ++version) {
-            fill(u, version);
-            pull.start();
-            poll(pull);
-            EXPECT_TRUE(pull.ready());
-            EXPECT_TRUE(pull.inFlight());
-            pull.wait();
-            EXPECT_EQ(wrongGhosts(u, version), 0);
-        }
-    });
-}
-
 TEST(ExchangeReady, IsFalseUntilAllPeersHaveStarted) {
     const CommunicatorView world(MPI_COMM_WORLD);
     const Wishes wishes = Wishes::ring();
@@ -85,28 +69,6 @@ TEST(ExchangeReady, SeveralPolledInTurnsInAnyOrder) {
                 exchange->wait();
             EXPECT_EQ(wrongGhosts(u, version), 0);
             EXPECT_EQ(wrongGhosts(v, version + 100), 0);
-        }
-    });
-}
-
-TEST(ExchangeReady, PollingLetsOtherExchangesGoOn) {
-    // Even ranks poll the first one only until it is there, odd ones the second: each needs the others' help.
-    forEachTransport([](const ExchangeOptions &options) {
-        RealField u = ringField("u");
-        RealField v = ringField("v");
-        Exchange first = exchangeOf(u, Direction::Pull, options);
-        Exchange second = exchangeOf(v, Direction::Pull, options);
-        for (int version = 1; version < 5; ++version) {
-            fill(u, version);
-            fill(v, version);
-            first.start();
-            second.start();
-            const bool even = worldRank() % 2 == 0;
-            poll(even ? first : second);
-            (even ? first : second).wait();
-            poll(even ? second : first);
-            (even ? second : first).wait();
-            EXPECT_EQ(wrongGhosts(u, version) + wrongGhosts(v, version), 0);
         }
     });
 }

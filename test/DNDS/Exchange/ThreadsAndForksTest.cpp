@@ -39,32 +39,6 @@ std::vector<RealField> preparedFields(CommunicatorView comm, const ExchangeOptio
     return fields;
 }
 
-TEST(Threads, ExchangesMayBeDestroyedWhileOthersRun) {
-    forEachTransport([](CommunicatorView comm, const ExchangeOptions &options) {
-        RealField u = ringField("u", comm);
-        RealField v = ringField("v", comm);
-        u.trans.initPersistentPull(options);
-        v.trans.initPersistentPull(options);
-        std::vector<RealField> doomed = preparedFields(comm, options, 20);
-        for (std::size_t k = 0; k < doomed.size(); k += 2)
-            pull(doomed[k]);
-        std::thread collector([&] { doomed.clear(); });
-        for (int version = 1; version <= 100; ++version) { // two at a time, so that each serves the other
-            fill(u, version);
-            fill(v, version + 500);
-            u.trans.startPersistentPull();
-            v.trans.startPersistentPull();
-            (version + comm.rank()) % 2 == 0 ? u.trans.waitPersistentPull() : v.trans.waitPersistentPull();
-            (version + comm.rank()) % 2 == 0 ? v.trans.waitPersistentPull() : u.trans.waitPersistentPull();
-            ASSERT_EQ(wrongGhosts(u, version) + wrongGhosts(v, version + 500), 0) << "version " << version;
-        }
-        collector.join();
-        RealField later = ringField("later", comm);
-        later.trans.initPersistentPull(options);
-        expectPullWorks(later, 7);
-    });
-}
-
 TEST(Threads, WhatNeedsMpiWaitsForTheThreadThatMayCallIt) {
     int level = MPI_THREAD_SINGLE;
     MPI_Query_thread(&level);

@@ -31,17 +31,6 @@ struct Segment {
     }
 };
 
-TEST(SegmentPages, MemoryIsReservedOnceForEachGranule) {
-    Segment segment;
-    EXPECT_EQ(segment.take(0, 1), (Ranges{{0, 1}}));
-    EXPECT_EQ(segment.take(1, g - 1), Ranges{});
-    EXPECT_EQ(segment.take(3 * g + 5, g), (Ranges{{3, 2}}));
-    EXPECT_EQ(segment.take(g, 2 * g + 5), (Ranges{{1, 2}}));
-    EXPECT_EQ(segment.pages.unusedBytes(), 0U);
-    EXPECT_EQ(segment.take(10 * g, g), (Ranges{{10, 1}}));
-    EXPECT_EQ(segment.take(8 * g, 5 * g), (Ranges{{8, 2}, {11, 2}}));
-}
-
 TEST(SegmentPages, GranulesAreUnusedWhenTheirLastBlockGoes) {
     Segment segment;
     segment.take(0, 100);
@@ -54,24 +43,6 @@ TEST(SegmentPages, GranulesAreUnusedWhenTheirLastBlockGoes) {
     EXPECT_EQ(segment.pages.unusedBytes(), 3 * g);
     EXPECT_EQ(segment.take(g, 4 * g), (Ranges{{3, 2}})) << "what is left is used again";
     EXPECT_EQ(segment.pages.unusedBytes(), g);
-}
-
-TEST(SegmentPages, WhatWasReturnedIsReservedAgain) {
-    Segment segment;
-    segment.take(0, 4 * g);
-    segment.take(4 * g, g);
-    segment.take(5 * g, 5 * g);
-    EXPECT_EQ(segment.release(0, 4 * g), std::make_pair(std::size_t{0}, std::size_t{4}));
-    EXPECT_EQ(segment.release(5 * g, 5 * g), std::make_pair(std::size_t{5}, std::size_t{5}));
-    const SegmentPages::Range first = segment.pages.nextUnused(0);
-    EXPECT_EQ(first.bytes, 4 * g);
-    const SegmentPages::Range second = segment.pages.nextUnused(first.begin + first.bytes);
-    EXPECT_EQ(second.begin, 5 * g);
-    EXPECT_EQ(segment.pages.nextUnused(second.begin + second.bytes).bytes, 0U);
-    segment.pages.noteReturned(first);
-    EXPECT_EQ(segment.pages.unusedBytes(), 5 * g);
-    EXPECT_EQ(segment.take(2 * g, 2 * g), (Ranges{{2, 2}}));
-    EXPECT_EQ(segment.take(6 * g, g), Ranges{});
 }
 
 TEST(SegmentPages, ABlockWithoutMemoryIsNotThere) {

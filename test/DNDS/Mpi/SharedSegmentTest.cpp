@@ -29,17 +29,6 @@ TEST(SharedSegment, IsSeenByWhoeverOpensItsFile) {
     EXPECT_EQ(moved.base()[78], std::byte{6});
 }
 
-TEST(SharedSegment, MemoryIsReservedAndGivenBack) {
-    const SharedSegment made = SharedSegment::make(bytes);
-    EXPECT_EQ(made.held(), 0U);
-    made.reserve({0, bytes});
-    EXPECT_GE(made.held(), bytes);
-    made.base()[0] = std::byte{1};
-    EXPECT_TRUE(made.giveBack({0, bytes}));
-    EXPECT_EQ(made.held(), 0U);
-    EXPECT_EQ(made.base()[0], std::byte{0});
-}
-
 TEST(SharedSegment, WhatIsNotThereOrTooSmallIsRefused) {
     EXPECT_THROW(SharedSegment::open(ProcessId::own(), 1 << 20, 0), MemoryError);
     const SharedSegment made = SharedSegment::make(bytes);

@@ -56,37 +56,6 @@ TEST(Atomics, NumbersThatAreNotComparableChangeNothing) {
     EXPECT_EQ(applied(0.0, AtomicOp::CompareSwap, 1.0, -0.0), 0.0);
 }
 
-TEST(Atomics, NothingIsLostAmongThreads) {
-    constexpr int threads = 4, rounds = 20000;
-    std::int64_t sum = 0;
-    double real = 0;
-    std::uint32_t bits = 0;
-    std::vector<std::vector<std::int64_t>> tickets(threads);
-    {
-        std::vector<std::thread> running;
-        for (int t = 0; t < threads; ++t)
-            running.emplace_back([&, t] {
-                for (int k = 0; k < rounds; ++k) {
-                    tickets[static_cast<std::size_t>(t)].push_back(
-                        Atomics::apply(&sum, AtomicOp::Add, std::int64_t{1}));
-                    Atomics::apply(&real, AtomicOp::Add, 0.5);
-                    Atomics::apply(&bits, AtomicOp::Or, 1U << static_cast<unsigned>((t * 8 + k) % 32));
-                }
-            });
-        for (std::thread &thread : running)
-            thread.join();
-    }
-    EXPECT_EQ(sum, threads * rounds);
-    EXPECT_EQ(real, 0.5 * threads * rounds);
-    EXPECT_EQ(bits, ~0U);
-    std::vector<std::int64_t> all;
-    for (const auto &some : tickets)
-        all.insert(all.end(), some.begin(), some.end());
-    std::sort(all.begin(), all.end());
-    for (std::size_t k = 0; k < all.size(); ++k)
-        ASSERT_EQ(all[k], static_cast<std::int64_t>(k));
-}
-
 TEST(Atomics, ComparisonsAreThoseOfTheirNames) {
     for (const int a : {1, 2, 3}) {
         EXPECT_EQ(holds(a, Comparison::Equal, 2), a == 2);

@@ -80,30 +80,12 @@ struct OneSidedReceive {
 class HeapViews : public test::InBothSpaces {};
 
 TEST_P(HeapViews, AllOperationsOnAllRanks) {
-    SymmetricHeap heap(MPI_COMM_WORLD, 1 << 18, GetParam());
+    SymmetricHeap heap(MPI_COMM_WORLD, 1 << 19, GetParam());
     if (!allReached(heap))
         GTEST_SKIP() << "ranks on several nodes";
     test::testAllOperations(heap, executor());
-}
-
-TEST_P(HeapViews, WordsOf8And16BitsAndCopiesThatDoNotBlock) {
-    SymmetricHeap heap(MPI_COMM_WORLD, 1 << 16, GetParam());
-    if (!allReached(heap))
-        GTEST_SKIP() << "ranks on several nodes";
     test::testNarrowWords(heap, executor());
-}
-
-TEST_P(HeapViews, TicketsAreGivenOnce) {
-    SymmetricHeap heap(MPI_COMM_WORLD, 1 << 16, GetParam());
-    if (!allReached(heap))
-        GTEST_SKIP() << "ranks on several nodes";
     test::testTickets(heap, executor());
-}
-
-TEST_P(HeapViews, LongCopiesAndStrides) {
-    SymmetricHeap heap(MPI_COMM_WORLD, 1 << 17, GetParam());
-    if (!allReached(heap))
-        GTEST_SKIP() << "ranks on several nodes";
     test::testLongCopiesAndStrides(heap, executor());
 }
 

@@ -50,37 +50,6 @@ class Memory {
 
 const AtomicRequest addOne{AtomicOp::Add, ElementKind::Int64, 1, 0};
 
-TEST(HostProxies, ManyProducersAndMoreRequestsThanSlots) {
-    constexpr std::size_t threads = 8;
-    constexpr std::int64_t each = 500;
-    Memory memory(8 * (threads + 1));
-    HostProxy proxy(
-        MemorySpace::Host, [&](Detail::ProxySlot &slot) { return memory.carryOut(slot); }, [] {});
-    std::vector<std::int64_t> wrong(threads, 0);
-    std::vector<std::thread> crew;
-    for (std::size_t t = 0; t < threads; ++t)
-        crew.emplace_back([&, t, view = proxy.view()] {
-            std::uint64_t last = 0;
-            for (std::int64_t k = 0; k < each; ++k) {
-                std::uint64_t before = 0;
-                std::int64_t back = -1;
-                bool well = view.put(0, 8 * (t + 1), reinterpret_cast<const std::byte *>(&k), 8);
-                well = well && view.atomic(0, 0, addOne) && view.fetchAtomic(0, 0, addOne, before);
-                well = well && view.get(0, 8 * (t + 1), reinterpret_cast<std::byte *>(&back), 8);
-                wrong[t] += well && back == k && before > last ? 0 : 1;
-                last = before;
-            }
-        });
-    for (std::thread &thread : crew)
-        thread.join();
-    proxy.drain();
-    EXPECT_EQ(memory.word(0), static_cast<std::int64_t>(threads) * 2 * each);
-    for (std::size_t t = 0; t < threads; ++t) {
-        EXPECT_EQ(wrong[t], 0);
-        EXPECT_EQ(memory.word(t + 1), each - 1);
-    }
-}
-
 TEST(HostProxies, ServeInWaitsWhereNoThreadMay) {
     Memory memory(16);
     {
@@ -129,23 +98,6 @@ TEST(HostProxies, PiecesOfALongGetAreUnderWayTogether) {
     kernel.join();
     EXPECT_LE(serves, 2) << "one after the other";
     EXPECT_EQ(to, std::vector<std::byte>(bytes, std::byte{0}));
-}
-
-TEST(HostProxies, LongCopiesTakeSeveralSlots) {
-    constexpr std::size_t bytes = 5 * Detail::proxyDataBytes + 24;
-    Memory memory(bytes);
-    HostProxy proxy(
-        MemorySpace::Host, [&](Detail::ProxySlot &slot) { return memory.carryOut(slot); }, [] {});
-    std::vector<std::byte> from(bytes), to(bytes);
-    for (std::size_t k = 0; k < bytes; ++k)
-        from[k] = static_cast<std::byte>(k * 7);
-    const ProxyView view = proxy.view();
-    EXPECT_TRUE(view.put(0, 0, from.data(), bytes));
-    EXPECT_TRUE(view.get(0, 0, to.data(), bytes));
-    EXPECT_EQ(from, to);
-    EXPECT_TRUE(view.put(0, 0, from.data(), 0)); // nothing
-    proxy.drain();
-    EXPECT_EQ(memory.ops.size(), 12U);
 }
 
 TEST(HostProxies, QuietAsksOnlyWhereSomethingIsIncomplete) {

@@ -112,22 +112,10 @@ TEST(ProxiesAskedFor, AreUsedForAllOtherRanks) {
 }
 
 TEST_P(Proxies, AllOperationsOnAllRanks) {
-    SymmetricHeap heap(MPI_COMM_WORLD, 1 << 18, GetParam());
+    SymmetricHeap heap(MPI_COMM_WORLD, 1 << 19, GetParam());
     test::testAllOperations(heap, executor());
-}
-
-TEST_P(Proxies, WordsOf8And16BitsAndCopiesThatDoNotBlock) {
-    SymmetricHeap heap(MPI_COMM_WORLD, 1 << 16, GetParam());
     test::testNarrowWords(heap, executor());
-}
-
-TEST_P(Proxies, TicketsAreGivenOnce) {
-    SymmetricHeap heap(MPI_COMM_WORLD, 1 << 16, GetParam());
     test::testTickets(heap, executor());
-}
-
-TEST_P(Proxies, LongCopiesAndStrides) {
-    SymmetricHeap heap(MPI_COMM_WORLD, 1 << 17, GetParam());
     test::testLongCopiesAndStrides(heap, executor());
 }
 

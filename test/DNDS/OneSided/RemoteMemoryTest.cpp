@@ -65,27 +65,6 @@ TEST(RemoteMemory, IsLeftAloneWhereAnExceptionPasses) {
     recover(MPI_COMM_WORLD);
 }
 
-TEST(FaultRecord, KeepsTheFirstFault) {
-    FaultRecord record;
-    record.note(AccessFault::Range, RemoteCall::Get, 3, 40, 8);
-    record.note(AccessFault::Rank, RemoteCall::Put, 9, 1, 2);
-    EXPECT_TRUE(record.noted());
-    const KernelFault seen = record.take();
-    EXPECT_EQ(seen.fault, AccessFault::Range);
-    EXPECT_EQ(seen.call, RemoteCall::Get);
-    EXPECT_EQ(seen.rank, 3);
-    EXPECT_EQ(seen.offset, 40U);
-    EXPECT_EQ(seen.bytes, 8U);
-    EXPECT_EQ(seen.others, 1U) << "and counts the others";
-    EXPECT_FALSE(record.noted());
-    EXPECT_EQ(record.untold(), 0U);
-    record.note(AccessFault::Rank, RemoteCall::Put, 9, 1, 2);
-    EXPECT_TRUE(record.noted()) << "there is room for the next one";
-    const KernelFault next = record.take();
-    EXPECT_EQ(next.rank, 9);
-    EXPECT_EQ(next.others, 0U);
-}
-
 /// A GPU's atomic operations and the host's are not atomic together over PCIe.
 TEST(FaultRecord, HasNoWordThatBothKernelsAndTheHostChange) {
     FaultRecord record;

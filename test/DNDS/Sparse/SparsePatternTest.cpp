@@ -3,8 +3,7 @@
 #include "DNDS/Mpi/ThrowsOnAll.hpp"
 #include "DNDS/Sparse/SparseCase.hpp"
 #include "DNDS/Sparse/SparseElements.hpp"
-#include "DNDS/Sparse/SparseMessage.hpp"
-#include "DNDS/Transport/RowScatter.hpp"
+#include "DNDS/Transport/RowGather.hpp"
 
 #include <cmath>
 #include <limits>
@@ -82,20 +81,6 @@ TEST(SparseElements, FindTheFirstAbove) {
     EXPECT_EQ(firstAbove<std::int8_t>({7, 7, -7}, 7, 13.5), 2U);
     EXPECT_EQ(firstAbove<float>({}, 1.0F, 0), 0U);
     EXPECT_NE(SparseElementsOf<real>(0.0).describe(), SparseElementsOf<real>(-0.0).describe());
-}
-
-TEST(SparseMessage, Bits) {
-    BlockBits bits;
-    bits.resize(130);
-    for (const int b : {0, 63, 64, 129})
-        bits.set(b);
-    std::vector<int> seen;
-    bits.forEach([&](int b) {
-        bits.unset(b);
-        seen.push_back(b);
-    });
-    EXPECT_EQ(seen, (std::vector<int>{0, 63, 64, 129}));
-    EXPECT_FALSE(bits.test(63));
 }
 
 } // namespace

@@ -1,9 +1,7 @@
-// A restart goes on as if nothing had happened; elements, fingerprints, recycled blocks, copies within a rank.
+// A restart goes on as if nothing had happened; elements, fingerprints, recycled blocks.
 
 #include "DNDS/Sparse/SparseCase.hpp"
 #include "DNDS/Sparse/SparseRows.hpp"
-#include "DNDS/Transport/BoxToBox.hpp"
-#include "DNDS/Transport/RowScatter.hpp"
 
 #include <limits>
 #include <memory>
@@ -108,35 +106,6 @@ TEST(SparseRestart, BlocksOfAlmostOneSizeAreRecycled) {
     }
     EXPECT_LE(pattern->pool().use().pooledObjects, u.blocks() > 0 ? 1U : 0U);
     EXPECT_EQ(u.memoryBytes(), 0U);
-}
-
-TEST(SparsePattern, CopiesWithinARank) {
-    for (const SparseGrid &grid : sparseGrids()) {
-        SCOPED_TRACE(grid.name);
-        const auto pattern = SparsePattern::make(world(), grid.on(world()), grid.ghosts);
-        for (const std::size_t bytes : {std::size_t{1}, std::size_t{24}}) {
-            const SparsePattern::Copies &copies = pattern->copies(bytes);
-            const auto locals = pattern->localChannels();
-            for (std::size_t k = 0; k < locals.size(); ++k) {
-                const auto memoryOf = [&](const ChannelEnd &end) {
-                    return std::vector<std::byte>(toSize(pattern->blocks()[toSize(end.block)].rows) * bytes);
-                };
-                std::vector<std::byte> from = memoryOf(locals[k].from);
-                for (std::size_t i = 0; i < from.size(); ++i)
-                    from[i] = static_cast<std::byte>(1 + i % 251);
-                std::vector<std::byte> direct = memoryOf(locals[k].to);
-                std::vector<std::byte> packed = direct;
-                copies.copyLocal(k, locals[k], from.data(), direct.data());
-                const RowGather &gather = copies.gathers[toSize(locals[k].from.shape)];
-                std::vector<std::byte> between(gather.bytes());
-                gather.gather(from.data(), between.data());
-                copies.scatters[toSize(locals[k].to.shape)].scatter(between.data(), packed.data());
-                ASSERT_TRUE(direct == packed) << "channel " << k;
-                ASSERT_GT(gather.bytes(), 0U);
-                EXPECT_FALSE(std::ranges::all_of(direct, [](std::byte b) { return b == std::byte{0}; }));
-            }
-        }
-    }
 }
 
 } // namespace

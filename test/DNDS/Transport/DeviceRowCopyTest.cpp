@@ -7,6 +7,7 @@
 #include "DNDS/Device/Stream.hpp"
 #include "DNDS/Exchange/DeviceCase.hpp"
 #include "DNDS/Transport/MessageLayout.hpp"
+#include "DNDS/Transport/ScatteredCase.hpp"
 #include "DNDS/Transport/Transport.hpp"
 #include "support/MpiTest.hpp"
 
@@ -193,6 +194,13 @@ TEST_F(DeviceRowCopies, OfNothingNeedNoMemory) {
     copy.point(0, nullptr, nullptr);
     copy.launch(stream);
     stream.synchronize();
+}
+
+/// Those of the host: RowScatterTest.cpp
+TEST_F(DeviceRowCopies, FillScatteredDestinationsByEveryTransport) {
+    expectScattered(TransportKind::Local, MemorySpace::Device);
+    for (const TransportKind kind : deviceTransports())
+        expectScattered(kind, MemorySpace::Device);
 }
 
 TEST(MessageLayouts, AlignPartsAndMessages) {

@@ -174,18 +174,6 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"offeredWithBothSlow", 20'000, Way::Offered, 16, 16}),
     [](const auto &test) { return std::string(test.param.name); });
 
-TEST(NodeEdge, aSideIsWaitedForUntilItComes) {
-    NodeEdge edge;
-    const std::uint32_t epoch = NodeEdge::initialEpoch + 1;
-    EXPECT_EQ(edge.pollOpening(epoch), EdgeState::Waiting);
-    EXPECT_EQ(edge.pollArrival(epoch), EdgeState::Waiting);
-    edge.open(epoch);
-    EXPECT_EQ(edge.pollOpening(epoch), EdgeState::Open);
-    EXPECT_EQ(edge.pollOpening(epoch + 1), EdgeState::Waiting);
-    edge.arrive(epoch);
-    EXPECT_EQ(edge.pollArrival(epoch), EdgeState::Open);
-}
-
 TEST(NodeEdge, whatASideDidBeforeClosingCounts) {
     NodeEdge edge;
     const std::uint32_t epoch = NodeEdge::initialEpoch + 1;
@@ -195,31 +183,6 @@ TEST(NodeEdge, whatASideDidBeforeClosingCounts) {
     EXPECT_EQ(edge.pollArrival(epoch + 1), EdgeState::Closed);
     edge.closeReader();
     EXPECT_EQ(edge.pollOpening(epoch), EdgeState::Closed);
-}
-
-TEST(NodeEdge, anOfferIsTakenOrWithdrawnButNotBoth) {
-    NodeEdge edge;
-    const std::uint32_t epoch = NodeEdge::initialEpoch + 1;
-    edge.offer(epoch);
-    EXPECT_EQ(edge.pollOffer(epoch), EdgeState::Waiting);
-    EXPECT_EQ(edge.pollArrival(epoch), EdgeState::Offered);
-    edge.open(epoch);
-    EXPECT_EQ(edge.pollOffer(epoch), EdgeState::Open);
-    EXPECT_TRUE(edge.take(epoch));
-    EXPECT_EQ(edge.pollOffer(epoch), EdgeState::Waiting);
-    EXPECT_FALSE(edge.withdraw(epoch));
-    EXPECT_FALSE(edge.wasTaken(epoch));
-    edge.taken(epoch);
-    EXPECT_TRUE(edge.wasTaken(epoch));
-    EXPECT_EQ(edge.pollOffer(epoch), EdgeState::Open);
-
-    edge.open(epoch + 1);
-    edge.offer(epoch + 1);
-    EXPECT_TRUE(edge.withdraw(epoch + 1));
-    EXPECT_EQ(edge.pollArrival(epoch + 1), EdgeState::Waiting);
-    EXPECT_FALSE(edge.take(epoch + 1));
-    edge.arrive(epoch + 1);
-    EXPECT_EQ(edge.pollArrival(epoch + 1), EdgeState::Open);
 }
 
 TEST(NodeEdge, aWriterThatOfferedLearnsOfTheEnd) {
@@ -255,20 +218,6 @@ TEST(NodeEdge, manyEpochsWhoseOffersWereAllTakenAreNotTakenForArrivals) {
         ASSERT_EQ(edge.pollOffer(epoch), EdgeState::Open);
         EXPECT_EQ(edge.pollArrival(epoch + 1), EdgeState::Waiting);
     }
-}
-
-TEST(NodeEdge, isAsNewWhenItIsRenewed) {
-    NodeEdge edge;
-    for (std::uint32_t past = 1; past < 4; ++past) {
-        const std::uint32_t epoch = NodeEdge::initialEpoch + past;
-        edge.open(epoch);
-        past == 2 ? edge.arrive(epoch) : edge.offer(epoch);
-    }
-    edge.renew();
-    const std::uint32_t first = NodeEdge::initialEpoch + 1;
-    EXPECT_EQ(edge.pollOpening(first), EdgeState::Waiting);
-    EXPECT_EQ(edge.pollArrival(first), EdgeState::Waiting);
-    EXPECT_EQ(edge.pollArrival(first + 2), EdgeState::Waiting); // which was offered
 }
 
 TEST(NodeEdge, flagsOfTheTwoSidesAreOnDifferentCacheLines) {

@@ -4,7 +4,6 @@
 #include "NodeSharedCase.hpp"
 
 #include "DNDS/Blocks/BlockCase.hpp"
-#include "DNDS/Mpi/Recovery.hpp"
 #include "DNDS/Transport/BoxToBox.hpp"
 
 #include <chrono>
@@ -228,23 +227,6 @@ TEST_F(NodeSharedBoxes, TwoPullsAreInFlightAtATime) {
     }
 }
 
-TEST_F(NodeSharedBoxes, TwoPullsOfOneArrayAreInFlightAtATime) {
-    const Cubes cubes(world.comm());
-    const auto pattern = cubes.pattern();
-    CubeField u(cubes, 12);
-    const auto all = u.makePull(pattern);
-    const auto again = u.makePull(pattern);
-    u.fill(0);
-    for (int version = 1; version <= 30; ++version) {
-        u.fillCells(version);
-        all->start();
-        again->start();
-        again->wait();
-        all->wait();
-        ASSERT_EQ(u.wrong(version, 0), 0) << "version " << version;
-    }
-}
-
 TEST_F(NodeSharedBoxes, OwnersDoNotOverwriteGhostsThatALateReaderStillReads) {
     const Cubes cubes(world.comm(), true);
     CubeField u(cubes, 12);
@@ -323,28 +305,6 @@ TEST_F(NodeSharedBoxes, SwappedArraysGetTheirRowsWhereTheyAre) {
         pullOld->wait();
         ASSERT_EQ(u.wrong(version, 0), 0) << "version " << version;
         ASSERT_EQ(old.wrong(version, 0), 0) << "version " << version;
-    }
-}
-
-TEST_F(NodeSharedBoxes, TheNextExchangeKeepsItsMemoryWhereOneIsDestroyedInFlight) {
-    const Communicator own = Communicator::duplicate(world.comm());
-    const Cubes cubes(own.view(), true);
-    const auto pattern = cubes.pattern();
-    CubeField u(cubes, 12);
-    for (int round = 1; round <= 5; ++round) {
-        auto given = u.makePull(pattern);
-        u.fill(round);
-        try {
-            given->start();
-        } catch (const RevokedError &) { // another rank was faster
-        }
-        given.reset();
-        recover(own.view());
-        const auto pull = u.makePull(pattern);
-        u.fill(100 + round);
-        pull->start();
-        pull->wait();
-        ASSERT_EQ(u.wrong(100 + round, 100 + round), 0);
     }
 }
 

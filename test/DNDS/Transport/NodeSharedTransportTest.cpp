@@ -78,18 +78,6 @@ TEST_F(NodeShared, SonsThatLeaveTheArenaStillGetTheirRows) {
         }
 }
 
-TEST_F(NodeShared, SetUpsMoveNoMemory) {
-    Field field(world.comm(), Wishes::everything());
-    for (const bool inArena : {true, false}) {
-        field.pair.son->rehost(inArena ? HostMemoryResource(world.context->node().arena) : nullptr);
-        const real *ghosts = std::as_const(*field.pair.son).data();
-        field.pair.trans.initPersistentPull(nodeShared);
-        field.pull(inArena ? 1 : 2);
-        field.pair.trans.pullOnce();
-        EXPECT_EQ(std::as_const(*field.pair.son).data(), ghosts);
-    }
-}
-
 TEST_F(NodeShared, SwappedPairsKeepMovingTheirContents) {
     Field a(world.comm(), Wishes::everything(), "a");
     Field b(world.comm(), Wishes::everything(), "b");
@@ -133,24 +121,6 @@ TEST_F(NodeShared, EpochsCountOnAcrossTheWrapAround) {
         field.pair.trans.waitPersistentPull();
         ASSERT_EQ(field.wrongGhost(epoch), "") << "epoch " << epoch;
         delay();
-    }
-}
-
-TEST_F(NodeShared, PushesCountOnAcrossTheWrapAround) {
-    Field field(world.comm(), Wishes::everything());
-    field.pair.trans.initPersistentPush(PushOp::Sum, nodeShared);
-    auto father = field.pair.father->view();
-    auto son = field.pair.son->view();
-    for (int epoch = 1; epoch <= 1050; ++epoch) {
-        for (index i = 0; i < father.size(); ++i)
-            father(i, 0) = epoch;
-        for (index i = 0; i < son.size(); ++i)
-            son(i, 0) = epoch * (worldRank() + 2);
-        field.pair.trans.startPersistentPush();
-        field.pair.trans.waitPersistentPush();
-        const int n = worldSize();
-        for (index i = 0; i < father.size(); ++i)
-            ASSERT_EQ(father(i, 0), epoch * (1 + 2 * n + n * (n - 1) / 2)) << "epoch " << epoch;
     }
 }
 
@@ -260,24 +230,6 @@ TEST_F(NodeShared, AWriterFinishesWhileItsReaderIsInMpi) {
             field.pair.trans.waitPersistentPull();
             signalTo(next, world.comm());
         }
-        field.expect(round);
-    }
-}
-
-TEST_F(NodeShared, AnOfferReachesSonsOutsideOfTheArena) {
-    Field field(world.comm(), Wishes::everything());
-    field.pair.trans.initPersistentPull(nodeShared);
-    field.pair.son->rehost(nullptr);
-    for (int round = 1; round <= 2 * worldSize(); ++round) {
-        const bool late = worldRank() == round % worldSize();
-        field.fill(round);
-        if (late)
-            for (int rank = 0; rank + 1 < worldSize(); ++rank)
-                awaitSignal(MPI_ANY_SOURCE, world.comm());
-        field.pair.trans.startPersistentPull();
-        if (!late)
-            signalTo(round % worldSize(), world.comm());
-        field.pair.trans.waitPersistentPull();
         field.expect(round);
     }
 }

@@ -12,33 +12,6 @@ namespace {
 
 using State = EdgeState;
 
-TEST(PeerEdge, TheWriterIsAtMostTwoEpochsAheadOfWhatWasTaken) {
-    PeerEdge edge;
-    std::uint32_t e = PeerEdge::initialEpoch + 1;
-    EXPECT_TRUE(edge.mayPack(e));
-    EXPECT_EQ(edge.poll(e), State::Waiting);
-    edge.packed(e);
-    EXPECT_TRUE(edge.mayPack(e + 1));
-    edge.packed(e + 1);
-    EXPECT_FALSE(edge.mayPack(e + 2));
-    EXPECT_EQ(edge.poll(e), State::Open);
-    EXPECT_EQ(edge.poll(e + 1), State::Open);
-    edge.taken(e);
-    EXPECT_TRUE(edge.mayPack(e + 2));
-    EXPECT_FALSE(edge.mayPack(e + 3));
-}
-
-TEST(PeerEdge, IsAsNewWhenItIsRenewed) {
-    PeerEdge edge;
-    const std::uint32_t e = PeerEdge::initialEpoch + 1;
-    edge.packed(e);
-    edge.packed(e + 1);
-    edge.renew();
-    EXPECT_EQ(edge.poll(e), State::Waiting);
-    EXPECT_TRUE(edge.mayPack(e));
-    EXPECT_FALSE(edge.mayPack(e + 2));
-}
-
 TEST(PeerEdge, ClosingShowsOnlyWhereNothingCame) {
     PeerEdge edge;
     const std::uint32_t e = PeerEdge::initialEpoch + 1;

@@ -1,5 +1,5 @@
 // Destinations in runs: the list itself, and over every transport of the host. Those of the device:
-// DeviceScatterTest.cpp
+// DeviceRowCopyTest.cpp
 
 #include "DNDS/Transport/RowScatter.hpp"
 
