@@ -3,6 +3,7 @@
 /// one source of a program.
 #pragma once
 
+#include "DNDS/Base/Error.hpp"
 #include "DNDS/Mpi/Communicator.hpp"
 
 #include <gtest/gtest.h>
@@ -91,6 +92,48 @@ void failEverywhere(int samples, Work &&work, Outcome outcome = Outcome::Throws)
         }
         EXPECT_GT(failures, std::min<std::int64_t>(count, samples) / (outcome == Outcome::Throws ? 3 : 5));
         work();
+    }
+}
+
+/// Another allocation of `call` of rank `victim` fails each time, after `prepare` has made the same of everything;
+/// `after` recovers, whether anybody threw or not, and looks at results. Collective on MPI_COMM_WORLD.
+template <class Prepare, class Call, class After>
+void failRunningCalls(int victim, int samples, Prepare &&prepare, Call &&call, After &&after) {
+    const CommunicatorView comm(MPI_COMM_WORLD);
+    const bool here = comm.rank() == victim;
+    prepare();
+    allocations = 0;
+    call();
+    const std::int64_t count = comm.allReduce(here ? allocations : 0, MPI_MAX);
+    ASSERT_GT(count, 0);
+    after();
+    for (const std::int64_t n : chosen(count, samples)) {
+        SCOPED_TRACE(testing::Message() << "allocation " << n << " of " << count << " of rank " << victim);
+        prepare();
+        comm.barrier(); // no rank fails before all have theirs
+        failed = false;
+        allocations = 0;
+        failsAt = here ? n : 0;
+        bool threw = false;
+        try {
+            call();
+        } catch (const RevokedError &error) {
+            threw = true;
+            EXPECT_EQ(error.failedRank(), victim);
+        } catch (const std::exception &error) {
+            threw = true;
+            EXPECT_TRUE(here) << error.what();
+        }
+        failsAt = 0;
+        const bool anyThrew = comm.allReduce(here && threw ? 1 : 0, MPI_MAX) == 1;
+        while (anyThrew && !threw) // where a peer was ahead
+            try {
+                call();
+            } catch (const RevokedError &) {
+                threw = true;
+            }
+        comm.barrier(); // nobody recovers before all know
+        after();
     }
 }
 

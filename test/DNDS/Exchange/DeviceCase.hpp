@@ -1,17 +1,15 @@
 /// @file DeviceCase.hpp
-/// @brief For tests of exchanges in device memory.
+/// @brief For tests of exchanges in device memory, and of those that are compiled for both spaces.
 #pragma once
 
 #include "DNDS/Device/Hooks.hpp"
 #include "DNDS/Exchange/ExchangeTypes.hpp"
+#include "DNDS/Exchange/FieldCase.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/Transport/DeviceTopology.hpp"
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <optional>
-#include <string>
 #include <vector>
 
 namespace DNDS::test {
@@ -41,21 +39,31 @@ inline std::vector<TransportKind> deviceTransports() {
     return kinds;
 }
 
-/// Sets an environment variable on this rank and restores it.
-class WithVariable {
-  public:
-    WithVariable(const char *name, const std::string &value) : name_(name) {
-        if (const char *before = std::getenv(name))
-            before_ = before;
-        ::setenv(name, value.c_str(), 1);
-    }
-    WithVariable(const WithVariable &) = delete;
-    WithVariable &operator=(const WithVariable &) = delete;
-    ~WithVariable() { before_ ? ::setenv(name_, before_->c_str(), 1) : ::unsetenv(name_); }
+/// The transports that can be forced here for rows of the space that this program tests: of the device where it is
+/// compiled with DNDS_TEST_DEVICE_ROWS. Collective.
+inline std::vector<TransportKind> transportsUnderTest() {
+#if defined(DNDS_TEST_DEVICE_ROWS)
+    return Device::available() ? deviceTransports() : std::vector<TransportKind>{};
+#else
+    return allTransports();
+#endif
+}
+#if defined(DNDS_TEST_DEVICE_ROWS)
+inline constexpr bool testsDeviceRows = true;
+#else
+inline constexpr bool testsDeviceRows = false;
+#endif
 
-  private:
-    const char *name_;
-    std::optional<std::string> before_;
-};
+/// Moves both arrays to the space that this program tests, or back to the host.
+template <class Pair>
+void toSpaceUnderTest(Pair &pair) {
+    if (testsDeviceRows && Device::available())
+        pair.toDevice();
+}
+template <class Pair>
+void backToHost(Pair &pair) {
+    if (testsDeviceRows && Device::available())
+        pair.toHost();
+}
 
 } // namespace DNDS::test

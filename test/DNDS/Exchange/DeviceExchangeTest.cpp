@@ -1,60 +1,25 @@
-// Pulls and pushes of rows in device memory, of every layout and element type by every device transport.
+// Pulls and pushes of rows in device memory: graphs, streams, and the bits of the host. What rows of the host have in
+// common with them is in ExchangeTest.cpp, what goes wrong in ExchangeFailureTest.cpp.
 
-#include "DNDS/Array/ArrayPair.hpp"
+#include "DNDS/Device/Event.hpp"
 #include "DNDS/Device/Graph.hpp"
 #include "DNDS/Device/Stream.hpp"
 #include "DNDS/Exchange/Exchange.hpp"
-#include "DNDS/Exchange/ExchangeGroup.hpp"
 #include "DeviceCase.hpp"
 #include "FieldCase.hpp"
+#include "RingField.hpp"
 
-#include <array>
 #include <chrono>
-#include <set>
+#include <memory>
 #include <thread>
+#include <vector>
 
 namespace DNDS {
 namespace {
 
 using namespace DNDS::test;
 
-constexpr std::array allOps{PushOp::Replace, PushOp::Sum, PushOp::Min, PushOp::Max};
-
 class DeviceExchange : public WithDevice {};
-
-/// Calls `body` for every case on every mapping with every device transport.
-template <class Body>
-void forAll(Body &&body) {
-    for (const Wishes &wishes : allWishes())
-        for (const auto &field : allFieldCases()) {
-            field->create(wishes);
-            for (const TransportKind kind : deviceTransports()) {
-                SCOPED_TRACE(testing::Message() << wishes.name << ", " << field->name() << ", " << transportName(kind));
-                body(*field, kind);
-            }
-        }
-}
-
-TEST_F(DeviceExchange, PersistentPullsBringEachNewVersion) {
-    std::uint64_t version = 0;
-    const Device::Stream stream;
-    forAll([&](FieldCase &field, TransportKind kind) {
-        field.toDevice();
-        field.initPull(kind);
-        for (int round = 0; round < 3; ++round) {
-            field.toHost();
-            field.clearSon();
-            field.fillFather(++version);
-            field.toDevice();
-            field.trans().startPersistentPull(stream);
-            round == 1 ? field.trans().waitPersistentPull(stream) : field.trans().waitPersistentPull();
-            stream.synchronize();
-            field.toHost();
-            field.expectSon(version);
-        }
-        field.trans().clearPersistentPull();
-    });
-}
 
 TEST_F(DeviceExchange, PullsOfOwnRowsAreReplayedFromGraphs) {
     const CommunicatorView alone(MPI_COMM_SELF);
@@ -91,31 +56,6 @@ TEST_F(DeviceExchange, PullsOfOwnRowsAreReplayedFromGraphs) {
     }
 }
 
-TEST_F(DeviceExchange, PushesCombineAsTheOperationSays) {
-    std::uint64_t version = 200000;
-    const Device::Stream stream;
-    forAll([&](FieldCase &field, TransportKind kind) {
-        for (const PushOp op : allOps) {
-            if (op != PushOp::Replace && !field.arithmetic())
-                continue;
-            field.toDevice();
-            field.initPush(op, kind);
-            for (int round = 0; round < 2; ++round) {
-                field.toHost();
-                field.fillFather(++version);
-                field.fillSon(version);
-                field.toDevice();
-                field.trans().startPersistentPush(stream);
-                round == 1 ? field.trans().waitPersistentPush(stream) : field.trans().waitPersistentPush();
-                stream.synchronize();
-                field.toHost();
-                field.expectFather(version, version, op);
-            }
-            field.trans().clearPersistentPush();
-        }
-    });
-}
-
 TEST_F(DeviceExchange, SonsAreBitwiseThoseOfTheHost) {
     for (const auto &field : allFieldCases()) {
         field->create(Wishes::random(11));
@@ -132,68 +72,47 @@ TEST_F(DeviceExchange, SonsAreBitwiseThoseOfTheHost) {
     }
 }
 
-TEST_F(DeviceExchange, AGroupMovesAllItsArraysInOneMessageAPeer) {
-    for (const TransportKind kind : deviceTransports()) {
-        const auto fields = allFieldCases();
-        ExchangeGroup group;
-        std::size_t total = 0;
-        for (std::size_t k = 0; k < fields.size(); ++k) {
-            k == 0 ? fields[k]->create(Wishes::random(5)) : fields[k]->borrow(*fields[0]);
-            fields[k]->toDevice();
-            fields[k]->initPull(kind);
-            total += fields[k]->pullBytes();
-            fields[k]->addTo(group);
-        }
-        group.initPersistentPull({.transport = kind});
-        std::size_t together = 0;
-        for (const PeerPath &path : group.pullPaths()) {
-            together += path.bytesReceived;
-            EXPECT_EQ(path.transport, path.peer == worldRank() ? TransportKind::Local : kind);
-        }
-        EXPECT_EQ(together, total);
-        expectContains(group.describePull(), "on the device");
-        for (std::uint64_t version = 1; version < 4; ++version) {
-            for (const auto &field : fields) {
-                field->toHost();
-                field->fillFather(version);
-                field->toDevice();
-            }
-            group.startPersistentPull();
-            group.waitPersistentPull();
-            for (const auto &field : fields) {
-                field->toHost();
-                field->expectSon(version);
-            }
-        }
+/// Holds a stream of the emulated device up for a while, then changes the field there.
+struct LateWriter {
+    ArrayView<real, 5> rows;
+    void operator()(index first, index last) const {
+        std::this_thread::sleep_for(std::chrono::milliseconds(3));
+        for (index row = first; row < last; ++row)
+            for (rowsize j = 0; j < 5; ++j)
+                rows(row, j) += 1000; // from one version to the next
     }
-}
+};
 
-TEST_F(DeviceExchange, ManyInFlightStartedAndWaitedForInDifferentOrdersDoNotMix) {
+TEST_F(DeviceExchange, WaitsForTheStreamThatWritesItsRowsAndStreamsWaitForIt) {
+    if (Device::name() != "emulated")
+        GTEST_SKIP() << "the kernels of this test are compiled for the host";
+    const Device::Stream stream;
+    const Device::Stream other;
     for (const TransportKind kind : deviceTransports()) {
-        FieldCases fields;
-        for (FieldCases &some : std::array<FieldCases, 2>{allFieldCases(), allFieldCases()})
-            for (auto &field : some) {
-                field->create(fields.size() % 2 == 0 ? Wishes::ring() : Wishes::everything());
-                field->toDevice();
-                field->initPull(kind);
-                fields.push_back(std::move(field));
-            }
-        for (std::uint64_t round = 0; round < 3; ++round) {
-            for (std::size_t k = 0; k < fields.size(); ++k) {
-                fields[k]->toHost();
-                fields[k]->fillFather(100 * round + k);
-                fields[k]->toDevice();
-            }
-            const auto turn = [&](std::size_t i) { // another order on every rank, for starting and for waiting
-                return (i * 7 + static_cast<std::size_t>(worldRank()) * 5 + round) % fields.size();
-            };
-            for (std::size_t i = 0; i < fields.size(); ++i)
-                fields[turn(i)]->trans().startPersistentPull();
-            for (std::size_t i = fields.size(); i-- > 0;) {
-                fields[turn(i)]->trans().waitPersistentPull();
-                fields[turn(i)]->toHost();
-                fields[turn(i)]->expectSon(100 * round + turn(i));
-            }
+        SCOPED_TRACE(transportName(kind));
+        RealField u = ringField();
+        u.toDevice();
+        u.trans.initPersistentPull({.transport = kind});
+        refill(u, 0);
+        for (int version = 1; version < 5; ++version) {
+            Device::launchHostKernel(stream, u.father->size(), LateWriter{u.father->deviceView<DeviceBackend::CUDA>()});
+            u.trans.startPersistentPull(stream);
+            u.trans.waitPersistentPull(other);
+            // read on the stream that waits, without waiting here
+            auto ghosts = std::make_shared<std::vector<real>>();
+            const auto son = std::as_const(*u.son).deviceView<DeviceBackend::CUDA>();
+            Device::launchHostKernel(other, 1, [son, ghosts](index, index) {
+                for (index row = 0; row < son.size(); ++row)
+                    for (rowsize j = 0; j < 5; ++j)
+                        ghosts->push_back(son(row, j));
+            });
+            Device::runAfter(stream, other); // so that the son is not overwritten while it is read
+            other.synchronize();
+            const auto rows = u.trans.ghostMapping()->ghosts();
+            ASSERT_EQ(ghosts->size(), rows.size() * 5);
+            for (std::size_t k = 0; k < rows.size(); ++k)
+                for (rowsize j = 0; j < 5; ++j)
+                    EXPECT_EQ((*ghosts)[5 * k + static_cast<std::size_t>(j)], ringValue<real>(rows[k], j, version));
         }
     }
 }

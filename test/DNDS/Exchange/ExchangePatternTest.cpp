@@ -287,32 +287,6 @@ TEST(ExchangePattern, RestrictedMovesTheGhostsThatReadersName) {
     EXPECT_FALSE(none->moves(nullptr));
 }
 
-TEST(ExchangePattern, RestrictedMovesScatteredGhosts) {
-    const Wishes wishes = Wishes::everything();
-    auto u = makePair<RealField>(wishes, [](auto &father, index n) { father.resize(n); });
-    std::vector<index> even;
-    for (index k = 0; k < u.son->size(); k += 2)
-        even.push_back(k);
-    const auto some = u.trans.pattern()->restrictedTo(even);
-    fillGhosts(u, 1);
-    Exchange push(some, Direction::Push, {u.trans.member()}, {.ghosts = GhostsAfterPush::Zero}, PushOp::Sum);
-    push.start();
-    push.wait();
-    for (index k = 0; k < u.son->size(); ++k)
-        EXPECT_EQ((*u.son)(k, 4), k % 2) << "ghost " << k;
-    for (index row = 0; row < u.father->size(); ++row)
-        EXPECT_EQ((*u.father)(row, 0), (wishes.begin(worldRank()) + row) % 2 == 0 ? worldSize() : 0);
-    for (const TransportKind kind : allTransports()) {
-        SCOPED_TRACE(transportName(kind));
-        fill(u, 1);
-        fillGhosts(u, -1);
-        Exchange pull(some, Direction::Pull, {u.trans.member()}, {.transport = kind});
-        pull.start();
-        pull.wait();
-        expectPulls(u, {even.begin(), even.end()});
-    }
-}
-
 TEST(ExchangePattern, RestrictingDifferentPatternsThrowsOnAllRanks) {
     if (worldSize() < 2)
         GTEST_SKIP() << "needs a peer";

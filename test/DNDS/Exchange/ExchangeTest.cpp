@@ -1,11 +1,13 @@
 // Pulls and pushes of every layout and element type by every transport, against contents computed without
-// communication.
+// communication: of rows in host memory, and in another program of rows in device memory.
 
 #include "DNDS/Exchange/Exchange.hpp"
 #include "DNDS/Mpi/Recovery.hpp"
 
+#include "DNDS/Device/Stream.hpp"
 #include "DNDS/Exchange/ExchangeGroup.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
+#include "DeviceCase.hpp"
 #include "FieldCase.hpp"
 
 #include <algorithm>
@@ -23,13 +25,31 @@ using namespace DNDS::test;
 
 constexpr std::array allOps{PushOp::Replace, PushOp::Sum, PushOp::Min, PushOp::Max};
 
+FieldCases cases() { return allFieldCases(testsDeviceRows && Device::available()); }
+
+/// A round of a persistent exchange; of rows of the device by a stream, which is waited for in turns.
+void exchangeOnce(TransformerCore &trans, Direction direction, int round = 0) {
+    const bool isPull = direction == Direction::Pull;
+    if (!testsDeviceRows) {
+        isPull ? trans.startPersistentPull() : trans.startPersistentPush();
+        return isPull ? trans.waitPersistentPull() : trans.waitPersistentPush();
+    }
+    const Device::Stream stream;
+    isPull ? trans.startPersistentPull(stream) : trans.startPersistentPush(stream);
+    if (round == 1)
+        isPull ? trans.waitPersistentPull(stream) : trans.waitPersistentPush(stream);
+    else
+        isPull ? trans.waitPersistentPull() : trans.waitPersistentPush();
+    stream.synchronize();
+}
+
 /// Calls `body` for every case on every mapping with every transport.
 template <class Body>
 void forAll(Body &&body) {
     for (const Wishes &wishes : allWishes())
-        for (const auto &field : allFieldCases()) {
+        for (const auto &field : cases()) {
             field->create(wishes);
-            for (const TransportKind kind : allTransports()) {
+            for (const TransportKind kind : transportsUnderTest()) {
                 SCOPED_TRACE(testing::Message() << wishes.name << ", " << field->name() << ", " << transportName(kind));
                 body(*field, kind);
             }
@@ -55,8 +75,7 @@ TEST(Exchange, PersistentPullsBringEachNewVersion) {
         field.initPull(kind);
         for (int round = 0; round < 3; ++round) {
             field.fillFather(++version);
-            field.trans().startPersistentPull();
-            field.trans().waitPersistentPull();
+            exchangeOnce(field.trans(), Direction::Pull, round);
             field.expectSon(version);
         }
         field.trans().clearPersistentPull();
@@ -85,8 +104,7 @@ TEST(Exchange, PersistentPushesCombineAgainAndAgain) {
         for (int round = 0; round < 3; ++round) {
             field.fillFather(++version);
             field.fillSon(version);
-            field.trans().startPersistentPush();
-            field.trans().waitPersistentPush();
+            exchangeOnce(field.trans(), Direction::Push, round);
             field.expectFather(version, version, op);
         }
         field.trans().clearPersistentPush();
@@ -94,25 +112,25 @@ TEST(Exchange, PersistentPushesCombineAgainAndAgain) {
 }
 
 TEST(Exchange, SonsAreBitwiseEqualWhateverTheTransport) {
-    for (const auto &field : allFieldCases()) {
+    for (const auto &field : cases()) {
         field->create(Wishes::random(11));
         field->fillFather(5);
         std::set<std::uint64_t> hashes;
-        for (const TransportKind kind : allTransports()) {
+        for (const TransportKind kind : transportsUnderTest()) {
             field->clearSon();
             field->pullOnce(kind);
             hashes.insert(field->sonHash());
         }
-        EXPECT_EQ(hashes.size(), 1U) << field->name();
+        EXPECT_LE(hashes.size(), 1U) << field->name();
     }
 }
 
 TEST(Exchange, PushedSumsDoNotDependOnWhoComesFirst) {
     std::mt19937_64 random(rankSeed(3));
-    const auto fields = allFieldCases();
+    const auto fields = cases();
     FieldCase &field = *fields.front(); // real: the order of additions shows in the last bits
     field.create(Wishes::everything());
-    for (const TransportKind kind : allTransports()) {
+    for (const TransportKind kind : transportsUnderTest()) {
         field.initPush(PushOp::Sum, kind);
         for (std::uint64_t round = 0; round < 8; ++round) {
             field.fillFather(round);
@@ -130,10 +148,10 @@ TEST(Exchange, PullsStartedAtDifferentTimesDeliverTheirOwnVersion) {
     // A rank that is ahead must neither overwrite ghosts that a late one still reads nor read those of the round
     // before.
     std::mt19937_64 random(rankSeed(4));
-    const auto fields = allFieldCases();
+    const auto fields = cases();
     FieldCase &field = *fields.front();
     field.create(Wishes::everything());
-    for (const TransportKind kind : allTransports()) {
+    for (const TransportKind kind : transportsUnderTest()) {
         field.initPull(kind);
         for (std::uint64_t round = 0; round < 30; ++round) {
             field.fillFather(round);
@@ -153,11 +171,11 @@ TEST(Exchange, PullsStartedAtDifferentTimesDeliverTheirOwnVersion) {
 /// Pulls and pushes of many arrays on several patterns, started and waited for in another order on every rank.
 void expectNoMixing(bool differentOrders) {
     std::mt19937_64 random(differentOrders ? rankSeed(5) : seed());
-    for (const TransportKind kind : allTransports()) {
+    for (const TransportKind kind : transportsUnderTest()) {
         SCOPED_TRACE(testing::Message() << "DNDS_TEST_SEED=" << seed() << ", " << transportName(kind));
         FieldCases fields;
         for (const Wishes &wishes : {Wishes::ring(), Wishes::everything()}) {
-            FieldCases some = allFieldCases();
+            FieldCases some = cases();
             for (std::size_t k = 0; k < some.size(); ++k) {
                 k % 2 == 0 || k == 0 ? some[k]->create(wishes) : some[k]->borrow(*some[0]);
                 some[k]->initPull(kind);
@@ -188,8 +206,8 @@ TEST(Exchange, ManyInFlightDoNotMix) { expectNoMixing(false); }
 TEST(Exchange, ManyInFlightStartedInDifferentOrdersOnDifferentRanksDoNotMix) { expectNoMixing(true); }
 
 TEST(Exchange, PullAndPushOfOneArrayInFlightTogetherWithOthers) {
-    for (const TransportKind kind : allTransports()) {
-        const auto fields = allFieldCases();
+    for (const TransportKind kind : transportsUnderTest()) {
+        const auto fields = cases();
         for (const auto &field : fields) {
             field->create(Wishes::random(21));
             field->initPull(kind);
@@ -217,13 +235,13 @@ TEST(Exchange, PullAndPushOfOneArrayInFlightTogetherWithOthers) {
 }
 
 TEST(Exchange, PathsNameEveryPeerTheTransportAndTheBytes) {
-    const auto fields = allFieldCases();
+    const auto fields = cases();
     FieldCase &field = *fields.front(); // 40 bytes a row
     const Wishes wishes = Wishes::random(31);
     field.create(wishes);
     const auto context = CommunicatorContext::of(MPI_COMM_WORLD);
     const NodeTopology &node = context->node();
-    for (const TransportKind kind : allTransports()) {
+    for (const TransportKind kind : transportsUnderTest()) {
         field.initPull(kind);
         std::set<int> peers;
         for (int rank = 0; rank < worldSize(); ++rank)
@@ -257,20 +275,22 @@ TEST(Exchange, PathsNameEveryPeerTheTransportAndTheBytes) {
 TEST(ExchangeGroup, EqualsSeparatePullsInOneMessageAPeer) {
     std::uint64_t version = 400000;
     for (const Wishes &wishes : allWishes()) {
-        const auto fields = allFieldCases();
+        const auto fields = cases();
         ExchangeGroup group;
         for (const auto &field : fields) {
             field == fields.front() ? field->create(wishes) : field->borrow(*fields.front());
             field->addTo(group);
         }
         EXPECT_EQ(group.size(), fields.size());
-        for (const TransportKind kind : allTransports()) {
+        for (const TransportKind kind : transportsUnderTest()) {
             group.initPersistentPull({.transport = kind});
             std::size_t separate = 0;
             for (const auto &field : fields) {
                 field->initPull(kind);
                 separate += field->pullBytes();
             }
+            if (testsDeviceRows)
+                expectContains(group.describePull(), "on the device");
             std::size_t together = 0;
             std::set<int> peers;
             for (const PeerPath &path : group.pullPaths()) {
@@ -300,14 +320,14 @@ TEST(ExchangeGroup, EqualsSeparatePullsInOneMessageAPeer) {
 TEST(ExchangeGroup, PushesSeveralArraysWithOneOperation) {
     std::uint64_t version = 500000;
     for (const Wishes &wishes : allWishes()) {
-        const auto fields = allFieldCases();
+        const auto fields = cases();
         ExchangeGroup group;
         for (const auto &field : fields) {
             field == fields.front() ? field->create(wishes) : field->borrow(*fields.front());
             if (field->arithmetic())
                 field->addTo(group);
         }
-        for (const TransportKind kind : allTransports())
+        for (const TransportKind kind : transportsUnderTest())
             for (const PushOp op : allOps) {
                 group.initPersistentPush(op, {.transport = kind});
                 ++version;
@@ -330,7 +350,7 @@ TEST(ExchangeGroup, RefusesWhatItCannotDo) {
     EXPECT_THROW(group.pullOnce(), StateError);
     EXPECT_THROW(group.startPersistentPull(), StateError);
     EXPECT_THROW(group.waitPersistentPush(), StateError);
-    const auto fields = allFieldCases();
+    const auto fields = cases();
     fields[0]->create(Wishes::ring());
     fields[4]->create(Wishes::ring());
     fields[0]->addTo(group);

@@ -23,6 +23,7 @@ class FieldCaseOf final : public FieldCase {
         pair_.trans.createFatherGlobalMapping();
         pair_.trans.createGhostMapping(wishes_.myReads());
         pair_.trans.createMPITypes();
+        const HostSide moved(*this);
     }
     void borrow(const FieldCase &primary) override {
         wishes_ = primary.wishes();
@@ -30,25 +31,30 @@ class FieldCaseOf final : public FieldCase {
         pair_.transAttach();
         pair_.trans.borrowGGIndexing(dynamic_cast<const FieldCaseOf<ParArray<real, 5>> &>(primary).pair().trans);
         pair_.trans.createMPITypes();
+        const HostSide moved(*this);
     }
     const ArrayPair<A> &pair() const { return pair_; }
 
     void fillFather(std::uint64_t version) override {
+        const HostSide host(*this);
         for (index row = 0; row < pair_.father->size(); ++row)
             write(*pair_.father, row, ownersRow(wishes_.begin(worldRank()) + row, version));
     }
     void fillSon(std::uint64_t version) override {
+        const HostSide host(*this);
         const auto ghosts = wishes_.ghostsOf(worldRank());
         for (std::size_t k = 0; k < ghosts.size(); ++k)
             write(*pair_.son, static_cast<index>(k), pushedRow(worldRank(), ghosts[k], version));
     }
     void clearSon() override {
+        const HostSide host(*this);
         auto son = pair_.son->view();
         for (index row = 0; row < son.size(); ++row)
             for (rowsize j = 0; j < son.rowSize(row); ++j)
                 std::memset(static_cast<void *>(&son(row, j)), 0xA5, sizeof(Element));
     }
-    void expectSon(std::uint64_t version) const override {
+    void expectSon(std::uint64_t version) override {
+        const HostSide host(*this);
         SCOPED_TRACE(trace() + ", son");
         const auto ghosts = wishes_.ghostsOf(worldRank());
         Reference<A> expected;
@@ -57,7 +63,8 @@ class FieldCaseOf final : public FieldCase {
         const A &son = *pair_.son;
         expectRows(son, expected);
     }
-    void expectFather(std::uint64_t fatherVersion, std::uint64_t sonVersion, PushOp op) const override {
+    void expectFather(std::uint64_t fatherVersion, std::uint64_t sonVersion, PushOp op) override {
+        const HostSide host(*this);
         SCOPED_TRACE(trace() + ", father");
         Reference<A> expected;
         const int me = worldRank();
@@ -87,7 +94,10 @@ class FieldCaseOf final : public FieldCase {
     void pushOnce(PushOp op, TransportKind kind) override { pair_.trans.pushOnce(op, {.transport = kind}); }
     TransformerCore &trans() override { return pair_.trans; }
     void addTo(ExchangeGroup &group) const override { group.add(pair_.trans); }
-    std::uint64_t sonHash() const override { return pair_.son->hash(); }
+    std::uint64_t sonHash() override {
+        const HostSide host(*this);
+        return pair_.son->hash();
+    }
     std::size_t pullBytes() const override {
         std::size_t bytes = 0;
         for (const PeerPath &path : pair_.trans.pullPaths())
@@ -97,6 +107,24 @@ class FieldCaseOf final : public FieldCase {
     void destroy() override { pair_ = {}; }
 
   private:
+    /// Arrays that live on the device are on the host meanwhile.
+    class HostSide {
+      public:
+        explicit HostSide(FieldCaseOf &field) : field_(field) {
+            if (field_.onDevice_)
+                field_.pair_.toHost();
+        }
+        HostSide(const HostSide &) = delete;
+        HostSide &operator=(const HostSide &) = delete;
+        ~HostSide() { // NOLINT(bugprone-exception-escape): that ends a test, too
+            if (field_.onDevice_)
+                field_.pair_.toDevice();
+        }
+
+      private:
+        FieldCaseOf &field_;
+    };
+
     std::string trace() const {
         return "DNDS_TEST_SEED=" + std::to_string(seed()) + ", " + wishes_.name + ", " + name();
     }
@@ -153,13 +181,18 @@ FieldCases make() {
 
 } // namespace
 
-FieldCases allFieldCases() {
-    return make<ParArray<real, 5>, ParArray<std::uint8_t, 3>, ParArray<Particle, 2, 2, 64>, ParArray<real, 0>,
-                ParArray<index, DynamicSize>, ParArray<std::array<float, 3>, DynamicSize, DynamicSize, 64>,
-                ParArray<std::int32_t, NonUniformSize, 6>, ParArray<real, NonUniformSize, 3, 32>,
-                ParArray<std::uint16_t, NonUniformSize, DynamicSize>,
-                ParArray<Particle, NonUniformSize, DynamicSize, 16>, ParArray<real, NonUniformSize>,
-                ParArray<std::uint8_t, NonUniformSize>, ParArray<std::array<float, 3>, NonUniformSize>>();
+FieldCases allFieldCases(bool onDevice) {
+    FieldCases cases =
+        make<ParArray<real, 5>, ParArray<std::uint8_t, 3>, ParArray<Particle, 2, 2, 64>, ParArray<real, 0>,
+             ParArray<index, DynamicSize>, ParArray<std::array<float, 3>, DynamicSize, DynamicSize, 64>,
+             ParArray<std::int32_t, NonUniformSize, 6>, ParArray<real, NonUniformSize, 3, 32>,
+             ParArray<std::uint16_t, NonUniformSize, DynamicSize>, ParArray<Particle, NonUniformSize, DynamicSize, 16>,
+             ParArray<real, NonUniformSize>, ParArray<std::uint8_t, NonUniformSize>,
+             ParArray<std::array<float, 3>, NonUniformSize>>();
+    for (const auto &field : cases)
+        if (onDevice)
+            field->liveOnDevice();
+    return cases;
 }
 
 std::vector<TransportKind> allTransports() {

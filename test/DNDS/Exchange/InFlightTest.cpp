@@ -1,10 +1,11 @@
 // Exchanges that are destroyed, moved or abandoned while rows move.
 
-#include "DNDS/Mpi/Recovery.hpp"
+#include "DNDS/Mpi/Survival.hpp"
 #include "FieldCase.hpp"
 #include "RingField.hpp"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -43,61 +44,49 @@ void expectUsable(const Communicator &comm, const ExchangeOptions &options) {
     expectPullWorks(v, 1);
 }
 
-TEST(InFlight, DestroyedOnAllRanks) {
-    forEachCase([](const Communicator &comm, const ExchangeOptions &options, rowsize width) {
-        Bytes u = byteField(comm, width);
-        u.trans.initPersistentPull(options);
-        u.trans.startPersistentPull();
-        comm.view().barrier();
-        u = {};
-        expectUsable(comm, options);
-    });
-}
-
-TEST(InFlight, DestroyedOnAllRanksRightBeforeTheCommunicator) {
-    forEachCase([](const Communicator &comm, const ExchangeOptions &options, rowsize width) {
-        Bytes u = byteField(comm, width);
-        u.trans.initPersistentPush(PushOp::Sum, options);
-        u.trans.startPersistentPush();
-        comm.view().barrier();
-    });
-}
-
-TEST(InFlight, DestroyedInDifferentOrders) {
-    forEachCase([](const Communicator &comm, const ExchangeOptions &options, rowsize width) {
-        std::vector<Bytes> fields;
-        for (int k = 0; k < 3; ++k) {
-            fields.push_back(byteField(comm, width));
-            fields.back().trans.initPersistentPull(options);
-        }
-        for (Bytes &u : fields)
-            u.trans.startPersistentPull();
-        comm.view().barrier();
-        std::rotate(fields.begin(), fields.begin() + worldRank() % 3, fields.end());
-        for (Bytes &u : fields)
-            u = {};
-        expectUsable(comm, options);
-    });
-}
-
-TEST(InFlight, DestroyedOnOneRankLeavesNobodyWaiting) {
-    for (int bad = 0; bad < std::min(worldSize(), 3); ++bad)
+/// Exchanges in flight are destroyed by all ranks, each in another order; by one; by none before their communicator
+/// goes.
+TEST(InFlight, Destroyed) {
+    const std::vector<std::string> who{"all", "one", "none"};
+    for (const std::string &by : who)
         forEachCase([&](const Communicator &comm, const ExchangeOptions &options, rowsize width) {
-            Bytes u = byteField(comm, width);
-            u.trans.initPersistentPull(options);
-            fill(u, 7);
-            u.trans.startPersistentPull();
-            comm.view().barrier();
-            if (worldRank() == bad)
+            SCOPED_TRACE(by);
+            std::vector<Bytes> fields;
+            for (int k = 0; k < 3; ++k)
+                fields.push_back(byteField(comm, width));
+            fields[0].trans.initPersistentPush(PushOp::Sum, options);
+            for (std::size_t k = 1; k < 3; ++k)
+                fields[k].trans.initPersistentPull(options);
+            const auto start = [&] {
+                fields[0].trans.startPersistentPush();
+                fields[1].trans.startPersistentPull();
+                fields[2].trans.startPersistentPull();
+            };
+            if (by == "one" && worldSize() > 1) {
+                const auto destroy = [&] {
+                    start();
+                    fields[2] = {};
+                    fields[1].trans.waitPersistentPull();
+                };
+                const auto run = [&] {
+                    start();
+                    fields[2].trans.waitPersistentPull();
+                    fields[1].trans.waitPersistentPull();
+                    fields[0].trans.waitPersistentPush();
+                };
+                survive(comm.view(), {.rank = worldSize() / 2,
+                                      .told = "it destroyed the exchange of 'bytes'",
+                                      .happens = destroy,
+                                      .call = run});
+            } else {
+                start();
+                comm.view().barrier();
+            }
+            if (by == "none")
+                return;
+            std::rotate(fields.begin(), fields.begin() + worldRank() % 3, fields.end());
+            for (Bytes &u : fields)
                 u = {};
-            else
-                expectContains(messageOf<RevokedError>([&] {
-                                   while (true) {
-                                       u.trans.waitPersistentPull();
-                                       u.trans.startPersistentPull();
-                                   }
-                               }),
-                               fmt::format("rank {} failed in pull: it destroyed the exchange of 'bytes'", bad));
             expectUsable(comm, options);
         });
 }
@@ -118,39 +107,28 @@ TEST(InFlight, ArraysDestroyedAreKeptUntilTheWait) {
     });
 }
 
-TEST(InFlight, AMovedTransformerGoesOnAndTheOldOneSaysSo) {
+TEST(InFlight, WhatWasMovedGoesOnAndTheOldOneSaysSo) {
     forEachCase([](const Communicator &comm, const ExchangeOptions &options, rowsize width) {
         Bytes u = byteField(comm, width);
         u.trans.initPersistentPull(options);
         fill(u, 3);
         u.trans.startPersistentPull();
-        ArrayTransformer<Bytes::ArrayType> moved = std::move(u.trans);
-        EXPECT_THROW(u.trans.waitPersistentPull(), StateError); // NOLINT: that is what is tested
-        EXPECT_THROW(u.trans.startPersistentPull(), StateError);
-        EXPECT_THROW(u.trans.initPersistentPull(), StateError);
-        EXPECT_THROW(u.trans.createMPITypes(), StateError);
-        EXPECT_THROW(u.trans.pullOnce(), StateError);
-        EXPECT_THROW((void)u.trans.member(), StateError);
-        moved.waitPersistentPull();
-        u.trans = std::move(moved);
-        EXPECT_EQ(wrongGhosts(u, 3), 0);
-        expectPullWorks(u, 4);
-    });
-}
-
-TEST(InFlight, AMovedPairGoesOnAndTheOldOneSaysSo) {
-    forEachCase([](const Communicator &comm, const ExchangeOptions &options, rowsize width) {
-        Bytes u = byteField(comm, width);
-        u.trans.initPersistentPull(options);
-        fill(u, 3);
-        u.trans.startPersistentPull();
-        Bytes moved = std::move(u);
+        Bytes pair = std::move(u);
         EXPECT_THROW((void)u.size(), StateError); // NOLINT: that is what is tested
         EXPECT_THROW((void)u.view(), StateError);
-        EXPECT_THROW(u.trans.waitPersistentPull(), StateError);
-        moved.trans.waitPersistentPull();
-        EXPECT_EQ(wrongGhosts(moved, 3), 0);
-        expectPullWorks(moved, 4);
+        ArrayTransformer<Bytes::ArrayType> moved = std::move(pair.trans);
+        for (auto *old : {&u.trans, &pair.trans}) {
+            EXPECT_THROW(old->waitPersistentPull(), StateError);
+            EXPECT_THROW(old->startPersistentPull(), StateError);
+            EXPECT_THROW(old->initPersistentPull(), StateError);
+            EXPECT_THROW(old->createMPITypes(), StateError);
+            EXPECT_THROW(old->pullOnce(), StateError);
+            EXPECT_THROW((void)old->member(), StateError);
+        }
+        moved.waitPersistentPull();
+        pair.trans = std::move(moved);
+        EXPECT_EQ(wrongGhosts(pair, 3), 0);
+        expectPullWorks(pair, 4);
     });
 }
 

@@ -1,7 +1,6 @@
 // Several nodes on one machine: ranks of one node share memory, others send messages, in one exchange.
 
 #include "DNDS/Mpi/NodeTopology.hpp"
-#include "DNDS/Mpi/Recovery.hpp"
 #include "DNDS/Transport/NodeSharedCase.hpp"
 
 #include <algorithm>
@@ -78,28 +77,6 @@ TEST_P(VirtualNodes, ManyInFlightInDifferentOrdersDoNotMix) {
             fields[k]->pair.trans.waitPersistentPull();
             fields[k]->expect(100 * round + static_cast<int>(k));
         }
-    }
-}
-
-TEST_P(VirtualNodes, AFailureIsHeardOnAndOffTheNode) {
-    const World world(GetParam());
-    Field field(world.comm(), Wishes::everything());
-    field.pair.trans.initPersistentPull();
-    field.pull(1);
-    world.comm().barrier();
-    const int failing = worldSize() / 2;
-    for (int round = 0; round < 3; ++round) {
-        if (worldRank() == failing) {
-            const index rows = field.pair.father->size();
-            field.pair.father->resize(rows + 2);
-            EXPECT_THROW(field.pair.trans.startPersistentPull(), StateError);
-            field.pair.father->resize(rows);
-        } else {
-            expectContains(messageOf<RevokedError>([&] { field.pull(1); }), "rank " + std::to_string(failing));
-        }
-        recover(world.comm());
-        field.pull(10 + round);
-        world.comm().barrier();
     }
 }
 

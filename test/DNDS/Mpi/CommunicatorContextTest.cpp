@@ -2,10 +2,9 @@
 #include "DNDS/Mpi/NodeTopology.hpp"
 
 #include "ThrowsOnAll.hpp"
+#include "support/Variable.hpp"
 
-#include <cstdlib>
 #include <memory>
-#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -39,9 +38,10 @@ TEST(CommunicatorContext, IsOneObjectACommunicator) {
 TEST(NodeTopology, KnowsTheRankOnTheMachineInAnyOrder) {
     const CommunicatorView world(MPI_COMM_WORLD);
     // virtual nodes do not count: devices belong to machines
-    ::setenv("DNDS_RANKS_PER_NODE", "1", 1);
-    const int mine = rankOnMachine(world);
-    ::unsetenv("DNDS_RANKS_PER_NODE");
+    const int mine = [&] {
+        const test::Variable alone("DNDS_RANKS_PER_NODE", "1");
+        return rankOnMachine(world);
+    }();
     const std::vector<int> all = world.allGather(mine);
     EXPECT_EQ(std::set<int>(all.begin(), all.end()).size(), all.size()); // tests run on one machine
     EXPECT_EQ(mine, world.rank());
@@ -68,34 +68,17 @@ TEST(CommunicatorContext, ChannelsAreDistinctAndEqualOnAllRanks) {
     }
 }
 
-/// An environment variable for as long as it lives.
-class Setting {
-  public:
-    Setting(const char *name, const char *value) : name_(name) {
-        if (const char *before = std::getenv(name))
-            before_ = before;
-        ::setenv(name, value, 1);
-    }
-    Setting(const Setting &) = delete;
-    Setting &operator=(const Setting &) = delete;
-    ~Setting() { before_ ? ::setenv(name_, before_->c_str(), 1) : ::unsetenv(name_); }
-
-  private:
-    const char *name_;
-    std::optional<std::string> before_;
-};
-
 TEST(CommunicatorContext, VariablesSetOnSomeRanksOnlyAreToldOnAllRanks) {
     if (worldSize() < 2)
         GTEST_SKIP() << "needs ranks that differ";
-    using Variable = std::pair<const char *, const char *>;
-    for (const auto &[name, value] : {Variable("DNDS_RANKS_PER_NODE", "1"), Variable("DNDS_WAIT_TIMEOUT", "7.5"),
-                                      Variable("DNDS_TRANSPORT", "packed"), Variable("DNDS_FORCE_HOST_STAGING", "1"),
-                                      Variable("DNDS_DISABLE_GPU_AWARE_MPI", "1")})
+    using Named = std::pair<const char *, const char *>;
+    for (const auto &[name, value] :
+         {Named("DNDS_RANKS_PER_NODE", "1"), Named("DNDS_WAIT_TIMEOUT", "7.5"), Named("DNDS_TRANSPORT", "packed"),
+          Named("DNDS_FORCE_HOST_STAGING", "1"), Named("DNDS_DISABLE_GPU_AWARE_MPI", "1")})
         for (int odd = 0; odd < worldSize(); ++odd) {
             const Communicator own = Communicator::duplicate(MPI_COMM_WORLD);
             {
-                const Setting setting(name, test::worldRank() == odd ? value : "");
+                const test::Variable setting(name, test::worldRank() == odd ? value : "");
                 const std::string text =
                     messageOnAll<ArgumentError>([&] { (void)CommunicatorContext::of(own.view()); });
                 expectContains(text, name);
@@ -104,14 +87,14 @@ TEST(CommunicatorContext, VariablesSetOnSomeRanksOnlyAreToldOnAllRanks) {
                 expectContains(text, "rank 0");
                 expectContains(text, "on rank " + std::to_string(odd == 0 ? 1 : odd));
             }
-            const Setting setting(name, value); // equal values are welcome, also after that
+            const test::Variable setting(name, value); // equal values are welcome, also after that
             EXPECT_TRUE(CommunicatorContext::of(own.view())->alive());
         }
 }
 
 TEST(CommunicatorContext, VariablesThatMeanTheSameAreEqual) {
-    const Setting timeout("DNDS_WAIT_TIMEOUT", test::worldRank() % 2 == 1 ? "10" : "1e1");
-    const Setting transport("DNDS_TRANSPORT", test::worldRank() % 2 == 1 ? "auto" : "");
+    const test::Variable timeout("DNDS_WAIT_TIMEOUT", test::worldRank() % 2 == 1 ? "10" : "1e1");
+    const test::Variable transport("DNDS_TRANSPORT", test::worldRank() % 2 == 1 ? "auto" : "");
     const Communicator own = Communicator::duplicate(MPI_COMM_WORLD);
     EXPECT_TRUE(CommunicatorContext::of(own.view())->alive());
 }

@@ -4,6 +4,7 @@
 #include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/Storage/HostDeviceBuffer.hpp"
 #include "support/MpiTest.hpp"
+#include "support/Variable.hpp"
 
 #include <gtest/gtest.h>
 
@@ -602,12 +603,11 @@ TEST(NodeTopology, VirtualNodesDivideEachMachine) {
 }
 
 TEST(NodeTopology, ContextsReadTheEnvironmentWhenTheyAreMade) {
-    const char *before = std::getenv("DNDS_RANKS_PER_NODE");
-    const std::string kept = before != nullptr ? before : "";
-    setenv("DNDS_RANKS_PER_NODE", "1", 1);
     const Communicator user = Communicator::duplicate(MPI_COMM_WORLD);
-    const auto context = CommunicatorContext::of(user.view());
-    setenv("DNDS_RANKS_PER_NODE", kept.c_str(), 1);
+    const auto context = [&] {
+        const test::Variable alone("DNDS_RANKS_PER_NODE", "1");
+        return CommunicatorContext::of(user.view());
+    }();
     for (int rank = 0; rank < worldSize(); ++rank)
         EXPECT_EQ(context->node().sameNode(rank), rank == worldRank());
     EXPECT_EQ(context->node().arena, nullptr);

@@ -3,21 +3,19 @@
 
 #include "HeapTest.hpp"
 
+#include "DNDS/Mpi/Survival.hpp"
 #include "DNDS/OneSided/Window.hpp"
+#include "support/Variable.hpp"
 
 #include <gtest/gtest.h>
 #include <mpi.h>
 
-#include <chrono>
-#include <cstdlib>
-#include <fstream>
 #include <memory>
 #include <stdexcept>
 #include <string>
 #include <thread>
 #include <tuple>
-
-#include <unistd.h>
+#include <vector>
 
 namespace DNDS {
 namespace {
@@ -30,27 +28,12 @@ using test::previous;
 using test::worldRank;
 using test::worldSize;
 
-using Clock = std::chrono::steady_clock;
-
-/// How a rank fails.
-enum class Fault { Program, Access, Kernel, Unwinding };
-/// What the others are in meanwhile.
-enum class Call { Barrier, Wait, Poll, Fetch, Kernel, Lock, Allocate, MakeHeap, MakeWindow, Destroy };
-
-constexpr std::array faultNames{"Program", "Access", "Kernel", "Unwinding"};
-constexpr std::array faultTexts{"negative pressure", "beyond its ends", "in a kernel", "destroyed 'scratch'"};
-constexpr std::array callNames{"Barrier", "Wait",     "Poll",     "Fetch",      "Kernel",
-                               "Lock",    "Allocate", "MakeHeap", "MakeWindow", "Destroy"};
-
 /// A heap and a window on a communicator that is theirs alone.
 class Shared {
   public:
     /// `patience`: DNDS_WAIT_TIMEOUT, in seconds.
-    explicit Shared(const char *patience = nullptr) : owner_(Communicator::duplicate(MPI_COMM_WORLD)) {
-        if (patience != nullptr)
-            ::setenv("DNDS_WAIT_TIMEOUT", patience, 1);
-        static_cast<void>(CommunicatorContext::of(comm()));
-        ::unsetenv("DNDS_WAIT_TIMEOUT");
+    explicit Shared(const char *patience = "") : owner_(Communicator::duplicate(MPI_COMM_WORLD)) {
+        const test::Variable timeout("DNDS_WAIT_TIMEOUT", patience);
         heap = std::make_unique<SymmetricHeap>(comm(), std::size_t{1} << 16U, MemorySpace::Host, "the heap");
         window = std::make_unique<Window>(Window::allocate(comm(), 64, 8, {{"name", "the window"}}));
         inbox = test::filled<std::int64_t>(*heap, 4, 0);
@@ -99,66 +82,79 @@ class Shared {
     std::int64_t steps_ = 0;
 };
 
-/// This rank fails; in the case of `Unwinding`, an exception destroys `scratch`.
-void fail(Fault fault, Shared &shared, std::unique_ptr<SymmetricHeap> &scratch) {
-    SymmetricHeap &heap = *shared.heap;
-    switch (fault) {
-    case Fault::Program:
-        revoke(shared.comm(), std::make_exception_ptr(std::runtime_error("negative pressure")));
-        return;
-    case Fault::Access:
-        messageOf<IndexError>([&] { heap.putValue(shared.inbox + 4, 1, worldRank()); });
-        return;
-    case Fault::Kernel:
-        heap.view().putValue(shared.inbox + 4, 1, worldRank());
-        messageOf<IndexError>([&] { heap.checkKernels(); });
-        return;
-    case Fault::Unwinding:
-        EXPECT_THROW(
-            {
-                const auto destroyed = std::move(scratch);
-                throw std::runtime_error("passes");
-            },
-            std::runtime_error);
-    }
-}
+using Scratch = std::unique_ptr<SymmetricHeap>;
 
-void make(Call call, Shared &shared, std::unique_ptr<SymmetricHeap> &scratch, int failing) {
-    SymmetricHeap &heap = *shared.heap;
-    switch (call) {
-    case Call::Barrier:
-        return heap.barrier();
-    case Call::Wait:
-        static_cast<void>(heap.waitUntil(shared.never, Comparison::Equal, 1));
-        return;
-    case Call::Poll:
-        while (!heap.test(shared.never, Comparison::Equal, 1))
-            std::this_thread::yield();
-        return;
-    case Call::Fetch: // on a node this waits for nobody
-        static_cast<void>(heap.fetch(shared.never, failing));
-        return heap.quiet(), heap.barrier();
-    case Call::Kernel:
-        static_cast<void>(heap.view().fetch(shared.never, failing));
-        heap.checkKernels();
-        return heap.barrier();
-    case Call::Lock: // which the failing rank has
-        shared.window->lock(LockType::Shared, worldRank() == 0 ? 0 : worldSize() - 1);
-        return shared.window->barrier();
-    case Call::Allocate:
-        static_cast<void>(heap.allocate<double>(10));
-        return;
-    case Call::MakeHeap:
-        static_cast<void>(SymmetricHeap(shared.comm(), 4096));
-        return;
-    case Call::MakeWindow:
-        static_cast<void>(Window::allocate(shared.comm(), 64, 8));
-        return;
-    case Call::Destroy: // silent
-        scratch.reset();
-        heap.barrier();
-    }
-}
+/// How a rank fails, and what others are told.
+struct Fault {
+    const char *name, *told;
+    void (*happens)(Shared &, Scratch &);
+};
+
+const Fault faults[] = {
+    {"Program", "negative pressure",
+     [](Shared &shared, Scratch &) {
+         revoke(shared.comm(), std::make_exception_ptr(std::runtime_error("negative pressure")));
+         shared.heap->barrier();
+     }},
+    {"Access", "beyond its ends",
+     [](Shared &shared, Scratch &) { shared.heap->putValue(shared.inbox + 4, 1, worldRank()); }},
+    {"Kernel", "in a kernel",
+     [](Shared &shared, Scratch &) {
+         shared.heap->view().putValue(shared.inbox + 4, 1, worldRank());
+         shared.heap->checkKernels();
+     }},
+    {"Unwinding", "destroyed 'scratch'",
+     [](Shared &shared, Scratch &scratch) {
+         try {
+             const Scratch destroyed = std::move(scratch);
+             throw std::runtime_error("passes");
+         } catch (const std::runtime_error &) {
+             shared.heap->barrier();
+         }
+     }},
+};
+
+/// What the others are in meanwhile.
+struct Call {
+    const char *name;
+    void (*make)(Shared &, Scratch &, int failing);
+};
+
+const Call calls[] = {
+    {"Barrier", [](Shared &shared, Scratch &, int) { shared.heap->barrier(); }},
+    {"Wait", [](Shared &shared, Scratch &,
+                int) { static_cast<void>(shared.heap->waitUntil(shared.never, Comparison::Equal, 1)); }},
+    {"Poll",
+     [](Shared &shared, Scratch &, int) {
+         while (!shared.heap->test(shared.never, Comparison::Equal, 1))
+             std::this_thread::yield();
+     }},
+    {"Fetch",
+     [](Shared &shared, Scratch &, int failing) { // on a node this waits for nobody
+         static_cast<void>(shared.heap->fetch(shared.never, failing));
+         shared.heap->quiet();
+         shared.heap->barrier();
+     }},
+    {"Kernel",
+     [](Shared &shared, Scratch &, int failing) {
+         static_cast<void>(shared.heap->view().fetch(shared.never, failing));
+         shared.heap->checkKernels();
+         shared.heap->barrier();
+     }},
+    {"Lock",
+     [](Shared &shared, Scratch &, int) { // which the failing rank has
+         shared.window->lock(LockType::Shared, worldRank() == 0 ? 0 : worldSize() - 1);
+         shared.window->barrier();
+     }},
+    {"Allocate", [](Shared &shared, Scratch &, int) { static_cast<void>(shared.heap->allocate<double>(10)); }},
+    {"MakeHeap", [](Shared &shared, Scratch &, int) { static_cast<void>(SymmetricHeap(shared.comm(), 4096)); }},
+    {"MakeWindow", [](Shared &shared, Scratch &, int) { static_cast<void>(Window::allocate(shared.comm(), 64, 8)); }},
+    {"Destroy",
+     [](Shared &shared, Scratch &scratch, int) { // silent
+         scratch.reset();
+         shared.heap->barrier();
+     }},
+};
 
 class Failures : public testing::TestWithParam<std::tuple<Fault, Call>> {
   protected:
@@ -166,37 +162,33 @@ class Failures : public testing::TestWithParam<std::tuple<Fault, Call>> {
         if (worldSize() == 1)
             GTEST_SKIP() << "for several ranks";
     }
-    /// One of rank `failing`, and the recovery.
-    static void failAndRecover(Shared &shared, Fault fault, Call call, int failing) {
+    static void failAndRecover(Shared &shared, const Fault &fault, const Call &call, int failing) {
         constexpr std::size_t scratchBytes = std::size_t{1} << 20U;
         auto scratch = std::make_unique<SymmetricHeap>(shared.comm(), scratchBytes, MemorySpace::Host, "scratch");
         static_cast<void>(test::filled(*scratch, scratchBytes / 2, 'x'));
-        if (call == Call::Lock && worldRank() == failing)
+        if (std::string_view(call.name) == "Lock" && worldRank() == failing)
             for (int rank = 0; rank < worldSize(); ++rank)
                 shared.window->lock(LockType::Exclusive, rank);
         shared.heap->barrier(); // serves locks
-        MPI_Barrier(MPI_COMM_WORLD);
-        const auto start = Clock::now();
-        if (worldRank() == failing) {
+        const auto happens = [&] {
             std::this_thread::sleep_for(std::chrono::milliseconds(20)); // the others wait by then
-            fail(fault, shared, scratch);
-        } else {
-            try {
-                make(call, shared, scratch, failing);
-                ADD_FAILURE() << "the call ended";
-            } catch (const RevokedError &error) {
-                EXPECT_EQ(error.failedRank(), failing) << error.what();
-                expectContains(error.what(), faultTexts[static_cast<std::size_t>(fault)]);
-            }
-        }
-        EXPECT_LT(std::chrono::duration<double>(Clock::now() - start).count(), 5.0);
-        scratch.reset(); // waits for nobody
-        recover(shared.comm());
+            fault.happens(shared, scratch);
+        };
+        test::survive(shared.comm(), {.rank = failing,
+                                      .told = fault.told,
+                                      .happens = happens,
+                                      .call = [&] { call.make(shared, scratch, failing); },
+                                      .recover =
+                                          [&] {
+                                              scratch.reset(); // waits for nobody
+                                              recover(shared.comm());
+                                          },
+                                      .callsWait = true});
     }
 };
 
 TEST_P(Failures, AreToldToAllRanksWhichRecoverTogether) {
-    const auto [fault, call] = GetParam();
+    const auto &[fault, call] = GetParam();
     Shared shared;
     for (const int failing : {0, worldSize() - 1}) {
         failAndRecover(shared, fault, call, failing);
@@ -204,23 +196,11 @@ TEST_P(Failures, AreToldToAllRanksWhichRecoverTogether) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    OfOneRank, Failures,
-    testing::Combine(testing::Values(Fault::Program, Fault::Access, Fault::Kernel, Fault::Unwinding),
-                     testing::Values(Call::Barrier, Call::Wait, Call::Poll, Call::Fetch, Call::Kernel, Call::Lock,
-                                     Call::Allocate, Call::MakeHeap, Call::MakeWindow, Call::Destroy)),
-    [](const auto &item) {
-        return std::string(faultNames[static_cast<std::size_t>(std::get<0>(item.param))]) + "While" +
-               callNames[static_cast<std::size_t>(std::get<1>(item.param))];
-    });
-
-/// Bytes of this process in memory.
-std::size_t residentBytes() {
-    std::size_t total = 0;
-    std::size_t resident = 0;
-    std::ifstream("/proc/self/statm") >> total >> resident;
-    return resident * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-}
+INSTANTIATE_TEST_SUITE_P(OfOneRank, Failures, testing::Combine(testing::ValuesIn(faults), testing::ValuesIn(calls)),
+                         [](const auto &item) {
+                             return fmt::format("{}While{}", std::get<0>(item.param).name,
+                                                std::get<1>(item.param).name);
+                         });
 
 TEST_F(Failures, LeaveNoMemoryBehind) {
 #if defined(__SANITIZE_ADDRESS__)
@@ -230,11 +210,11 @@ TEST_F(Failures, LeaveNoMemoryBehind) {
     std::size_t before = 0;
     for (int round = 0; round < 30; ++round) {
         if (round == 10) // libraries have what they need
-            before = residentBytes();
-        failAndRecover(shared, round % 2 == 0 ? Fault::Access : Fault::Program,
-                       static_cast<Call>(round % static_cast<int>(callNames.size())), round % worldSize());
+            before = test::residentBytes();
+        failAndRecover(shared, faults[1 - round % 2], calls[static_cast<std::size_t>(round) % std::size(calls)],
+                       round % worldSize());
     }
-    EXPECT_LT(residentBytes(), before + (std::size_t{6} << 20U)) << "bytes after 20 failures; before: " << before;
+    EXPECT_LT(test::residentBytes(), before + (std::size_t{6} << 20U)) << "bytes after 20 failures; before: " << before;
     shared.expectAllIsWell();
 }
 
@@ -275,7 +255,7 @@ TEST_F(Failures, WhatIsGoneOnOneRankIsOfNoUseToOthersAfterwards) {
     const auto word = scratch->allocate<std::int64_t>(1);
     MPI_Barrier(MPI_COMM_WORLD);
     if (worldRank() == 1)
-        fail(Fault::Unwinding, shared, scratch);
+        messageOf<RevokedError>([&] { faults[3].happens(shared, scratch); });
     recover(shared.comm());
     if (scratch != nullptr) {
         scratch->putValue(word, 1, 1); // to memory that is kept

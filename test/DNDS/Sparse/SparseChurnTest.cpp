@@ -1,29 +1,18 @@
 // Blocks that come and go, again and again: nothing may grow. As many steps as fit in 20 s;
 // DNDS_TEST_SPARSE_STEPS=1000000 takes so many, however long that lasts.
 
+#include "DNDS/Mpi/Survival.hpp"
 #include "DNDS/Sparse/SparseCase.hpp"
 #include "DNDS/Sparse/SparseFields.hpp"
 
 #include <chrono>
 #include <cstdlib>
-#include <fstream>
 #include <random>
-
-#include <unistd.h>
 
 namespace DNDS::test {
 namespace {
 
 CommunicatorView world() { return {MPI_COMM_WORLD}; }
-
-/// Bytes of this process in memory.
-std::size_t residentBytes() {
-    std::ifstream file("/proc/self/statm");
-    std::size_t all = 0;
-    std::size_t resident = 0;
-    file >> all >> resident;
-    return resident * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-}
 
 /// Two species of different sizes on a few blocks; blocks go after one exchange in which they are empty.
 struct Churn {

@@ -4,15 +4,11 @@
 
 #include "DNDS/Sparse/SparseCase.hpp"
 
-#include "DNDS/Mpi/NodeTopology.hpp"
-#include "DNDS/Mpi/Recovery.hpp"
-#include "DNDS/Mpi/ThrowsOnAll.hpp"
+#include "DNDS/Mpi/Survival.hpp"
 #include "support/FailingAllocations.hpp"
+#include "support/Variable.hpp"
 
-#include <chrono>
-#include <cstdlib>
 #include <memory>
-#include <optional>
 
 namespace DNDS::test {
 namespace {
@@ -20,15 +16,6 @@ namespace {
 CommunicatorView world() { return {MPI_COMM_WORLD}; }
 
 const SparseGrid torus{"torus", {{"torus", Box({0, 0}, {24, 16}), {true, true}}}, {4, 4}, {1, 1}};
-
-/// Sets a variable of the environment while it lives. On all ranks alike.
-struct Variable {
-    Variable(const char *variable, const char *value) : name(variable) { ::setenv(name, value, 1); }
-    Variable(const Variable &) = delete;
-    Variable &operator=(const Variable &) = delete;
-    ~Variable() { ::unsetenv(name); }
-    const char *name;
-};
 
 /// A communicator, and a field of which some blocks are there, so that the exchange wants their neighbours.
 struct Case {
@@ -55,6 +42,10 @@ struct Case {
                     v(v.indexOf(n, 0), v.indexOf(n, 1), 1) = static_cast<real>(n + number);
             }
         return field;
+    }
+    void exchangeAll() const {
+        for (int k = 0; k < 3; ++k)
+            exchange->exchangeGhosts();
     }
     void expectEqual() const {
         ASSERT_EQ(u.allocatedBlocks(), expected.allocatedBlocks());
@@ -124,53 +115,28 @@ class SparseFailure : public testing::TestWithParam<std::tuple<Fault, const char
     static const Fault &fault() { return std::get<0>(GetParam()); }
     static bool is(std::string_view name) { return fault().name == name; }
 
-    /// What an exchange throws: its text, and which rank has failed; "" where it throws nothing.
-    template <class Call>
-    std::string errorOf(int failing, Call &&call) {
-        const auto begin = std::chrono::steady_clock::now();
-        std::string text;
-        try {
-            call();
-        } catch (const RevokedError &error) {
-            text = error.what();
-            expectContains(text, "recover");
-            if (!fault().ranksDiffer) {
-                EXPECT_EQ(error.failedRank(), failing);
-            }
-        } catch (const std::exception &error) {
-            text = error.what();
-            EXPECT_TRUE(world().rank() == failing || fault().ranksDiffer) << text;
-        }
-        EXPECT_LT(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(), 5.0);
-        return text;
-    }
     /// Rank `failing` fails, all throw, recover, and exchange again.
-    void failAndRecover(Case &now, int failing) {
-        world().barrier(); // see `errorOf`
-        std::string text =
-            errorOf(failing, [&] { world().rank() == failing ? fault().fail(now) : now.exchange->exchangeGhosts(); });
-        now.pattern->pool().setLimit(std::numeric_limits<std::size_t>::max());
+    static void failAndRecover(Case &now, int failing) {
         const bool alone = world().size() == 1;
-        if (world().allReduce(world().rank() == failing && text.empty() ? 1 : 0, MPI_MAX) == 1) {
-            EXPECT_TRUE(alone || is("HasNoRoomForBlocks") || is("HasNoMemoryToSend"));
-            return; // nobody differs from itself, and memory was not needed
-        }
-        if (text.empty()) // this rank's peers have sent before
-            text = errorOf(failing, [&] {
-                for (int k = 0; k < 3; ++k)
-                    now.exchange->exchangeGhosts();
-            });
-        expectContains(text, fault().why);
-        EXPECT_EQ(isRevoked(now.owner.view()), !alone);
-        recover(now.owner.view());
-        EXPECT_FALSE(isRevoked(now.owner.view()));
-        if (is("SwapsStages") && world().rank() == failing)
-            now.u.swapStages(0, 1);
-        if (is("DestroysIt"))
-            now.exchange = std::make_unique<SparseFields>(now.u);
+        const auto room = [&] { now.pattern->pool().setLimit(std::numeric_limits<std::size_t>::max()); };
+        const auto recoverAll = [&] {
+            room();
+            recover(now.owner.view());
+            if (is("SwapsStages") && world().rank() == failing)
+                now.u.swapStages(0, 1);
+            if (is("DestroysIt"))
+                now.exchange = std::make_unique<SparseFields>(now.u);
+        };
+        if (!survive(now.owner.view(), {.rank = failing,
+                                        .told = fault().why,
+                                        .happens = [&] { fault().fail(now); },
+                                        .call = [&] { now.exchange->exchangeGhosts(); },
+                                        .recover = recoverAll,
+                                        .anyMayNotice = fault().ranksDiffer,
+                                        .mayNotFail = alone || is("HasNoRoomForBlocks") || is("HasNoMemoryToSend")}))
+            return room(); // nobody differs from itself, and memory was not needed
         EXPECT_FALSE(now.exchange->inFlight());
-        for (int k = 0; k < 3; ++k)
-            now.exchange->exchangeGhosts();
+        now.exchangeAll();
         now.expectEqual();
     }
 };
@@ -190,18 +156,13 @@ TEST_P(SparseFailure, ManyTimesTakesNoMemory) {
         GTEST_SKIP() << "takes long";
     const Variable carrier("DNDS_TRANSPORT", std::get<1>(GetParam()));
     Case now;
-    const std::shared_ptr<NodeArena> arena = now.context->node().arena;
     std::size_t before = 0;
     for (int k = 0; k < 20 && !HasFatalFailure(); ++k) {
         failAndRecover(now, k % world().size());
-        world().barrier();
-        if (!arena)
-            continue;
-        now.context->progressParked();
-        arena->reap();
+        const std::size_t bytes = settledBytes(now.owner.view());
         if (k == 4)
-            before = arena->bytesInUse();
-        EXPECT_TRUE(k < 4 || arena->bytesInUse() <= before) << arena->bytesInUse() << " after " << before;
+            before = bytes;
+        EXPECT_TRUE(k < 4 || bytes <= before) << bytes << " after " << before;
     }
     EXPECT_FALSE(now.context->hasParked());
 }
@@ -234,38 +195,15 @@ TEST(SparseOutOfMemory, EndsTheSetUpOnAllRanks) {
 TEST(SparseOutOfMemory, InExchangesIsRecoveredFrom) {
     if (world().size() > 4)
         GTEST_SKIP() << "runs with 4 ranks tell it, and faster";
-    Case reference;
     for (const int victim : {0, world().size() - 1}) {
-        allocations = 0;
-        Case all;
-        allocations = 0;
-        all.exchange->exchangeGhosts();
-        const std::int64_t count = world().allReduce(world().rank() == victim ? allocations : 0, MPI_MAX);
-        ASSERT_GT(count, 0);
-        for (const std::int64_t n : chosen(count, 10)) {
-            SCOPED_TRACE(testing::Message() << "allocation " << n << " of " << count << " of rank " << victim);
-            Case now;
-            world().barrier(); // no rank fails before all have theirs
-            failed = false;
-            allocations = 0;
-            failsAt = world().rank() == victim ? n : 0;
-            bool threw = false;
-            try {
-                now.exchange->exchangeGhosts();
-            } catch (const std::exception &) {
-                threw = true;
-            }
-            failsAt = 0;
-            EXPECT_TRUE(!threw || failed || world().rank() != victim);
-            if (world().allReduce(world().rank() == victim && threw ? 1 : 0, MPI_MAX) == 1 && !threw) {
-                EXPECT_THROW(for (int k = 0; k < 3; ++k) now.exchange->exchangeGhosts(), RevokedError);
-            }
-            world().barrier(); // nobody recovers before all know
-            recover(now.owner.view());
-            for (int k = 0; k < 3; ++k)
-                now.exchange->exchangeGhosts();
-            now.expectEqual();
-        }
+        std::unique_ptr<Case> now;
+        failRunningCalls(
+            victim, 10, [&] { now = std::make_unique<Case>(); }, [&] { now->exchange->exchangeGhosts(); },
+            [&] {
+                recover(now->owner.view());
+                now->exchangeAll();
+                now->expectEqual();
+            });
     }
 }
 

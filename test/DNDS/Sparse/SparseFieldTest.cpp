@@ -2,9 +2,9 @@
 
 #include "DNDS/Mpi/ThrowsOnAll.hpp"
 #include "DNDS/Sparse/SparseCase.hpp"
+#include "support/Variable.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <map>
 
@@ -319,9 +319,10 @@ TEST(SparseField, MessageBuffersShrinkWithTheMessages) {
         SCOPED_TRACE(transport);
         const auto pattern = SparsePattern::make(world(), line.on(world()), line.ghosts);
         SparseField<real> u("u", pattern, {.components = 10'000, .deallocationCount = 0});
-        ::setenv("DNDS_TRANSPORT", transport, 1);
-        u.exchange();
-        ::unsetenv("DNDS_TRANSPORT");
+        {
+            const Variable carrier("DNDS_TRANSPORT", transport);
+            u.exchange();
+        }
         for (int b = 0; b < u.blocks(); ++b)
             u.allocate(b);
         for (int k = 0; k < 3; ++k)
@@ -364,36 +365,6 @@ TEST(SparseField, OneFieldMayFollowAnotherOne) {
             dust.swapStages(0, 1);
         }
     }
-}
-
-TEST(SparseField, RandomCallsDoNotGrow) {
-    const SparseGrid grid = sparseGrids()[1];
-    const auto pattern = SparsePattern::make(world(), grid.on(world()), grid.ghosts);
-    SparseField<real> u("u", pattern, {.deallocationCount = 1});
-    SparseField<std::int32_t> flags("flags", pattern, {.components = 2, .deallocationCount = 1});
-    SparseFields exchange("both", {&u, &flags});
-    std::size_t bound = 0;
-    for (const BlockMemory &block : pattern->blocks())
-        bound += roundedSize(toSize(block.rows) * sizeof(real)) + roundedSize(toSize(block.rows) * 8);
-    constexpr std::uint64_t rounds = 3000;
-    for (std::uint64_t round = 0; round < rounds; ++round) {
-        for (int b = 0; b < u.blocks(); ++b) {
-            const std::uint64_t draw = drawn(10, {static_cast<std::uint64_t>(u.block(b).block), round});
-            if (draw == 0) {
-                u.allocate(b);
-                u.view(b)(0, 0) = 1;
-            } else if (draw == 1) {
-                flags.allocate(b);
-                flags.view(b)(0, 0, 1) = 1;
-            } else if (draw < 5) {
-                (void)(draw % 2 == 0 ? u.free(b) : flags.free(b));
-            }
-        }
-        exchange.exchangeGhosts();
-    }
-    EXPECT_LE(pattern->pool().use().peak, bound);
-    EXPECT_EQ(pattern->pool().use().live, u.memoryBytes() + flags.memoryBytes());
-    EXPECT_EQ(exchange.traffic().messages, rounds * pattern->peers().size());
 }
 
 } // namespace

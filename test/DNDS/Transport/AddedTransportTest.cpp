@@ -4,10 +4,10 @@
 
 #include "DNDS/Exchange/FieldCase.hpp"
 #include "DNDS/Exchange/RingField.hpp"
-#include "DNDS/Mpi/Recovery.hpp"
+#include "DNDS/Mpi/Survival.hpp"
+#include "support/Variable.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -130,11 +130,10 @@ TEST(AddedTransport, IsAskedForByItsKindAndByName) {
     const Communicator comm = Communicator::duplicate(MPI_COMM_WORLD);
     mailOn(comm.view());
     RealField u = ringField("u", comm.view());
-    const char *before = std::getenv("DNDS_TRANSPORT");
-    const std::string restored = before != nullptr ? before : "auto";
-    ::setenv("DNDS_TRANSPORT", "mail", 1);
-    u.trans.initPersistentPull();
-    ::setenv("DNDS_TRANSPORT", restored.c_str(), 1);
+    {
+        const Variable asked("DNDS_TRANSPORT", "mail");
+        u.trans.initPersistentPull();
+    }
     for (const PeerPath &path : u.trans.pullPaths())
         EXPECT_EQ(path.name, path.peer == worldRank() ? "local" : "mail");
     if (worldSize() > 1)
@@ -196,21 +195,15 @@ TEST(AddedTransport, GoesOnAfterAFailure) {
     if (worldSize() < 2)
         GTEST_SKIP() << "needs a peer";
     Ring ring(2);
-    RealField &u = ring.u[0];
-    for (int bad = 0; bad < worldSize(); ++bad) {
-        if (worldRank() == bad)
-            revoke(ring.comm.view(), "had enough");
-        expectContains(messageOnAll<RevokedError>([&] {
-                           while (true)
-                               pull(u);
-                       }),
-                       "had enough");
-        recover(ring.comm.view());
-        for (int version = 1; version < 3; ++version)
-            for (RealField &each : ring.u)
-                expectPullWorks(each, version);
-        ring.comm.view().barrier();
-    }
+    const auto fail = [&] {
+        revoke(ring.comm.view(), "had enough");
+        pull(ring.u[0]);
+    };
+    survive(ring.comm.view(),
+            {.rank = worldSize() - 1, .told = "had enough", .happens = fail, .call = [&] { pull(ring.u[0]); }});
+    for (int version = 1; version < 3; ++version)
+        for (RealField &each : ring.u)
+            expectPullWorks(each, version);
 }
 
 TEST(AddedTransport, DescriptorsAreChecked) {

@@ -7,12 +7,11 @@
 #include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/Transport/NodeSharedTransport.hpp"
 #include "DNDS/Transport/TransportTable.hpp"
+#include "support/Variable.hpp"
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,27 +25,10 @@ inline double secondsSince(Clock::time_point begin) {
     return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-/// An environment variable for as long as it lives.
-class Setting {
-  public:
-    Setting(const char *name, const std::string &value) : name_(name) {
-        if (const char *before = std::getenv(name))
-            before_ = before;
-        setenv(name, value.c_str(), 1);
-    }
-    Setting(const Setting &) = delete;
-    Setting &operator=(const Setting &) = delete;
-    ~Setting() { before_ ? setenv(name_, before_->c_str(), 1) : unsetenv(name_); }
-
-  private:
-    const char *name_;
-    std::optional<std::string> before_;
-};
-
 /// All ranks on a communicator of their own, in virtual nodes if asked.
 struct World {
     explicit World(int ranksPerNode = 0) {
-        const Setting setting("DNDS_RANKS_PER_NODE", std::to_string(ranksPerNode));
+        const Variable setting("DNDS_RANKS_PER_NODE", std::to_string(ranksPerNode));
         owner = Communicator::duplicate(MPI_COMM_WORLD);
         context = CommunicatorContext::of(owner.view());
     }
@@ -131,13 +113,6 @@ inline void awaitSignal(int from, CommunicatorView comm) {
     MPI_Recv(nullptr, 0, MPI_BYTE, from, 7, comm.handle(), MPI_STATUS_IGNORE);
 }
 
-/// The bytes in use by this rank once all ranks are done with what they destroyed. Collective.
-inline std::size_t settledBytes(const World &world) {
-    world.comm().barrier();
-    world.arena()->reap();
-    return world.arena()->bytesInUse();
-}
-
 /// Most tests share one communicator, because making one is slow where ranks outnumber cores.
 class NodeShared : public testing::Test {
   protected:
@@ -152,12 +127,6 @@ class NodeShared : public testing::Test {
 
     static inline std::unique_ptr<World> shared;
     const World &world = *shared;
-};
-
-/// Those that leave something in flight have one of their own.
-class NodeSharedOnItsOwn : public NodeShared {
-  protected:
-    World world;
 };
 
 } // namespace DNDS::test

@@ -3,32 +3,14 @@
 #include "DNDS/Transport/TransportTable.hpp"
 
 #include "DNDS/Exchange/RingField.hpp"
+#include "support/Variable.hpp"
 
-#include <cstdlib>
 #include <string>
 
 namespace DNDS {
 namespace {
 
 using namespace DNDS::test;
-
-/// Sets DNDS_TRANSPORT on this rank and restores it.
-class WithTransport {
-  public:
-    explicit WithTransport(const std::string &name) {
-        if (const char *value = std::getenv("DNDS_TRANSPORT"))
-            before_ = value;
-        ::setenv("DNDS_TRANSPORT", name.c_str(), 1);
-    }
-    WithTransport(const WithTransport &) = delete;
-    WithTransport &operator=(const WithTransport &) = delete;
-    ~WithTransport() {
-        before_.empty() ? ::unsetenv("DNDS_TRANSPORT") : ::setenv("DNDS_TRANSPORT", before_.c_str(), 1);
-    }
-
-  private:
-    std::string before_;
-};
 
 TEST(TransportNames, GoBothWays) {
     for (const TransportKind kind : {TransportKind::Auto, TransportKind::Datatype, TransportKind::Packed,
@@ -56,11 +38,11 @@ void expectPaths(RealField &u, const ExchangeOptions &options, TransportKind kin
 TEST(TransportChoice, FollowsTheEnvironmentAndTheCallerBeforeIt) {
     RealField u = ringField();
     {
-        const WithTransport set("datatype");
+        const Variable set("DNDS_TRANSPORT", "datatype");
         expectPaths(u, {}, TransportKind::Datatype, "DNDS_TRANSPORT");
         expectPaths(u, {.transport = TransportKind::Packed}, TransportKind::Packed, "caller");
     }
-    const WithTransport set("packed");
+    const Variable set("DNDS_TRANSPORT", "packed");
     expectPaths(u, {}, TransportKind::Packed, "DNDS_TRANSPORT");
 }
 
@@ -68,7 +50,7 @@ TEST(TransportChoice, AutoInTheEnvironmentIsAsIfItWereNotSet) {
     RealField u = ringField();
     u.trans.initPersistentPull();
     const auto usual = u.trans.pullPaths();
-    const WithTransport set("auto");
+    const Variable set("DNDS_TRANSPORT", "auto");
     u.trans.initPersistentPull();
     const auto asked = u.trans.pullPaths();
     ASSERT_EQ(asked.size(), usual.size());
@@ -82,7 +64,7 @@ TEST(TransportChoice, AWrongNameInTheEnvironmentOfOneRankThrowsOnAll) {
         GTEST_SKIP() << "needs two ranks";
     RealField u = ringField();
     for (int bad = 0; bad < worldSize(); ++bad) {
-        const WithTransport set(worldRank() == bad ? "carrier pigeon" : "auto");
+        const Variable set("DNDS_TRANSPORT", worldRank() == bad ? "carrier pigeon" : "auto");
         const std::string text = messageOnAll<ArgumentError>([&] { u.trans.initPersistentPull(); });
         expectContains(text, "carrier pigeon");
         for (const char *name : {"auto", "datatype", "packed", "node-shared"})
@@ -98,7 +80,7 @@ TEST(TransportChoice, DifferentNamesInTheEnvironmentsThrowOnAll) {
     if (worldSize() < 2)
         GTEST_SKIP() << "needs two ranks";
     RealField u = ringField();
-    const WithTransport set(worldRank() == 0 ? "packed" : "datatype");
+    const Variable set("DNDS_TRANSPORT", worldRank() == 0 ? "packed" : "datatype");
     expectContains(messageOnAll<ArgumentError>([&] { u.trans.initPersistentPull(); }), "DNDS_TRANSPORT");
 }
 

@@ -1,19 +1,23 @@
-// One rank alone has no memory for the n-th allocation of an exchange's set-up: all ranks throw, and what was set up
-// before still works. This program replaces operator new (support/FailingAllocations.hpp).
+// One rank alone has no memory for the n-th allocation of an exchange's set-up, or of its start: all ranks throw, and
+// what was set up before still works. This program replaces operator new (support/FailingAllocations.hpp).
 
 #include "DNDS/Exchange/Exchange.hpp"
 
 #include "DNDS/Exchange/ExchangeGroup.hpp"
+#include "DNDS/Mpi/Recovery.hpp"
 #include "RingField.hpp"
 #include "support/FailingAllocations.hpp"
 
 #include <cstdint>
 #include <string>
+#include <utility>
 
 namespace DNDS {
 namespace {
 
 using namespace DNDS::test;
+
+constexpr int everyAllocation = 1000;
 
 /// Calls `body` once for each transport of host rows.
 template <class Body>
@@ -35,7 +39,6 @@ TEST(OutOfMemory, EndsTheSetUpOfExchangesOnAllRanks) {
     ExchangeGroup group;
     group.add(u.trans);
     group.add(v.trans);
-    constexpr int everyAllocation = 1000;
     // Where the exchange before is freed, shared memory stays taken rather than that anybody throws.
     constexpr Outcome freeing = Outcome::ThrowsOrDoesWithout;
     forEachHostTransport([&](const ExchangeOptions &options) {
@@ -79,6 +82,54 @@ TEST(OutOfMemory, IsAMemoryErrorThatNamesTheRankWhereAnExchangeIsSetUp) {
                     << "allocation " << n << " of " << count << ": " << text;
             }
         }
+    });
+}
+
+/// A start that has to bind new memory, or finds that rows have changed, and nothing can be allocated from some point
+/// on.
+TEST(OutOfMemory, InStartsIsRecoveredFrom) {
+    using Wide = ArrayPair<ParArray<real, DynamicSize>>;
+    const int victim = worldSize() - 1;
+    forEachHostTransport([&](const ExchangeOptions &options) {
+        for (const rowsize width : {1, 1 << 14})
+            for (const index more : {0, 1}) {
+                SCOPED_TRACE(testing::Message() << "width " << width << (more > 0 ? ", other rows" : ""));
+                Wide u = makePair<Wide>(Wishes::ring(), [&](auto &father, index n) { father.resize(n, width); });
+                u.trans.initPersistentPull(options);
+                int version = 0;
+                const auto prepare = [&] {
+                    if (worldRank() == victim)
+                        for (auto *array : {u.father.get(), u.son.get()}) {
+                            const index rows = array->size();
+                            array->resize(0, width);
+                            array->resize(rows, width);
+                        }
+                    fill(u, ++version);
+                };
+                const auto start = [&] {
+                    const std::int64_t fails = std::exchange(failsAt, 0);
+                    if (more > 0 && fails > 0)
+                        u.father->resize(ringRows + more, width);
+                    allocations = 0;
+                    failsAt = fails;
+                    u.trans.startPersistentPull();
+                    const std::int64_t made = allocations;
+                    failsAt = 0;
+                    u.trans.waitPersistentPull();
+                    EXPECT_EQ(wrongGhosts(u, version), 0);
+                    allocations = made + 2; // where rows have changed there may be more
+                };
+                const auto after = [&] {
+                    if (u.father->size() != ringRows)
+                        u.father->resize(ringRows, width);
+                    recover(MPI_COMM_WORLD);
+                    for (int pulls = 0; pulls < 2; ++pulls)
+                        expectPullWorks(u, ++version);
+                };
+                failsOn = true;
+                failRunningCalls(victim, everyAllocation, prepare, start, after);
+                failsOn = false;
+            }
     });
 }
 
