@@ -3,7 +3,7 @@
 #
 #   scripts/install-deps.sh [--mpich] [--petsc] [--plot] [--lint] [--docs] [--sanitizers] [--python]
 #
-# Without options: compiler, CMake, Ninja, Open MPI, fmt, Eigen, oneTBB, GoogleTest, CLI11, nlohmann-json, PT-Scotch,
+# Without options: compiler, CMake, Ninja, Open MPI, fmt, Eigen, GoogleTest, CLI11, nlohmann-json, PT-Scotch,
 # parallel HDF5, parallel NetCDF, the CGNS library and zlib.
 #   --mpich  MPICH besides Open MPI (preset mpich)
 #   --petsc  PETSc, petsc4py and hypre: for DNDS::Petsc, dnds.petsc, DNDS::Hypre, and as the baseline of some benchmarks
@@ -18,7 +18,7 @@ set -euo pipefail
 # shellcheck source=/dev/null
 . "$(dirname "${BASH_SOURCE[0]}")/say.sh"
 
-packages=(g++ cmake ninja-build pkg-config openmpi-bin libopenmpi-dev libfmt-dev libeigen3-dev libtbb-dev
+packages=(g++ cmake ninja-build pkg-config openmpi-bin libopenmpi-dev libfmt-dev libeigen3-dev
     libgtest-dev libcli11-dev nlohmann-json3-dev libptscotch-dev libhdf5-openmpi-dev libcgns-dev
     zlib1g-dev)
 optional=(libnetcdf-pnetcdf-dev)
@@ -75,7 +75,7 @@ check_tools() {
 
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
     say "not a Debian-like system: nothing is installed. Needed are a C++20 compiler, CMake 3.25, Ninja, MPI, fmt," \
-        "Eigen 3, GoogleTest, CLI11, nlohmann-json and, for DNDS::Geom, PT-Scotch, parallel HDF5 and the CGNS library, for DNDS::Serialize parallel HDF5 and zlib, for DNDS::GridFile parallel NetCDF, for several threads a rank oneTBB"
+        "Eigen 3, GoogleTest, CLI11, nlohmann-json and, for DNDS::Geom, PT-Scotch, parallel HDF5 and the CGNS library, for DNDS::Serialize parallel HDF5 and zlib, for DNDS::GridFile parallel NetCDF"
     check_tools
     exit 0
 fi

@@ -98,7 +98,7 @@ tell_skipped() {
     say "skipped on all numbers of ranks, and how to have it"
     hint 'device|kernels|GPU|host code' "for a device" "scripts/test.sh --preset emulated, or --preset cuda with a GPU"
     hint 'DNDS_DEBUG_CHECKS|debug checks|sanitizer' "for checked builds" "scripts/test.sh --preset debug"
-    hint 'HDF5|NetCDF|oneTBB|CGNS' "for libraries" "scripts/install-deps.sh, then configure anew"
+    hint 'HDF5|NetCDF|CGNS' "for libraries" "scripts/install-deps.sh, then configure anew"
     hint 'not there|not here|^no |has no ' "for public meshes and fields" "the folder ../shared/meshes"
     sort <<<"$skips" | uniq -c | sed -n '/[^ 0-9]/s/^ \{4\}//p'
 }

@@ -121,10 +121,6 @@ void measure(const Setting &setting, int threads, index chunks, Table &table) {
 void benchmarkCrew(const Setting &setting) {
     Table table({"method", "threads", "chunks", "us a part", "of parallel_for"});
     for (const int threads : setting.threads) {
-        if (threads > 1 && !Task::Crew::hasThreads()) {
-            say(setting.comm, "this build has no oneTBB: one thread is all\n");
-            break;
-        }
         for (const index chunks : setting.chunks)
             measure(setting, threads, chunks, table);
     }

@@ -4,7 +4,6 @@
 #include "Statistics.hpp"
 
 #include "DNDS/Array/ParArray.hpp"
-#include "DNDS/Task/Crew.hpp"
 #include "DNDS/Task/Graph.hpp"
 
 #include <fmt/format.h>
@@ -119,10 +118,6 @@ void measure(const Setting &setting, const Case &what, Table &table) {
 void benchmarkPlans(const Setting &setting) {
     Table table({"method", "threads", "shape", "rows", "us a task", "beside the loop", "of the plan's"});
     for (const int threads : setting.threads) {
-        if (threads > 1 && !Task::Crew::hasThreads()) {
-            say(setting.comm, "this build has no oneTBB: one thread is all\n");
-            break;
-        }
         measure(setting, {threads, 1, true, 1}, table);
         for (const bool chain : {true, false})
             for (const index rows : setting.taskRows)

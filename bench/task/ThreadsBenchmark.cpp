@@ -5,8 +5,6 @@
 #include "Statistics.hpp"
 #include "Turns.hpp"
 
-#include "DNDS/Task/Crew.hpp"
-
 #include <fmt/format.h>
 
 #include <memory>
@@ -74,8 +72,8 @@ void measure(const Setting &setting, index cells, Table &table) {
 } // namespace
 
 void benchmarkThreads(const Setting &setting) {
-    if (setting.comm.size() != 2 || !Task::Crew::hasThreads()) {
-        say(setting.comm, "threads beside ranks: needs 2 ranks and a build with oneTBB\n");
+    if (setting.comm.size() != 2) {
+        say(setting.comm, "threads beside ranks: needs 2 ranks\n");
         return;
     }
     Table table({"method", "cells", "us a step", "speed, of 2 ranks"});

@@ -3,8 +3,6 @@
 #include "HandWrittenSolver.hpp"
 #include "TestSupport.hpp"
 
-#include "DNDS/Task/Crew.hpp"
-
 #include <limits>
 
 namespace Euler {
@@ -74,8 +72,6 @@ TEST(TaskGraphs, ComputeTheBitsOfStepsByHand) {
 }
 
 TEST(TaskGraphs, ComputeTheSameBitsInThreads) {
-    if (!DNDS::Task::Crew::hasThreads())
-        GTEST_SKIP() << "this build has no oneTBB";
     Scheme scheme;
     scheme.threads = 2;
     expectSameStepsOnMeshes(scheme);

@@ -143,11 +143,7 @@ int run(DNDS::CommunicatorView world) {
         return Place{executor, Geom::viewOf(mesh, metrics), std::as_const(jumps).data()};
     };
     const std::vector<real> one = solver.run(solver.compile(onHost(DNDS::Executor::host())), metrics);
-    bool same = true;
-    try {
-        same = solver.run(solver.compile(onHost(DNDS::Executor::hostThreads(2))), metrics) == one;
-    } catch (const DNDS::NotBuiltError &) { // without oneTBB
-    }
+    bool same = solver.run(solver.compile(onHost(DNDS::Executor::hostThreads(2))), metrics) == one;
     const DNDS::real highest = world.allReduce(solver.highest(), MPI_MAX);
     if (DNDS::Device::available()) {
         const DNDS::Device::Stream stream;

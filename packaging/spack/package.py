@@ -25,7 +25,6 @@ class Dnds(CMakePackage):  # noqa: F405
     depends_on("mpi")  # noqa: F405
     depends_on("fmt")  # noqa: F405
     depends_on("eigen@3.4:")  # noqa: F405
-    depends_on("intel-tbb")  # noqa: F405
     depends_on("zlib-api")  # noqa: F405
     depends_on("hdf5+mpi")  # noqa: F405
     depends_on("scotch+mpi~metis", when="+geom")  # noqa: F405

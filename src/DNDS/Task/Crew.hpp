@@ -1,11 +1,20 @@
 /// @file Crew.hpp
-/// @brief The threads of one rank: chunks of loops that the calling thread publishes and oneTBB's workers help to run.
+/// @brief The threads of one rank: chunks of loops that the calling thread publishes and workers help to run.
 #pragma once
 
 #include "DNDS/Base/Types.hpp"
 
 #include <atomic>
+#include <cfenv>
+#include <cstdint>
 #include <exception>
+#include <limits>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include <pthread.h>
+#include <sys/types.h>
 
 namespace DNDS::Task {
 
@@ -24,19 +33,13 @@ namespace DNDS::Task {
 ///
 /// One thread at a time, the calling thread, uses a crew; workers call nothing but `Work::run`. `publish` runs nothing:
 /// chunks run in workers, `help`, `wait` and `end`, in the order of publication. The calling thread waits only for
-/// chunks that a worker has started, so a run ends without workers, too. A crew of one thread has none and never calls
-/// oneTBB.
+/// chunks that a worker has started, so a run ends without workers, too: where the system has no more threads, and in a
+/// forked child, which has none of its parent's.
 ///
-/// Workers stay for some 50 microseconds without work, also between runs; then they return to oneTBB, which puts them
-/// to sleep, and `begin` and `publish` call them again. Their arena is the crew's own: other uses of oneTBB, also
-/// inside a chunk, neither wait for it nor run its chunks. Chunks run with the rounding mode and the other
-/// floating-point settings that the calling thread had in `begin`.
+/// Workers look for work for some 50 microseconds, also between runs, and sleep until `begin` or `publish` wakes them.
+/// Chunks run with the rounding mode and the other floating-point settings that the calling thread had in `begin`.
 ///
-/// In a forked child the workers are missing: `begin` makes a crew of one thread of it, `abandon` and the destructor
-/// do not wait for chunks that the parent's workers have.
-///
-/// All functions are Local. Cost: some nanoseconds a chunk; nothing is allocated between `begin` and `end` except by
-/// oneTBB when workers are called.
+/// All functions are Local. Cost: some nanoseconds a chunk; nothing is allocated between `begin` and `end`.
 class Crew {
   public:
     /// A loop in chunks. It must stay where it is from `publish` until it is done and the run has ended; another run
@@ -56,27 +59,20 @@ class Crew {
         std::exception_ptr exception;
     };
 
-    /// `threads` include the calling one. oneTBB starts no more than there are processors, or than its `global_control`
-    /// allows. Throws ArgumentError for less than one, NotBuiltError for more than one in a build without oneTBB.
+    /// `threads`, at least 1, include the calling one.
     explicit Crew(int threads);
+    Crew(const Crew &) = delete;
+    Crew &operator=(const Crew &) = delete;
     /// Abandons a run that has not ended.
     ~Crew();
-    Crew(Crew &&other) noexcept;
-    Crew &operator=(Crew &&other) noexcept;
 
-    /// Whether this build can have more than one thread.
-    static bool hasThreads() noexcept;
-    /// Crews that there are, and those that are gone while threads that they called have not come yet, as on busy
-    /// machines: these keep a few hundred bytes each until then.
-    static int living() noexcept;
     int threads() const noexcept { return threads_; }
 
-    /// A run begins, in which at most `works` works are published; calls workers. Allocates where no earlier run had so
-    /// many. Throws StateError if the last run has not ended.
+    /// A run begins, in which at most `works` works are published; wakes workers. The last one has ended. Allocates
+    /// where no earlier run had so many.
     void begin(index works);
-    /// Chunks of `work` may run from now on. Throws StateError outside a run and after more works than `begin` was
-    /// told, ArgumentError for negative `chunks`.
-    void publish(Work &work);
+    /// Chunks of `work` may run from now on.
+    void publish(Work &work) noexcept;
     /// Runs one chunk in this thread. False if all chunks that are published were started.
     bool help() noexcept;
     /// Whether all chunks have run or were skipped after a failure. What they wrote is visible then.
@@ -104,17 +100,64 @@ class Crew {
 
     /// Whether a chunk of this run has thrown, or of the last one. Later chunks, also of work that is published later,
     /// are skipped and count as done; earlier ones run.
-    bool failed() const noexcept;
+    bool failed() const noexcept { return failedAt_.load(std::memory_order_relaxed) != never; }
     /// What failed; empty without failure, and for runs that were only abandoned. Valid from `end` until `begin`.
-    const Failure &failure() const noexcept;
+    const Failure &failure() const noexcept { return failure_; }
 
   private:
-    struct State;
+    static constexpr index never = std::numeric_limits<index>::max();
+
+    /// How far a thread has come.
+    struct Place {
+        std::uint64_t run = 0;
+        std::size_t slot = 0;
+        index next = 0;       ///< at most `claimed_`
+        Work *work = nullptr; ///< the last one that it ran chunks of
+        index finished = 0;   ///< chunks of it that are not subtracted from `left`
+    };
+
     /// Spins, then yields, then sleeps.
     static void idle(int &turns) noexcept;
+    /// Takes the position `at.next - 1`; false if none is left.
+    bool claim(Place &at) noexcept;
+    /// Claims a chunk and runs it. It counts as done after `settle`, or once the thread has turned to other work.
+    bool step(Place &at) noexcept;
+    /// Counts finished chunks as done: once for several chunks of a work, so that threads do not wait for each other's
+    /// writes.
+    static void settle(Place &at) noexcept;
+    /// Keeps the failure of the least position.
+    void fail(index position, Failure newest) noexcept;
+    /// Ends the sleep of workers, after what they are to see.
+    void wake() noexcept;
+    /// The worker loop.
+    void serve() noexcept;
+    /// Whether this is a child of the process that has the workers.
+    bool forked() const noexcept;
 
-    int threads_;
-    State *state_; ///< shared with workers that have been called
+    // All chunks that are ever published have one numbering, their positions. A thread claims the next position by a
+    // compare and swap; since positions never return, a worker that slept since an earlier run claims a chunk of this
+    // one or none. A chunk that is claimed keeps its run from ending, and so the slots of the run in place.
+    alignas(64) std::atomic<index> claimed_ = 0;
+    alignas(64) std::atomic<index> published_ = 0;
+    std::atomic<int> calls_ = 0; ///< to workers: what they sleep on
+    std::atomic<bool> closed_ = false;
+    alignas(64) std::atomic<index> failedAt_ = never; ///< the least position that threw; -1 after `abandon`
+
+    // Written by the calling thread before it publishes, and read by who has claimed a chunk of the run.
+    std::uint64_t run_ = 0;
+    std::vector<std::pair<Work *, index>> slots_; ///< works, each with the position after its last chunk
+    std::fenv_t environment_{};
+
+    // Of the calling thread.
+    const int threads_;
+    const pid_t process_;
+    std::size_t used_ = 0; ///< slots of this run
+    Place place_;
+    bool running_ = false;
+
+    std::mutex failing_;
+    Failure failure_;
+    std::vector<pthread_t> workers_;
 };
 
 } // namespace DNDS::Task

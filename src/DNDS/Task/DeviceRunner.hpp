@@ -73,11 +73,15 @@ class Plan::DeviceRunner {
     using Lane = DeviceItem::Lane;
     static constexpr Lane Inner = DeviceItem::Inner, Boundary = DeviceItem::Boundary;
 
+    /// Copies lists of rows to the device.
     void copyRows(Rows &rows, const std::vector<LocalIndex> &list) const;
     void copySums(Rows &rows, const Part &part) const;
+    /// Groups the operations into items, each in a lane.
     void makeItems();
     std::size_t laneOf(const Operation &operation) const;
+    /// Ends the item that gathers parts.
     void close(std::optional<Item> &open);
+    /// Queues an item after those that it waits for.
     void issue(std::size_t k, std::size_t &next);
     void runSegment(Item &item);
     void runParts(const Item &item);
@@ -91,7 +95,9 @@ class Plan::DeviceRunner {
     void bind(const Item &item);
     template <class Work>
     void replay(Item &item, const Work &work);
+    /// Identifies the memory of all arrays, and the pulls that this run leaves out: what a captured graph depends on.
     std::uint64_t memoryKey() const;
+    /// Runs a call or a swap, with arrays on the host for a call.
     void callOnHost(const Operation &operation);
 
     State &state_;

@@ -14,7 +14,6 @@ namespace DNDS::Task {
 /// runs parts itself, or, with more than one thread, in chunks that workers take as well. Local.
 class Plan::HostRunner {
   public:
-    /// Throws NotBuiltError for more than one thread in a build without oneTBB.
     explicit HostRunner(State &state);
 
     /// Runs all operations. `next` is the one that is under way. Throws what the first part that failed has thrown,
@@ -39,11 +38,16 @@ class Plan::HostRunner {
         std::vector<std::vector<LocalIndex>> lists;
     };
 
+    /// Divides a part among threads.
     void cut(Chunks &chunks, const Part &part);
     void cutSums(Chunks &chunks, const Part &part) const;
+    /// For the crew: runs one chunk of the part that `context`, its Chunks, names.
     static void runChunk(void *context, index chunk);
+    /// Runs a part, or publishes its chunks.
     void runPart(std::size_t part);
+    /// Waits for the parts that have to be complete before `operation`.
     void awaitBefore(const Operation &operation);
+    /// Throws what the first part that failed has thrown.
     void throwFailure();
 
     State &state_;

@@ -2,7 +2,6 @@
 
 #include "DNDS/Base/ExactAccumulator.hpp"
 #include "DNDS/Device/Stream.hpp"
-#include "DNDS/Task/Crew.hpp"
 
 #include "../Mpi/ThrowsOnAll.hpp"
 
@@ -129,11 +128,7 @@ void runAsDense(const Executor &executor) {
 
 TEST(BlockTasks, AreAsOnOneArray) { runAsDense(Executor::host()); }
 
-TEST(BlockTasks, InThreads) {
-    if (!Task::Crew::hasThreads())
-        GTEST_SKIP() << "built without oneTBB";
-    runAsDense(Executor::hostThreads(3));
-}
+TEST(BlockTasks, InThreads) { runAsDense(Executor::hostThreads(3)); }
 
 TEST(BlockTasksOnDevice, AreAsOnOneArray) {
     if (!Device::available())

@@ -4,7 +4,6 @@
 #include "DNDS/Device/Stream.hpp"
 #include "DNDS/Mpi/Survival.hpp"
 #include "DNDS/Sparse/SparseCase.hpp"
-#include "DNDS/Task/Crew.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -105,12 +104,7 @@ void declareStep(Task::Graph &step, Case &of) {
     swapStages(step, of.dust, 0, 1);
 }
 
-std::vector<Executor> executors() {
-    std::vector<Executor> all{Executor::host()};
-    if (Task::Crew::hasThreads())
-        all.push_back(Executor::hostThreads(3));
-    return all;
-}
+std::vector<Executor> executors() { return {Executor::host(), Executor::hostThreads(3)}; }
 
 TEST(SparseTasks, PlansDoWhatLoopsByHandDo) {
     for (const SparseGrid &grid : sparseGrids())
@@ -179,8 +173,6 @@ TEST(SparseTasks, TasksBetweenTheHalvesRunWhileMessagesAreOnTheirWay) {
 }
 
 TEST(SparseTasks, EachBlockIsAChunkForThreads) {
-    if (!Task::Crew::hasThreads())
-        GTEST_SKIP() << "built without oneTBB";
     const SparseGrid grid{"line", {{"line", Box({0}, {64}), {true}}}, {1}, {1}};
     Case now(grid);
     for (int b = 0; b < now.dust.blocks(); ++b)

@@ -1,7 +1,6 @@
 // Sums that tasks make: each row gets its contributions in ascending order of the rows of the loop, then those of other
 // ranks by rank. Compared with loops and pushes written by hand, to the bit.
 
-#include "DNDS/Task/Crew.hpp"
 #include "DNDS/Task/PlanFields.hpp"
 
 #include <gtest/gtest.h>
@@ -24,12 +23,7 @@ struct AddKernel {
     }
 };
 
-std::vector<Executor> executors() {
-    std::vector<Executor> all{Executor::host()};
-    if (Crew::hasThreads())
-        all.push_back(Executor::hostThreads(2));
-    return all;
-}
+std::vector<Executor> executors() { return {Executor::host(), Executor::hostThreads(2)}; }
 
 /// What a program without the library does.
 void addByHand(const PlanWorld &world, PlanPair &flux, PlanPair &sums) {

@@ -2,7 +2,6 @@
 // after a recovery the plan goes on with the right bits.
 
 #include "DNDS/Mpi/Survival.hpp"
-#include "DNDS/Task/Crew.hpp"
 #include "DNDS/Task/PlanFields.hpp"
 #include "DNDS/Task/PlanStage.hpp"
 #include "support/Variable.hpp"
@@ -161,10 +160,6 @@ std::vector<Wrong> faults() {
 
 class PlanFailures : public testing::TestWithParam<int> {
   protected:
-    void SetUp() override {
-        if (GetParam() > 1 && !Crew::hasThreads())
-            GTEST_SKIP() << "built without oneTBB";
-    }
     Plan compiled(Stepper &stepper, CompileOptions options = {}) const {
         return stepper.graph().compile(GetParam() == 1 ? Executor::host() : Executor::hostThreads(GetParam()), options);
     }

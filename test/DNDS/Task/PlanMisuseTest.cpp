@@ -3,7 +3,6 @@
 #include "DNDS/Task/PlanFields.hpp"
 
 #include "DNDS/Mpi/Recovery.hpp"
-#include "DNDS/Task/Crew.hpp"
 
 #include <gtest/gtest.h>
 
@@ -90,8 +89,6 @@ TEST_F(PlanMisuse, ArraysThatGrewBeforeTheyWereCompiled) {
 }
 
 TEST_F(PlanMisuse, ChunksOfAllRows) {
-    if (!Crew::hasThreads())
-        GTEST_SKIP() << "built without oneTBB";
     CompileOptions options;
     options.rowsPerChunk = std::numeric_limits<index>::max();
     Graph graph = adding("all at once", *u);
@@ -146,7 +143,7 @@ TEST_F(PlanMisuse, AGraphOnAnotherCommunicator) {
 }
 
 TEST_F(PlanMisuse, RecoveredByItsOwnTask) {
-    for (const int threads : Crew::hasThreads() ? std::vector<int>{1, 3} : std::vector<int>{1}) {
+    for (const int threads : {1, 3}) {
         std::optional<Plan> plan;
         Graph graph = adding("recovers", *u);
         graph.call("recover").run([&] { plan->recover(); });

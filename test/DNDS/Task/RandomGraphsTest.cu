@@ -1,7 +1,6 @@
 #include "DNDS/Task/Graph.hpp"
 
 #include "DNDS/Device/Stream.hpp"
-#include "DNDS/Task/Crew.hpp"
 #include "DNDS/Task/GraphWorld.hpp"
 
 #include <gtest/gtest.h>
@@ -488,18 +487,12 @@ void lookAndFail(const Executor &executor) {
 }
 
 TEST(RandomGraphs, CallsReadAllAndRunsFailOverTransports) { lookAndFail(Executor::host()); }
-TEST(RandomGraphsInThreads, CallsReadAllAndRunsFailOverTransports) {
-    if (!Crew::hasThreads())
-        GTEST_SKIP() << "built without oneTBB";
-    lookAndFail(Executor::hostThreads(2));
-}
+TEST(RandomGraphsInThreads, CallsReadAllAndRunsFailOverTransports) { lookAndFail(Executor::hostThreads(2)); }
 
 TEST(RandomGraphs, GiveTheBitsOfTasksRunOneAfterAnother) { compareWithOracle(Executor::host()); }
 TEST(RandomGraphs, PlansOfTheSameArraysTakeTurns) { takeTurns(Executor::host()); }
 
 TEST(RandomGraphsInThreads, GiveTheBitsOfTasksRunOneAfterAnother) {
-    if (!Crew::hasThreads())
-        GTEST_SKIP() << "built without oneTBB";
     compareWithOracle(Executor::hostThreads(2));
     compareWithOracle(Executor::hostThreads(3));
 }
