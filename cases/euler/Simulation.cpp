@@ -230,7 +230,7 @@ std::string Simulation::rebalance(Files &files, const RunResult &now) {
     balance_.cells += moved;
     balance_.seconds += seconds;
     return fmt::format("balance after step {}: {} of {} cells move ({:.3f} s); {}\n", now.steps, moved, cells_, seconds,
-                       describeImbalance(comm_, policy_->last()));
+                       Geom::describeImbalance(comm_, policy_->last()));
 }
 
 RunResult Simulation::measure(index steps, real time) const {

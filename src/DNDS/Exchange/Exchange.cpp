@@ -1,9 +1,10 @@
 #include "DNDS/Exchange/Exchange.hpp"
 
+#include "DNDS/Base/Table.hpp"
 #include "DNDS/Exchange/ExchangeState.hpp"
-#include "DNDS/Exchange/PathReport.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/Mpi/Wait.hpp"
+#include "DNDS/Transport/TransportDescriptor.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -49,11 +50,15 @@ bool Exchange::capturable() const {
 }
 
 std::string Exchange::describe() const {
-    return pathTable(
-        fmt::format("{} of '{}'{}{}", directionName(direction_), label(),
-                    state_->members.size() > 1 ? fmt::format(" and {} more", state_->members.size() - 1) : "",
-                    space_ == MemorySpace::Device ? " on the device" : ""),
-        paths());
+    Table table({8, -12, 9, 11, 9, 11, -1});
+    table.text = fmt::format("{} of '{}'{}{}\n", directionName(direction_), label(),
+                             state_->members.size() > 1 ? fmt::format(" and {} more", state_->members.size() - 1) : "",
+                             space_ == MemorySpace::Device ? " on the device" : "");
+    table.add({"peer", "path", "rows out", "bytes out", "rows in", "bytes in", "why"});
+    for (const PeerPath &path : paths())
+        table.add({fmt::to_string(path.peer), path.name, fmt::to_string(path.rowsSent), fmt::to_string(path.bytesSent),
+                   fmt::to_string(path.rowsReceived), fmt::to_string(path.bytesReceived), path.why});
+    return table.text;
 }
 
 std::vector<PeerPath> Exchange::paths() const {

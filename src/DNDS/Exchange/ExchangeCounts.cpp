@@ -13,21 +13,22 @@ namespace DNDS {
 
 namespace {
 
-PathClass classOf(TransportKind kind, bool onDevice) {
+/// Which of the ways of `pathClasses` a transport is.
+std::size_t classOf(TransportKind kind, bool onDevice) {
     switch (kind) {
     case TransportKind::Local:
-        return onDevice ? PathClass::Device : PathClass::OwnMemory;
+        return onDevice ? 3 : 0;
     case TransportKind::NodeShared:
-        return PathClass::NodeShared;
+        return 1;
     case TransportKind::Datatype:
     case TransportKind::Packed:
-        return PathClass::Messages;
+        return 2;
     case TransportKind::Staged:
     case TransportKind::Direct:
     case TransportKind::Peer:
-        return PathClass::Device;
+        return 3;
     default:
-        return PathClass::Added;
+        return 4;
     }
 }
 
@@ -64,20 +65,18 @@ void noteAtEnd(void (*note)(void *) noexcept) {
 
 } // namespace
 
-void ExchangeCounts::describe(std::span<const PeerPath> peersNow, bool onDevice) {
-    ++made;
-    peers = peersNow.size();
-    rowsSent = rowsReceived = bytesSent = bytesReceived = bufferBytes = 0;
-    paths = {};
-    for (const PeerPath &path : peersNow) {
-        rowsSent += static_cast<std::uint64_t>(path.rowsSent);
-        rowsReceived += static_cast<std::uint64_t>(path.rowsReceived);
-        bytesSent += path.bytesSent;
-        bytesReceived += path.bytesReceived;
-        bufferBytes += buffersOf(path);
-        PathShare &share = paths[static_cast<std::size_t>(classOf(path.transport, onDevice))];
-        ++share.peers;
-        share.bytes += path.bytesSent;
+void ExchangeCounts::describe(std::span<const PeerPath> peers, bool onDevice) {
+    numbers[Count::Made] += 1.0;
+    std::fill(numbers.begin() + Count::Peers, numbers.end(), 0.0);
+    numbers[Count::Peers] = static_cast<double>(peers.size());
+    for (const PeerPath &path : peers) {
+        const auto bytes = static_cast<double>(path.bytesSent);
+        const std::size_t way = classOf(path.transport, onDevice);
+        numbers[Count::RowsSent] += static_cast<double>(path.rowsSent);
+        numbers[Count::BytesSent] += bytes;
+        numbers[Count::BufferBytes] += static_cast<double>(buffersOf(path));
+        numbers[Count::PathPeers + way] += 1.0;
+        numbers[Count::PathBytes + way] += bytes;
     }
 }
 
@@ -122,8 +121,9 @@ std::shared_ptr<ExchangeCounts> countsOf(const CommunicatorContext &context, con
     std::shared_ptr<ExchangeCounts> &found = counts.exchanges[name];
     if (!found)
         found = std::make_shared<ExchangeCounts>();
-    const int ranks = context.comm().size();
-    found->ranks = found->ranks == 0 || found->ranks == ranks ? ranks : -1;
+    std::atomic<double> &ranks = found->numbers[Count::Ranks];
+    const double size = context.comm().size();
+    ranks = ranks == 0.0 || ranks == size ? size : -1.0;
     if (const auto &arena = context.node().arena)
         counts.arenaBytes = std::max(counts.arenaBytes, arena->bytesHeld());
     return found;

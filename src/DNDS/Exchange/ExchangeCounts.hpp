@@ -8,8 +8,6 @@
 #include <array>
 #include <atomic>
 #include <cstddef>
-#include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -20,54 +18,50 @@ namespace DNDS {
 
 class CommunicatorContext;
 
-/// The ways that rows take, as far as reports tell them apart.
-enum class PathClass : unsigned char { OwnMemory, NodeShared, Messages, Device, Added };
+/// The ways that rows take, as far as reports tell them apart: in own memory, node-shared, by messages, on devices, by
+/// transports that a program added.
 inline constexpr std::size_t pathClasses = 5;
 
-/// Peers and bytes of one way; also sent from rank to rank as it is.
-struct PathShare {
-    std::uint64_t peers = 0;
-    std::uint64_t bytes = 0; ///< sent each time the exchange runs
+/// The numbers that are kept of the exchanges of one name.
+namespace Count {
+enum : std::size_t {
+    Ranks, ///< of the communicator; -1 where exchanges of this name are on communicators of different sizes
+    Made,
+    Runs,  ///< waited for with success
+    Begun, ///< started with success
+    StartSeconds,
+    WaitSeconds,
+    StartsAt, ///< the sum of the moments of all starts, by `monotonicSeconds`
+    Peers,    ///< as the exchange was made last; this and the next ones
+    RowsSent, ///< in each run
+    BytesSent,
+    Owned, ///< rows of one of the arrays
+    Ghosts,
+    ListBytes,
+    BufferBytes, ///< staging of pushes, packed messages, slots
+    PathPeers,   ///< [pathClasses]
+    PathBytes = PathPeers + pathClasses,
+    All = PathBytes + pathClasses
 };
+} // namespace Count
 
 /// Sums over all runs of all exchanges of one name, and the shape of the latest of them. Several threads may count
 /// runs; the rest is under the lock of all counts.
 struct ExchangeCounts {
-    struct Array {
-        std::size_t owned = 0; ///< bytes
-        std::size_t ghosts = 0;
-    };
-
-    int ranks = 0; ///< of the communicator; -1 where exchanges of this name are on communicators of different sizes
-    std::uint64_t made = 0;
-    std::atomic<std::uint64_t> runs = 0;  ///< waited for with success
-    std::atomic<std::uint64_t> begun = 0; ///< started with success
-    std::atomic<double> startSeconds = 0.0;
-    std::atomic<double> waitSeconds = 0.0;
-    std::atomic<double> startsAt = 0.0; ///< the sum of the moments of all starts, by `monotonicSeconds`
-    std::uint64_t peers = 0;
-    std::uint64_t rowsSent = 0; ///< this and the next ones in each run
-    std::uint64_t rowsReceived = 0;
-    std::uint64_t bytesSent = 0;
-    std::uint64_t bytesReceived = 0;
-    std::uint64_t owned = 0; ///< rows of one of the arrays
-    std::uint64_t ghosts = 0;
-    std::size_t listBytes = 0;
-    std::size_t bufferBytes = 0; ///< staging of pushes, packed messages, slots
-    std::array<PathShare, pathClasses> paths{};
-    std::map<std::string, Array> arrays;
+    std::array<std::atomic<double>, Count::All> numbers{};
+    std::map<std::string, std::pair<std::size_t, std::size_t>> arrays; ///< bytes of owned rows and of ghosts
 
     void started(double begin) noexcept {
-        ++begun;
-        startSeconds += monotonicSeconds() - begin;
-        startsAt += begin;
+        numbers[Count::Begun] += 1.0;
+        numbers[Count::StartSeconds] += monotonicSeconds() - begin;
+        numbers[Count::StartsAt] += begin;
     }
     void waited(double begin) noexcept {
-        ++runs;
-        waitSeconds += monotonicSeconds() - begin;
+        numbers[Count::Runs] += 1.0;
+        numbers[Count::WaitSeconds] += monotonicSeconds() - begin;
     }
-    /// The shape of an exchange that was just made. Local; under the lock.
-    void describe(std::span<const PeerPath> peersNow, bool onDevice);
+    /// The paths of an exchange that was just made. Local; under the lock.
+    void describe(std::span<const PeerPath> peers, bool onDevice);
 };
 
 /// All counts of this process, by the name of the exchange. Names are the same on all ranks of an exchange.

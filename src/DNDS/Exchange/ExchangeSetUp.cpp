@@ -2,7 +2,6 @@
 #include "DNDS/Exchange/ChooseSpace.hpp"
 #include "DNDS/Exchange/Combine.hpp"
 #include "DNDS/Exchange/ExchangeState.hpp"
-#include "DNDS/Exchange/PathReport.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/Transport/TransportTable.hpp"
 
@@ -45,6 +44,29 @@ std::size_t bytesOf(const PeerRows &peers) {
     for (const RowList &rows : peers.lists)
         bytes += sizeof rows + (rows.boxes() ? rows.boxes()->size() * sizeof(RowBox) : 0);
     return bytes;
+}
+
+/// One path for each peer that gives or gets rows, ascending. `choices` has the transport of each.
+std::vector<PeerPath> pathsOf(const ExchangePattern &pattern, Direction direction, const MessagePlan &plan,
+                              const std::map<int, TransportChoice> &choices) {
+    std::map<int, PeerPath> paths;
+    for (const auto &[peer, choice] : choices)
+        paths[peer] = {.peer = peer, .transport = choice.kind, .name = choice.name, .why = choice.why};
+    const auto note = [&](const PeerRows &peers, index PeerPath::*rows) {
+        for (std::size_t k = 0; k < peers.size(); ++k)
+            paths[peers.ranks[k]].*rows = peers.starts[k + 1] - peers.starts[k];
+    };
+    const bool pull = direction == Direction::Pull;
+    note(pattern.readers(), pull ? &PeerPath::rowsSent : &PeerPath::rowsReceived);
+    note(pattern.owners(), pull ? &PeerPath::rowsReceived : &PeerPath::rowsSent);
+    for (const Outgoing &outgoing : plan.outgoing)
+        paths[outgoing.peer].bytesSent = outgoing.bytes;
+    for (const Incoming &incoming : plan.incoming)
+        paths[incoming.peer].bytesReceived = incoming.bytes;
+    std::vector<PeerPath> list;
+    for (auto &[peer, path] : paths)
+        list.push_back(std::move(path));
+    return list;
 }
 
 CommunicatorContext &contextOf(const std::shared_ptr<const ExchangePattern> &pattern) {
@@ -172,11 +194,11 @@ void Exchange::beginCounting(const std::string &names) {
     const std::lock_guard lock(CountsOfProcess::instance().mutex);
     ExchangeCounts &counts = *state.counts;
     counts.describe(paths_, space_ == MemorySpace::Device);
-    counts.owned = static_cast<std::uint64_t>(pattern_->fatherSize());
-    counts.ghosts = static_cast<std::uint64_t>(pattern_->sonSize());
-    counts.listBytes = bytesOf(pattern_->readers()) + bytesOf(pattern_->owners());
+    counts.numbers[Count::Owned] = static_cast<double>(pattern_->fatherSize());
+    counts.numbers[Count::Ghosts] = static_cast<double>(pattern_->sonSize());
+    counts.numbers[Count::ListBytes] = static_cast<double>(bytesOf(pattern_->readers()) + bytesOf(pattern_->owners()));
     for (const std::size_t bytes : state.plan.destinationBytes)
-        counts.bufferBytes += bytes;
+        counts.numbers[Count::BufferBytes] += static_cast<double>(bytes);
     for (std::size_t m = 0; m < state.members.size(); ++m)
         counts.arrays[state.members[m].name] = {bytesOf(state.fathers[m]), bytesOf(state.sons[m])};
 }

@@ -1,6 +1,7 @@
 #include "DNDS/Exchange/Report.hpp"
 
 #include "DNDS/Base/Environment.hpp"
+#include "DNDS/Base/Table.hpp"
 #include "DNDS/Base/Warning.hpp"
 #include "DNDS/Exchange/ExchangeCounts.hpp"
 #include "DNDS/Mpi/BroadcastList.hpp"
@@ -28,27 +29,45 @@ std::atomic<bool> &counting() {
     return on;
 }
 
-/// What ranks tell each other about the exchanges of one name.
-struct Told {
-    std::int64_t commRanks;
-    std::uint64_t made, runs, begun, peers, owned, ghosts, rowsSent, bytesSent;
-    double startSeconds, waitSeconds, startsAt;
-    std::array<PathShare, pathClasses> paths;
+/// A line of an exchange's table.
+struct Line {
+    const char *what;
+    std::size_t count;
+    Spread ExchangeReport::*spread;
+    std::string (*text)(double);
 };
+
+std::string bytesText(double bytes) {
+    static constexpr const char *units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    std::size_t unit = 0;
+    for (; bytes >= 1024.0 && unit + 1 < std::size(units); ++unit)
+        bytes /= 1024.0;
+    return fmt::format("{:.{}f} {}", bytes, unit == 0 ? 0 : 1, units[unit]);
+}
+
+std::string numberText(double value) { return fmt::format("{:.0f}", value); }
+
+std::string secondsText(double value) { return fmt::format("{:.3g} s", value); }
+
+constexpr std::array<Line, 7> lines{{{"    peers", Count::Peers, &ExchangeReport::peers, numberText},
+                                     {"    owned rows", Count::Owned, &ExchangeReport::owned, numberText},
+                                     {"    ghosts", Count::Ghosts, &ExchangeReport::ghosts, numberText},
+                                     {"    rows sent a run", Count::RowsSent, &ExchangeReport::rowsSent, numberText},
+                                     {"    bytes sent a run", Count::BytesSent, &ExchangeReport::bytesSent, bytesText},
+                                     {"    in start", Count::StartSeconds, &ExchangeReport::startSeconds, secondsText},
+                                     {"    in wait", Count::WaitSeconds, &ExchangeReport::waitSeconds, secondsText}}};
+
+/// What ranks tell each other about the exchanges of one name.
+using Told = std::array<double, Count::All>;
 
 Told toldOf(const std::string &name, double clockOffset) {
     CountsOfProcess &process = CountsOfProcess::instance();
     const std::lock_guard lock(process.mutex);
-    const auto &exchanges = process.exchanges;
-    const auto found = exchanges.find(name);
-    if (found == exchanges.end())
-        return {};
-    const ExchangeCounts &counts = *found->second;
-    return {counts.ranks,        counts.made,        counts.runs,
-            counts.begun,        counts.peers,       counts.owned,
-            counts.ghosts,       counts.rowsSent,    counts.bytesSent,
-            counts.startSeconds, counts.waitSeconds, counts.startsAt + clockOffset * static_cast<double>(counts.begun),
-            counts.paths};
+    Told told{};
+    if (const auto found = process.exchanges.find(name); found != process.exchanges.end())
+        std::ranges::copy(found->second->numbers, told.begin());
+    told[Count::StartsAt] += clockOffset * told[Count::Begun];
+    return told;
 }
 
 /// Of all ranks: those of rank 0 first, then what only others have.
@@ -86,19 +105,21 @@ std::vector<std::string> namesOnAllRanks(CommunicatorView comm) {
 /// Who starts last, and whether the others wait for that. Nobody where these are not the ranks of one communicator:
 /// ranks of another one do not wait.
 void findLatest(ExchangeReport &exchange, std::span<const Told> told, std::span<const int> ranks) {
-    const auto count = static_cast<std::int64_t>(told.size());
-    if (count < 2 || told.front().begun == 0 ||
-        std::ranges::any_of(told, [&](const Told &t) { return t.begun != told.front().begun || t.commRanks != count; }))
+    if (told.size() < 2)
         return;
-    const auto runs = static_cast<double>(told.front().begun);
-    std::vector<double> starts(told.size());
-    std::ranges::transform(told, starts.begin(), [&](const Told &t) { return t.startsAt / runs; });
-    const std::size_t last = static_cast<std::size_t>(std::ranges::max_element(starts) - starts.begin());
-    const double others = std::accumulate(starts.begin(), starts.end(), -starts[last]);
-    exchange.latest = ranks[last];
-    exchange.late = starts[last] - others / static_cast<double>(starts.size() - 1);
-    const double othersWait = (exchange.waitSeconds.mean * static_cast<double>(told.size()) - told[last].waitSeconds) /
-                              static_cast<double>(told.size() - 1) / runs;
+    const auto count = static_cast<double>(told.size());
+    const double runs = told.front()[Count::Begun];
+    if (runs == 0.0 ||
+        std::ranges::any_of(told, [&](const Told &t) { return t[Count::Begun] != runs || t[Count::Ranks] != count; }))
+        return;
+    const auto last = std::ranges::max_element(told, {}, [](const Told &t) { return t[Count::StartsAt]; });
+    const auto meanOfOthers = [&](std::size_t number) {
+        const auto sum = [&](double before, const Told &t) { return before + t[number]; };
+        return std::accumulate(told.begin(), told.end(), -(*last)[number], sum) / (count - 1.0) / runs;
+    };
+    exchange.latest = ranks[static_cast<std::size_t>(last - told.begin())];
+    exchange.late = (*last)[Count::StartsAt] / runs - meanOfOthers(Count::StartsAt);
+    const double othersWait = meanOfOthers(Count::WaitSeconds);
     constexpr double little = 5e-6;
     exchange.keepsOthersWaiting = othersWait > little && exchange.late > 0.5 * othersWait;
 }
@@ -109,28 +130,21 @@ ExchangeReport summaryOf(const std::string &name, std::span<const Told> all) {
     std::vector<Told> told;
     std::vector<int> ranks;
     for (std::size_t rank = 0; rank < all.size(); ++rank)
-        if (all[rank].made > 0) {
+        if (all[rank][Count::Made] > 0.0) {
             told.push_back(all[rank]);
             ranks.push_back(static_cast<int>(rank));
         }
     exchange.ranks = static_cast<int>(told.size());
-    const auto spread = [&](auto member) {
+    for (const Line &line : lines) {
         std::vector<double> values(told.size());
-        std::ranges::transform(told, values.begin(), [&](const Told &t) { return static_cast<double>(t.*member); });
-        return Spread::of(values, ranks);
-    };
-    exchange.peers = spread(&Told::peers);
-    exchange.owned = spread(&Told::owned);
-    exchange.ghosts = spread(&Told::ghosts);
-    exchange.rowsSent = spread(&Told::rowsSent);
-    exchange.bytesSent = spread(&Told::bytesSent);
-    exchange.startSeconds = spread(&Told::startSeconds);
-    exchange.waitSeconds = spread(&Told::waitSeconds);
+        std::ranges::transform(told, values.begin(), [&](const Told &t) { return t[line.count]; });
+        exchange.*line.spread = Spread::of(values, ranks);
+    }
     for (const Told &t : told) {
-        exchange.runs = std::max(exchange.runs, t.runs);
-        for (std::size_t c = 0; c < pathClasses; ++c) {
-            exchange.paths[c].first += t.paths[c].peers;
-            exchange.paths[c].second += t.paths[c].bytes;
+        exchange.runs = std::max(exchange.runs, static_cast<std::uint64_t>(t[Count::Runs]));
+        for (std::size_t way = 0; way < pathClasses; ++way) {
+            exchange.paths[way].first += static_cast<std::uint64_t>(t[Count::PathPeers + way]);
+            exchange.paths[way].second += static_cast<std::uint64_t>(t[Count::PathBytes + way]);
         }
     }
     findLatest(exchange, told, ranks);
@@ -140,61 +154,41 @@ ExchangeReport summaryOf(const std::string &name, std::span<const Told> all) {
 std::array<double, 6> memoryOfProcess() {
     CountsOfProcess &process = CountsOfProcess::instance();
     const std::lock_guard lock(process.mutex);
-    std::map<std::string, ExchangeCounts::Array> arrays;
-    double lists = 0.0;
-    double buffers = 0.0;
+    std::map<std::string, std::pair<std::size_t, std::size_t>> arrays; // of one name, the largest
+    std::array<double, 6> memory{};
+    auto &[owned, ghosts, lists, buffers, shared, resident] = memory;
     for (const auto &[name, counts] : process.exchanges) {
         for (const auto &[array, bytes] : counts->arrays) {
-            ExchangeCounts::Array &most = arrays[array];
-            most.owned = std::max(most.owned, bytes.owned);
-            most.ghosts = std::max(most.ghosts, bytes.ghosts);
+            auto &most = arrays[array];
+            most = {std::max(most.first, bytes.first), std::max(most.second, bytes.second)};
         }
-        lists += static_cast<double>(counts->listBytes);
-        buffers += static_cast<double>(counts->bufferBytes);
+        lists += counts->numbers[Count::ListBytes];
+        buffers += counts->numbers[Count::BufferBytes];
     }
-    double owned = 0.0;
-    double ghosts = 0.0;
     for (const auto &[name, bytes] : arrays) {
-        owned += static_cast<double>(bytes.owned);
-        ghosts += static_cast<double>(bytes.ghosts);
+        owned += static_cast<double>(bytes.first);
+        ghosts += static_cast<double>(bytes.second);
     }
+    shared = static_cast<double>(process.arenaBytes);
     ::rusage usage{};
     (void)::getrusage(RUSAGE_SELF, &usage);
-    return {owned,
-            ghosts,
-            lists,
-            buffers,
-            static_cast<double>(process.arenaBytes),
-            1024.0 * static_cast<double>(usage.ru_maxrss)};
+    resident = 1024.0 * static_cast<double>(usage.ru_maxrss);
+    return memory;
 }
 
-std::string bytesText(double bytes) {
-    static constexpr const char *units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-    std::size_t unit = 0;
-    for (; bytes >= 1024.0 && unit + 1 < std::size(units); ++unit)
-        bytes /= 1024.0;
-    return fmt::format("{:.{}f} {}", bytes, unit == 0 ? 0 : 1, units[unit]);
+void add(Table &table, const char *what, const Spread &spread, std::string (*text)(double)) {
+    table.add({what, text(spread.least), text(spread.median), text(spread.most), fmt::to_string(spread.mostAt),
+               fmt::format("{:.0f} %", 100.0 * spread.imbalance())});
 }
 
-void appendExchange(std::string &text, const ExchangeReport &exchange) {
+void add(Table &table, const ExchangeReport &exchange) {
     static constexpr std::array<const char *, pathClasses> ways{"own memory", "node-shared", "messages", "device",
                                                                 "added transports"};
-    const auto out = std::back_inserter(text);
-    const auto line = [&](const char *what, const Spread &spread, auto format) {
-        fmt::format_to(out, "    {:<22} {:>12} {:>12} {:>12}  {:>6}  {:>6.0f} %\n", what, format(spread.least),
-                       format(spread.median), format(spread.most), spread.mostAt, 100.0 * spread.imbalance());
-    };
-    const auto count = [](double value) { return fmt::format("{:.0f}", value); };
-    const auto seconds = [](double value) { return fmt::format("{:.3g} s", value); };
+    const auto out = std::back_inserter(table.text);
     fmt::format_to(out, "  {}: run {} times on {} rank{}\n", exchange.name, exchange.runs, exchange.ranks,
                    exchange.ranks == 1 ? "" : "s");
-    line("peers", exchange.peers, count);
-    line("owned rows", exchange.owned, count);
-    line("ghosts", exchange.ghosts, count);
-    line("rows sent a run", exchange.rowsSent, count);
-    line("bytes sent a run", exchange.bytesSent, bytesText);
-    line("in start", exchange.startSeconds, seconds);
-    line("in wait", exchange.waitSeconds, seconds);
+    for (const Line &line : lines)
+        add(table, line.what, exchange.*line.spread, line.text);
     for (std::size_t way = 0; way < pathClasses; ++way)
         if (const auto [peers, bytes] = exchange.paths[way]; peers > 0)
             fmt::format_to(out, "    by {}: {} peers, {} a run\n", ways[way], peers,
@@ -206,42 +200,25 @@ void appendExchange(std::string &text, const ExchangeReport &exchange) {
 
 } // namespace
 
-Spread Spread::of(std::span<const double> values, std::span<const int> ranks) {
-    if (values.empty())
-        return {};
-    std::vector<double> sorted(values.begin(), values.end());
-    std::ranges::sort(sorted);
-    const std::size_t half = sorted.size() / 2;
-    const auto most = static_cast<std::size_t>(std::ranges::max_element(values) - values.begin());
-    return {sorted.front(), sorted.size() % 2 == 1 ? sorted[half] : 0.5 * (sorted[half - 1] + sorted[half]),
-            sorted.back(), std::accumulate(sorted.begin(), sorted.end(), 0.0) / static_cast<double>(sorted.size()),
-            ranks[most]};
-}
-
 const ExchangeReport *Report::find(std::string_view name) const noexcept {
     const auto found = std::ranges::find(exchanges, name, &ExchangeReport::name);
     return found == exchanges.end() ? nullptr : &*found;
 }
 
 std::string Report::text() const {
-    static constexpr std::array<const char *, 6> kinds{"owned rows", "ghosts",          "lists of rows",
-                                                       "buffers",    "shared by nodes", "process"};
-    std::string text = fmt::format("DNDS: exchanges of {} rank{}\n", ranks, ranks == 1 ? "" : "s");
+    static constexpr std::array<const char *, 6> kinds{"    owned rows", "    ghosts",          "    lists of rows",
+                                                       "    buffers",    "    shared by nodes", "    process"};
+    Table table({-26, 11, 11, 11, 6, 8});
+    table.text = fmt::format("DNDS: exchanges of {} rank{}\n", ranks, ranks == 1 ? "" : "s");
     if (exchanges.empty())
-        return text + "  none were counted: set DNDS_REPORT=1, or call countExchanges before they are made\n";
-    const auto heading = [&](const char *what) {
-        text += fmt::format("  {:<24} {:>12} {:>12} {:>12}  {:>6}  {:>8}\n", what, "least", "median", "most", "rank",
-                            "imbalance");
-    };
-    heading("");
+        return table.text + "  none were counted: set DNDS_REPORT=1, or call countExchanges before they are made\n";
+    table.add({"", "least", "median", "most", "rank", "imbalance"});
     for (const ExchangeReport &exchange : exchanges)
-        appendExchange(text, exchange);
-    heading("memory of a rank");
+        add(table, exchange);
+    table.add({"  memory of a rank", "least", "median", "most", "rank", "imbalance"});
     for (std::size_t k = 0; k < kinds.size(); ++k)
-        text += fmt::format("    {:<22} {:>12} {:>12} {:>12}  {:>6}  {:>6.0f} %\n", kinds[k],
-                            bytesText(memory[k].least), bytesText(memory[k].median), bytesText(memory[k].most),
-                            memory[k].mostAt, 100.0 * memory[k].imbalance());
-    return text;
+        add(table, kinds[k], memory[k], bytesText);
+    return table.text;
 }
 
 void countExchanges(bool on) { counting().store(on, std::memory_order_relaxed); }
@@ -265,14 +242,8 @@ Report report(CommunicatorView comm) {
     }
     std::array<double, 6> mine{};
     comm.guarded([&] { mine = memoryOfProcess(); });
-    for (std::size_t k = 0; k < mine.size(); ++k) {
-        const std::vector<double> all = comm.allGather(mine[k]);
-        comm.guarded([&] {
-            std::vector<int> ranks(all.size());
-            std::iota(ranks.begin(), ranks.end(), 0);
-            made.memory[k] = Spread::of(all, ranks);
-        });
-    }
+    for (std::size_t k = 0; k < mine.size(); ++k)
+        made.memory[k] = Spread::over(comm, mine[k]);
     std::ranges::stable_sort(made.exchanges, std::greater{}, [](const ExchangeReport &exchange) {
         return exchange.startSeconds.mean + exchange.waitSeconds.mean;
     });

@@ -3,31 +3,16 @@
 #pragma once
 
 #include "DNDS/Exchange/ExchangeTypes.hpp"
-#include "DNDS/Mpi/Communicator.hpp"
+#include "DNDS/Mpi/Spread.hpp"
 
 #include <array>
 #include <cstdint>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 namespace DNDS {
-
-/// A number that each rank has.
-struct Spread {
-    double least = 0.0;
-    double median = 0.0;
-    double most = 0.0;
-    double mean = 0.0;
-    int mostAt = 0; ///< the rank that has most, the lowest of them
-
-    /// Of one number a rank, and the numbers of these ranks. Local.
-    static Spread of(std::span<const double> values, std::span<const int> ranks);
-    /// How much more than the mean the highest rank has: 0.5 is half as much again. 0 where all have nothing.
-    double imbalance() const noexcept { return mean > 0.0 ? most / mean - 1.0 : 0.0; }
-};
 
 /// What exchanges of one name did on all ranks that have one.
 struct ExchangeReport {

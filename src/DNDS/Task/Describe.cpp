@@ -1,3 +1,4 @@
+#include "DNDS/Base/Table.hpp"
 #include "DNDS/Task/PlanState.hpp"
 
 #include <fmt/ranges.h>
@@ -52,17 +53,19 @@ std::string rowsOf(const PlanModel &plan, const Operation &operation) {
 std::string Plan::describe() const {
     const GraphModel &graph = state().graph;
     const PlanModel &plan = state().plan;
-    std::string text = fmt::format("plan '{}' on the {}: {} tasks, {} parts, {} transfers by {} exchanges\n",
-                                   graph.name, state_->executor.onDevice() ? "device" : "host", graph.tasks.size(),
-                                   plan.parts.size(), plan.transfers.size(), state_->transfers.exchanges());
     std::size_t longest = 0;
     for (const Operation &operation : plan.operations)
         longest = std::max(longest, nameOf(graph, plan, operation).size());
-    text += fmt::format("{:>4}  {:<{}}  {:>9}  after\n", "", "operation", longest, "rows");
+    Table table({4, -static_cast<int>(longest), 9, -1});
+    std::string &text = table.text;
+    text = fmt::format("plan '{}' on the {}: {} tasks, {} parts, {} transfers by {} exchanges\n", graph.name,
+                       state_->executor.onDevice() ? "device" : "host", graph.tasks.size(), plan.parts.size(),
+                       plan.transfers.size(), state_->transfers.exchanges());
+    table.add({"", "operation", "rows", "after"});
     for (std::size_t k = 0; k < plan.operations.size(); ++k) {
         const Operation &operation = plan.operations[k];
-        text += fmt::format("{:>4}  {:<{}}  {:>9}  {}\n", k, nameOf(graph, plan, operation), longest,
-                            rowsOf(plan, operation), fmt::join(operation.after, " "));
+        table.add({fmt::to_string(k), nameOf(graph, plan, operation), rowsOf(plan, operation),
+                   fmt::format("{}", fmt::join(operation.after, " "))});
     }
     for (const Transfer &transfer : plan.transfers) {
         const bool pull = transfer.direction == Direction::Pull;

@@ -277,22 +277,17 @@ std::vector<int> repartitionTargets(const UnstructuredMesh &mesh, std::span<cons
 // ---------------------------------------------------------------------------------------------------------------------
 // When
 
-Imbalance measureImbalance(const CommunicatorView &comm, double own) {
+Spread measureImbalance(const CommunicatorView &comm, double own) {
     comm.guarded(
         [&] { DNDS_CHECK(own >= 0 && std::isfinite(own), ArgumentError, "a rank's work is measured as {}", own); });
-    Imbalance result;
-    result.most = comm.allReduce(own, MPI_MAX);
-    result.mean = comm.allReduce(own, MPI_SUM) / comm.size();
-    result.slowest = comm.allReduce(own == result.most ? comm.rank() : comm.size(), MPI_MIN);
-    return result;
+    return Spread::over(comm, own);
 }
 
-std::string describeImbalance(const CommunicatorView &comm, const Imbalance &imbalance) {
-    if (comm.size() == 1 || imbalance.mean == 0)
+std::string describeImbalance(const CommunicatorView &comm, const Spread &work) {
+    if (comm.size() == 1 || work.mean == 0)
         return "there is nothing to balance";
     return fmt::format("rank {} has {:.2f} x the mean of {} ranks: balancing would save at most {:.0f} % of a step",
-                       imbalance.slowest, imbalance.excess() + 1, comm.size(),
-                       100 * (1 - imbalance.mean / imbalance.most));
+                       work.mostAt, work.imbalance() + 1, comm.size(), 100 * (1 - work.mean / work.most));
 }
 
 Rebalancing::Rebalancing(double threshold) : threshold_(threshold) {
@@ -305,7 +300,7 @@ bool Rebalancing::isDue(const CommunicatorView &comm, double seconds) {
                         [&] { return std::vector<std::string>{fmt::format("threshold = {}", threshold_)}; });
     last_ = measureImbalance(comm, seconds);
     lost_ += last_.most - last_.mean;
-    return last_.excess() > threshold_ && lost_ >= cost_;
+    return last_.imbalance() > threshold_ && lost_ >= cost_;
 }
 
 void Rebalancing::moved(const CommunicatorView &comm, double seconds) {

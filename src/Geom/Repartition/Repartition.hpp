@@ -6,6 +6,7 @@
 #include "DNDS/Geom/Build/MeshOptions.hpp"
 #include "DNDS/Geom/Mesh/UnstructuredMesh.hpp"
 #include "DNDS/Index/Redistribute.hpp"
+#include "DNDS/Mpi/Spread.hpp"
 
 #include <array>
 #include <memory>
@@ -223,20 +224,11 @@ struct RepartitionOptions {
 std::vector<int> repartitionTargets(const UnstructuredMesh &mesh, std::span<const index> costs = {},
                                     const RepartitionOptions &options = {});
 
-/// The distribution of work over ranks: the same on all ranks.
-struct Imbalance {
-    double mean = 0;
-    double most = 0;
-    int slowest = 0; ///< the lowest rank with the most
-
-    /// The excess of the slowest rank over the mean: 0.2 for 20 %.
-    double excess() const noexcept { return mean > 0 ? most / mean - 1 : 0; }
-};
-/// Measures seconds, cells or costs of this rank. Collective; a few reductions of a number. Throws ArgumentError on all
-/// ranks for a number that is negative or not finite.
-Imbalance measureImbalance(const CommunicatorView &comm, double own);
+/// The distribution of work over ranks, seconds, cells or costs: the same on all ranks. Collective; memory O(ranks).
+/// Throws ArgumentError on all ranks for a number that is negative or not finite.
+Spread measureImbalance(const CommunicatorView &comm, double own);
 /// "rank 3 has 1.42 x the mean of 4 ranks: balancing would save at most 30 % of a step".
-std::string describeImbalance(const CommunicatorView &comm, const Imbalance &imbalance);
+std::string describeImbalance(const CommunicatorView &comm, const Spread &work);
 
 /// Decides when a time loop should repartition: when the excess over the mean, summed over the steps since the last
 /// move, exceeds the cost of that move, and is above a threshold.
@@ -255,19 +247,19 @@ class Rebalancing {
     /// more.
     explicit Rebalancing(double threshold);
 
-    /// Counts a step. Collective; a few reductions of a number. The same answer on all ranks. Throws ArgumentError on
+    /// Counts a step. Collective; memory O(ranks). The same answer on all ranks. Throws ArgumentError on
     /// all ranks where thresholds differ, and as measureImbalance.
     bool isDue(const CommunicatorView &comm, double seconds);
     /// Reports the duration of a move on this rank. Collective; as measureImbalance.
     void moved(const CommunicatorView &comm, double seconds);
-    /// The imbalance of the last step.
-    const Imbalance &last() const noexcept { return last_; }
+    /// The work of the last step.
+    const Spread &last() const noexcept { return last_; }
 
   private:
     double threshold_;
     double lost_ = 0; ///< seconds of the slowest rank beyond the mean, since the last move
     double cost_ = 0; ///< seconds of the last move
-    Imbalance last_;
+    Spread last_;
 };
 
 } // namespace DNDS::Geom

@@ -142,19 +142,6 @@ TEST(Report, OfPartsOnly) {
     pull(u);
 }
 
-TEST(Report, SpreadsNumbersOverRanks) {
-    const double values[] = {4.0, 1.0, 3.0, 0.0};
-    const int ranks[] = {2, 3, 5, 7};
-    const Spread spread = Spread::of(values, ranks);
-    EXPECT_EQ(spread.least, 0.0);
-    EXPECT_EQ(spread.median, 2.0);
-    EXPECT_EQ(spread.most, 4.0);
-    EXPECT_EQ(spread.mean, 2.0);
-    EXPECT_EQ(spread.mostAt, 2);
-    EXPECT_EQ(spread.imbalance(), 1.0);
-    EXPECT_EQ(Spread::of({}, {}).imbalance(), 0.0);
-}
-
 /// Run once more with DNDS_REPORT=1, where ctest looks for the report.
 TEST(Report, TwoPullsOfTheEnd) {
     auto u = ringField("end");

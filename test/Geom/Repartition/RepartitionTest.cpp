@@ -445,7 +445,7 @@ TEST(RepartitionTargets, ShareCostsAndLeaveCellsWhereTheyAre) {
         move.commit();
         ASSERT_EQ(moved.size(), mesh.cells.owned);
         const index own = std::accumulate(moved.data(), moved.data() + moved.size(), index{0});
-        EXPECT_LT(measureImbalance(world(), static_cast<double>(own)).excess(), 0.06);
+        EXPECT_LT(measureImbalance(world(), static_cast<double>(own)).imbalance(), 0.06);
     }
 }
 
@@ -456,7 +456,7 @@ TEST(Rebalancing, IsDueWhenItPaysOff) {
     const bool uneven = worldSize() > 1;
     EXPECT_FALSE(policy.isDue(world(), 1)) << "all are equal";
     EXPECT_EQ(policy.isDue(world(), mine), uneven) << "nobody knows yet what moving costs";
-    EXPECT_EQ(policy.last().slowest, uneven ? worldSize() - 1 : 0);
+    EXPECT_EQ(policy.last().mostAt, uneven ? worldSize() - 1 : 0);
     EXPECT_NE(describeImbalance(world(), policy.last()).find(uneven ? "x the mean of" : "nothing to balance"),
               std::string::npos);
     policy.moved(world(), 100);

@@ -1,0 +1,28 @@
+#include "DNDS/Mpi/Spread.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+namespace DNDS {
+
+Spread Spread::of(std::span<const double> values, std::span<const int> ranks) {
+    if (values.empty())
+        return {};
+    std::vector<double> sorted(values.begin(), values.end());
+    std::ranges::sort(sorted);
+    const std::size_t half = sorted.size() / 2;
+    const auto most = static_cast<std::size_t>(std::ranges::max_element(values) - values.begin());
+    return {sorted.front(), sorted.size() % 2 == 1 ? sorted[half] : 0.5 * (sorted[half - 1] + sorted[half]),
+            sorted.back(), std::accumulate(sorted.begin(), sorted.end(), 0.0) / static_cast<double>(sorted.size()),
+            ranks.empty() ? static_cast<int>(most) : ranks[most]};
+}
+
+Spread Spread::over(CommunicatorView comm, double own) {
+    const std::vector<double> all = comm.allGather(own);
+    Spread spread;
+    comm.guarded([&] { spread = of(all); });
+    return spread;
+}
+
+} // namespace DNDS
