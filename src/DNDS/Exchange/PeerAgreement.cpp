@@ -1,6 +1,5 @@
 #include "DNDS/Exchange/PeerAgreement.hpp"
 
-#include "DNDS/Base/ContentHash.hpp"
 #include "DNDS/Exchange/ExchangePattern.hpp"
 #include "DNDS/Mpi/RequestSet.hpp"
 #include "DNDS/Mpi/Wait.hpp"
@@ -11,18 +10,6 @@
 #include <utility>
 
 namespace DNDS {
-
-namespace {
-
-/// What both ranks of a pair add to a sum over all ranks: nothing remains where both have the other as peer.
-std::uint64_t balanceOf(int rank, int peer) {
-    ContentHash hash;
-    hash.add(static_cast<std::uint64_t>(std::min(rank, peer)));
-    hash.add(static_cast<std::uint64_t>(std::max(rank, peer)));
-    return rank < peer ? hash.value() : 0 - hash.value();
-}
-
-} // namespace
 
 /// What MPI reads and writes. One receive a peer is enough: a peer sends the word of the next round when it has this
 /// rank's, which was sent after the receive had been started.
@@ -98,20 +85,12 @@ PeerAgreement::PeerAgreement(std::shared_ptr<CommunicatorContext> context, std::
         state->peers.assign(peers.begin(), peers.end());
         std::ranges::sort(state->peers);
         state->peers.erase(std::unique(state->peers.begin(), state->peers.end()), state->peers.end());
-        for (const int rank : state->peers)
-            DNDS_CHECK(rank >= 0 && rank < comm.size(), IndexError, "there is no rank {} to agree with about {}", rank,
-                       what);
         std::erase(state->peers, comm.rank());
         state->words.resize(state->peers.size());
         state->missing.reserve(state->peers.size());
         state->makeRequests();
         state_ = std::move(state);
     });
-    std::uint64_t balance = 0;
-    for (const int peer : state_->peers)
-        balance += balanceOf(comm.rank(), peer);
-    DNDS_CHECK(comm.allReduce(balance, MPI_SUM) == 0, ArgumentError,
-               "the peers of {} are not mutual: where rank a has rank b as peer, b must have a", state_->what);
     comm.guarded([&] { context_->enlist(*this); });
 }
 
@@ -170,8 +149,6 @@ void PeerAgreement::finish() {
             Looks::AtMpi);
     });
 }
-
-std::uint64_t PeerAgreement::rounds() const noexcept { return state_->round; }
 
 bool PeerAgreement::settle() noexcept { return state_->settle(); }
 

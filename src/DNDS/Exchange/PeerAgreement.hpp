@@ -30,9 +30,9 @@ class ExchangePattern;
 /// Exchange about threads and forks. Rank itself as peer costs nothing.
 class PeerAgreement final : public Recoverable {
   public:
-    /// `peers`: ranks of the communicator, in any order, also several times; this rank is left out. `what` the rounds
-    /// are of, for messages. Collective; two reductions. Throws on all ranks: IndexError for ranks that there are not,
-    /// ArgumentError where a rank is not a peer of its peers, MemoryError.
+    /// `peers`: ranks of the communicator, in any order, also several times, each of which has this rank as peer; this
+    /// rank is left out. `what` the rounds are of, for messages. Collective; two reductions. Throws on all
+    /// ranks: MemoryError.
     PeerAgreement(std::shared_ptr<CommunicatorContext> context, std::string_view what, std::span<const int> peers);
     ~PeerAgreement() override;
 
@@ -49,9 +49,6 @@ class PeerAgreement final : public Recoverable {
     /// Waits until `look` is true; other exchanges of the thread go on meanwhile. Throws as `look`; PeerError as all
     /// waits.
     void finish();
-
-    /// How often `begin` has begun a round, since the last recovery. Local.
-    std::uint64_t rounds() const noexcept;
 
     bool settle() noexcept override;
     void renew() override;

@@ -74,23 +74,13 @@ void Plan::DeviceRunner::copyRows(Rows &rows, const std::vector<LocalIndex> &lis
 
 /// For each row that gets a sum, the rows that add to it, ascending.
 void Plan::DeviceRunner::copySums(Rows &rows, const Part &part) const {
-    const index targets = part.lastTarget - part.firstTarget;
-    std::vector<std::vector<LocalIndex>> adding(toSize(targets));
-    const auto add = [&](index target, index row) {
-        if (target < part.firstTarget || target >= part.lastTarget)
-            return;
-        std::vector<LocalIndex> &list = adding[toSize(target - part.firstTarget)];
-        if (list.empty() || list.back() != row)
-            list.push_back(static_cast<LocalIndex>(row));
-    };
-    for (index i = 0; i < part.rows.count; ++i)
-        forEachTarget(state_.graph.tasks[part.task], part.rows(i), [&](index target) { add(target, part.rows(i)); });
+    const std::vector<std::vector<LocalIndex>> adding = addingRows(state_.graph.tasks[part.task], part, 1);
     std::vector<LocalIndex> named, starts{0}, list;
-    for (index target = 0; target < targets; ++target) {
-        if (adding[toSize(target)].empty())
+    for (std::size_t target = 0; target < adding.size(); ++target) {
+        if (adding[target].empty())
             continue;
-        named.push_back(static_cast<LocalIndex>(part.firstTarget + target));
-        list.insert(list.end(), adding[toSize(target)].begin(), adding[toSize(target)].end());
+        named.push_back(static_cast<LocalIndex>(toSize(part.firstTarget) + target));
+        list.insert(list.end(), adding[target].begin(), adding[target].end());
         starts.push_back(static_cast<LocalIndex>(list.size()));
     }
     rows.targets = onDevice(named);

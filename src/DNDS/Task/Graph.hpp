@@ -156,12 +156,12 @@ class [[nodiscard("a task without run() is not in the graph")]] TaskBuilder {
             };
             auto work = std::make_shared<Work>(Work{std::move(functor), slots_});
             model_.call = [work, aside = model_.aside] {
-                aside->wait();
+                finishAside(*aside);
                 [&]<std::size_t... k>(std::index_sequence<k...>) {
                     (std::get<k>(work->copies).take(*std::get<k>(work->slots).array), ...);
                 }
                 (std::index_sequence_for<Slots...>{});
-                aside->begin([work] {
+                *aside = std::async(std::launch::async, [work] {
                     std::apply([&](const auto &...copies) { work->functor(copies.view()...); }, work->copies);
                 });
             };
@@ -255,7 +255,7 @@ class Graph {
     /// only where MPI_THREAD_MULTIPLE was granted, on a communicator of its own. The next one waits for this one, and
     /// throws what this one has thrown; so does Plan::finish. Local.
     TaskBuilder<> aside(std::string name, index every = 1) {
-        return begin(std::move(name), TaskKind::Call, std::nullopt, every, std::make_shared<Aside>());
+        return begin(std::move(name), TaskKind::Call, std::nullopt, every, std::make_shared<std::future<void>>());
     }
 
     /// Exchanges the contents of two pairs of one pattern, or of two arrays: old and new state. Local.
@@ -360,7 +360,7 @@ class Graph {
         return Reduction{model_->reductions.size() - 1};
     }
     TaskBuilder<> begin(std::string name, TaskKind kind, std::optional<Region> rows, index every = 1,
-                        std::shared_ptr<Aside> aside = nullptr) {
+                        std::shared_ptr<std::future<void>> aside = nullptr) {
         TaskModel model;
         model.every = every;
         model.aside = std::move(aside);

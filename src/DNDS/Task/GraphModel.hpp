@@ -6,15 +6,17 @@
 #include "DNDS/Exchange/Exchange.hpp"
 #include "DNDS/Mpi/PendingReduction.hpp"
 #include "DNDS/Storage/ArrayBase.hpp"
-#include "DNDS/Task/Aside.hpp"
 #include "DNDS/Task/KernelRows.hpp"
 #include "DNDS/Task/Region.hpp"
 
+#include <algorithm>
 #include <functional>
+#include <future>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace DNDS::Task {
@@ -138,15 +140,22 @@ struct TaskModel {
     TaskKind kind = TaskKind::Loop;
     std::optional<Region> loop;
     std::vector<ArrayAccess> accesses;
-    std::shared_ptr<TaskBody> body;           ///< loops
-    std::function<void()> call;               ///< calls and swaps
-    index every = 1;                          ///< calls: runs from one to the next
-    std::shared_ptr<Aside> aside;             ///< calls that run in a thread of their own
+    std::shared_ptr<TaskBody> body; ///< loops
+    std::function<void()> call;     ///< calls and swaps
+    index every = 1;                ///< calls: runs from one to the next
+    /// Calls that run in a thread of their own: the last of them.
+    std::shared_ptr<std::future<void>> aside;
     std::shared_ptr<CalledExchange> exchange; ///< calls that start or finish one, in place of `call`
     bool startsExchange = false;              ///< the former
     bool recomputesGhosts = false;            ///< it computes ghosts as well where that saves a pull
     std::optional<double> secondsPerRow;      ///< for the estimate whether that pays
 };
+
+/// Waits for work in a thread of its own, if there is any; throws what it has thrown, once.
+inline void finishAside(std::future<void> &work) {
+    if (work.valid())
+        std::exchange(work, {}).get();
+}
 
 /// Calls `visit(target)` for each row that `row` of a task adds to, in each of its arrays. -1 stands for none.
 template <class Visit>
@@ -217,6 +226,10 @@ struct GraphModel {
     std::optional<index> ownRows(std::size_t array) const;
     /// Whether an array without ghosts is only seen whole: then ranks are taken to have the same contents.
     bool isTable(std::size_t array) const;
+    /// Whether pulls of the array have to be finished (Graph::finishPulls).
+    bool isFinished(std::size_t array) const noexcept {
+        return std::ranges::find(finishes, array, &PullFinish::array) != finishes.end();
+    }
     /// Finds the rows of reductions of arrays without ghosts, where the program does not say. Throws ArgumentError
     /// where the graph does not tell.
     void findReducedRows();

@@ -49,19 +49,9 @@ void Plan::HostRunner::cut(Chunks &chunks, const Part &part) {
 void Plan::HostRunner::cutSums(Chunks &chunks, const Part &part) const {
     const index targets = part.lastTarget - part.firstTarget;
     const index width = rowsOfChunk(targets, crew_.threads(), state_.options.rowsPerChunk);
-    const index count = std::max<index>(1, (targets + width - 1) / width);
-    chunks.lists.resize(toSize(count));
-    for (index k = 0; k <= count; ++k)
+    chunks.lists = addingRows(state_.graph.tasks[part.task], part, width);
+    for (index k = 0; k <= static_cast<index>(chunks.lists.size()); ++k)
         chunks.targets.push_back(std::min(part.lastTarget, part.firstTarget + k * width));
-    const auto add = [&](index target, index row) {
-        if (target < part.firstTarget || target >= part.lastTarget)
-            return;
-        std::vector<LocalIndex> &list = chunks.lists[toSize((target - part.firstTarget) / width)];
-        if (list.empty() || list.back() != row)
-            list.push_back(static_cast<LocalIndex>(row));
-    };
-    for (index i = 0; i < part.rows.count; ++i)
-        forEachTarget(state_.graph.tasks[part.task], part.rows(i), [&](index target) { add(target, part.rows(i)); });
 }
 
 void Plan::HostRunner::runChunk(void *context, index chunk) {
@@ -69,24 +59,18 @@ void Plan::HostRunner::runChunk(void *context, index chunk) {
     State &state = chunks.runner->state_;
     const Part &part = *chunks.part;
     const TaskBody &body = *state.graph.tasks[part.task].body;
-    const double begin = state.trace.trace != nullptr ? Trace::now() : 0.0;
-    index rows = 0;
+    const int thread = state.trace.trace != nullptr ? threadNumber() : 0;
     if (part.adds) {
         const std::vector<LocalIndex> &list = chunks.lists[toSize(chunk)];
-        rows = static_cast<index>(list.size());
-        body.runAdding({list.data(), 0, rows}, chunks.targets[toSize(chunk)], chunks.targets[toSize(chunk) + 1]);
+        const PartRows rows{list.data(), 0, static_cast<index>(list.size())};
+        const index *targets = &chunks.targets[toSize(chunk)];
+        state.trace.record(part.task, rows.count, thread, [&] { body.runAdding(rows, targets[0], targets[1]); });
     } else {
         const index first = chunk * chunks.rows;
-        rows = std::min(chunks.rows, part.rows.count - first);
-        body.run(Executor::host(), part.rows, first, first + rows);
+        const index rows = std::min(chunks.rows, part.rows.count - first);
+        state.trace.record(part.task, rows, thread,
+                           [&] { body.run(Executor::host(), part.rows, first, first + rows); });
     }
-    if (state.trace.trace != nullptr)
-        state.trace.trace->record({.kind = Trace::Kind::Part,
-                                   .name = state.trace.names[part.task],
-                                   .begin = begin,
-                                   .end = Trace::now(),
-                                   .rows = rows,
-                                   .thread = threadNumber()});
 }
 
 void Plan::HostRunner::runPart(std::size_t number) {
@@ -103,17 +87,12 @@ void Plan::HostRunner::runPart(std::size_t number) {
             chunks_[number].published = true;
             return crew_.publish(chunks_[number].work);
         }
-        const double begin = state_.trace.trace != nullptr ? Trace::now() : 0.0;
-        if (part.adds)
-            body.runAdding(part.rows, part.firstTarget, part.lastTarget);
-        else
-            body.run(state_.executor, part.rows, 0, part.rows.count);
-        if (state_.trace.trace != nullptr)
-            state_.trace.trace->record({.kind = Trace::Kind::Part,
-                                        .name = state_.trace.names[part.task],
-                                        .begin = begin,
-                                        .end = Trace::now(),
-                                        .rows = part.rows.count});
+        state_.trace.record(part.task, part.rows.count, 0, [&] {
+            if (part.adds)
+                body.runAdding(part.rows, part.firstTarget, part.lastTarget);
+            else
+                body.run(state_.executor, part.rows, 0, part.rows.count);
+        });
     });
     ++state_.statistics.parts;
 }

@@ -77,12 +77,9 @@ class Placement {
     bool writesHere(const ArrayAccess &access) const {
         return access.writes() && access.mode != Mode::Adds && !isPair(access.array);
     }
-    bool isFinished(std::size_t array) const {
-        return std::ranges::find(graph_.finishes, array, &PullFinish::array) != graph_.finishes.end();
-    }
     /// Whether ghosts do not change places with the contents: what was finished for one array is not for the other.
     bool swapsFinished(const TaskModel &swap) const {
-        return isFinished(swap.accesses[0].array) || isFinished(swap.accesses[1].array);
+        return graph_.isFinished(swap.accesses[0].array) || graph_.isFinished(swap.accesses[1].array);
     }
     bool mayRecompute(const TaskModel &task) const;
     RowMask rowsOf(std::size_t t, bool ghostsOfPairs);

@@ -1,5 +1,9 @@
 #include "DNDS/Task/PlanHistory.hpp"
 
+#include "DNDS/Base/ContentHash.hpp"
+
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <atomic>
 
@@ -19,14 +23,45 @@ PlanHistory::PlanHistory(const GraphModel &graph, const PlanModel &plan)
     : graph_(graph), plan_(plan), firstFinisher_(takeNumbers(graph.arrays.size())),
       halfWritten_(graph.arrays.size(), 0) {}
 
-void PlanHistory::reset() {
+void PlanHistory::connect() {
     dropped_.assign(plan_.transfers.size(), false);
     left_.assign(graph_.arrays.size(), {});
+    words_.reset();
+    std::vector<std::shared_ptr<const ExchangePattern>> patterns;
+    for (const Transfer &transfer : plan_.transfers)
+        patterns.push_back(transfer.pattern);
+    if (!patterns.empty())
+        words_.emplace(patterns.front()->sharedContext(), fmt::format("plan '{}'", graph_.name),
+                       PeerAgreement::peersOf(patterns));
+}
+
+template <class Work>
+void PlanHistory::explaining(const Work &work) const {
+    try {
+        work();
+    } catch (const StateError &error) {
+        std::vector<std::string> made;
+        for (std::size_t k = 0; k < dropped_.size(); ++k)
+            if (plan_.transfers[k].conditional)
+                for (const std::size_t a : plan_.transfers[k].arrays)
+                    made.push_back(fmt::format("'{}' {}", graph_.arrays[a]->name(), dropped_[k] ? "left out" : "made"));
+        throw StateError(fmt::format(
+            "{}. Here this is run {}, with pulls of {}. An array that only some ranks write outside "
+            "of the plan has to be told to all: call changed() on the others. Reading through an array that is not "
+            "const counts as writing: use std::as_const",
+            error.message(), run_, made.empty() ? "nothing" : fmt::format("{}", fmt::join(made, ", "))));
+    }
 }
 
 /// All ranks come to the same answer as long as they write arrays between the same runs. Ranks without rows or ghosts
 /// decide by versions, too.
-index PlanHistory::chooseTransfers() {
+index PlanHistory::begin(index run) {
+    if (words_)
+        explaining([&] { words_->finish(); });
+    run_ = run;
+    ContentHash word;
+    word.addText(graph_.name);
+    word.add(static_cast<std::uint64_t>(run));
     for (std::size_t k = 0; k < plan_.transfers.size(); ++k) {
         const Transfer &transfer = plan_.transfers[k];
         dropped_[k] = transfer.conditional && std::ranges::all_of(transfer.arrays, [&](std::size_t a) {
@@ -36,7 +71,10 @@ index PlanHistory::chooseTransfers() {
                                               array.son()->finishedBy() == finisherOf(a);
                           return pulled || (asLeft && plan_.outcome[a].meetsEntry);
                       });
+        word.add(dropped_[k] ? 1 : 2);
     }
+    if (words_)
+        words_->begin(word.value());
     return std::ranges::count(dropped_, true);
 }
 
@@ -45,8 +83,9 @@ PlanHistory::Contents PlanHistory::contentsOf(std::size_t array) const {
     return {handle.father().version(), handle.son() != nullptr ? handle.son()->version() : 0};
 }
 
-bool PlanHistory::isFinished(std::size_t array) const noexcept {
-    return std::ranges::any_of(graph_.finishes, [&](const PullFinish &finish) { return finish.array == array; });
+void PlanHistory::look() {
+    if (words_)
+        explaining([&] { words_->look(); });
 }
 
 void PlanHistory::noteOutcome() {

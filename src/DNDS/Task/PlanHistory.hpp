@@ -1,7 +1,8 @@
 /// @file PlanHistory.hpp
-/// @brief What earlier runs of a plan have left in its arrays.
+/// @brief What earlier runs of a plan have left in its arrays, and what a run leaves out because of that.
 #pragma once
 
+#include "DNDS/Exchange/PeerAgreement.hpp"
 #include "DNDS/Task/PlanModel.hpp"
 
 #include <cstddef>
@@ -11,26 +12,28 @@
 
 namespace DNDS::Task {
 
-/// Decides which pulls a run leaves out, from the versions of arrays, and remembers which arrays a run that failed has
-/// written in part. Local.
+/// Decides which pulls a run leaves out, from the versions of arrays, agrees on that with peers, and remembers which
+/// arrays a run that failed has written in part. Local where nothing else is said.
 class PlanHistory {
   public:
     /// Refers to both, which outlive it.
     PlanHistory(const GraphModel &graph, const PlanModel &plan);
 
-    /// Forgets all runs: for another plan of the graph.
-    void reset();
-    /// Which transfers the next run leaves out, from what this rank knows; returns their number.
-    index chooseTransfers();
+    /// Forgets all runs: for another plan of the graph. Collective.
+    void connect();
+    /// Begins run `run`: decides which transfers it leaves out, from what this rank knows, and tells peers. Returns
+    /// their number. Local, but waits for peers that are more than a run behind. Throws StateError where a peer did
+    /// something else in the run before.
+    index begin(index run);
+    /// Throws StateError where a peer does something else in this run, as far as is known by now.
+    void look();
     /// Whether this run leaves the transfer out.
     bool isDropped(std::size_t transfer) const { return dropped_[transfer]; }
     const std::vector<bool> &dropped() const noexcept { return dropped_; }
-    /// Whether pulls of the array have to be finished (Graph::finishPulls).
-    bool isFinished(std::size_t array) const noexcept;
     /// What marks ghosts of the array that are finished as far as they have to be: a number of plan and array, since a
     /// swap takes the mark along; 0 where there is nothing to finish.
     std::uint64_t finisherOf(std::size_t array) const noexcept {
-        return isFinished(array) ? firstFinisher_ + array : 0;
+        return graph_.isFinished(array) ? firstFinisher_ + array : 0;
     }
 
     /// A run is complete.
@@ -50,9 +53,14 @@ class PlanHistory {
     };
     Contents contentsOf(std::size_t array) const;
     bool isHalfWritten(std::size_t array) const;
+    /// Runs `work`, and explains a disagreement with peers.
+    template <class Work>
+    void explaining(const Work &work) const;
 
     const GraphModel &graph_;
     const PlanModel &plan_;
+    std::optional<PeerAgreement> words_; ///< none where nobody has peers
+    index run_ = 0;
     std::uint64_t firstFinisher_;            ///< [arrays] numbers from here on belong to no other plan of the process
     std::vector<bool> dropped_;              ///< [transfers] in this run
     std::vector<Contents> left_;             ///< [arrays] by the last run

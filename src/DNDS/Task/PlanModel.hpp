@@ -98,6 +98,8 @@ RowMask rowsSeen(const GraphModel &graph, const TaskModel &task, const ArrayAcce
 /// Finds the rows of each task and which of them compute ghosts; places pulls and pushes. Collective.
 void placeTransfers(const GraphModel &graph, const CommunicatorView &comm, const CompileOptions &options,
                     PlanModel &plan);
+/// For each `width` of the rows that get sums from a part, at least once, the rows that add to these, ascending. Local.
+std::vector<std::vector<LocalIndex>> addingRows(const TaskModel &task, const Part &part, index width);
 /// Splits tasks into parts. Local.
 void splitTasks(const GraphModel &graph, const CompileOptions &options, PlanModel &plan);
 /// Finds what has to wait for what, and an order. Local.

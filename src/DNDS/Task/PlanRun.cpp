@@ -30,7 +30,7 @@ void Plan::State::waitFor(const IsReady &isReady, const What &what) {
         *context,
         [&] {
             while (!isReady()) {
-                agreement->look();
+                history.look();
                 if (!(host && host->help()))
                     return false;
             }
@@ -92,11 +92,7 @@ void Plan::State::run(const Operation &operation) {
     const TaskModel &task = graph.tasks[operation.what];
     if (!isDue(task))
         return;
-    const double begin = trace.trace != nullptr ? Trace::now() : 0.0;
-    inTask(task, nullptr, [&] { call(task); });
-    if (trace.trace != nullptr)
-        trace.trace->record(
-            {.kind = Trace::Kind::Part, .name = trace.names[operation.what], .begin = begin, .end = Trace::now()});
+    trace.record(operation.what, 0, 0, [&] { inTask(task, nullptr, [&] { call(task); }); });
 }
 
 } // namespace DNDS::Task

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "DNDS/Task/Plan.hpp"
-#include "DNDS/Task/PlanAgreement.hpp"
 #include "DNDS/Task/PlanHistory.hpp"
 #include "DNDS/Task/PlanReductions.hpp"
 #include "DNDS/Task/PlanStage.hpp"
@@ -101,7 +100,6 @@ struct Plan::State final : Recoverable {
     PlanTrace trace;
     PlanHistory history{graph, plan};
     PlanTransfers transfers{graph, plan, trace, statistics};
-    std::optional<PlanAgreement> agreement;
     std::optional<PlanReductions> reductions;
     std::vector<index> boundIn;           ///< [tasks] the run in which views were taken last
     std::vector<Rows> rows;               ///< [arrays] when it was compiled

@@ -23,6 +23,19 @@ struct PlanTrace {
 
     /// Takes names for the recording that is active, if there is one. Collective.
     void begin(const GraphModel &graph, const PlanModel &plan, const CommunicatorView &comm);
+    /// Runs `work`, and records that as a part of a task.
+    template <class Work>
+    void record(std::size_t task, index rows, int thread, const Work &work) const {
+        const double begin = trace != nullptr ? Trace::now() : 0.0;
+        work();
+        if (trace != nullptr)
+            trace->record({.kind = Trace::Kind::Part,
+                           .name = names[task],
+                           .begin = begin,
+                           .end = Trace::now(),
+                           .rows = rows,
+                           .thread = thread});
+    }
 };
 
 /// Starts and completes the pulls and pushes of a plan.

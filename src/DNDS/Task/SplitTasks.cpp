@@ -238,6 +238,20 @@ void Split::makeParts() {
 
 } // namespace
 
+std::vector<std::vector<LocalIndex>> addingRows(const TaskModel &task, const Part &part, index width) {
+    const index targets = part.lastTarget - part.firstTarget;
+    std::vector<std::vector<LocalIndex>> lists(toSize(std::max<index>(1, (targets + width - 1) / width)));
+    for (index i = 0; i < part.rows.count; ++i)
+        forEachTarget(task, part.rows(i), [&](index target) {
+            if (target < part.firstTarget || target >= part.lastTarget)
+                return;
+            std::vector<LocalIndex> &list = lists[toSize((target - part.firstTarget) / width)];
+            if (list.empty() || list.back() != part.rows(i))
+                list.push_back(static_cast<LocalIndex>(part.rows(i)));
+        });
+    return lists;
+}
+
 void splitTasks(const GraphModel &graph, const CompileOptions &options, PlanModel &plan) {
     Split split(graph, options, plan);
     split.findLate();

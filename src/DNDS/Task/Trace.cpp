@@ -5,6 +5,7 @@
 #include "DNDS/Base/Warning.hpp"
 #include "DNDS/Mpi/AtFinalize.hpp"
 #include "DNDS/Mpi/BroadcastList.hpp"
+#include "DNDS/Task/TraceFile.hpp"
 
 #include <fmt/format.h>
 
@@ -168,10 +169,10 @@ Trace::Trace(std::string path, std::size_t capacity)
 Trace::~Trace() { flush(); }
 
 void Trace::begin(CommunicatorView comm) {
-    const bool begun = file_.isOpen();
+    const bool begun = file_ != nullptr;
     if (comm.allReduce(begun ? 1 : 0, MPI_MIN) == 1)
         return;
-    TraceFile file = open(comm);
+    std::unique_ptr<TraceFile> file = open(comm);
     // From here to rank 0's clock, and on to that of its file.
     double offset = begun ? offset_ : -now();
     comm.broadcast(offset);
@@ -185,8 +186,8 @@ void Trace::begin(CommunicatorView comm) {
     recording_.store(true, std::memory_order_relaxed);
 }
 
-TraceFile Trace::open(CommunicatorView comm) {
-    const bool begun = file_.isOpen();
+std::unique_ptr<TraceFile> Trace::open(CommunicatorView comm) {
+    const bool begun = file_ != nullptr;
     int rank = 0;
     std::vector<std::string> ofRankZero; // the path, and the event that tells this file from others of its name
     comm.guarded([&] {
@@ -196,10 +197,10 @@ TraceFile Trace::open(CommunicatorView comm) {
         const std::string event =
             fmt::format(R"({{"ph":"M","pid":{},"tid":0,"name":"dnds_trace","args":{{"version":1,"id":"{:x}-{:x}"}}}})",
                         rank, ::getpid(), static_cast<std::uint64_t>(1e9 * now()));
-        ofRankZero = begun ? std::vector{file_.path(), file_.firstEvent()} : std::vector{pathOf(path_, rank), event};
+        ofRankZero = begun ? std::vector{file_->path, file_->firstEvent} : std::vector{pathOf(path_, rank), event};
     });
     broadcastStrings(comm, ofRankZero);
-    TraceFile opened;
+    std::unique_ptr<TraceFile> opened;
     comm.guarded([&] {
         if (comm.rank() == 0 && !begun)
             opened = TraceFile::create(ofRankZero[0], ofRankZero[1]);
@@ -207,12 +208,12 @@ TraceFile Trace::open(CommunicatorView comm) {
     comm.guarded([&] {
         if (begun)
             return;
-        if (!opened.isOpen())
+        if (!opened)
             opened = TraceFile::join(ofRankZero[0], ofRankZero[1]);
         std::string name;
         appendName(name, "process_name", rank, 0, fmt::format("rank {} on {}", rank, hostName()));
-        const int error = opened.append(name);
-        DNDS_CHECK(error == 0, ArgumentError, "the trace '{}' (DNDS_TRACE) cannot be written on {}: {}", opened.path(),
+        const int error = opened->append(name);
+        DNDS_CHECK(error == 0, ArgumentError, "the trace '{}' (DNDS_TRACE) cannot be written on {}: {}", opened->path,
                    hostName(), std::generic_category().message(error));
         const std::scoped_lock lock(writeMutex_, recordMutex_);
         spans_.reserve(capacity_);
@@ -260,7 +261,7 @@ void Trace::drain(bool onlyFull) noexcept {
     if (recording_.load(std::memory_order_relaxed) && process_ == ::getpid()) {
         try {
             format();
-            if (const int error = text_.empty() ? 0 : file_.append(text_); error != 0)
+            if (const int error = text_.empty() ? 0 : file_->append(text_); error != 0)
                 stop(std::generic_category().message(error));
         } catch (const std::exception &error) {
             stop(error.what());
@@ -284,7 +285,7 @@ void Trace::format() {
 
 void Trace::stop(std::string_view reason) noexcept {
     recording_.store(false, std::memory_order_relaxed);
-    warn("rank {} stops tracing: '{}' cannot be written: {}", rank_, file_.path(), reason);
+    warn("rank {} stops tracing: '{}' cannot be written: {}", rank_, file_->path, reason);
 }
 
 } // namespace DNDS::Task

@@ -4,10 +4,10 @@
 
 #include "DNDS/Base/Types.hpp"
 #include "DNDS/Mpi/ClockOffset.hpp"
-#include "DNDS/Task/TraceFile.hpp"
 
 #include <atomic>
 #include <cstddef>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <string>
@@ -15,6 +15,8 @@
 #include <vector>
 
 namespace DNDS::Task {
+
+class TraceFile;
 
 /// A recording of what this process does, appended to a file that the ranks share (docs/tracing.md). A plan has
 ///
@@ -84,7 +86,7 @@ class Trace {
     static Trace *const active_;
     static Trace *ofEnvironment();
     /// For `begin`: opens the file that rank 0 names. Collective.
-    TraceFile open(CommunicatorView comm);
+    std::unique_ptr<TraceFile> open(CommunicatorView comm);
     /// Takes what was recorded and writes it; if `onlyFull`, unless another thread did meanwhile.
     void drain(bool onlyFull) noexcept;
     /// `written_` as text, with the name of each thread that is new. Throws where there is no memory.
@@ -101,10 +103,10 @@ class Trace {
     std::vector<Span> written_;
     std::string text_;
     std::set<int> threads_;
-    TraceFile file_;
-    int rank_ = 0;        ///< in MPI_COMM_WORLD
-    int process_ = 0;     ///< forked children have another one, and no part in this
-    double offset_ = 0.0; ///< from this rank's clock to the file's
+    std::unique_ptr<TraceFile> file_; ///< null before `begin`
+    int rank_ = 0;                    ///< in MPI_COMM_WORLD
+    int process_ = 0;                 ///< forked children have another one, and no part in this
+    double offset_ = 0.0;             ///< from this rank's clock to the file's
     bool atFinalize_ = false;
     std::size_t ids_ = 0; ///< of spans that run beside others
 };

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
+#include <string_view>
 #include <system_error>
+#include <utility>
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -68,37 +70,34 @@ std::size_t endOfEvents(int file, std::size_t size) {
 
 } // namespace
 
-TraceFile::TraceFile(std::string path, std::string_view event, int flags) : path_(std::move(path)), firstEvent_(event) {
+TraceFile::TraceFile(std::string where, std::string event, int flags)
+    : path(std::move(where)), firstEvent(std::move(event)) {
     // Other kinds are not opened: that may wait (a pipe) or have effects (a tape).
     struct stat status {};
-    if (::stat(path_.c_str(), &status) == 0 && !S_ISREG(status.st_mode))
-        refuse(path_, S_ISDIR(status.st_mode) ? "it is a folder" : "it is not a file but a device or pipe");
-    file_ = ::open(path_.c_str(), O_RDWR | O_CLOEXEC | flags, 0666);
+    if (::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode))
+        refuse(path, S_ISDIR(status.st_mode) ? "it is a folder" : "it is not a file but a device or pipe");
+    file_ = ::open(path.c_str(), O_RDWR | O_CLOEXEC | flags, 0666);
     if (file_ < 0)
-        refuse(path_, reasonOf(errno));
+        refuse(path, reasonOf(errno));
 }
 
-TraceFile::~TraceFile() {
-    if (isOpen())
-        ::close(file_);
-}
+TraceFile::~TraceFile() { ::close(file_); }
 
-TraceFile TraceFile::create(std::string path, std::string_view event) {
-    TraceFile made(std::move(path), event, O_CREAT);
-    const std::string text = fmt::format("{}{}{}", start, event, end);
-    int error = ::ftruncate(made.file_, 0) != 0 ? errno : 0;
+std::unique_ptr<TraceFile> TraceFile::create(std::string path, std::string event) {
+    std::unique_ptr<TraceFile> made(new TraceFile(std::move(path), std::move(event), O_CREAT));
+    int error = ::ftruncate(made->file_, 0) != 0 ? errno : 0;
     if (error == 0)
-        error = writeAll(made.file_, text, 0);
+        error = writeAll(made->file_, fmt::format("{}{}{}", start, made->firstEvent, end), 0);
     if (error != 0)
-        refuse(made.path_, reasonOf(error));
+        refuse(made->path, reasonOf(error));
     return made;
 }
 
-TraceFile TraceFile::join(std::string path, std::string_view event) {
-    TraceFile joined(std::move(path), event, 0);
-    const std::string expected = fmt::format("{}{}", start, event);
-    if (readFrom(joined.file_, 0, expected.size()) != expected)
-        refuse(joined.path_, "rank 0 made another file of that name, on a disk of its own perhaps: choose a folder "
+std::unique_ptr<TraceFile> TraceFile::join(std::string path, std::string event) {
+    std::unique_ptr<TraceFile> joined(new TraceFile(std::move(path), std::move(event), 0));
+    const std::string expected = fmt::format("{}{}", start, joined->firstEvent);
+    if (readFrom(joined->file_, 0, expected.size()) != expected)
+        refuse(joined->path, "rank 0 made another file of that name, on a disk of its own perhaps: choose a folder "
                              "that all machines share");
     return joined;
 }

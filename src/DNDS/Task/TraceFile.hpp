@@ -2,9 +2,8 @@
 /// @brief A file in Chrome's trace format that all ranks append to.
 #pragma once
 
+#include <memory>
 #include <string>
-#include <string_view>
-#include <utility>
 
 namespace DNDS::Task {
 
@@ -17,29 +16,16 @@ namespace DNDS::Task {
 class TraceFile {
   public:
     /// A file with one event, in place of what is at `path`. Throws ArgumentError with the system's reason.
-    static TraceFile create(std::string path, std::string_view event);
+    static std::unique_ptr<TraceFile> create(std::string path, std::string event);
     /// The file that another process made with `event`. Throws ArgumentError where there is another one, or none.
-    static TraceFile join(std::string path, std::string_view event);
+    static std::unique_ptr<TraceFile> join(std::string path, std::string event);
 
-    TraceFile() = default;
-    TraceFile(TraceFile &&other) noexcept
-        : path_(std::move(other.path_)), firstEvent_(std::move(other.firstEvent_)),
-          file_(std::exchange(other.file_, -1)) {}
-    TraceFile &operator=(TraceFile &&other) noexcept {
-        std::swap(path_, other.path_);
-        std::swap(firstEvent_, other.firstEvent_);
-        std::swap(file_, other.file_);
-        return *this;
-    }
     TraceFile(const TraceFile &) = delete;
     TraceFile &operator=(const TraceFile &) = delete;
     ~TraceFile();
 
-    /// Where the file is.
-    const std::string &path() const noexcept { return path_; }
-    /// The event that it was made with.
-    const std::string &firstEvent() const noexcept { return firstEvent_; }
-    bool isOpen() const noexcept { return file_ >= 0; }
+    const std::string path;
+    const std::string firstEvent; ///< that the file was made with
 
     /// Appends `events`, separated by ",\n". 0, or the `errno` of what failed: then nothing was appended. Not
     /// thread-safe.
@@ -47,12 +33,10 @@ class TraceFile {
 
   private:
     /// Opens `path` for reading and writing with the given flags of open(2).
-    TraceFile(std::string path, std::string_view event, int flags);
+    TraceFile(std::string path, std::string event, int flags);
     /// The same with the file locked.
     int appendLocked(const std::string &events) const;
 
-    std::string path_;
-    std::string firstEvent_;
     int file_ = -1;
 };
 

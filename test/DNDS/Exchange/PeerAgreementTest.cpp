@@ -84,7 +84,6 @@ TEST(PeerAgreement, EqualWordsForManyRoundsOfRanksThatComeAtDifferentTimes) {
         agreement->finish();
         agreement->finish();
         EXPECT_TRUE(agreement->look());
-        EXPECT_EQ(agreement->rounds(), 300U);
     }
 }
 
@@ -124,7 +123,6 @@ TEST(PeerAgreement, AnotherWordStopsAllRanks) {
                 EXPECT_EQ(wrong, "");
                 EXPECT_LT(secondsSince(begin), 2.0);
                 recover(world.comm());
-                EXPECT_EQ(agreement->rounds(), 0U);
                 for (std::uint64_t round = 0; round < 5; ++round)
                     agreement->begin(round);
                 agreement->finish();
@@ -186,18 +184,8 @@ TEST(PeerAgreement, PeersAreThoseOfThePatterns) {
     agreement.finish();
 }
 
-TEST(PeerAgreement, PeersThatCannotBeAreRefusedOnAllRanks) {
+TEST(PeerAgreement, PeersMayBeNamedTwice) {
     const World world;
-    for (int bad = 0; bad < worldSize(); ++bad) {
-        std::vector<int> peers = everyone();
-        if (worldRank() == bad)
-            peers.push_back(worldSize());
-        messageOnAll<IndexError>([&] { agreementOn(world, peers); });
-        if (worldSize() < 2)
-            continue;
-        peers = worldRank() == bad ? std::vector<int>{(bad + 1) % worldSize()} : std::vector<int>{};
-        expectContains(messageOnAll<ArgumentError>([&] { agreementOn(world, peers); }), "not mutual");
-    }
     std::vector<int> twice = everyone();
     twice.insert(twice.end(), twice.begin(), twice.end());
     const auto agreement = agreementOn(world, twice);
