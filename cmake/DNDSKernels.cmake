@@ -5,8 +5,8 @@ function(dnds_kernel_sources target)
   if(DNDS_DEVICE STREQUAL "cuda")
     set_source_files_properties(${ARGN} PROPERTIES LANGUAGE CUDA)
     # Products and sums are not fused, so that results are those of the host to the bit; std::span is constexpr only. The
-    # standard is an option because CMake 3.25 does not know nvcc's. The warnings are of Eigen, of host functions called
-    # by functions for host and device.
+    # standard is an option because CMake 3.25 does not know nvcc's. The warnings are of host functions
+    # called by functions for host and device, in Eigen and OneSided/Verbs.hpp.
     set(options -std=c++20 --extended-lambda --expt-relaxed-constexpr --fmad=false -diag-suppress=20012,20014,20015)
     get_property(done TARGET ${target} PROPERTY DNDS_HAS_KERNELS)
     if(NOT done)

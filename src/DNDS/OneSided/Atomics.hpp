@@ -10,6 +10,7 @@
 #include "DNDS/Base/ElementKind.hpp"
 #include "DNDS/Base/Types.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
@@ -329,8 +330,24 @@ DNDS_HOST_DEVICE inline std::uint64_t apply(void *address, const AtomicRequest &
 
 /// The request of a typed operation.
 template <AtomicWord T>
-AtomicRequest request(AtomicOp op, T operand, T compare = T{}) {
-    return {op, elementKindOf<T>(), toBits(operand), toBits(compare)};
+DNDS_HOST_DEVICE AtomicRequest request(AtomicOp op, T operand, T compare = T{}) {
+    return {op, std::integral_constant<ElementKind, elementKindOf<T>()>::value, toBits(operand), toBits(compare)};
+}
+
+/// Calls `applyTo(at, request)` for each word of `bytes` bytes, at offset `at`: with its operand from `from` (null:
+/// zeros); what that returns, which the word was, goes to `to` (null: nowhere). Both may be the same.
+template <class ApplyTo>
+void forEachWord(AtomicRequest request, const void *from, void *to, std::size_t bytes, ApplyTo &&applyTo) {
+    const auto number = static_cast<unsigned>(request.kind) - static_cast<unsigned>(ElementKind::Int8);
+    const std::size_t size = number < 8 ? std::size_t{1} << (number / 2) : request.kind == ElementKind::Float32 ? 4 : 8;
+    for (std::size_t at = 0; at < bytes; at += size) {
+        request.operand = 0;
+        if (from != nullptr)
+            std::memcpy(&request.operand, static_cast<const std::byte *>(from) + at, size);
+        const std::uint64_t before = applyTo(at, request);
+        if (to != nullptr)
+            std::memcpy(static_cast<std::byte *>(to) + at, &before, size);
+    }
 }
 
 } // namespace Atomics

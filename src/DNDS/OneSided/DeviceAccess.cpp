@@ -17,14 +17,6 @@ struct DeviceMessage {
     std::uint64_t lazy = 0;
 };
 
-template <class T>
-Device::DeviceBuffer<T> toDeviceBuffer(const std::vector<T> &values, Device::StreamHandle stream) {
-    Device::DeviceBuffer<T> buffer(values.size());
-    Device::copy(buffer.data(), MemorySpace::Device, values.data(), MemorySpace::Host, values.size() * sizeof(T),
-                 stream);
-    return buffer;
-}
-
 } // namespace
 
 DeviceAccess::DeviceAccess(std::shared_ptr<CommunicatorContext> context, std::byte *base,
@@ -54,10 +46,9 @@ DeviceAccess::DeviceAccess(std::shared_ptr<CommunicatorContext> context, std::by
                 bases_[rank] = opened_[rank].as<std::byte>();
             }
         findAbilities(devices);
-        pinned_.reset(new (Device::allocatePinned(sizeof(Pinned))) Pinned);
-        deviceBases_ = toDeviceBuffer(bases_, stream_);
-        deviceBytes_ = toDeviceBuffer(bytes, stream_);
-        stream_.synchronize();
+        pinned_.reset(new (Device::allocatePinned(sizeof(Pinned))) Pinned, Device::deallocatePinned);
+        deviceBases_ = Detail::toDeviceBuffer(bases_);
+        deviceBytes_ = Detail::toDeviceBuffer(bytes);
     });
     if (comm.allReduce(anyFar, MPI_MAX) != 0)
         messages_ = std::make_unique<MessageAccess>(context_, name, *this);
@@ -130,10 +121,8 @@ void DeviceAccess::findAbilities(const std::vector<Detail::DeviceOfRank> &device
             whyNoAtomics_[rank] = Device::whyNoAtomics(devices[rank].identity);
             lacking[rank] = whyNoAtomics_[rank].empty() ? 0 : 1;
         }
-    if (std::ranges::find(lacking, 1) != lacking.end()) {
-        deviceNoAtomics_ = toDeviceBuffer(lacking, stream_);
-        stream_.synchronize();
-    }
+    if (std::ranges::find(lacking, 1) != lacking.end())
+        deviceNoAtomics_ = Detail::toDeviceBuffer(lacking);
 }
 
 RemoteTable DeviceAccess::table() const {
@@ -141,38 +130,33 @@ RemoteTable DeviceAccess::table() const {
             deviceNoAtomics_.data()};
 }
 
-void DeviceAccess::put(int rank, std::size_t offset, const void *from, std::size_t bytes, Completion completion) {
+void DeviceAccess::operate(const RemoteOperation &operation, const void *from, void *to, Completion completion) {
+    const int rank = operation.rank;
     if (base(rank) == nullptr)
-        return messages_->put(rank, offset, from, bytes, completion);
-    const std::lock_guard lock(mutex_);
-    Device::copy(base(rank) + offset, MemorySpace::Device, from, MemorySpace::Host, bytes, stream_);
-    if (completion == Completion::Now)
-        stream_.synchronize();
-}
-
-void DeviceAccess::get(int rank, std::size_t offset, void *to, std::size_t bytes, Completion completion) {
-    if (base(rank) == nullptr)
-        return messages_->get(rank, offset, to, bytes, completion);
-    const std::lock_guard lock(mutex_);
-    Device::copy(to, MemorySpace::Host, base(rank) + offset, MemorySpace::Device, bytes, stream_);
-    if (completion == Completion::Now)
-        stream_.synchronize();
-}
-
-std::uint64_t DeviceAccess::atomic(int rank, std::size_t offset, const AtomicRequest &request, Completion completion) {
-    if (base(rank) == nullptr)
-        return messages_->atomic(rank, offset, request, completion);
-    const std::string &whyNot = whyNoAtomics(rank);
-    DNDS_CHECK(whyNot.empty() || request.op == AtomicOp::Fetch || request.op == AtomicOp::Set, StateError,
+        return messages_->operate(operation, from, to, completion);
+    std::byte *const there = base(rank) + operation.offset;
+    const bool gets = operation.verb == RemoteVerb::Get, words = !gets && operation.verb != RemoteVerb::Put;
+    const AtomicOp op = operation.request.op;
+    DNDS_CHECK(!words || whyNoAtomics(rank).empty() || op == AtomicOp::Fetch || op == AtomicOp::Set, StateError,
                "the atomic operation {} on device memory of rank {}: this rank's GPU cannot do it ({}): use puts and "
                "signals that are set, or a heap in host memory",
-               atomicOpName(request.op), rank, whyNot);
+               atomicOpName(op), rank, whyNoAtomics(rank));
     const std::lock_guard lock(mutex_);
-    Detail::launchAtomic(stream_, base(rank) + offset, request, &pinned_->result);
-    if (completion == Completion::AtQuiet)
-        return 0;
-    stream_.synchronize();
-    return pinned_->result;
+    if (words)
+        Atomics::forEachWord(operation.request, from, to, operation.bytes,
+                             [&](std::size_t at, const AtomicRequest &request) {
+                                 Detail::launchAtomic(stream_, there + at, request, &pinned_->result);
+                                 if (!operation.isAnswered())
+                                     return std::uint64_t{0};
+                                 stream_.synchronize();
+                                 return pinned_->result;
+                             });
+    else if (gets)
+        Device::copy(to, MemorySpace::Host, there, MemorySpace::Device, operation.bytes, stream_);
+    else
+        Device::copy(there, MemorySpace::Device, from, MemorySpace::Host, operation.bytes, stream_);
+    if (completion == Completion::Now)
+        stream_.synchronize();
 }
 
 void DeviceAccess::quiet() {

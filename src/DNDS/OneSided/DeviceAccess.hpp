@@ -60,9 +60,7 @@ class DeviceAccess final : public FarAccess {
     /// Whether any rank reaches another one so: the same on all ranks.
     bool sendsRequests() const noexcept { return messages_ != nullptr; }
 
-    void put(int rank, std::size_t offset, const void *from, std::size_t bytes, Completion completion) override;
-    void get(int rank, std::size_t offset, void *to, std::size_t bytes, Completion completion) override;
-    std::uint64_t atomic(int rank, std::size_t offset, const AtomicRequest &request, Completion completion) override;
+    void operate(const RemoteOperation &operation, const void *from, void *to, Completion completion) override;
     void fence() override {} // the stream keeps the order
     void quiet() override;
     void sync() override {}
@@ -94,10 +92,7 @@ class DeviceAccess final : public FarAccess {
         FaultRecord faults;
         std::uint64_t result = 0;
     };
-    struct FreePinned {
-        void operator()(Pinned *pinned) const noexcept { Device::deallocatePinned(pinned); }
-    };
-    std::unique_ptr<Pinned, FreePinned> pinned_;
+    std::shared_ptr<Pinned> pinned_;
     std::mutex mutex_; ///< the proxy operates, too
     std::string whyNoWaits_;
     std::vector<std::string> whyNoAtomics_;   ///< by rank
@@ -105,6 +100,17 @@ class DeviceAccess final : public FarAccess {
 };
 
 namespace Detail {
+
+/// The same values in device memory.
+template <class T>
+Device::DeviceBuffer<T> toDeviceBuffer(const std::vector<T> &values) {
+    const Device::Stream stream;
+    Device::DeviceBuffer<T> buffer(values.size());
+    Device::copy(buffer.data(), MemorySpace::Device, values.data(), MemorySpace::Host, values.size() * sizeof(T),
+                 stream);
+    stream.synchronize();
+    return buffer;
+}
 
 /// Queues the operation on a word in device memory; `result`, in pinned memory, becomes what it was.
 void launchAtomic(Device::StreamHandle stream, void *word, const AtomicRequest &request, std::uint64_t *result);

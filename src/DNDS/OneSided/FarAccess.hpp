@@ -3,26 +3,17 @@
 #pragma once
 
 #include "DNDS/Mpi/CommunicatorContext.hpp"
-#include "DNDS/OneSided/Atomics.hpp"
-
-#include <cstddef>
-#include <cstdint>
+#include "DNDS/OneSided/ProxyView.hpp"
 
 namespace DNDS {
 
-/// Operations on memory of other ranks, by offset in bytes; arguments have been checked. Called within
-/// `CommunicatorContext::running`. Part of a Recoverable object, which calls `settle` and `renew`. Local, unless
-/// stated.
+/// Operations on memory of other ranks; arguments have been checked. Called within `CommunicatorContext::running`. Part
+/// of a Recoverable object, which calls `settle` and `renew`. Local, unless stated.
 class FarAccess : public Recoverable {
   public:
-    /// Whether a call returns when it is complete, or when `quiet` is.
-    enum class Completion : unsigned char { Now, AtQuiet };
-
-    /// With Now, `from` may be changed afterwards.
-    virtual void put(int rank, std::size_t offset, const void *from, std::size_t bytes, Completion completion) = 0;
-    virtual void get(int rank, std::size_t offset, void *to, std::size_t bytes, Completion completion) = 0;
-    /// What the word was, with Now; else 0, and the operation is complete at `quiet`.
-    virtual std::uint64_t atomic(int rank, std::size_t offset, const AtomicRequest &request, Completion completion) = 0;
+    /// Put, Get, Atomic or FetchAtomic with the bytes at `from`; results go to `to`. With Completion::Now `from` may be
+    /// changed afterwards, and results are there.
+    virtual void operate(const RemoteOperation &operation, const void *from, void *to, Completion completion) = 0;
     /// What was put to a rank, or changed there, before is seen there before what comes after.
     virtual void fence() = 0;
     /// All operations are complete, at their targets too.

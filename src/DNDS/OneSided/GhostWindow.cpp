@@ -1,7 +1,7 @@
 #include "DNDS/OneSided/GhostWindow.hpp"
 
-#include "DNDS/Device/Stream.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
+#include "DNDS/OneSided/DeviceAccess.hpp"
 
 #include <array>
 #include <utility>
@@ -50,10 +50,10 @@ GhostWindowCore::GhostWindowCore(std::shared_ptr<CommunicatorContext> context, M
                                              fmt::format("a window over '{}'", rows.name));
     comm.guarded([&] {
         host_ = tableOf(rows);
-        kernels_ = host_;
-        static_cast<RemoteTable &>(kernels_) = memory_->kernelTable();
-        if (rows.layout.space == MemorySpace::Device)
-            copyToDevice();
+        if (rows.layout.space == MemorySpace::Device) {
+            deviceGhosts_ = toDeviceBuffer(ghosts_);
+            deviceFirstRows_ = toDeviceBuffer(firstRows_);
+        }
     });
     memory_->barrier(); // rows are as they were before others change them
 }
@@ -71,17 +71,14 @@ GhostTable GhostWindowCore::tableOf(const Rows &rows) const {
     return table;
 }
 
-void GhostWindowCore::copyToDevice() {
-    deviceGhosts_ = Device::DeviceBuffer<GhostTarget>(ghosts_.size());
-    deviceFirstRows_ = Device::DeviceBuffer<std::int64_t>(firstRows_.size());
-    const Device::Stream stream;
-    Device::copy(deviceGhosts_.data(), MemorySpace::Device, ghosts_.data(), MemorySpace::Host,
-                 ghosts_.size() * sizeof(GhostTarget), stream);
-    Device::copy(deviceFirstRows_.data(), MemorySpace::Device, firstRows_.data(), MemorySpace::Host,
-                 firstRows_.size() * sizeof(std::int64_t), stream);
-    stream.synchronize();
-    kernels_.ghosts = deviceGhosts_.data();
-    kernels_.firstRows = deviceFirstRows_.data();
+GhostTable GhostWindowCore::kernels() const {
+    GhostTable table = host_;
+    static_cast<RemoteTable &>(table) = memory_->kernelTable(KernelWaits::No);
+    if (memory_->space() == MemorySpace::Device) {
+        table.ghosts = deviceGhosts_.data();
+        table.firstRows = deviceFirstRows_.data();
+    }
+    return table;
 }
 
 } // namespace DNDS::Detail

@@ -38,11 +38,10 @@ class GhostWindowCore {
     /// For calls on the host.
     const GhostTable &host() const noexcept { return host_; }
     /// For kernels in the rows' space.
-    const GhostTable &kernels() const noexcept { return kernels_; }
+    GhostTable kernels() const;
 
   private:
     GhostTable tableOf(const Rows &rows) const;
-    void copyToDevice();
 
     std::vector<GhostTarget> ghosts_;
     std::vector<std::int64_t> firstRows_;
@@ -50,7 +49,6 @@ class GhostWindowCore {
     Device::DeviceBuffer<std::int64_t> deviceFirstRows_;
     std::unique_ptr<RemoteMemory> memory_;
     GhostTable host_;
-    GhostTable kernels_;
 };
 
 } // namespace Detail
@@ -72,7 +70,7 @@ class GhostWindowCore {
 /// does not exist, and StateError after the father was resized, swapped or moved to another memory, or the pair got
 /// another ghost mapping. What one rank does to a row is ordered only by `fence`, `quiet` and `barrier`.
 template <class T>
-class GhostWindow {
+class GhostWindow : public GhostVerbs<GhostWindow<T>, T> {
   public:
     /// Collective. The pair has its ghost mapping; its father outlives the window and keeps its size. Throws on all
     /// ranks: StateError without a mapping, LayoutError for rows that differ in size, ArgumentError where ranks differ
@@ -100,42 +98,8 @@ class GhostWindow {
           generation_([father = static_cast<std::shared_ptr<TArray>>(pair.father)] { return father->generation(); }),
           made_(generation_()), pattern_(pair.trans.member().pattern), madeFor_(pair.trans.pattern()) {}
 
-    /// The owner's row of ghost `k`; of a local row, owned or ghost; of a global row (O(log ranks)).
-    GhostTarget ghost(index k) const { return core().host().ghost(k); }
-    GhostTarget local(index i) const { return core().host().local(i); }
-    GhostTarget global(index row) const { return core().host().global(row); }
-    rowsize width() const { return core().host().width; }
     /// How this rank reaches the rows of another one, for people.
     std::string path(int rank) const { return core().memory().path(rank); }
-
-    /// A whole row; `row` may be changed afterwards.
-    void put(GhostTarget target, const T *row) {
-        const std::size_t offset = locate(RemoteCall::Put, target, 0, width());
-        core().memory().put(target.rank, offset, row, toSize(width()) * sizeof(T));
-    }
-    void get(GhostTarget target, T *row) {
-        const std::size_t offset = locate(RemoteCall::Get, target, 0, width());
-        core().memory().get(target.rank, offset, row, toSize(width()) * sizeof(T));
-    }
-    /// Element `j` of a row, atomically; returns what it was.
-    T fetchAndOp(GhostTarget target, rowsize j, T operand, AtomicOp op) requires AtomicWord<T> {
-        return atomic(target, j, op, operand, T{}, RemoteMemory::Completion::Now);
-    }
-    T fetch(GhostTarget target, rowsize j = 0) requires AtomicWord<T> {
-        return atomic(target, j, AtomicOp::Fetch, T{}, T{}, RemoteMemory::Completion::Now);
-    }
-    void accumulate(GhostTarget target, rowsize j, T operand, AtomicOp op = AtomicOp::Add) requires AtomicWord<T> {
-        atomic(target, j, op, operand, T{}, RemoteMemory::Completion::AtQuiet);
-    }
-    /// All elements of a row, each atomically.
-    void accumulateRow(GhostTarget target, const T *row, AtomicOp op = AtomicOp::Add) requires AtomicWord<T> {
-        for (rowsize j = 0; j < width(); ++j)
-            accumulate(target, j, row[j], op);
-    }
-    /// Sets the element to `value` if it has the bits of `expected`; returns what it was.
-    T compareAndSwap(GhostTarget target, rowsize j, T expected, T value) requires AtomicWord<T> {
-        return atomic(target, j, AtomicOp::CompareSwap, value, expected, RemoteMemory::Completion::Now);
-    }
 
     /// This rank's puts and changes before it are seen, at each owner, before those after it.
     void fence() { core().memory().fence(); }
@@ -160,44 +124,43 @@ class GhostWindow {
     }
 
   private:
+    friend class GhostVerbs<GhostWindow, T>;
+
+    const Detail::GhostTable &table() const { return core().host(); }
     void requireSameRows() const {
         DNDS_CHECK(generation_() == made_, StateError,
                    "the rows under a window were resized, swapped or moved: make the window again");
         DNDS_CHECK(pattern_() == madeFor_.get(), StateError,
                    "the pair under a window got another ghost mapping: make the window again");
     }
-    std::size_t locate(RemoteCall call, GhostTarget target, index j, index count) {
-        core().memory().checkKernels();
-        if (generation_() != made_ || pattern_() != madeFor_.get() || target.rank < 0 || j < 0 || j > width() - count)
-            [[unlikely]]
+    /// The place of an access; throws if it is wrong.
+    HostPlace place(AccessFault fault, RemoteCall call, GhostTarget target, index j, index count) const {
+        RemoteMemory &memory = core().memory();
+        memory.checkKernels();
+        if (generation_() != made_ || pattern_() != madeFor_.get() || target.rank < 0 || j < 0 ||
+            j > this->width() - count) [[unlikely]]
             refuse(call, target, j, count);
-        const std::uint64_t offset = core().host().template offsetOf<T>(target, j, count);
+        const std::uint64_t offset = table().template offsetOf<T>(target, j, count);
         const std::uint64_t bytes = toSize(count) * sizeof(T);
-        if (const AccessFault fault = core().memory().faultOf(target.rank, offset, bytes); fault != AccessFault::None)
-            [[unlikely]]
-            core().memory().refuse(fault, call, target.rank, offset, bytes);
-        return offset;
+        if (fault == AccessFault::None)
+            fault = memory.faultOf(target.rank, offset, bytes);
+        if (fault != AccessFault::None) [[unlikely]]
+            memory.refuse(fault, call, target.rank, offset, bytes);
+        return memory.place(target.rank, offset);
     }
     /// Throws why an access is wrong, and revokes the communicator with it.
-    [[gnu::noinline]] void refuse(RemoteCall call, GhostTarget target, index j, index count) {
+    [[gnu::noinline]] void refuse(RemoteCall call, GhostTarget target, index j, index count) const {
         core().memory().checked(call, [&] {
             requireSameRows();
             DNDS_CHECK(target.rank >= 0, IndexError,
                        "a window over rows: there is no row {} of that kind; ghosts here are 0 to {} (excluded), own "
                        "rows 0 to {}",
                        target.row, core().host().ghostCount, core().host().owned);
-            DNDS_CHECK(j >= 0 && j <= width() - count, IndexError,
+            DNDS_CHECK(j >= 0 && j <= this->width() - count, IndexError,
                        "a window over rows: element {} of row {} of rank {}: rows have {} elements", j, target.row,
-                       target.rank, width());
+                       target.rank, this->width());
         });
     }
-    T atomic(GhostTarget target, rowsize j, AtomicOp op, T operand, T compare, RemoteMemory::Completion completion) {
-        const std::size_t offset = locate(RemoteCall::Atomic, target, j, 1);
-        if (!suits<T>(op)) [[unlikely]]
-            core().memory().refuse(AccessFault::Real, RemoteCall::Atomic, target.rank, offset, sizeof(T));
-        return core().memory().atomic(target.rank, offset, op, operand, compare, completion);
-    }
-
     Detail::GhostWindowCore &core() const {
         DNDS_CHECK(core_ != nullptr, StateError, "this window of ghosts was moved from");
         return *core_;

@@ -11,16 +11,8 @@
 
 namespace DNDS {
 
-using Detail::ProxyOp;
 using Detail::ProxyRing;
 using Detail::ProxySlot;
-
-void HostProxy::FreeRing::operator()(ProxyRing *ring) const noexcept {
-    if (pinned)
-        Device::deallocatePinned(ring); // trivially destructible
-    else
-        delete ring;
-}
 
 namespace {
 
@@ -56,9 +48,9 @@ void Detail::pauseOnHost() noexcept {
 
 HostProxy::HostProxy(MemorySpace space, CarryOut carryOut, std::function<void()> failed, Serving serving)
     : space_(space), serving_(serving), carryOut_(std::move(carryOut)), failed_(std::move(failed)),
-      ring_(nullptr, FreeRing{space == MemorySpace::Device}), hostTickets_(std::make_unique<std::uint64_t>(0)) {
+      hostTickets_(std::make_unique<std::uint64_t>(0)) {
     if (space == MemorySpace::Device) {
-        ring_.reset(new (Device::allocatePinned(sizeof(ProxyRing))) ProxyRing);
+        ring_.reset(new (Device::allocatePinned(sizeof(ProxyRing))) ProxyRing, Device::deallocatePinned);
         deviceTickets_ = Device::DeviceBuffer<std::uint64_t>(1);
     } else {
         ring_.reset(new ProxyRing);
@@ -118,13 +110,11 @@ void HostProxy::run() noexcept {
         if (space_ == MemorySpace::Device)
             Device::requireDevice("serve kernels"); // each thread chooses it
         for (int idle = 0; !stop_;) {
-            const std::uint64_t asked = drainsAsked_.load(std::memory_order_acquire);
             if (serveNext()) {
                 idle = 0;
                 pause = std::chrono::microseconds(1);
                 continue;
             }
-            drainsDone_.store(asked, std::memory_order_release); // nothing was left after they asked
             if (++idle < 100) {
                 std::this_thread::yield();
                 continue;
@@ -151,35 +141,35 @@ bool HostProxy::serveNext() {
     const std::uint64_t stage = 3 * (next_ / Detail::proxySlots);
     if (Atomics::loadAcquire(&slot.stage) != stage + 1)
         return false;
-    serve(slot, stage);
-    return true;
-}
-
-void HostProxy::serve(ProxySlot &slot, std::uint64_t stage) {
-    const ProxyOp op = slot.op;
-    slot.result = carryOut_(slot);
-    if (op == ProxyOp::Quiet)
+    const RemoteOperation &operation = slot.operation;
+    const bool answered = operation.isAnswered();
+    carryOut_(operation, slot.data.data());
+    if (operation.verb == RemoteVerb::Quiet)
         unfinished_ = false;
-    else if (op == ProxyOp::Put || op == ProxyOp::Atomic || op == ProxyOp::Signal)
+    else if (!answered && operation.verb != RemoteVerb::Fence)
         unfinished_ = true;
     ++next_;
     if (!unfinished_)
-        Atomics::storeRelease(&ring_->complete, next_);
-    const bool wanted = op == ProxyOp::Get || op == ProxyOp::FetchAtomic || op == ProxyOp::Quiet;
-    Atomics::storeRelease(&slot.stage, stage + (wanted ? 2 : 3));
+        Atomics::storeRelease(&ring_->complete, next_.load());
+    Atomics::storeRelease(&slot.stage, stage + (answered ? 2 : 3));
+    return true;
+}
+
+std::uint64_t HostProxy::ticketsDrawn() const {
+    std::uint64_t drawn = Atomics::loadAcquire(hostTickets_.get());
+    if (space_ == MemorySpace::Device) {
+        const Device::Stream stream;
+        Device::copy(&drawn, MemorySpace::Host, deviceTickets_.data(), MemorySpace::Device, sizeof(drawn), stream);
+        stream.synchronize();
+    }
+    return drawn;
 }
 
 void HostProxy::drain() {
-    if (entry_) {
-        serveWaiting();
-        return;
-    }
-    const std::uint64_t mine = drainsAsked_.fetch_add(1, std::memory_order_acq_rel) + 1;
-    const auto done = [&] {
-        return drainsDone_.load(std::memory_order_acquire) >= mine || Atomics::loadAcquire(&ring_->broken) != 0;
-    };
-    while (!stop_ && !done())
-        std::this_thread::yield();
+    const std::uint64_t drawn = ticketsDrawn();
+    while (!stop_ && next_ < drawn && Atomics::loadAcquire(&ring_->broken) == 0)
+        if (!entry_ || !serveWaiting())
+            std::this_thread::yield();
 }
 
 void HostProxy::stop() noexcept {

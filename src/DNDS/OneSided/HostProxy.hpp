@@ -23,8 +23,8 @@ class HostProxy {
   public:
     enum class Serving : unsigned char { ByThread, InWaits };
 
-    /// Carries out a request; returns what a word was. May throw, which ends the proxy.
-    using CarryOut = std::function<std::uint64_t(Detail::ProxySlot &)>;
+    /// Carries out a request with `data`; results go there, too. May throw, which ends the proxy.
+    using CarryOut = std::function<void(const RemoteOperation &operation, std::byte *data)>;
 
     /// For kernels in `space`. InWaits serves in waits of the thread that calls this. `failed` is called once, after a
     /// request could not be carried out. Local. Throws std::bad_alloc, std::system_error, and in device memory what
@@ -48,32 +48,25 @@ class HostProxy {
     void rethrow();
 
   private:
-    struct FreeRing {
-        bool pinned = false;
-        void operator()(Detail::ProxyRing *ring) const noexcept;
-    };
-
     friend bool Detail::serveProxies() noexcept;
 
     void start();
     bool serveWaiting() noexcept;
     void run() noexcept;
     bool serveNext();
-    void serve(Detail::ProxySlot &slot, std::uint64_t stage);
+    std::uint64_t ticketsDrawn() const;
     void fail() noexcept;
 
     MemorySpace space_;
     Serving serving_;
     CarryOut carryOut_;
     std::function<void()> failed_;
-    std::unique_ptr<Detail::ProxyRing, FreeRing> ring_;
+    std::shared_ptr<Detail::ProxyRing> ring_; ///< pinned where kernels run on a device
     std::unique_ptr<std::uint64_t> hostTickets_;
     Device::DeviceBuffer<std::uint64_t> deviceTickets_;
 
-    std::uint64_t next_ = 0;  ///< the ticket whose turn it is
-    bool unfinished_ = false; ///< something is complete only after a quiet
-    std::atomic<std::uint64_t> drainsAsked_{0};
-    std::atomic<std::uint64_t> drainsDone_{0};
+    std::atomic<std::uint64_t> next_{0}; ///< the ticket whose turn it is
+    bool unfinished_ = false;            ///< something is complete only after a quiet
     std::atomic<bool> stop_{false};
     std::mutex mutex_; ///< of failure_
     std::exception_ptr failure_;

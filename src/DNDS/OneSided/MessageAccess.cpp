@@ -13,10 +13,10 @@ namespace DNDS {
 
 namespace {
 
-/// Requests without a result that a rank has under way at most: more would fill its owners' queues.
+/// Most requests of a rank in progress: more would fill their owners' queues.
 constexpr std::size_t mostPending = 256;
 
-/// Bytes of device memory in a request or answer at most.
+/// Bytes of a request or answer at most.
 constexpr std::size_t pieceBytes = std::size_t{256} << 10U;
 
 /// The thread polls so often without a pause after it served; then it sleeps, up to so many short pauses at a time.
@@ -24,28 +24,219 @@ constexpr int idlePolls = 200;
 constexpr int longestPause = 25;
 constexpr std::chrono::microseconds shortPause(20);
 
+const char *workOf(RemoteVerb verb) {
+    return verb == RemoteVerb::Get           ? "send bytes"
+           : verb == RemoteVerb::FetchAtomic ? "carry out an atomic operation on words"
+                                             : "answer requests for words";
+}
+
 } // namespace
+
+MessageService &MessageService::of(CommunicatorContext &context) {
+    return context.attach<MessageService>([&] {
+        auto made = std::make_shared<MessageService>(context);
+        context.comm().guarded([&] { context.enlist(*made); });
+        return made;
+    });
+}
+
+MessageService::MessageService(CommunicatorContext &context) : context_(context), channel_(context.nextChannel()) {}
+
+MessageService::~MessageService() {
+    if (!sending_.empty()) // MPI was ended before others had received it, and may still read it
+        static_cast<void>(new std::vector<Sending>(std::move(sending_)));
+}
+
+void MessageService::add(std::uint64_t memory, Serve serve) {
+    const std::lock_guard lock(mutex_);
+    memories_.emplace(memory, std::move(serve));
+    engine_.begin([this] { progress(); });
+    if (!mpiServesAllThreads() || thread_.joinable())
+        return;
+    try {
+        thread_ = std::jthread([this](const std::stop_token &stop) { run(stop); });
+    } catch (const std::system_error &error) {
+        throw StateError(fmt::format("the thread that serves other ranks cannot be started ({}): with fewer threads in "
+                                     "each process, or without MPI_THREAD_MULTIPLE, it can do without",
+                                     error.what()));
+    }
+}
+
+void MessageService::remove(std::uint64_t memory) noexcept {
+    std::jthread ended; // joined without the lock
+    const std::lock_guard lock(mutex_);
+    memories_.erase(memory);
+    if (!memories_.empty())
+        return;
+    ended = std::move(thread_);
+    engine_.end();
+}
+
+void MessageService::run(const std::stop_token &stop) noexcept {
+    int idle = 0;
+    while (!stop.stop_requested()) {
+        idle = progress() ? 0 : idle + 1;
+        if (idle < idlePolls) // whoever asked once may ask again
+            std::this_thread::yield();
+        else
+            std::this_thread::sleep_for(shortPause * std::min(idle - idlePolls + 1, longestPause));
+    }
+}
+
+void MessageService::post(int rank, const Header &header, std::vector<std::byte> message) {
+    std::memcpy(message.data(), &header, sizeof(Header));
+    Sending &sending = sending_.emplace_back();
+    sending.message = std::move(message);
+    checkMpi(MPI_Isend(sending.message.data(), static_cast<int>(sending.message.size()), MPI_BYTE, rank, channel_.tag,
+                       channel_.comm, &sending.request),
+             "MPI_Isend");
+}
+
+std::uint64_t MessageService::send(std::uint64_t memory, const RemoteOperation &operation, const std::byte *from,
+                                   std::byte *to) {
+    const std::lock_guard lock(mutex_);
+    std::vector<std::byte> message(sizeof(Header) + operation.bytesThere());
+    if (from != nullptr && operation.bytesThere() > 0)
+        std::memcpy(message.data() + sizeof(Header), from, operation.bytesThere());
+    pending_.emplace(next_, Pending{memory, operation, to});
+    post(operation.rank, {next_, memory, operation}, std::move(message));
+    return next_++;
+}
+
+void MessageService::wait(std::uint64_t memory, std::size_t most, const std::string &name, std::uint64_t first,
+                          std::uint64_t last) {
+    RemoteOperation awaited;
+    const auto few = [&] {
+        const std::lock_guard lock(mutex_);
+        std::size_t count = 0;
+        if (pending_.size() > most)
+            for (auto at = pending_.lower_bound(first); at != pending_.end() && at->first <= last; ++at)
+                if (at->second.memory == memory && count++ == 0)
+                    awaited = at->second.operation;
+        return count <= most;
+    };
+    waitUntil(
+        context_, [&] { return few() || (progress(), few()); },
+        [&] { return fmt::format("rank {} to {} of '{}'", awaited.rank, workOf(awaited.verb), name); });
+}
+
+void MessageService::forget(const std::byte *to, std::size_t bytes) noexcept {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(pending_,
+                  [&](const auto &pending) { return pending.second.to >= to && pending.second.to < to + bytes; });
+}
+
+void MessageService::receive(MPI_Message message, const MPI_Status &status) {
+    const int from = status.MPI_SOURCE;
+    int size = 0;
+    checkMpi(MPI_Get_count(&status, MPI_BYTE, &size), "MPI_Get_count");
+    std::vector<std::byte> received(std::max(static_cast<std::size_t>(size), sizeof(Header)));
+    checkMpi(MPI_Mrecv(received.data(), size, MPI_BYTE, &message, MPI_STATUS_IGNORE), "MPI_Mrecv");
+    Header header;
+    std::memcpy(&header, received.data(), sizeof(Header));
+    const RemoteOperation &operation = header.operation;
+    const bool asks = header.memory != 0;
+    DNDS_CHECK(static_cast<std::size_t>(size) ==
+                   sizeof(Header) + (asks ? operation.bytesThere() : operation.bytesBack()),
+               StateError, "a request of rank {} has {} bytes: do all ranks run the same program?", from, size);
+    if (!asks) {
+        const auto found = pending_.find(header.number); // none after `forget`
+        if (found != pending_.end() && found->second.to != nullptr)
+            std::memcpy(found->second.to, received.data() + sizeof(Header), operation.bytesBack());
+        if (found != pending_.end())
+            pending_.erase(found);
+        return;
+    }
+    const auto memory = memories_.find(header.memory);
+    DNDS_CHECK(memory != memories_.end(), StateError, "rank {} asks for memory that is gone on this one", from);
+    received.resize(sizeof(Header) + operation.bytes);
+    memory->second(operation, received.data() + sizeof(Header));
+    received.resize(sizeof(Header) + operation.bytesBack());
+    header.memory = 0;
+    post(from, header, std::move(received));
+}
+
+bool MessageService::isSent(Sending &sending) noexcept {
+    int done = 0;
+    return MPI_Test(&sending.request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS || done != 0;
+}
+
+bool MessageService::receiveAll() {
+    bool any = false;
+    for (int found = 1; found != 0;) {
+        MPI_Message message = MPI_MESSAGE_NULL;
+        MPI_Status status;
+        checkMpi(MPI_Improbe(MPI_ANY_SOURCE, channel_.tag, channel_.comm, &found, &message, &status), "MPI_Improbe");
+        if (found != 0)
+            receive(message, status);
+        any = any || found != 0;
+    }
+    std::erase_if(sending_, isSent);
+    return any;
+}
+
+bool MessageService::progress() noexcept {
+    if (!context_.alive() || inForkedChild())
+        return false;
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock || context_.revocation().revoked())
+        return false; // another thread is at it, or nobody waits
+    try {
+        return receiveAll();
+    } catch (const std::exception &) {
+        context_.revoke("requests for", "memory of other ranks", std::current_exception());
+        return false;
+    }
+}
+
+bool MessageService::allSent() {
+    progress();
+    const std::lock_guard lock(mutex_);
+    return sending_.empty();
+}
+
+bool MessageService::settle() noexcept {
+    const std::lock_guard lock(mutex_);
+    pending_.clear();
+    std::erase_if(sending_, isSent);
+    return sending_.empty();
+}
+
+void MessageService::renew() {
+    const std::lock_guard lock(mutex_);
+    channel_ = context_.renewed(channel_);
+}
 
 MessageAccess::MessageAccess(std::shared_ptr<CommunicatorContext> context, std::string name, std::byte *base,
                              std::size_t bytes)
-    : MessageAccess(std::move(context), std::move(name), base, nullptr,
-                    [&](const CommunicatorView &comm) { return RmaWindow(comm, base, bytes); }) {}
+    : MessageAccess(
+          std::move(context), std::move(name),
+          [this, base](const RemoteOperation &operation, std::byte *data) {
+              window_.sync();
+              Atomics::forEachWord(operation.request, data, data, operation.bytes,
+                                   [&](std::size_t at, const AtomicRequest &request) {
+                                       return Atomics::apply(base + operation.offset + at, request);
+                                   });
+              window_.sync();
+          },
+          [&](const CommunicatorView &comm) { return RmaWindow(comm, base, bytes); }) {}
 
 MessageAccess::MessageAccess(std::shared_ptr<CommunicatorContext> context, std::string name, FarAccess &owner)
-    : MessageAccess(std::move(context), std::move(name), nullptr, &owner,
-                    [](const CommunicatorView &) { return RmaWindow(); }) {}
+    : MessageAccess(
+          std::move(context), std::move(name),
+          [&owner](const RemoteOperation &operation, std::byte *data) {
+              Device::requireDevice("serve ranks of other nodes"); // each thread chooses it
+              owner.operate(operation, data, data, Completion::Now);
+          },
+          [](const CommunicatorView &) { return RmaWindow(); }) {}
 
-MessageAccess::MessageAccess(std::shared_ptr<CommunicatorContext> context, std::string name, std::byte *base,
-                             FarAccess *owner, const std::function<RmaWindow(const CommunicatorView &)> &makeWindow)
-    : context_(std::move(context)), name_(std::move(name)), base_(base), owner_(owner), asks_(context_->nextChannel()),
-      answers_(context_->nextChannel()), window_(makeWindow(context_->comm())) {
+MessageAccess::MessageAccess(std::shared_ptr<CommunicatorContext> context, std::string name,
+                             MessageService::Serve serve,
+                             const std::function<RmaWindow(const CommunicatorView &)> &makeWindow)
+    : context_(std::move(context)), name_(std::move(name)), service_(&MessageService::of(*context_)),
+      number_(context_->nextSerial()), window_(makeWindow(context_->comm())) {
     try {
-        context_->comm().guarded([&] {
-            isUsed_.resize(static_cast<std::size_t>(context_->comm().size()));
-            engine_.begin([this] { progress(); });
-            if (mpiServesAllThreads())
-                startThread();
-        });
+        context_->comm().guarded([&] { service_->add(number_, std::move(serve)); });
     } catch (const MpiError &) { // on this rank alone
         stop();
         throw;
@@ -57,184 +248,54 @@ MessageAccess::MessageAccess(std::shared_ptr<CommunicatorContext> context, std::
     }
 }
 
-MessageAccess::~MessageAccess() { stop(); }
-
-void MessageAccess::startThread() {
-    try {
-        thread_ = std::thread([this] { runThread(); });
-    } catch (const std::system_error &error) {
-        throw StateError(fmt::format("the thread that serves other ranks cannot be started ({}): with fewer threads in "
-                                     "each process, or without MPI_THREAD_MULTIPLE, it can do without",
-                                     error.what()));
-    }
-}
-
-void MessageAccess::stop() noexcept {
-    stop_ = true;
-    if (thread_.joinable())
-        thread_.join();
-    engine_.end();
-}
-
-void MessageAccess::runThread() noexcept {
-    try {
-        if (owner_ != nullptr)
-            Device::requireDevice("serve ranks of other nodes"); // each thread chooses it
-    } catch (const std::exception &) {
-        context_->revoke("requests for", name_, std::current_exception());
-        return;
-    }
-    int idle = 0;
-    while (!stop_) {
-        idle = progress() ? 0 : idle + 1;
-        if (idle < idlePolls) // whoever asked once may ask again
-            std::this_thread::yield();
-        else
-            std::this_thread::sleep_for(shortPause * std::min(idle - idlePolls + 1, longestPause));
-    }
-}
-
-void MessageAccess::markUsed(int rank) {
-    const std::lock_guard lock(mutex_);
-    if (isUsed_[static_cast<std::size_t>(rank)])
-        return;
-    used_.push_back(rank);
-    isUsed_[static_cast<std::size_t>(rank)] = true;
-}
-
-void MessageAccess::requireUsable() const {
+void MessageAccess::operate(const RemoteOperation &operation, const void *from, void *to, Completion completion) {
     requireMpiActive("reach memory of another node");
     DNDS_CHECK(context_->alive(), StateError, "the communicator of this memory was freed: it can only be destroyed");
-}
-
-void MessageAccess::put(int rank, std::size_t offset, const void *from, std::size_t bytes, Completion completion) {
-    requireUsable();
-    if (owner_ != nullptr) {
-        for (std::size_t at = 0; at < bytes; at += pieceBytes) {
-            const std::size_t piece = std::min(pieceBytes, bytes - at);
-            send(rank, {.offset = offset + at, .kind = Kind::Put, .bytes = piece, .request = {}}, {rank, false},
-                 static_cast<const std::byte *>(from) + at);
-            waitForAnswers(mostPending);
-        }
-        return;
-    }
-    window_.put(from, bytes, rank, offset);
-    markUsed(rank); // only now: a thread that takes the mark completes this put
-    if (completion == Completion::Now)
-        window_.flushLocal(rank);
-}
-
-void MessageAccess::get(int rank, std::size_t offset, void *to, std::size_t bytes, Completion completion) {
-    requireUsable();
-    if (owner_ != nullptr) {
-        std::uint64_t first = 0;
-        for (std::size_t at = 0; at < bytes; at += pieceBytes) {
-            const std::size_t piece = std::min(pieceBytes, bytes - at);
-            const std::uint64_t number =
-                send(rank, {.offset = offset + at, .kind = Kind::Get, .bytes = piece, .request = {}},
-                     {rank, false, static_cast<std::byte *>(to) + at, piece});
-            first = at == 0 ? number : first;
-            waitForAnswers(mostPending);
+    const bool puts = operation.verb == RemoteVerb::Put;
+    if (window_ && (puts || operation.verb == RemoteVerb::Get)) {
+        if (puts)
+            window_.put(from, operation.bytes, operation.rank, operation.offset);
+        else
+            window_.get(to, operation.bytes, operation.rank, operation.offset);
+        {
+            const std::lock_guard lock(marking_);
+            used_.insert(operation.rank); // only now: a thread that takes the mark completes this put
         }
         if (completion == Completion::Now)
-            waitForGets(rank, first);
+            puts ? window_.flushLocal(operation.rank) : window_.flush(operation.rank);
         return;
     }
-    window_.get(to, bytes, rank, offset);
-    markUsed(rank);
-    if (completion == Completion::Now)
-        window_.flush(rank);
-}
-
-/// With so many bytes of data, which are in the message already.
-template <class Header>
-void MessageAccess::post(Sending &sending, const Header &header, std::size_t data, int rank, const Channel &channel) {
-    const void *from = &header;
-    if (data > 0) {
-        std::memcpy(sending.message.data(), &header, sizeof(Header));
-        from = sending.message.data();
+    const auto *source = static_cast<const std::byte *>(from);
+    auto *const results = static_cast<std::byte *>(to);
+    std::uint64_t first = 0, last = 0;
+    try {
+        for (std::size_t at = 0; at < operation.bytes; at += pieceBytes) {
+            RemoteOperation piece = operation;
+            piece.offset += at;
+            piece.bytes = std::min(pieceBytes, operation.bytes - at);
+            last = service_->send(number_, piece, source == nullptr ? nullptr : source + at,
+                                  results == nullptr ? nullptr : results + at);
+            first = at == 0 ? last : first;
+            service_->wait(number_, mostPending, name_);
+        }
+        if (results != nullptr && completion == Completion::Now)
+            service_->wait(number_, 0, name_, first, last);
+    } catch (...) {
+        if (results != nullptr)
+            service_->forget(results, operation.bytes);
+        throw;
     }
-    checkMpi(MPI_Isend(from, static_cast<int>(sizeof(Header) + data), MPI_BYTE, rank, channel.tag, channel.comm,
-                       &sending.request),
-             "MPI_Isend");
-}
-
-std::uint64_t MessageAccess::send(int rank, Ask ask, Pending pending, const void *data) {
-    requireUsable();
-    const std::lock_guard lock(mutex_);
-    const std::size_t bytes = data != nullptr ? ask.bytes : 0;
-    Sending sending;
-    if (bytes > 0) {
-        sending.message.resize(sizeof(Ask) + bytes);
-        std::memcpy(sending.message.data() + sizeof(Ask), data, bytes);
-    }
-    ask.number = next_++;
-    sending.ask = ask;
-    pending_.emplace(ask.number, pending);
-    Sending &kept = sending_.emplace_back(std::move(sending));
-    post(kept, kept.ask, bytes, rank, asks_);
-    return ask.number;
-}
-
-/// Serves others until `done()`.
-template <class Done>
-void MessageAccess::waitForRank(int rank, const char *what, Done &&done) {
-    waitUntil(
-        *context_,
-        [&] {
-            progress();
-            return done();
-        },
-        [&] { return fmt::format("rank {} to {} of '{}'", rank, what, name_); });
-}
-
-std::uint64_t MessageAccess::atomic(int rank, std::size_t offset, const AtomicRequest &request, Completion completion) {
-    const bool wanted = completion == Completion::Now;
-    const std::uint64_t number = send(rank, {.offset = offset, .request = request}, {rank, wanted});
-    std::uint64_t bits = 0;
-    if (wanted)
-        waitForRank(rank, "carry out an atomic operation on words", [&] { return answered(number, bits); });
-    else
-        waitForAnswers(mostPending);
-    return bits;
-}
-
-bool MessageAccess::answered(std::uint64_t number, std::uint64_t &bits) {
-    const std::lock_guard lock(mutex_);
-    const auto found = pending_.find(number);
-    if (found == pending_.end() || !found->second.done)
-        return false;
-    bits = found->second.bits;
-    pending_.erase(found);
-    return true;
-}
-
-void MessageAccess::waitForAnswers(std::size_t most) {
-    int rank = 0;
-    const auto few = [&] {
-        const std::lock_guard lock(mutex_);
-        if (pending_.size() <= most)
-            return true;
-        rank = pending_.begin()->second.rank;
-        return false;
-    };
-    if (!few())
-        waitForRank(rank, "answer requests for words", few);
-}
-
-/// This rank's gets from the first one on.
-void MessageAccess::waitForGets(int rank, std::uint64_t first) {
-    const auto all = [&] {
-        const std::lock_guard lock(mutex_);
-        return std::none_of(pending_.lower_bound(first), pending_.end(),
-                            [](const auto &pending) { return pending.second.to != nullptr; });
-    };
-    waitForRank(rank, "send bytes", all);
 }
 
 void MessageAccess::fence() {
-    if (owner_ == nullptr) // else owners carry out a rank's requests in order
+    if (window_) // else owners carry out a rank's requests in order
         quiet();
+}
+
+void MessageAccess::quiet() {
+    requireMpiActive("reach memory of another node");
+    service_->wait(number_, 0, name_);
+    flushUsed();
 }
 
 void MessageAccess::sync() {
@@ -242,160 +303,24 @@ void MessageAccess::sync() {
         window_.sync();
 }
 
-void MessageAccess::quiet() {
-    requireUsable();
-    waitForAnswers(0);
-    flushUsed();
-}
-
 /// Completes puts and gets of the window.
 void MessageAccess::flushUsed() {
     if (!window_)
         return;
     const std::lock_guard flushing(flushing_); // who comes after another thread took the marks waits for its flushes
-    std::vector<int> used;
+    std::set<int> used;
     {
-        const std::lock_guard lock(mutex_);
+        const std::lock_guard lock(marking_);
         used.swap(used_);
-        for (const int rank : used)
-            isUsed_[static_cast<std::size_t>(rank)] = false;
     }
     for (const int rank : used)
         window_.flush(rank);
     window_.sync();
 }
 
-void MessageAccess::serveOne(MPI_Message message, const MPI_Status &status) {
-    const int from = status.MPI_SOURCE;
-    int bytes = 0;
-    checkMpi(MPI_Get_count(&status, MPI_BYTE, &bytes), "MPI_Get_count");
-    const auto size = static_cast<std::size_t>(bytes);
-    const auto require = [&](std::size_t expected) {
-        DNDS_CHECK(size == expected, StateError,
-                   "a request of rank {} has {} bytes instead of {}: do all ranks run the same "
-                   "program?",
-                   from, size, expected);
-    };
-    if (owner_ == nullptr || size < sizeof(Ask))
-        require(sizeof(Ask));
-    received_.resize(size);
-    checkMpi(MPI_Mrecv(received_.data(), bytes, MPI_BYTE, &message, MPI_STATUS_IGNORE), "MPI_Mrecv");
-    Sending sending;
-    Ask &ask = sending.ask;
-    std::memcpy(&ask, received_.data(), sizeof(Ask));
-    require(sizeof(Ask) + (ask.kind == Kind::Put ? ask.bytes : 0));
-    const std::size_t back = ask.kind == Kind::Get ? ask.bytes : 0;
-    if (back > 0)
-        sending.message.resize(sizeof(Answer) + back);
-    std::vector<std::byte> &data = back > 0 ? sending.message : received_;
-    const std::size_t header = back > 0 ? sizeof(Answer) : sizeof(Ask);
-    sending.answer = {ask.number, carryOut(ask, data.data() + header)};
-    Sending &kept = sending_.emplace_back(std::move(sending));
-    post(kept, kept.answer, back, from, answers_);
-}
-
-std::uint64_t MessageAccess::carryOut(const Ask &ask, std::byte *data) {
-    const int mine = context_->comm().rank();
-    switch (ask.kind) {
-    case Kind::Put:
-        owner_->put(mine, ask.offset, data, ask.bytes, Completion::Now);
-        return 0;
-    case Kind::Get:
-        owner_->get(mine, ask.offset, data, ask.bytes, Completion::Now);
-        return 0;
-    case Kind::Atomic:
-        break;
-    }
-    if (owner_ != nullptr)
-        return owner_->atomic(mine, ask.offset, ask.request, Completion::Now);
-    window_.sync();
-    const std::uint64_t bits = Atomics::apply(base_ + ask.offset, ask.request);
-    window_.sync();
-    return bits;
-}
-
-void MessageAccess::receiveAnswer(MPI_Message message, const MPI_Status &status) {
-    int bytes = 0;
-    checkMpi(MPI_Get_count(&status, MPI_BYTE, &bytes), "MPI_Get_count");
-    received_.resize(static_cast<std::size_t>(bytes));
-    checkMpi(MPI_Mrecv(received_.data(), bytes, MPI_BYTE, &message, MPI_STATUS_IGNORE), "MPI_Mrecv");
-    Answer answer{};
-    std::memcpy(&answer, received_.data(), sizeof(Answer));
-    const auto found = pending_.find(answer.number);
-    if (found == pending_.end()) // whoever asked has given up
-        return;
-    if (found->second.to != nullptr)
-        std::memcpy(found->second.to, received_.data() + sizeof(Answer), found->second.bytes);
-    if (!found->second.wanted) {
-        pending_.erase(found);
-        return;
-    }
-    found->second.bits = answer.bits;
-    found->second.done = true;
-}
-
-bool MessageAccess::progress() noexcept {
-    if (!context_->alive() || inForkedChild())
-        return false;
-    const std::unique_lock lock(mutex_, std::try_to_lock);
-    if (!lock || context_->revocation().revoked())
-        return false; // another thread is at it, or nobody waits
-    try {
-        return serveAll();
-    } catch (const std::exception &) {
-        context_->revoke("requests for", name_, std::current_exception());
-        return false;
-    }
-}
-
-bool MessageAccess::serveAll() {
-    bool any = false;
-    for (int found = 1; found != 0;) {
-        MPI_Message message = MPI_MESSAGE_NULL;
-        MPI_Status status;
-        checkMpi(MPI_Improbe(MPI_ANY_SOURCE, asks_.tag, asks_.comm, &found, &message, &status), "MPI_Improbe");
-        if (found != 0)
-            serveOne(message, status);
-        any = any || found != 0;
-    }
-    for (int found = pending_.empty() ? 0 : 1; found != 0;) {
-        MPI_Message message = MPI_MESSAGE_NULL;
-        MPI_Status status;
-        checkMpi(MPI_Improbe(MPI_ANY_SOURCE, answers_.tag, answers_.comm, &found, &message, &status), "MPI_Improbe");
-        if (found != 0)
-            receiveAnswer(message, status);
-        any = any || found != 0;
-    }
-    std::erase_if(sending_, isSent);
-    return any;
-}
-
-bool MessageAccess::isSent(Sending &sending) noexcept {
-    int done = 0;
-    return MPI_Test(&sending.request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS || done != 0;
-}
-
-bool MessageAccess::settle() noexcept {
-    const std::lock_guard lock(mutex_);
-    pending_.clear();
-    std::erase_if(sending_, isSent);
-    return sending_.empty();
-}
-
-void MessageAccess::renew() {
-    flushUsed(); // all ranks are in MPI now
-    const std::lock_guard lock(mutex_);
-    asks_ = context_->renewed(asks_);
-    answers_ = context_->renewed(answers_);
-}
-
 void MessageAccess::close() {
-    const auto allSent = [&] {
-        progress();
-        const std::lock_guard lock(mutex_);
-        return sending_.empty();
-    };
-    waitUntil(*context_, allSent, "other ranks to receive answers");
+    waitUntil(
+        *context_, [&] { return service_->allSent(); }, "other ranks to receive answers");
     stop();
     if (window_)
         window_.free();

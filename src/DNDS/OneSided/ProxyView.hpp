@@ -17,6 +17,29 @@ struct Lane {
     index count = 1;
 };
 
+/// Operations on memory of a rank. Bytes go there (of puts, operands of Atomic, FetchAtomic and Signal) or come back
+/// (of gets, values of words before a FetchAtomic).
+enum class RemoteVerb : std::uint32_t { Put, Get, Atomic, FetchAtomic, Signal, Fence, Quiet };
+
+/// An operation on memory of a rank, in messages to its owner and in the proxy's ring.
+struct RemoteOperation {
+    RemoteVerb verb = RemoteVerb::Put;
+    std::int32_t rank = 0;
+    std::uint64_t offset = 0;
+    std::uint64_t bytes = 0; ///< size of the memory, and of operands and results
+    AtomicRequest request{}; ///< for words, each with an operand in the bytes that go there
+
+    /// Bytes that go there and come back, and whether the caller waits for an answer.
+    DNDS_HOST_DEVICE constexpr std::uint64_t bytesThere() const { return verb == RemoteVerb::Get ? 0 : bytes; }
+    DNDS_HOST_DEVICE constexpr std::uint64_t bytesBack() const {
+        return verb == RemoteVerb::Get || verb == RemoteVerb::FetchAtomic ? bytes : 0;
+    }
+    DNDS_HOST_DEVICE constexpr bool isAnswered() const { return bytesBack() > 0 || verb == RemoteVerb::Quiet; }
+};
+
+/// Whether a put or get returns when its buffer is free or full, or may still use it until `quiet`.
+enum class Completion : unsigned char { Now, AtQuiet };
+
 namespace Detail {
 
 /// Carries out what kernels of the host have asked the proxies of this thread for (`HostProxy::Serving::InWaits`);
@@ -95,9 +118,6 @@ DNDS_HOST_DEVICE inline void copyShare(std::byte *to, const std::byte *from, std
         copyRest(std::uint8_t{});
 }
 
-/// What the proxy is asked for.
-enum class ProxyOp : std::uint32_t { Put, Get, Atomic, FetchAtomic, Signal, Fence, Quiet };
-
 /// Of a slot: longer puts and gets take several.
 inline constexpr std::size_t proxyDataBytes = 4096;
 /// Requests under way at most; who comes then waits.
@@ -107,12 +127,7 @@ inline constexpr std::uint64_t proxySlots = 256;
 /// request is complete, and 3 l + 2 when its answer is, where one is wanted.
 struct alignas(128) ProxySlot {
     std::uint64_t stage = 0;
-    ProxyOp op = ProxyOp::Put;
-    std::int32_t rank = 0;
-    std::uint64_t offset = 0;
-    std::uint64_t bytes = 0; ///< of a put or get
-    AtomicRequest request;
-    std::uint64_t result = 0; ///< bits of what the word was
+    RemoteOperation operation;
     alignas(16) std::array<std::byte, proxyDataBytes> data;
 };
 
@@ -143,104 +158,60 @@ class ProxyView {
 #endif
     }
 
-    /// `from` may be changed afterwards; complete after `quiet`.
-    DNDS_HOST_DEVICE bool put(int rank, std::uint64_t offset, const std::byte *from, std::uint64_t bytes,
-                              Lane lane = {}) const {
-        bool well = true;
-        for (std::uint64_t at = firstOf(lane); at < bytes && well; at += stepOf(lane)) {
-            const std::uint64_t size = pieceOf(bytes, at);
-            Turn turn;
-            well = begin(turn, Detail::ProxyOp::Put, rank, offset + at);
-            if (!well)
-                break;
-            turn.slot->bytes = size;
-            Detail::copyShare(turn.slot->data.data(), from + at, size, {});
-            hand(turn);
-        }
-        return well;
-    }
-    /// The values are at `to` when it returns. Asks for several pieces at a time.
-    DNDS_HOST_DEVICE bool get(int rank, std::uint64_t offset, std::byte *to, std::uint64_t bytes,
-                              Lane lane = {}) const {
-        const std::uint64_t step = stepOf(lane);
-        std::uint64_t at = firstOf(lane);
-        bool well = true;
-        while (at < bytes && well && Atomics::loadAcquire(&ring_->broken) == 0) {
-            const std::uint64_t left = (bytes - at + step - 1) / step;
-            const std::uint64_t count = left < getsAtOnce ? left : getsAtOnce;
-            const std::uint64_t first = draw(count);
-            for (std::uint64_t k = 0; k < count && well; ++k) {
-                const Turn turn = turnOf(first + k);
-                well = fill(turn, Detail::ProxyOp::Get, rank, offset + at + k * step);
-                if (well) {
-                    turn.slot->bytes = pieceOf(bytes, at + k * step);
-                    hand(turn);
-                }
+    /// Requests `operation` with the bytes at `from`; results are at `to` on return. Lanes share the slots of a long
+    /// copy. Operations of a thread are carried out in order.
+    DNDS_HOST_DEVICE bool operate(RemoteOperation operation, const std::byte *from, std::byte *to,
+                                  Lane lane = {}) const {
+        const std::uint64_t offset = operation.offset, bytes = operation.bytes;
+        const std::uint64_t pieces = bytes == 0 ? 1 : (bytes - 1) / Detail::proxyDataBytes + 1;
+        const auto step = static_cast<std::uint64_t>(lane.count);
+        const bool answered = operation.isAnswered();
+        for (auto next = static_cast<std::uint64_t>(lane.number); next < pieces;) {
+            if (Atomics::loadAcquire(&ring_->broken) != 0)
+                return false;
+            const std::uint64_t left = (pieces - next - 1) / step + 1;
+            const std::uint64_t count = !answered ? 1 : left < askedAtOnce ? left : askedAtOnce;
+            const std::uint64_t first = Atomics::fetchAdd<std::uint64_t>(tickets_, count);
+            for (std::uint64_t k = 0; k < count; ++k) {
+                const std::uint64_t at = (next + k * step) * Detail::proxyDataBytes;
+                operation.offset = offset + at;
+                operation.bytes = pieceOf(bytes, at);
+                Detail::ProxySlot &slot = slotOf(first + k);
+                if (!reaches(slot, stageOf(first + k)))
+                    return false;
+                slot.operation = operation;
+                if (from != nullptr)
+                    Detail::copyShare(slot.data.data(), from + at, operation.bytes, {});
+                Atomics::storeRelease(&slot.stage, stageOf(first + k) + 1); // with everything this thread did before
             }
-            for (std::uint64_t k = 0; k < count && well; ++k, at += step) {
-                const Turn turn = turnOf(first + k);
-                well = answered(turn);
-                if (well)
-                    Detail::copyShare(to + at, turn.slot->data.data(), pieceOf(bytes, at), {});
-                leave(turn, well);
+            for (std::uint64_t k = 0; answered && k < count; ++k) {
+                const std::uint64_t at = (next + k * step) * Detail::proxyDataBytes;
+                Detail::ProxySlot &slot = slotOf(first + k);
+                if (!reaches(slot, stageOf(first + k) + 2)) // a slot without an answer is never used again
+                    return false;
+                if (to != nullptr)
+                    Detail::copyShare(to + at, slot.data.data(), pieceOf(bytes, at), {});
+                Atomics::storeRelease(&slot.stage, stageOf(first + k) + 3);
             }
+            next += count * step;
         }
-        return well && at >= bytes;
-    }
-    /// `bits` becomes what the word was.
-    DNDS_HOST_DEVICE bool fetchAtomic(int rank, std::uint64_t offset, const AtomicRequest &request,
-                                      std::uint64_t &bits) const {
-        Turn turn;
-        if (!begin(turn, Detail::ProxyOp::FetchAtomic, rank, offset))
-            return false;
-        turn.slot->request = request;
-        hand(turn);
-        const bool well = answered(turn);
-        if (well)
-            bits = turn.slot->result;
-        leave(turn, well);
-        return well;
-    }
-    /// Complete after `quiet`.
-    DNDS_HOST_DEVICE bool atomic(int rank, std::uint64_t offset, const AtomicRequest &request) const {
-        return ask(Detail::ProxyOp::Atomic, rank, offset, request);
-    }
-    /// Sets or adds to a word of 64 bits, after what this thread put to this rank.
-    DNDS_HOST_DEVICE bool signal(int rank, std::uint64_t offset, std::uint64_t value, bool add) const {
-        return ask(Detail::ProxyOp::Signal, rank, offset,
-                   {add ? AtomicOp::Add : AtomicOp::Set, ElementKind::UInt64, value, 0});
+        return true;
     }
     /// What this thread asked for before is seen, on each rank, before what it asks for later. Does not wait.
-    DNDS_HOST_DEVICE bool fence() const { return ask(Detail::ProxyOp::Fence, 0, 0, {}); }
+    DNDS_HOST_DEVICE bool fence() const { return operate({RemoteVerb::Fence}, nullptr, nullptr); }
     /// What this thread asked for is complete.
     DNDS_HOST_DEVICE bool quiet() const {
         if (Atomics::loadAcquire(&ring_->complete) == Atomics::loadAcquire(tickets_))
             return Atomics::loadAcquire(&ring_->broken) == 0;
-        Turn turn;
-        if (!begin(turn, Detail::ProxyOp::Quiet, 0, 0))
-            return false;
-        hand(turn);
-        const bool well = answered(turn);
-        leave(turn, well);
-        return well;
+        return operate({RemoteVerb::Quiet}, nullptr, nullptr);
     }
 
   private:
-    struct Turn {
-        Detail::ProxySlot *slot = nullptr;
-        std::uint64_t stage = 0; ///< when the slot is free for this request
-    };
     /// Pieces of a long get that are under way together.
-    static constexpr std::uint64_t getsAtOnce = 16;
+    static constexpr std::uint64_t askedAtOnce = 16;
     /// Polls of a wait for the host.
     static constexpr std::uint64_t patience = std::uint64_t{1} << 26U;
 
-    DNDS_HOST_DEVICE static std::uint64_t firstOf(Lane lane) {
-        return static_cast<std::uint64_t>(lane.number) * Detail::proxyDataBytes;
-    }
-    DNDS_HOST_DEVICE static std::uint64_t stepOf(Lane lane) {
-        return static_cast<std::uint64_t>(lane.count) * Detail::proxyDataBytes;
-    }
     DNDS_HOST_DEVICE static std::uint64_t pieceOf(std::uint64_t bytes, std::uint64_t at) {
         return bytes - at < Detail::proxyDataBytes ? bytes - at : Detail::proxyDataBytes;
     }
@@ -256,44 +227,11 @@ class ProxyView {
         }
         return true;
     }
-    /// So many turns behind each other, of which this is the first one's ticket.
-    DNDS_HOST_DEVICE std::uint64_t draw(std::uint64_t count) const {
-        return Atomics::fetchAdd<std::uint64_t>(tickets_, count);
+    DNDS_HOST_DEVICE Detail::ProxySlot &slotOf(std::uint64_t ticket) const {
+        return ring_->slots[ticket % Detail::proxySlots];
     }
-    DNDS_HOST_DEVICE Turn turnOf(std::uint64_t ticket) const {
-        return {&ring_->slots[ticket % Detail::proxySlots], 3 * (ticket / Detail::proxySlots)};
-    }
-    /// Waits for the slot.
-    DNDS_HOST_DEVICE bool fill(const Turn &turn, Detail::ProxyOp op, int rank, std::uint64_t offset) const {
-        if (!reaches(*turn.slot, turn.stage))
-            return false;
-        turn.slot->op = op;
-        turn.slot->rank = rank;
-        turn.slot->offset = offset;
-        return true;
-    }
-    DNDS_HOST_DEVICE bool begin(Turn &turn, Detail::ProxyOp op, int rank, std::uint64_t offset) const {
-        if (Atomics::loadAcquire(&ring_->broken) != 0)
-            return false;
-        turn = turnOf(draw(1));
-        return fill(turn, op, rank, offset);
-    }
-    /// To the host, with everything that this thread did before.
-    DNDS_HOST_DEVICE void hand(const Turn &turn) const { Atomics::storeRelease(&turn.slot->stage, turn.stage + 1); }
-    DNDS_HOST_DEVICE bool answered(const Turn &turn) const { return reaches(*turn.slot, turn.stage + 2); }
-    /// After an answer; a slot without one is never used again.
-    DNDS_HOST_DEVICE void leave(const Turn &turn, bool well) const {
-        if (well)
-            Atomics::storeRelease(&turn.slot->stage, turn.stage + 3);
-    }
-    DNDS_HOST_DEVICE bool ask(Detail::ProxyOp op, int rank, std::uint64_t offset, const AtomicRequest &request) const {
-        Turn turn;
-        if (!begin(turn, op, rank, offset))
-            return false;
-        turn.slot->request = request;
-        hand(turn);
-        return true;
-    }
+    /// The slot's stage when it is free for this request.
+    DNDS_HOST_DEVICE static std::uint64_t stageOf(std::uint64_t ticket) { return 3 * (ticket / Detail::proxySlots); }
 
     Detail::ProxyRing *ring_ = nullptr;
     std::uint64_t *tickets_ = nullptr; ///< drawn so far, in the kernels' memory

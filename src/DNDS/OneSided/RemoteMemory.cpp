@@ -5,7 +5,6 @@
 #include "DNDS/Base/Warning.hpp"
 #include "DNDS/Device/Hooks.hpp"
 #include "DNDS/Device/KernelLoading.hpp"
-#include "DNDS/Device/Stream.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/OneSided/DeviceAccess.hpp"
 #include "DNDS/OneSided/HostProxy.hpp"
@@ -53,6 +52,9 @@ void Detail::copyMany(std::byte *to, const std::byte *from, std::uint64_t bytes)
 namespace {
 
 constexpr std::size_t pageBytes = 4096;
+
+/// Polls of a wait in a kernel: some seconds.
+constexpr std::uint64_t kernelPatience = std::uint64_t{1} << 24U;
 
 /// What ranks tell each other about their memory.
 struct Place {
@@ -136,7 +138,8 @@ std::array<RemoteMemory::Extremes, 2> RemoteMemory::meetToMake(const std::shared
 }
 
 RemoteMemory::RemoteMemory(std::shared_ptr<CommunicatorContext> context, std::shared_ptr<std::byte> memory,
-                           std::size_t bytes, MemorySpace space, std::string name, std::optional<LentMemory> lent)
+                           std::size_t bytes, MemorySpace space, std::string name, std::optional<LentMemory> lent,
+                           std::size_t extra)
     : context_(std::move(context)), arena_(context_->node().arena), memory_(std::move(memory)),
       barrier_(*context_, name), serial_(context_->nextSerial()), name_(std::move(name)), space_(space),
       rank_(context_->comm().rank()), exceptions_(std::uncaught_exceptions()) {
@@ -154,7 +157,7 @@ RemoteMemory::RemoteMemory(std::shared_ptr<CommunicatorContext> context, std::sh
         device_ = device.get();
         far_ = std::move(device);
     } else if (comm.allReduce(std::ranges::find(mapped_, nullptr) != mapped_.end() ? 1 : 0, MPI_MAX) != 0) {
-        far_ = std::make_unique<MessageAccess>(context_, name_, memory_.get(), bytes);
+        far_ = std::make_unique<MessageAccess>(context_, name_, memory_.get(), extra == 0 ? bytes : behind() + extra);
     }
     startProxy();
     comm.guarded([&] { context_->enlist(*this); });
@@ -228,7 +231,7 @@ void RemoteMemory::restore(std::size_t offset, const void *from, std::size_t byt
     if (std::byte *to = mapped(rank_))
         std::memcpy(to + offset, from, bytes);
     else
-        far_->put(rank_, offset, from, bytes, Completion::Now);
+        far_->operate({RemoteVerb::Put, rank_, offset, bytes}, from, nullptr, Completion::Now);
 }
 
 void RemoteMemory::exchangePlaces(std::size_t bytes, const std::optional<LentMemory> &lent) {
@@ -275,8 +278,13 @@ RemoteTable RemoteMemory::table() const {
     return device_ != nullptr ? device_->table() : RemoteTable{mapped_.data(), bytes_.data(), faults_, rank_, ranks()};
 }
 
-RemoteTable RemoteMemory::kernelTable() const {
+RemoteTable RemoteMemory::kernelTable(KernelWaits waits) const {
     RemoteTable result = table();
+    if (waits == KernelWaits::Yes) {
+        const std::string whyNot = device_ != nullptr ? device_->whyNoWaits() : std::string();
+        DNDS_CHECK(whyNot.empty(), StateError, "{}: kernels must not wait: {}", name_, whyNot);
+        result.patience = kernelPatience;
+    }
     if (proxy_)
         result.proxy = proxy_->view();
     if (!onlyOwn_.empty())
@@ -291,56 +299,39 @@ void RemoteMemory::startProxy() {
         return;
     context_->comm().guarded([&] {
         const std::string whyNot = device_ != nullptr ? whyNoDeviceProxy(byMessages) : std::string();
-        if (!forced && !whyNot.empty()) // kernels that need it are told
+        DNDS_CHECK(!forced || whyNot.empty(), StateError, "{}: DNDS_ONE_SIDED_PROXY=1, but there can be no proxy: {}",
+                   name_, whyNot);
+        if (!whyNot.empty()) // kernels that need it are told
             return;
-        DNDS_CHECK(whyNot.empty(), StateError, "{}: DNDS_ONE_SIDED_PROXY=1, but there can be no proxy: {}", name_,
-                   whyNot);
-        const auto serving =
-            byMessages && !mpiServesAllThreads() ? HostProxy::Serving::InWaits : HostProxy::Serving::ByThread;
         if (forced) {
             onlyOwn_.resize(mapped_.size());
-            onlyOwn_[static_cast<std::size_t>(rank_)] =
-                device_ != nullptr ? device_->bases()[static_cast<std::size_t>(rank_)] : mapped(rank_);
+            onlyOwn_[static_cast<std::size_t>(rank_)] = memory_.get();
         }
-        if (forced && device_ != nullptr) {
-            const Device::Stream stream;
-            deviceOnlyOwn_ = Device::DeviceBuffer<std::byte *>(onlyOwn_.size());
-            Device::copy(deviceOnlyOwn_.data(), MemorySpace::Device, onlyOwn_.data(), MemorySpace::Host,
-                         onlyOwn_.size() * sizeof(std::byte *), stream);
-            stream.synchronize();
-        }
+        if (forced && device_ != nullptr)
+            deviceOnlyOwn_ = Detail::toDeviceBuffer(onlyOwn_);
         proxy_ = std::make_unique<HostProxy>(
-            space_, [this](Detail::ProxySlot &slot) { return carryOut(slot); },
-            [this] { hostFaults_->note(AccessFault::Proxy, RemoteCall::Flush, rank_, 0, 0); }, serving);
+            space_, [this](const RemoteOperation &operation, std::byte *data) { carryOut(operation, data); },
+            [this] { hostFaults_->note(AccessFault::Proxy, RemoteCall::Flush, rank_, 0, 0); },
+            byMessages && !mpiServesAllThreads() ? HostProxy::Serving::InWaits : HostProxy::Serving::ByThread);
     });
 }
 
-void RemoteMemory::farPut(int rank, std::size_t offset, const void *from, std::size_t bytes, Completion completion) {
-    moving(RemoteCall::Put, [&] { far_->put(rank, offset, from, bytes, completion); });
-}
-
-void RemoteMemory::farGet(int rank, std::size_t offset, void *to, std::size_t bytes, Completion completion) {
-    moving(RemoteCall::Get, [&] { far_->get(rank, offset, to, bytes, completion); });
-}
-
-void RemoteMemory::farSignal(int rank, std::size_t offset, std::uint64_t value, bool add) {
-    moving(RemoteCall::Signal, [&] {
-        far_->fence();
-        far_->atomic(rank, offset, Atomics::request(add ? AtomicOp::Add : AtomicOp::Set, value), Completion::AtQuiet);
+void RemoteMemory::operate(const RemoteOperation &operation, const void *from, void *to, Lane lane,
+                           Completion completion) {
+    if (lane.number != 0)
+        return;
+    moving(callOf(operation.verb), [&] {
+        RemoteOperation rest = operation;
+        if (operation.verb == RemoteVerb::Quiet)
+            return far_->quiet();
+        if (operation.verb == RemoteVerb::Fence)
+            return far_->fence();
+        if (operation.verb == RemoteVerb::Signal) {
+            far_->fence();
+            rest.verb = RemoteVerb::Atomic;
+        }
+        far_->operate(rest, from, to, rest.verb == RemoteVerb::Atomic ? Completion::AtQuiet : completion);
     });
-}
-
-void RemoteMemory::farFence() {
-    moving(RemoteCall::Flush, [&] { far_->fence(); });
-}
-
-void RemoteMemory::farQuiet() {
-    moving(RemoteCall::Flush, [&] { far_->quiet(); });
-}
-
-std::uint64_t RemoteMemory::farAtomic(int rank, std::size_t offset, const AtomicRequest &request,
-                                      Completion completion) {
-    return moving(RemoteCall::Atomic, [&] { return far_->atomic(rank, offset, request, completion); });
 }
 
 std::string RemoteMemory::whyNoDeviceProxy(bool byMessages) {
@@ -358,42 +349,37 @@ std::string RemoteMemory::whyNoDeviceProxy(bool byMessages) {
                : "";
 }
 
-std::uint64_t RemoteMemory::carryOut(Detail::ProxySlot &slot) {
+void RemoteMemory::carryOut(const RemoteOperation &operation, std::byte *data) {
     requireValid(); // kernels need not wait for those that have failed
-    switch (slot.op) {
-    case Detail::ProxyOp::Put:
-        put(slot.rank, slot.offset, slot.data.data(), slot.bytes);
-        return 0;
-    case Detail::ProxyOp::Get:
-        get(slot.rank, slot.offset, slot.data.data(), slot.bytes);
-        return 0;
-    case Detail::ProxyOp::Signal:
-        signal(slot.rank, slot.offset, slot.request.operand, slot.request.op == AtomicOp::Add);
-        return 0;
-    case Detail::ProxyOp::Fence:
-        fence();
-        return 0;
-    case Detail::ProxyOp::Quiet:
+    const HostPlace there = place(operation.rank, operation.offset);
+    std::byte *const base = mapped(operation.rank);
+    switch (operation.verb) {
+    case RemoteVerb::Put:
+        return there.put(0, data, operation.bytes);
+    case RemoteVerb::Get:
+        return there.get(0, data, operation.bytes);
+    case RemoteVerb::Signal:
+        return there.signal(operation.request.operand, operation.request.op == AtomicOp::Add);
+    case RemoteVerb::Fence:
+        return fence();
+    case RemoteVerb::Quiet:
         Atomics::fenceSystem();
         if (far_)
-            farQuiet();
-        return 0;
-    case Detail::ProxyOp::Atomic:
-    case Detail::ProxyOp::FetchAtomic:
+            operate(operation, nullptr, nullptr);
+        return;
+    case RemoteVerb::Atomic:
+    case RemoteVerb::FetchAtomic:
         break;
     }
-    if (std::byte *base = mapped(slot.rank))
-        return Atomics::apply(base + slot.offset, slot.request);
-    return farAtomic(slot.rank, slot.offset, slot.request,
-                     slot.op == Detail::ProxyOp::Atomic ? Completion::AtQuiet : Completion::Now);
+    if (base == nullptr)
+        return operate(operation, data, operation.isAnswered() ? data : nullptr);
+    const auto applyTo = [&](std::size_t at, const AtomicRequest &request) {
+        return Atomics::apply(base + operation.offset + at, request);
+    };
+    Atomics::forEachWord(operation.request, data, data, operation.bytes, applyTo);
 }
 
 void RemoteMemory::drainProxy() { proxy_->drain(); }
-
-const std::string &RemoteMemory::whyNoKernelWaits() const noexcept {
-    static const std::string none;
-    return device_ != nullptr ? device_->whyNoWaits() : none;
-}
 
 void RemoteMemory::throwFault(AccessFault fault, RemoteCall call, int rank, std::uint64_t offset,
                               std::uint64_t bytes) const {
@@ -432,6 +418,8 @@ void RemoteMemory::throwFault(AccessFault fault, RemoteCall call, int rank, std:
                         what, device_ != nullptr ? " (" + device_->whyNoAtomics(rank) + ")" : ""));
     case AccessFault::Real:
         throw ArgumentError(what + ": And and Or are for integers");
+    case AccessFault::Stride:
+        throw ArgumentError(what + ": a stride is 0 or less: give at least 1");
     case AccessFault::Patience:
         throw PeerError(what + ": the word did not become what was waited for");
     case AccessFault::Proxy:
@@ -470,20 +458,6 @@ void RemoteMemory::throwKernelFault() {
                                                                          seen.others)));
         }
     });
-}
-
-void RemoteMemory::putStrided(int rank, std::size_t offset, std::size_t toStride, const void *from,
-                              std::size_t fromStride, std::size_t object, std::size_t count) {
-    for (std::size_t k = 0; k < count; ++k)
-        put(rank, offset + k * toStride, static_cast<const std::byte *>(from) + k * fromStride, object,
-            k + 1 < count ? Completion::AtQuiet : Completion::Now); // the last one completes all
-}
-
-void RemoteMemory::getStrided(int rank, std::size_t offset, std::size_t fromStride, void *to, std::size_t toStride,
-                              std::size_t object, std::size_t count) {
-    for (std::size_t k = 0; k < count; ++k)
-        get(rank, offset + k * fromStride, static_cast<std::byte *>(to) + k * toStride, object,
-            k + 1 < count ? Completion::AtQuiet : Completion::Now);
 }
 
 void RemoteMemory::barrier() {

@@ -10,7 +10,7 @@
 #include "DNDS/Mpi/Wait.hpp"
 #include "DNDS/Mpi/Whereabouts.hpp"
 #include "DNDS/OneSided/FarAccess.hpp"
-#include "DNDS/OneSided/RemoteTable.hpp"
+#include "DNDS/OneSided/Verbs.hpp"
 
 #include <array>
 #include <cstddef>
@@ -29,6 +29,12 @@ namespace DNDS {
 class DeviceAccess;
 class HostProxy;
 class NodeArena;
+class RemoteMemory;
+
+/// Whether kernels may wait for other ranks.
+enum class KernelWaits : unsigned char { No, Yes };
+
+using HostPlace = RemotePlace<RemoteMemory>;
 
 /// Memory that lies in another rank's part of the node's arena.
 struct LentMemory {
@@ -59,7 +65,6 @@ enum class CollectiveCall : std::uint8_t {
 /// `recover` everything can be used as before, with the bytes that are there.
 class RemoteMemory final : public Recoverable {
   public:
-    using Completion = FarAccess::Completion;
     /// Of a number that each rank brings to a collective call.
     struct Extremes {
         std::uint64_t least = 0;
@@ -77,9 +82,10 @@ class RemoteMemory final : public Recoverable {
                                                const std::string &name);
 
     /// `bytes` bytes from `memory` in `space` on this rank, which is `lent` where another one allocated it; `name` is
-    /// for messages. Collective. Throws on all ranks what `DeviceAccess` and `MessageAccess` do.
+    /// for messages. `extra`: bytes for the caller at `RemoteTable::behind`, which `check` refuses, the same on all
+    /// ranks. Collective. Throws on all ranks what `DeviceAccess` and `MessageAccess` do.
     RemoteMemory(std::shared_ptr<CommunicatorContext> context, std::shared_ptr<std::byte> memory, std::size_t bytes,
-                 MemorySpace space, std::string name, std::optional<LentMemory> lent = {});
+                 MemorySpace space, std::string name, std::optional<LentMemory> lent = {}, std::size_t extra = 0);
     /// Collective: completes everything on all ranks, kernels too. While an exception is on its way, which revokes the
     /// communicator, where it is revoked, and after MPI_Finalize, it waits for nobody, and what others may still use is
     /// kept until all ranks have destroyed theirs and recovered.
@@ -107,13 +113,12 @@ class RemoteMemory final : public Recoverable {
 
     /// What loads and stores reach, in memory of `space`; valid as long as this object.
     RemoteTable table() const;
-    /// The same for kernels, with the proxy. Views made from it are done with when this object goes.
-    RemoteTable kernelTable() const;
+    /// The same for kernels, with the proxy. Views made from it are done with when this object goes. Throws StateError
+    /// where kernels are to wait and must not.
+    RemoteTable kernelTable(KernelWaits waits) const;
     /// Why kernels in device memory have no proxy to ranks out of their reach (`byMessages`), or to any; empty where
     /// they have. Local.
     static std::string whyNoDeviceProxy(bool byMessages);
-    /// Why kernels must not wait for other ranks; empty where they may.
-    const std::string &whyNoKernelWaits() const noexcept;
     /// Throws what a kernel noted, forgets it, and revokes the communicator.
     void checkKernels() {
         if (faults_->noted() || hostFaults_->noted()) [[unlikely]]
@@ -138,8 +143,7 @@ class RemoteMemory final : public Recoverable {
                              std::uint64_t bytes) const;
     /// What is wrong with an access to these bytes.
     AccessFault faultOf(int rank, std::uint64_t offset, std::uint64_t bytes, std::uint64_t alignment = 1) const {
-        const RemoteTable table{mapped_.empty() ? nullptr : mapped_.data(), bytes_.data(), nullptr, rank_, ranks()};
-        return table.check(rank, offset, bytes, alignment);
+        return hostTable().check(rank, offset, bytes, alignment);
     }
     /// Throws IndexError or ArgumentError unless an access to these bytes is right.
     void check(RemoteCall call, int rank, std::uint64_t offset, std::uint64_t bytes,
@@ -148,54 +152,23 @@ class RemoteMemory final : public Recoverable {
             throwFault(fault, call, rank, offset, bytes);
     }
 
-    // What follows does not check ranges: `check` does.
-
-    /// Copies to another rank. With Now `from` may be changed afterwards, with AtQuiet after `quiet`; complete after
-    /// `quiet`.
-    void put(int rank, std::size_t offset, const void *from, std::size_t bytes,
-             Completion completion = Completion::Now) {
-        if (std::byte *to = mapped(rank)) [[likely]]
-            Detail::copyShare(to + offset, static_cast<const std::byte *>(from), bytes, {});
-        else if (bytes > 0)
-            farPut(rank, offset, from, bytes, completion);
+    /// For operations on a rank's memory from an offset on, which is not checked: `check` does that.
+    HostPlace place(int rank, std::uint64_t offset) {
+        std::byte *const base = mapped(rank);
+        return {base == nullptr ? nullptr : base + offset, this, rank, offset};
     }
-    /// Copies from another rank: the bytes are there when it returns, or with AtQuiet after `quiet`.
-    void get(int rank, std::size_t offset, void *to, std::size_t bytes, Completion completion = Completion::Now) {
-        if (const std::byte *from = mapped(rank)) [[likely]]
-            Detail::copyShare(static_cast<std::byte *>(to), from + offset, bytes, {});
-        else if (bytes > 0)
-            farGet(rank, offset, to, bytes, completion);
-    }
-    /// What the word was; with AtQuiet that is told only where the memory is mapped here.
-    template <AtomicWord T>
-    T atomic(int rank, std::size_t offset, AtomicOp op, T operand, T compare = T{},
-             Completion completion = Completion::Now) {
-        if (std::byte *word = mapped(rank)) [[likely]]
-            return Atomics::apply(reinterpret_cast<T *>(word + offset), op, operand, compare);
-        return Atomics::fromBits<T>(farAtomic(rank, offset, Atomics::request(op, operand, compare), completion));
-    }
-
-    /// Objects of `object` bytes, at strides in bytes on both sides.
-    void putStrided(int rank, std::size_t offset, std::size_t toStride, const void *from, std::size_t fromStride,
-                    std::size_t object, std::size_t count);
-    void getStrided(int rank, std::size_t offset, std::size_t fromStride, void *to, std::size_t toStride,
-                    std::size_t object, std::size_t count);
-    /// Sets or adds to a word, after everything that was put to this rank before.
-    void signal(int rank, std::size_t offset, std::uint64_t value, bool add) {
-        if (std::byte *base = mapped(rank)) [[likely]] {
-            auto *word = reinterpret_cast<std::uint64_t *>(base + offset);
-            Atomics::fenceRelease();
-            add ? static_cast<void>(Atomics::fetchAdd(word, value)) : Atomics::storeRelease(word, value);
-            return;
-        }
-        farSignal(rank, offset, value, add);
-    }
+    /// The caller's words after a rank's memory, and their offset at this rank.
+    std::uint64_t behind() const noexcept { return hostTable().behind(rank_); }
+    HostPlace placeBehind(int rank) { return place(rank, hostTable().behind(rank)); }
+    /// Operates on memory that is not mapped here; of several lanes one does it. An exception revokes the communicator.
+    void operate(const RemoteOperation &operation, const void *from, void *to, Lane lane = {},
+                 Completion completion = Completion::Now);
 
     /// This rank's puts and atomic operations before it are seen, at each rank, before those after it.
     void fence() {
         Atomics::fenceRelease();
         if (far_)
-            farFence();
+            operate({RemoteVerb::Fence}, nullptr, nullptr);
     }
     /// All operations of this rank are complete, those of its kernels through the proxy, too.
     void quiet() {
@@ -203,7 +176,7 @@ class RemoteMemory final : public Recoverable {
             drainProxy();
         Atomics::fenceSystem();
         if (far_)
-            farQuiet();
+            operate({RemoteVerb::Quiet}, nullptr, nullptr);
     }
     /// The same, and throws what kernels did wrong: what they noted before comes first.
     void complete() {
@@ -253,7 +226,7 @@ class RemoteMemory final : public Recoverable {
                                offset, name_, +seen, comparisonName(comparison), +value);
         };
         waitFor(RemoteCall::Wait, what, [&] {
-            seen = atomic(rank_, offset, AtomicOp::Fetch, T{});
+            seen = place(rank_, offset).fetchAtomic(0, AtomicOp::Fetch, T{});
             return holds(seen, comparison, value);
         });
         sync();
@@ -288,12 +261,9 @@ class RemoteMemory final : public Recoverable {
                    "{}: rank {} destroyed it before the last recovery: destroy it on all ranks, and make it again",
                    name_, destroyedOn_);
     }
-    void farPut(int rank, std::size_t offset, const void *from, std::size_t bytes, Completion completion);
-    void farGet(int rank, std::size_t offset, void *to, std::size_t bytes, Completion completion);
-    void farSignal(int rank, std::size_t offset, std::uint64_t value, bool add);
-    void farFence();
-    void farQuiet();
-    std::uint64_t farAtomic(int rank, std::size_t offset, const AtomicRequest &request, Completion completion);
+    RemoteTable hostTable() const noexcept {
+        return {mapped_.empty() ? nullptr : mapped_.data(), bytes_.data(), nullptr, rank_, ranks()};
+    }
     bool serve() noexcept {
         const bool asked = Detail::serveProxies();
         return (far_ != nullptr && far_->progress()) || asked;
@@ -302,7 +272,7 @@ class RemoteMemory final : public Recoverable {
     void close();
     void startProxy();
     void drainProxy();
-    std::uint64_t carryOut(Detail::ProxySlot &slot);
+    void carryOut(const RemoteOperation &operation, std::byte *data);
     void throwKernelFault();
 
     std::shared_ptr<CommunicatorContext> context_;

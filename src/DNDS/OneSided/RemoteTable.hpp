@@ -24,6 +24,7 @@ enum class AccessFault : std::uint32_t {
     Locked,      ///< this rank has locked it already
     NoAtomics,   ///< this rank's GPU cannot change a word of that rank's memory atomically
     Real,        ///< And or Or of numbers that are not integers
+    Stride,      ///< a stride of 0 or less
     Patience,    ///< a wait in a kernel took longer than it may
     Proxy        ///< the proxy could not carry it out
 };
@@ -33,6 +34,15 @@ enum class RemoteCall : std::uint32_t { Put, Get, Atomic, Signal, Wait, Lock, Un
 
 /// Of a fault for want of any locked rank.
 inline constexpr int anyRank = -1;
+
+/// The call that an operation is part of.
+DNDS_HOST_DEVICE constexpr RemoteCall callOf(RemoteVerb verb) {
+    return verb == RemoteVerb::Put                                  ? RemoteCall::Put
+           : verb == RemoteVerb::Get                                ? RemoteCall::Get
+           : verb == RemoteVerb::Signal                             ? RemoteCall::Signal
+           : verb == RemoteVerb::Fence || verb == RemoteVerb::Quiet ? RemoteCall::Flush
+                                                                    : RemoteCall::Atomic;
+}
 
 /// For messages; never null.
 const char *remoteCallName(RemoteCall call) noexcept;
@@ -92,8 +102,6 @@ class FaultRecord {
     std::uint32_t told_ = 0;               ///< by the host: `others_` that it has read
 };
 
-class RemotePlace;
-
 /// The memory of all ranks as kernels see it; trivially copyable. Offsets are bytes from the start of each rank's
 /// memory.
 struct RemoteTable {
@@ -104,6 +112,7 @@ struct RemoteTable {
     int ranks = 0;
     const std::uint8_t *noAtomics = nullptr; ///< by rank: 1 where words must not be changed; null where they all may
     ProxyView proxy{};                       ///< for ranks without a base; may be absent
+    std::uint64_t patience = 0;              ///< polls of a wait in a kernel; 0 where it must not wait
 
     /// What an atomic operation of a kernel on a rank's memory fails with.
     DNDS_HOST_DEVICE AccessFault whyNoAtomics(int target) const {
@@ -122,10 +131,29 @@ struct RemoteTable {
         const auto place = (bases != nullptr ? reinterpret_cast<std::uintptr_t>(bases[target]) : 0) + offset;
         return place % alignment != 0 ? AccessFault::Alignment : AccessFault::None;
     }
-    /// Where that access goes, or nowhere after `fault`, or that the rank is out of reach, was noted.
-    DNDS_HOST_DEVICE RemotePlace placeOf(AccessFault fault, RemoteCall call, int target, std::uint64_t offset,
-                                         std::uint64_t size) const;
+    /// The offset of words that the library keeps after a rank's memory.
+    DNDS_HOST_DEVICE std::uint64_t behind(int target) const { return (bytes[target] + 127) / 128 * 128; }
+    /// Polls until `done()`, as often as it may: then false, and a fault.
+    template <class Done>
+    DNDS_HOST_DEVICE bool waitFor(RemoteCall call, int target, std::uint64_t offset, std::uint64_t size,
+                                  const Done &done) const {
+        for (std::uint64_t poll = 0; !done(); ++poll) {
+            if (poll >= patience) {
+                faults->note(AccessFault::Patience, call, target, offset, size);
+                return false;
+            }
+            Detail::pauseInKernel();
+        }
+        return true;
+    }
 
+    /// Operates through the proxy, where there is one; a failure is a fault.
+    DNDS_HOST_DEVICE void operate(const RemoteOperation &operation, const void *from, void *to, Lane lane = {},
+                                  Completion /*completion*/ = Completion::Now) const {
+        if (proxy &&
+            !proxy.operate(operation, static_cast<const std::byte *>(from), static_cast<std::byte *>(to), lane))
+            faults->note(AccessFault::Proxy, callOf(operation.verb), operation.rank, operation.offset, operation.bytes);
+    }
     /// This thread's puts, signals and atomic operations before it are seen before those after it.
     DNDS_HOST_DEVICE void fence() const {
         Atomics::fenceRelease();
@@ -139,118 +167,5 @@ struct RemoteTable {
             faults->note(AccessFault::Proxy, RemoteCall::Flush, rank, 0, 0);
     }
 };
-
-/// Memory of another rank that an access was found to be right for: at an address, through the proxy, or nowhere where
-/// it was wrong. `at` is in bytes from where the access begins. What the proxy fails at is noted as a fault.
-class RemotePlace {
-  public:
-    RemotePlace() = default;
-    /// Valid as long as the table.
-    DNDS_HOST_DEVICE RemotePlace(const RemoteTable &table, RemoteCall call, int rank, std::uint64_t offset)
-        : address_(table.bases[rank] == nullptr ? nullptr : table.bases[rank] + offset), table_(&table), call_(call),
-          rank_(rank), offset_(offset) {}
-
-    /// Whether there is such memory; what follows does nothing otherwise.
-    DNDS_HOST_DEVICE explicit operator bool() const { return table_ != nullptr; }
-    /// Null where loads and stores do not reach it.
-    DNDS_HOST_DEVICE std::byte *address() const { return address_; }
-
-    /// Copies `bytes` bytes there, or this lane's share. `from` may be changed afterwards; complete after
-    /// RemoteTable::quiet.
-    DNDS_HOST_DEVICE void put(std::uint64_t at, const void *from, std::uint64_t bytes, Lane lane = {}) const {
-        const auto *source = static_cast<const std::byte *>(from);
-        if (address_ != nullptr)
-            Detail::copyShare(address_ + at, source, bytes, lane);
-        else if (table_ != nullptr && table_->proxy)
-            note(table_->proxy.put(rank_, offset_ + at, source, bytes, lane), bytes);
-    }
-    /// Copies `bytes` bytes from there, or this lane's share; they are in `to` when it returns.
-    DNDS_HOST_DEVICE void get(std::uint64_t at, void *to, std::uint64_t bytes, Lane lane = {}) const {
-        auto *target = static_cast<std::byte *>(to);
-        if (address_ != nullptr)
-            Detail::copyShare(target, address_ + at, bytes, lane);
-        else if (table_ != nullptr && table_->proxy)
-            note(table_->proxy.get(rank_, offset_ + at, target, bytes, lane), bytes);
-    }
-    /// Complete when it returns; what the word was, or 0 where nothing is done.
-    template <AtomicWord T>
-    DNDS_HOST_DEVICE T fetchAtomic(std::uint64_t at, AtomicOp op, T operand, T compare = T{}) const {
-        if (address_ != nullptr)
-            return Atomics::apply(reinterpret_cast<T *>(address_ + at), op, operand, compare);
-        std::uint64_t bits = 0;
-        if (table_ != nullptr && table_->proxy)
-            note(table_->proxy.fetchAtomic(rank_, offset_ + at, requestOf(op, operand, compare), bits), sizeof(T));
-        return Atomics::fromBits<T>(bits);
-    }
-    /// Complete when this thread has called `quiet`.
-    template <AtomicWord T>
-    DNDS_HOST_DEVICE void atomic(std::uint64_t at, AtomicOp op, T operand) const {
-        if (address_ != nullptr)
-            Atomics::apply(reinterpret_cast<T *>(address_ + at), op, operand);
-        else if (table_ != nullptr && table_->proxy)
-            note(table_->proxy.atomic(rank_, offset_ + at, requestOf(op, operand, T{})), sizeof(T));
-    }
-    /// After what this thread did to this rank before.
-    DNDS_HOST_DEVICE void signal(std::uint64_t value, bool add) const {
-        if (address_ != nullptr) {
-            Atomics::fenceRelease();
-            Atomics::apply(reinterpret_cast<std::uint64_t *>(address_), add ? AtomicOp::Add : AtomicOp::Set, value);
-        } else if (table_ != nullptr && table_->proxy) {
-            note(table_->proxy.signal(rank_, offset_, value, add), sizeof(value));
-        }
-    }
-
-    /// Whether this rank's own word there compares so now; if so, what was put before the signal is seen.
-    template <AtomicWord T>
-    DNDS_HOST_DEVICE bool holds(Comparison comparison, T value) const {
-        using Bits = Atomics::Bits<T>;
-        return address_ != nullptr &&
-               DNDS::holds(Atomics::valueOf<T>(Atomics::loadAcquire(reinterpret_cast<const Bits *>(address_))),
-                           comparison, value);
-    }
-    /// Waits for that, `patience` polls at most: false, and a fault.
-    template <AtomicWord T>
-    DNDS_HOST_DEVICE bool waitUntil(Comparison comparison, T value, std::uint64_t patience) const {
-        if (address_ == nullptr)
-            return false;
-        for (std::uint64_t poll = 0; !holds(comparison, value); ++poll) {
-            if (poll >= patience) {
-                table_->faults->note(AccessFault::Patience, call_, rank_, offset_, sizeof(T));
-                return false;
-            }
-            Detail::pauseInKernel();
-        }
-        return true;
-    }
-
-  private:
-    template <AtomicWord T>
-    DNDS_HOST_DEVICE static AtomicRequest requestOf(AtomicOp op, T operand, T compare) {
-        return {op, std::integral_constant<ElementKind, elementKindOf<T>()>::value, Atomics::toBits(operand),
-                Atomics::toBits(compare)};
-    }
-    DNDS_HOST_DEVICE void note(bool well, std::uint64_t bytes) const {
-        if (!well)
-            table_->faults->note(AccessFault::Proxy, call_, rank_, offset_, bytes);
-    }
-
-    std::byte *address_ = nullptr;
-    const RemoteTable *table_ = nullptr;
-    RemoteCall call_ = RemoteCall::Put;
-    int rank_ = 0;
-    std::uint64_t offset_ = 0;
-};
-
-DNDS_HOST_DEVICE inline RemotePlace RemoteTable::placeOf(AccessFault fault, RemoteCall call, int target,
-                                                         std::uint64_t offset, std::uint64_t size) const {
-    if (fault == AccessFault::None)
-        fault = call == RemoteCall::Atomic           ? whyNoAtomics(target)
-                : bases[target] == nullptr && !proxy ? AccessFault::Unreachable
-                                                     : AccessFault::None;
-    if (fault == AccessFault::None)
-        return {*this, call, target, offset};
-    faults->note(fault, call, target, offset, size);
-    return {};
-}
 
 } // namespace DNDS

@@ -18,9 +18,6 @@ std::size_t inUnits(std::size_t bytes) {
     return (std::max<std::size_t>(bytes, 1) + heapUnit - 1) / heapUnit * heapUnit;
 }
 
-/// Polls of a wait in a kernel: some seconds.
-constexpr std::uint64_t kernelPatience = std::uint64_t{1} << 24U;
-
 } // namespace
 
 SymmetricHeap::SymmetricHeap(CommunicatorView comm, std::size_t bytes, MemorySpace space, std::string name) {
@@ -55,25 +52,11 @@ SymmetricHeap::~SymmetricHeap() = default;
 
 HeapView SymmetricHeap::view(KernelWaits waits) const {
     Detail::HeapTable table = core().table;
-    static_cast<RemoteTable &>(table) = core().memory->kernelTable();
-    if (waits == KernelWaits::Yes) {
-        const std::string &whyNot = core().memory->whyNoKernelWaits();
-        DNDS_CHECK(whyNot.empty(), StateError, "{}: kernels must not wait: {}", core().memory->name(), whyNot);
-        table.patience = kernelPatience;
-    }
+    static_cast<RemoteTable &>(table) = core().memory->kernelTable(waits);
     return HeapView(table);
 }
 
 void SymmetricHeap::throwMoved() { throw StateError("this symmetric heap was moved from"); }
-
-std::size_t SymmetricHeap::span(RemoteCall call, std::size_t count, std::size_t stride) const {
-    core().memory->checked(call, [&] {
-        DNDS_CHECK(stride > 0, ArgumentError, "a stride is 0: give at least 1");
-        DNDS_CHECK(count < mostBytes / stride, ArgumentError, "{} objects at a stride of {} are too many", count,
-                   stride);
-    });
-    return count == 0 ? 0 : (count - 1) * stride + 1;
-}
 
 HeapBlock SymmetricHeap::allocateBytes(std::size_t count, std::size_t objectBytes) {
     const CommunicatorView &comm = core().context->comm();
@@ -119,7 +102,7 @@ void SymmetricHeap::freeBlock(const Detail::HeapTable *heap, std::uint64_t begin
 }
 
 void SymmetricHeap::writeBlock(std::uint64_t begin, const HeapBlock &block) {
-    core().memory->put(rank(), begin - heapUnit, &block, sizeof(block));
+    core().memory->place(rank(), begin - heapUnit).put(0, &block, sizeof(block));
 }
 
 AccessFault SymmetricHeap::checkLive(const Detail::HeapTable *heap, int rank, std::uint64_t offset, std::uint64_t begin,
@@ -146,11 +129,7 @@ void SymmetricHeap::throwFault(AccessFault fault, RemoteCall call, int rank, std
 
 void SymmetricHeap::refuse(AccessFault fault, RemoteCall call, int rank, std::uint64_t offset, std::uint64_t begin,
                            std::uint64_t bytes, std::uint64_t object) const {
-    try {
-        throwFault(fault, call, rank, offset, begin, bytes, object);
-    } catch (const Error &) {
-        core().memory->revokeAndThrow(call);
-    }
+    core().memory->checked(call, [&] { throwFault(fault, call, rank, offset, begin, bytes, object); });
 }
 
 } // namespace DNDS

@@ -17,9 +17,6 @@
 
 namespace DNDS {
 
-/// Whether kernels may wait for other ranks.
-enum class KernelWaits : unsigned char { No, Yes };
-
 /// One range of memory a rank, in which all ranks allocate together and get the same offsets.
 ///
 ///     SymmetricHeap heap(comm, 1 << 20);
@@ -44,9 +41,9 @@ enum class KernelWaits : unsigned char { No, Yes };
 /// with its allocations and what is in them, signals, too.
 ///
 /// Ranks on other nodes are reached from the thread that made the heap, or from any where MPI allows all to call it.
-class SymmetricHeap {
+class SymmetricHeap : public HeapVerbs<SymmetricHeap, std::size_t> {
   public:
-    using Completion = FarAccess::Completion;
+    using Completion = DNDS::Completion;
 
     /// `bytes` bytes on each rank. Allocations take their size rounded up to a multiple of 128 bytes, and 128 more.
     /// Collective. Throws on all ranks: ArgumentError where ranks differ in `bytes` or `space`, MemoryError
@@ -99,145 +96,19 @@ class SymmetricHeap {
     void requireAllocated(SymmetricPointer<T> pointer, std::size_t count) {
         core().memory->meet(CollectiveCall::MakeWindowOver);
         communicator().guarded([&] {
-            if (const AccessFault fault = faultOf(pointer, count, rank()); fault != AccessFault::None)
-                throwFault(fault, RemoteCall::Put, rank(), pointer.offset(), pointer.begin(), bytesOf<T>(count),
-                           sizeof(T));
+            const std::uint64_t bytes = Detail::bytesOf<T>(count);
+            if (const AccessFault fault = faultOf(pointer, bytes, rank()); fault != AccessFault::None)
+                throwFault(fault, RemoteCall::Put, rank(), pointer.offset(), pointer.begin(), bytes, sizeof(T));
         });
     }
 
-    /// Copies `count` objects to another rank. `from` may be changed afterwards; `quiet` completes it.
-    template <class T>
-    void put(SymmetricPointer<T> to, const T *from, std::size_t count, int rank) {
-        check(RemoteCall::Put, to, count, rank);
-        core().memory->put(rank, to.offset(), from, count * sizeof(T));
-    }
-    /// The same; `from` must stay as it is until `quiet`.
-    template <class T>
-    void putNbi(SymmetricPointer<T> to, const T *from, std::size_t count, int rank) {
-        check(RemoteCall::Put, to, count, rank);
-        core().memory->put(rank, to.offset(), from, count * sizeof(T), Completion::AtQuiet);
-    }
-    /// Copies `count` objects from another rank; they are there when it returns.
-    template <class T>
-    void get(T *to, SymmetricPointer<T> from, std::size_t count, int rank) {
-        check(RemoteCall::Get, from, count, rank);
-        core().memory->get(rank, from.offset(), to, count * sizeof(T));
-    }
-    /// The same; they are there after `quiet`.
-    template <class T>
-    void getNbi(T *to, SymmetricPointer<T> from, std::size_t count, int rank) {
-        check(RemoteCall::Get, from, count, rank);
-        core().memory->get(rank, from.offset(), to, count * sizeof(T), Completion::AtQuiet);
-    }
-    /// One object; words of 2, 4 and 8 bytes are never torn.
-    template <class T>
-    void putValue(SymmetricPointer<T> to, const std::type_identity_t<T> &value, int rank) {
-        put(to, &value, 1, rank);
-    }
-    template <class T>
-    T getValue(SymmetricPointer<T> from, int rank) {
-        T value;
-        get(&value, from, 1, rank);
-        return value;
-    }
-    /// `to[k * toStride] = from[k * fromStride]` for k < count. Strides are positive, in objects. Off the node each
-    /// object is a message: for few, or on one node.
-    template <class T>
-    void putStrided(SymmetricPointer<T> to, std::size_t toStride, const T *from, std::size_t fromStride,
-                    std::size_t count, int rank) {
-        static_cast<void>(span(RemoteCall::Put, count, fromStride));
-        check(RemoteCall::Put, to, span(RemoteCall::Put, count, toStride), rank);
-        core().memory->putStrided(rank, to.offset(), toStride * sizeof(T), from, fromStride * sizeof(T), sizeof(T),
-                                  count);
-    }
-    template <class T>
-    void getStrided(T *to, std::size_t toStride, SymmetricPointer<T> from, std::size_t fromStride, std::size_t count,
-                    int rank) {
-        static_cast<void>(span(RemoteCall::Get, count, toStride));
-        check(RemoteCall::Get, from, span(RemoteCall::Get, count, fromStride), rank);
-        core().memory->getStrided(rank, from.offset(), fromStride * sizeof(T), to, toStride * sizeof(T), sizeof(T),
-                                  count);
-    }
-
-    /// Atomic operations on a word of 8 to 64 bits. `set` and `add` are complete after `quiet`; the others return what
-    /// the word was, and are complete then.
-    template <AtomicWord T>
-    T fetch(SymmetricPointer<T> word, int rank) {
-        return atomic(AtomicOp::Fetch, word, T{}, T{}, rank, Completion::Now);
-    }
-    template <AtomicWord T>
-    void set(SymmetricPointer<T> word, std::type_identity_t<T> value, int rank) {
-        atomic(AtomicOp::Set, word, value, T{}, rank, Completion::AtQuiet);
-    }
-    template <AtomicWord T>
-    void add(SymmetricPointer<T> word, std::type_identity_t<T> value, int rank) {
-        atomic(AtomicOp::Add, word, value, T{}, rank, Completion::AtQuiet);
-    }
-    template <AtomicWord T>
-    T fetchAdd(SymmetricPointer<T> word, std::type_identity_t<T> value, int rank) {
-        return atomic(AtomicOp::Add, word, value, T{}, rank, Completion::Now);
-    }
-    template <AtomicWord T>
-    T swap(SymmetricPointer<T> word, std::type_identity_t<T> value, int rank) {
-        return atomic(AtomicOp::Swap, word, value, T{}, rank, Completion::Now);
-    }
-    /// Sets the word to `value` if it has the bits of `expected`; returns what it was, and is complete then.
-    template <AtomicWord T>
-    T compareSwap(SymmetricPointer<T> word, std::type_identity_t<T> expected, std::type_identity_t<T> value, int rank) {
-        return atomic(AtomicOp::CompareSwap, word, value, expected, rank, Completion::Now);
-    }
-    /// The word becomes its minimum, maximum, And or Or with `value`. Complete after `quiet`.
-    template <AtomicWord T>
-    void min(SymmetricPointer<T> word, std::type_identity_t<T> value, int rank) {
-        atomic(AtomicOp::Min, word, value, T{}, rank, Completion::AtQuiet);
-    }
-    template <AtomicWord T>
-    void max(SymmetricPointer<T> word, std::type_identity_t<T> value, int rank) {
-        atomic(AtomicOp::Max, word, value, T{}, rank, Completion::AtQuiet);
-    }
-    template <AtomicWord T>
-    void bitAnd(SymmetricPointer<T> word, std::type_identity_t<T> value, int rank) {
-        static_assert(std::is_integral_v<T>, "And and Or are for words that are integers");
-        atomic(AtomicOp::And, word, value, T{}, rank, Completion::AtQuiet);
-    }
-    template <AtomicWord T>
-    void bitOr(SymmetricPointer<T> word, std::type_identity_t<T> value, int rank) {
-        static_assert(std::is_integral_v<T>, "And and Or are for words that are integers");
-        atomic(AtomicOp::Or, word, value, T{}, rank, Completion::AtQuiet);
-    }
-    /// Any of the above as a value; with Completion::AtQuiet what it returns means nothing.
-    template <AtomicWord T>
-    T atomic(AtomicOp op, SymmetricPointer<T> word, std::type_identity_t<T> operand, std::type_identity_t<T> compare,
-             int rank, Completion completion = Completion::Now) {
-        check(RemoteCall::Atomic, word, 1, rank, sizeof(T));
-        if (!suits<T>(op)) [[unlikely]]
-            core().memory->refuse(AccessFault::Real, RemoteCall::Atomic, rank, word.offset(), sizeof(T));
-        return core().memory->atomic(rank, word.offset(), op, T{operand}, T{compare}, completion);
-    }
-
-    /// Puts, then changes the signal: whoever sees the signal sees what was put, and all that a fence before covers.
-    template <class T>
-    void putSignal(SymmetricPointer<T> to, const T *from, std::size_t count, SymmetricPointer<std::uint64_t> signal,
-                   std::uint64_t value, SignalOp op, int rank) {
-        check(RemoteCall::Signal, signal, 1, rank, sizeof(value));
-        put(to, from, count, rank);
-        core().memory->signal(rank, signal.offset(), value, op == SignalOp::Add);
-    }
     /// Waits until this rank's word compares with `value` as told, and returns the word. What was put before the
     /// signal is seen afterwards. Serves other ranks meanwhile.
     template <AtomicWord T>
     T waitUntil(SymmetricPointer<T> word, Comparison comparison, std::type_identity_t<T> value) {
-        check(RemoteCall::Wait, word, 1, rank(), sizeof(T));
+        place(AccessFault::None, RemoteCall::Wait, word, sizeof(T), rank(), sizeof(T));
         return core().memory->waitUntil(word.offset(), comparison, T{value});
     }
-    /// Whether this rank's word compares so now; serves other ranks.
-    template <AtomicWord T>
-    bool test(SymmetricPointer<T> word, Comparison comparison, std::type_identity_t<T> value) {
-        check(RemoteCall::Wait, word, 1, rank(), sizeof(T));
-        core().memory->progress();
-        return holds(core().memory->atomic(rank(), word.offset(), AtomicOp::Fetch, T{}), comparison, T{value});
-    }
-
     /// Puts, signals and atomic operations to one rank before it are seen there before those after it. Not gets.
     void fence() { core().memory->fence(); }
     /// All operations of this rank are complete, and seen by all.
@@ -261,7 +132,7 @@ class SymmetricHeap {
     void checkKernels() { core().memory->checkKernels(); }
 
   private:
-    friend class Window; // whose locks are released by a recovery
+    friend class HeapVerbs<SymmetricHeap, std::size_t>;
 
     struct Core {
         explicit Core(std::size_t heapBytes) : blocks(heapBytes), size(heapBytes) {}
@@ -283,34 +154,35 @@ class SymmetricHeap {
         return *core_;
     }
     [[noreturn]] static void throwMoved();
-    std::size_t span(RemoteCall call, std::size_t count, std::size_t stride) const;
     template <class T>
-    AccessFault faultOf(SymmetricPointer<T> pointer, std::size_t count, int rank, std::size_t alignment = 1) const {
+    AccessFault faultOf(SymmetricPointer<T> pointer, std::uint64_t bytes, int rank, std::uint64_t alignment = 1) const {
         const Detail::HeapTable &table = core().table;
-        const std::uint64_t bytes = bytesOf<T>(count);
         return table.space == MemorySpace::Host ? table.checkBlock(pointer.heap(), rank, pointer.offset(),
                                                                    pointer.begin(), pointer.serial(), bytes, alignment)
                                                 : checkLive(pointer.heap(), rank, pointer.offset(), pointer.begin(),
                                                             pointer.serial(), bytes, alignment);
     }
+    /// The place of an access; throws if it is wrong, and a kernel's fault. A Wait serves other ranks.
     template <class T>
-    void check(RemoteCall call, SymmetricPointer<T> pointer, std::size_t count, int rank,
-               std::size_t alignment = 1) const {
-        core().memory->checkKernels();
-        if (const AccessFault fault = faultOf(pointer, count, rank, alignment); fault != AccessFault::None) [[unlikely]]
-            refuse(fault, call, rank, pointer.offset(), pointer.begin(), bytesOf<T>(count), sizeof(T));
-    }
-    template <class T>
-    static std::uint64_t bytesOf(std::size_t count) noexcept {
-        return count > PTRDIFF_MAX / sizeof(T) ? UINT64_MAX : count * sizeof(T);
+    HostPlace place(AccessFault fault, RemoteCall call, SymmetricPointer<T> pointer, std::uint64_t bytes, int rank,
+                    std::uint64_t alignment) const {
+        RemoteMemory &memory = *core().memory;
+        memory.checkKernels();
+        if (fault == AccessFault::None)
+            fault = faultOf(pointer, bytes, rank, alignment);
+        if (fault != AccessFault::None) [[unlikely]]
+            refuse(fault, call, rank, pointer.offset(), pointer.begin(), bytes, sizeof(T));
+        if (call == RemoteCall::Wait)
+            memory.progress();
+        return memory.place(rank, pointer.offset());
     }
     AccessFault checkLive(const Detail::HeapTable *heap, int rank, std::uint64_t offset, std::uint64_t begin,
                           std::uint64_t serial, std::uint64_t bytes, std::uint64_t alignment) const;
     [[noreturn]] void throwFault(AccessFault fault, RemoteCall call, int rank, std::uint64_t offset,
                                  std::uint64_t begin, std::uint64_t bytes, std::uint64_t object) const;
     /// The same, and revokes the communicator with it.
-    [[noreturn]] void refuse(AccessFault fault, RemoteCall call, int rank, std::uint64_t offset, std::uint64_t begin,
-                             std::uint64_t bytes, std::uint64_t object) const;
+    void refuse(AccessFault fault, RemoteCall call, int rank, std::uint64_t offset, std::uint64_t begin,
+                std::uint64_t bytes, std::uint64_t object) const;
     Detail::HeapBlock allocateBytes(std::size_t count, std::size_t objectBytes);
     void freeBlock(const Detail::HeapTable *heap, std::uint64_t begin, std::uint64_t serial);
     void writeBlock(std::uint64_t begin, const Detail::HeapBlock &block);

@@ -25,7 +25,6 @@ struct HeapTable : RemoteTable {
     const HeapTable *heap = nullptr; ///< the heap's own table on the host: tells heaps apart
     std::byte *own = nullptr;        ///< where this rank's memory begins, in the heap's space
     MemorySpace space = MemorySpace::Host;
-    std::uint64_t patience = 0; ///< polls of a wait in a kernel
 
     /// Of an access to `size` bytes at `offset` within the allocation that begins at `begin`. Reads the heap's memory.
     DNDS_HOST_DEVICE AccessFault checkBlock(const HeapTable *owner, int target, std::uint64_t offset,

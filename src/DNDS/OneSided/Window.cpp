@@ -8,14 +8,13 @@
 #include <algorithm>
 #include <cstring>
 #include <exception>
+#include <limits>
 #include <string>
 #include <utility>
 
 namespace DNDS {
 
 namespace {
-
-using Detail::WindowLock;
 
 std::string valueOf(const WindowInfo &info, const char *key, const char *otherwise) {
     const auto found = info.find(key);
@@ -30,6 +29,9 @@ MemorySpace spaceOf(const WindowInfo &info) {
                "the info key mpi_alloc_memory_kind is '{}': give 'system' or 'gpu:device'", kind);
     return MemorySpace::Host;
 }
+
+/// Most bytes of a window: its own words follow.
+constexpr std::size_t mostBytes = std::numeric_limits<std::ptrdiff_t>::max() / 2;
 
 std::string nameOf(const WindowInfo &info) { return valueOf(info, "name", "a window"); }
 
@@ -50,9 +52,10 @@ Window Window::allocate(CommunicatorView comm, std::size_t bytes, std::size_t di
     std::shared_ptr<std::byte> memory;
     MemorySpace space = MemorySpace::Host;
     comm.guarded([&] { space = spaceOf(info); });
-    requireNodeMemory(*context, space == MemorySpace::Host ? bytes : 0, nameOf(info));
+    const std::size_t all = bytes < mostBytes ? bytes + 128 + wordBytes(comm.size()) : bytes;
+    requireNodeMemory(*context, space == MemorySpace::Host ? all : 0, nameOf(info));
     comm.guarded([&] {
-        memory = RemoteMemory::allocate(*context, bytes, space, nameOf(info));
+        memory = RemoteMemory::allocate(*context, all, space, nameOf(info));
         if (space == MemorySpace::Host) {
             std::memset(memory.get(), 0, bytes);
             return;
@@ -62,7 +65,7 @@ Window Window::allocate(CommunicatorView comm, std::size_t bytes, std::size_t di
         Device::copy(memory.get(), space, zeros.data(), MemorySpace::Host, bytes, stream);
         stream.synchronize();
     });
-    return Window(comm, std::move(memory), bytes, displacementUnit, space, info);
+    return Window(comm, std::move(memory), bytes, displacementUnit, space, info, Room::Behind);
 }
 
 Window Window::allocateShared(CommunicatorView comm, std::size_t bytes, std::size_t displacementUnit,
@@ -102,7 +105,7 @@ Window Window::allocateShared(CommunicatorView comm, std::size_t bytes, std::siz
         lent.place.offset += before;
         std::memset(memory.get(), 0, bytes);
     });
-    return Window(comm, std::move(memory), bytes, displacementUnit, MemorySpace::Host, info,
+    return Window(comm, std::move(memory), bytes, displacementUnit, MemorySpace::Host, info, Room::None,
                   alone ? std::nullopt : std::optional(lent));
 }
 
@@ -118,55 +121,54 @@ Window Window::create(CommunicatorView comm, void *base, std::size_t bytes, std:
 }
 
 Window::Window(CommunicatorView comm, std::shared_ptr<std::byte> memory, std::size_t bytes, std::size_t unit,
-               MemorySpace space, const WindowInfo &info, std::optional<LentMemory> lent) {
+               MemorySpace space, const WindowInfo &info, Room room, std::optional<LentMemory> lent) {
     const std::shared_ptr<CommunicatorContext> context = CommunicatorContext::of(comm);
-    const auto n = static_cast<std::size_t>(comm.size());
     const std::string name = nameOf(info);
-    const bool populated = valueOf(info, "win_populate_to_device", "false") == "true";
+    const std::size_t extra = wordBytes(comm.size());
+    std::shared_ptr<std::byte> words;
     comm.guarded([&] { // before there is anything that only all ranks together destroy
         DNDS_CHECK(unit > 0, ArgumentError, "{}: the displacement unit is 0: give at least 1", name);
-        if (populated)
+        core_ = std::make_unique<Core>();
+        core_->context = context;
+        core_->populated = valueOf(info, "win_populate_to_device", "false") == "true";
+        if (core_->populated)
             requirePopulatable(space, name);
         if (memory == nullptr) // a rank without memory still has a place, in which nothing is
             memory = RemoteMemory::allocate(*context, 1, space, name);
+        if (room == Room::None)
+            words = RemoteMemory::allocate(*context, extra, space, name);
+        core_->info = info;
+        core_->held.resize(static_cast<std::size_t>(comm.size()));
     });
-    const std::size_t lockBytes = 1024 + n * (sizeof(std::uint32_t) + sizeof(std::uint64_t));
-    core_ = std::make_unique<Core>(comm, lockBytes, space, name);
-    Core &core = *core_;
-    core.unitsHere = comm.allGather(static_cast<std::uint64_t>(unit));
-    comm.guarded([&] {
-        core.heldHere.resize(n);
-        core.info = info;
-    });
-    core.lock = core.locks.allocate<std::uint64_t>(WindowLock::words);
-    core.held = core.locks.allocate<std::uint32_t>(n);
-    core.units = core.locks.allocate<std::uint64_t>(n);
-    const std::uint64_t zeros[WindowLock::words] = {};
-    core.locks.put(core.lock, zeros, WindowLock::words, comm.rank());
-    core.locks.put(core.held, core.heldHere.data(), n, comm.rank());
-    core.locks.put(core.units, core.unitsHere.data(), n, comm.rank());
+    core_->units = comm.allGather(static_cast<std::uint64_t>(unit));
     try {
-        core.data = std::make_unique<RemoteMemory>(context, std::move(memory), bytes, space, name, lent);
-    } catch (const std::exception &) { // on all ranks, which destroy the locks together: not by the exception
+        core_->data = std::make_unique<RemoteMemory>(context, std::move(memory), bytes, space, name, lent,
+                                                     room == Room::Behind ? extra : 0);
+        if (room == Room::None)
+            core_->ownWords = std::make_unique<RemoteMemory>(context, std::move(words), 0, space,
+                                                             "the locks of " + name, std::nullopt, extra);
+    } catch (const std::exception &) { // on all ranks, which destroy what there is together: not by the exception
         core_.reset();
         throw;
     }
-    core.populated = populated;
-    comm.guarded([&] { core.locks.core_->context->enlist(core); });
-    core.locks.barrier();
+    comm.guarded([&] {
+        core_->renew();
+        context->enlist(*core_);
+    });
+    core_->data->barrier();
 }
 
 void Window::Core::renew() {
-    std::ranges::fill(heldHere, 0U);
-    const std::uint64_t zeros[WindowLock::words] = {};
-    RemoteMemory &words = *locks.core_->memory;
-    words.restore(lock.offset(), zeros, sizeof zeros);
-    words.restore(held.offset(), heldHere.data(), heldHere.size() * sizeof(std::uint32_t));
+    std::ranges::fill(held, 0U);
+    const int ranks = data->ranks();
+    std::vector<std::byte> all(wordBytes(ranks));
+    std::memcpy(all.data() + Units, units.data(), units.size() * sizeof(std::uint64_t));
+    words().restore(words().behind(), all.data(), all.size());
 }
 
 Window::Shared Window::sharedQuery(int rank) const {
     core_->data->check(RemoteCall::Get, rank, 0, 0);
-    return {core_->data->bytes(rank), core_->unitsHere[static_cast<std::size_t>(rank)], core_->data->mapped(rank)};
+    return {core_->data->bytes(rank), unitOf(rank), core_->data->mapped(rank)};
 }
 
 WindowInfo Window::info() const {
@@ -184,89 +186,14 @@ WindowView Window::view(KernelWaits waits) const {
     DNDS_CHECK(core_->data->space() == MemorySpace::Host || core_->populated, StateError,
                "{} is to be accessed by kernels, but was not populated to the device: call populateToDevice",
                core_->data->name());
-    const HeapView locks = core_->locks.view(waits); // throws where kernels must not wait
-    return {core_->data->kernelTable(),
-            locks,
-            core_->lock,
-            core_->held,
-            core_->units,
-            waits == KernelWaits::Yes ? locks.patience() : 0};
+    const RemoteTable data = core_->data->kernelTable(waits);
+    return {data, core_->ownWords ? core_->ownWords->kernelTable(waits) : data, core_->data->space()};
 }
 
-void Window::setHeld(int rank, std::uint32_t how) {
-    core_->heldHere[static_cast<std::size_t>(rank)] = how;
-    core_->locks.putValue(core_->held + rank, how, this->rank());
-}
-
-void Window::requireUnlocked(int rank) const {
-    core_->data->checked(RemoteCall::Lock, [&] {
-        DNDS_CHECK(core_->heldHere[static_cast<std::size_t>(rank)] == 0, StateError,
-                   "{}: rank {} is locked by this rank already", core_->data->name(), rank);
-    });
-}
-
-void Window::requireAnyLocked() const {
-    if (std::ranges::none_of(core_->heldHere, [](std::uint32_t how) { return how != 0; }))
-        core_->data->refuse(AccessFault::NotLocked, RemoteCall::Flush, anyRank, 0, 0);
-}
-
-void Window::lock(LockType type, int rank) {
-    RemoteMemory &data = *core_->data;
-    SymmetricHeap &locks = core_->locks;
-    core_->checkKernels();
-    if (const AccessFault fault = data.faultOf(rank, 0, 0); fault != AccessFault::None)
-        data.refuse(fault, RemoteCall::Lock, rank, 0, 0);
-    requireUnlocked(rank);
-    const std::uint64_t ticket = WindowLock::draw(locks, core_->lock, rank);
-    const auto what = [&] {
-        const std::uint64_t holder = locks.fetch(core_->lock + WindowLock::Holder, rank);
-        return fmt::format("other ranks to let go of the lock of rank {} of '{}'{}", rank, data.name(),
-                           holder != 0 ? fmt::format(", which rank {} holds", holder - 1) : std::string());
-    };
-    data.waitFor(RemoteCall::Lock, what, [&] { return WindowLock::served(locks, core_->lock, rank, ticket, type); });
-    WindowLock::enter(locks, core_->lock, rank, type);
-    setHeld(rank, static_cast<std::uint32_t>(type));
-    data.sync();
-}
-
-void Window::unlock(int rank) {
-    requireLocked(RemoteCall::Unlock, rank);
-    core_->complete();
-    release(rank);
-}
-
-/// After all operations there are complete.
-void Window::release(int rank) {
-    const auto type = static_cast<LockType>(core_->heldHere[static_cast<std::size_t>(rank)]);
-    setHeld(rank, 0);
-    WindowLock::leave(core_->locks, core_->lock, rank, type);
-}
-
-void Window::lockAll() {
-    core_->checkKernels();
-    for (int rank = 0; rank < ranks(); ++rank)
-        requireUnlocked(rank);
-    for (int rank = 0; rank < ranks(); ++rank)
-        lock(LockType::Shared, rank);
-}
-
-void Window::unlockAll() {
-    for (int rank = 0; rank < ranks(); ++rank)
-        requireLocked(RemoteCall::Unlock, rank);
-    core_->complete();
-    for (int rank = 0; rank < ranks(); ++rank)
-        release(rank);
-}
-
-void Window::flush(int rank) {
-    requireLocked(RemoteCall::Flush, rank);
-    flushAll();
-}
-
-void Window::flushAll() {
-    core_->checkKernels(); // what a kernel did wrong comes first
-    requireAnyLocked();
-    core_->complete();
+void Window::setHeld(int rank, std::uint32_t how) const {
+    const auto at = static_cast<std::size_t>(rank);
+    core_->held[at] = how;
+    core_->words().placeBehind(this->rank()).put(heldAt(ranks()) + at * sizeof(how), &how, sizeof(how));
 }
 
 std::string whyNoDeviceWindows(CommunicatorView comm) {

@@ -38,7 +38,7 @@ using WindowInfo = std::map<std::string, std::string>;
 /// these revokes the communicator. After `recover` the window goes on with the bytes that are there, and no rank has a
 /// lock. Unlike with MPI, an origin's buffer may be changed as soon as put and accumulate return, and what get and
 /// getAccumulate fetch is there.
-class Window {
+class Window : public WindowVerbs<Window, std::size_t> {
   public:
     /// `bytes` new bytes, zeroed, which may differ between ranks. Collective. Throws on all ranks: MemoryError as
     /// heaps do, and what is wrong with `info`.
@@ -90,177 +90,94 @@ class Window {
     /// For kernels, in the window's space; device memory first needs `populateToDevice`, or throws StateError.
     WindowView view(KernelWaits waits = KernelWaits::No) const;
 
-    // Epochs
-
-    /// Waits until this rank may access `rank`'s memory. Rank by rank in one order, or exclusive locks may wait for
-    /// each other.
-    void lock(LockType type, int rank);
-    /// Completes all operations there and lets others in.
-    void unlock(int rank);
-    /// Shared locks of all ranks, or of none where it throws. O(ranks).
-    void lockAll();
-    /// All of them, or none where a kernel did wrong. O(ranks).
-    void unlockAll();
-    /// Completes all operations on that rank's memory, there too.
-    void flush(int rank);
-    /// The same for all ranks; throws StateError where none is locked.
-    void flushAll();
-    /// Origins may be reused; here they always may.
-    void flushLocal(int rank) const { requireLocked(RemoteCall::Flush, rank); }
-    void flushLocalAll() const { requireAnyLocked(); }
     /// Loads of this rank see what others have put and completed, and their gets what it has stored.
-    void sync() { core().data->sync(); }
+    void sync() const { core().data->sync(); }
     /// Completes the operations of all ranks. Collective.
     void barrier() { core().data->barrier(); }
     /// Serves other ranks' locks and atomic operations, where these come as messages; returns whether there was
     /// anything to do. For loops that compute, or look at this rank's memory by themselves.
-    bool progress() {
-        const bool any = core().locks.progress();
-        return core().data->progress() || any;
-    }
-    /// Whether the word at this rank's displacement `at` compares so with `value` now, whose type says what lies there;
-    /// serves other ranks. Needs no lock.
-    template <AtomicWord T>
-    bool test(std::size_t at, Comparison comparison, T value) {
-        const std::size_t offset = locateOwn(at, sizeof(T));
-        progress();
-        const bool so = holds(core().data->atomic(rank(), offset, AtomicOp::Fetch, T{}), comparison, value);
-        if (so)
-            sync();
-        return so;
-    }
-    /// Waits for that, and returns the word: what was completed before it was set is seen afterwards. Serves other
-    /// ranks meanwhile. Needs no lock.
+    bool progress() { return core().data->progress(); }
+    /// Waits for what `test` looks at, and returns the word: what was completed before it was set is seen afterwards.
+    /// Serves other ranks meanwhile. Needs no lock.
     template <AtomicWord T>
     T waitUntil(std::size_t at, Comparison comparison, T value) {
-        return core().data->waitUntil(locateOwn(at, sizeof(T)), comparison, value);
-    }
-
-    // Operations on `count` elements from displacement `at` of the target
-
-    /// Copies `count` elements to the target, from its displacement `at` on. Complete after `flush` or `unlock`.
-    template <class T>
-    void put(const T *origin, std::size_t count, int rank, std::size_t at) {
-        const std::size_t offset = locate(RemoteCall::Put, rank, at, bytesOf<T>(count), 1);
-        core().data->put(rank, offset, origin, count * sizeof(T));
-    }
-    /// Copies `count` elements from the target, after this rank's own puts there; they are in `origin` when it returns.
-    template <class T>
-    void get(T *origin, std::size_t count, int rank, std::size_t at) {
-        const std::size_t offset = locate(RemoteCall::Get, rank, at, bytesOf<T>(count), 1);
-        core().data->fence(); // MPI orders nothing, but users of one process expect their own puts
-        core().data->get(rank, offset, origin, count * sizeof(T));
-    }
-    /// Changes `count` elements of the target, each atomically, by those at `origin`. Complete after `flush` or
-    /// `unlock`.
-    template <AtomicWord T>
-    void accumulate(const T *origin, std::size_t count, int rank, std::size_t at, AccumulateOp op) {
-        const std::size_t offset = locate(RemoteCall::Atomic, rank, at, bytesOf<T>(count), sizeof(T));
-        for (std::size_t k = 0; k < count && op != AccumulateOp::NoOp; ++k)
-            core().data->atomic(rank, offset + k * sizeof(T), typed<T>(op), origin[k], T{},
-                                RemoteMemory::Completion::AtQuiet);
-    }
-    /// The elements as they were before go to `result`.
-    template <AtomicWord T>
-    void getAccumulate(const T *origin, T *result, std::size_t count, int rank, std::size_t at, AccumulateOp op) {
-        const std::size_t offset = locate(RemoteCall::Atomic, rank, at, bytesOf<T>(count), sizeof(T));
-        for (std::size_t k = 0; k < count; ++k)
-            result[k] = core().data->atomic(rank, offset + k * sizeof(T), typed<T>(op),
-                                            op == AccumulateOp::NoOp ? T{} : origin[k]);
-    }
-    template <AtomicWord T>
-    T fetchAndOp(T origin, int rank, std::size_t at, AccumulateOp op) {
-        T result;
-        getAccumulate(&origin, &result, 1, rank, at, op);
-        return result;
-    }
-    /// Sets the element to `origin` if it has the bits of `compare`; returns what it was.
-    template <AtomicWord T>
-    T compareAndSwap(T origin, T compare, int rank, std::size_t at) {
-        const std::size_t offset = locate(RemoteCall::Atomic, rank, at, sizeof(T), sizeof(T));
-        return core().data->atomic(rank, offset, AtomicOp::CompareSwap, origin, compare);
+        placeOf<T>(RemoteCall::Wait, 1, rank(), at, sizeof(T));
+        return core().data->waitUntil(at * unitOf(rank()), comparison, value);
     }
 
   private:
+    friend class WindowVerbs<Window, std::size_t>;
+
     struct Core final : Recoverable {
-        Core(CommunicatorView comm, std::size_t lockBytes, MemorySpace space, const std::string &name)
-            : locks(comm, lockBytes, space, "the locks of " + name) {}
-        ~Core() override { locks.core_->context->delist(*this); }
+        ~Core() override { context->delist(*this); }
         bool settle() noexcept override { return true; }
         /// Releases all locks of this rank's memory, and this rank's of others'.
         void renew() override;
+        RemoteMemory &words() const noexcept { return ownWords ? *ownWords : *data; }
         /// Throws what a kernel did wrong.
         void checkKernels() {
-            locks.checkKernels();
             data->checkKernels();
+            if (ownWords)
+                ownWords->checkKernels();
         }
-        /// Completes this rank's operations; throws what a kernel did wrong.
-        void complete() {
-            locks.checkKernels();
-            data->complete();
-            locks.checkKernels();
-        }
-        SymmetricHeap locks;
-        SymmetricPointer<std::uint64_t> lock;  ///< [WindowLock::words]
-        SymmetricPointer<std::uint32_t> held;  ///< [ranks] of this rank: for kernels
-        SymmetricPointer<std::uint64_t> units; ///< [ranks] of this rank
-        std::vector<std::uint32_t> heldHere;
-        std::vector<std::uint64_t> unitsHere;
+        std::shared_ptr<CommunicatorContext> context;
+        std::vector<std::uint32_t> held;
+        std::vector<std::uint64_t> units;
         WindowInfo info;
         bool populated = false;
         std::unique_ptr<RemoteMemory> data;
+        std::unique_ptr<RemoteMemory> ownWords; ///< null where they follow the data
     };
+    /// Whether the window's words follow its data.
+    enum class Room : bool { None, Behind };
 
     Window(CommunicatorView comm, std::shared_ptr<std::byte> memory, std::size_t bytes, std::size_t unit,
-           MemorySpace space, const WindowInfo &info, std::optional<LentMemory> lent = {});
+           MemorySpace space, const WindowInfo &info, Room room = Room::None, std::optional<LentMemory> lent = {});
     static std::shared_ptr<std::byte> unowned(void *base) {
         return {std::shared_ptr<void>{}, static_cast<std::byte *>(base)};
     }
-    template <class T>
-    static std::uint64_t bytesOf(std::size_t count) noexcept {
-        return count > PTRDIFF_MAX / sizeof(T) ? UINT64_MAX : count * sizeof(T);
-    }
-    template <class T>
-    AtomicOp typed(AccumulateOp op) const {
-        core().data->checked(RemoteCall::Atomic, [&] {
-            DNDS_CHECK(std::is_integral_v<T> || (op != AccumulateOp::BitAnd && op != AccumulateOp::BitOr),
-                       ArgumentError, "{}: BitAnd and BitOr are for integers", core().data->name());
-        });
-        return atomicOpOf(op);
-    }
-    void requireLocked(RemoteCall call, int rank) const {
-        if (rank < 0 || rank >= ranks())
-            core().data->refuse(AccessFault::Rank, call, rank, 0, 0);
-        if (core().heldHere[static_cast<std::size_t>(rank)] == 0)
-            core().data->refuse(AccessFault::NotLocked, call, rank, 0, 0);
-    }
-    void requireUnlocked(int rank) const;
-    void requireAnyLocked() const;
-    void release(int rank);
-    std::size_t locate(RemoteCall call, int rank, std::size_t at, std::size_t bytes, std::size_t alignment) const {
+    std::uint64_t unitOf(int rank) const { return core().units[static_cast<std::size_t>(rank)]; }
+    std::uint32_t held(int rank) const { return core().held[static_cast<std::size_t>(rank)]; }
+    void setHeld(int rank, std::uint32_t how) const;
+    /// Throws what a kernel did wrong, then `fault`.
+    bool isRight(AccessFault fault, RemoteCall call, int rank) const {
         core().checkKernels();
-        if (rank < 0 || rank >= ranks()) [[unlikely]]
-            core().data->refuse(AccessFault::Rank, call, rank, at, bytes);
-        const std::uint64_t offset = offsetOf(rank, at);
-        const AccessFault fault = core().heldHere[static_cast<std::size_t>(rank)] == 0
-                                      ? AccessFault::NotLocked
-                                      : core().data->faultOf(rank, offset, bytes, alignment);
         if (fault != AccessFault::None) [[unlikely]]
-            core().data->refuse(fault, call, rank, offset, bytes);
-        return offset;
+            core().data->refuse(fault, call, rank, 0, 0);
+        return true;
     }
-    std::uint64_t offsetOf(int rank, std::size_t at) const noexcept {
-        const std::uint64_t unit = core().unitsHere[static_cast<std::size_t>(rank)];
-        return at > UINT64_MAX / unit ? UINT64_MAX : at * unit;
+    AccessFault whyNoLocks(int /*rank*/) const noexcept { return AccessFault::None; }
+    HostPlace lockOf(int rank) const { return core().words().placeBehind(rank); }
+    template <class Done>
+    bool waitForLock(const HostPlace &lock, int rank, const Done &done) const {
+        const auto what = [&] {
+            const auto holder = lock.fetchAtomic(Holder, AtomicOp::Fetch, std::uint64_t{0});
+            return fmt::format("other ranks to let go of the lock of rank {} of '{}'{}", rank, core().data->name(),
+                               holder != 0 ? fmt::format(", which rank {} holds", holder - 1) : std::string());
+        };
+        core().data->waitFor(RemoteCall::Lock, what, done);
+        return true;
     }
-    std::size_t locateOwn(std::size_t at, std::size_t bytes) const {
+    void complete() const {
         core().checkKernels();
-        const std::uint64_t offset = offsetOf(rank(), at);
-        if (const AccessFault fault = core().data->faultOf(rank(), offset, bytes, bytes); fault != AccessFault::None)
-            core().data->refuse(fault, RemoteCall::Wait, rank(), offset, bytes);
-        return offset;
+        core().data->complete();
+        core().checkKernels();
     }
-    void setHeld(int rank, std::uint32_t how);
+    /// The place of an access; throws if it is wrong. Gets come after this rank's puts; a Wait serves other ranks.
+    HostPlace place(AccessFault fault, RemoteCall call, int rank, std::uint64_t offset, std::uint64_t bytes,
+                    std::uint64_t alignment) const {
+        core().checkKernels();
+        RemoteMemory &data = *core().data;
+        if (fault == AccessFault::None)
+            fault = data.faultOf(rank, offset, bytes, alignment);
+        if (fault != AccessFault::None) [[unlikely]]
+            data.refuse(fault, call, rank, offset, bytes);
+        if (call == RemoteCall::Get)
+            data.fence(); // MPI orders nothing, but users of one process expect their own puts
+        if (call == RemoteCall::Wait)
+            data.progress();
+        return data.place(rank, offset);
+    }
 
     Core &core() const {
         DNDS_CHECK(core_ != nullptr, StateError, "this window was moved from");

@@ -19,22 +19,17 @@ class Memory {
   public:
     explicit Memory(std::size_t bytes) : bytes_(bytes) {}
 
-    std::uint64_t carryOut(Detail::ProxySlot &slot) {
-        ops.push_back(slot.op);
-        std::byte *at = bytes_.data() + slot.offset;
-        switch (slot.op) {
-        case Detail::ProxyOp::Put:
-            std::memcpy(at, slot.data.data(), slot.bytes);
-            return 0;
-        case Detail::ProxyOp::Get:
-            std::memcpy(slot.data.data(), at, slot.bytes);
-            return 0;
-        case Detail::ProxyOp::Fence:
-        case Detail::ProxyOp::Quiet:
-            return 0;
-        default:
-            return Atomics::apply(at, slot.request);
-        }
+    void carryOut(const RemoteOperation &operation, std::byte *data) {
+        ops.push_back(operation.verb);
+        std::byte *at = bytes_.data() + operation.offset;
+        if (operation.verb == RemoteVerb::Put)
+            std::memcpy(at, data, operation.bytes);
+        else if (operation.verb == RemoteVerb::Get)
+            std::memcpy(data, at, operation.bytes);
+        else
+            Atomics::forEachWord(
+                operation.request, data, data, operation.bytes,
+                [&](std::size_t k, const AtomicRequest &request) { return Atomics::apply(at + k, request); });
     }
     std::int64_t word(std::size_t k) const {
         std::int64_t value = 0;
@@ -42,38 +37,90 @@ class Memory {
         return value;
     }
 
-    std::vector<Detail::ProxyOp> ops; ///< of the proxy's thread; read it after drain
+    std::vector<RemoteVerb> ops; ///< of the proxy's thread; read it after drain
 
   private:
     std::vector<std::byte> bytes_;
 };
 
-const AtomicRequest addOne{AtomicOp::Add, ElementKind::Int64, 1, 0};
+/// Requests of kernels.
+struct Asking {
+    ProxyView view;
+
+    bool put(std::uint64_t at, const void *from, std::uint64_t bytes) const {
+        return view.operate({RemoteVerb::Put, 0, at, bytes}, static_cast<const std::byte *>(from), nullptr);
+    }
+    bool get(std::uint64_t at, void *to, std::uint64_t bytes) const {
+        return view.operate({RemoteVerb::Get, 0, at, bytes}, nullptr, static_cast<std::byte *>(to));
+    }
+    bool add(RemoteVerb verb, std::uint64_t at, std::int64_t value, std::uint64_t *before = nullptr) const {
+        return view.operate({verb, 0, at, 8, Atomics::request(AtomicOp::Add, value)},
+                            reinterpret_cast<const std::byte *>(&value), reinterpret_cast<std::byte *>(before));
+    }
+    bool addOne(std::uint64_t at) const { return add(RemoteVerb::Atomic, at, 1); }
+    bool fetchAddOne(std::uint64_t at, std::uint64_t &before) const {
+        return add(RemoteVerb::FetchAtomic, at, 1, &before);
+    }
+    bool signal(std::uint64_t at, std::int64_t value) const { return add(RemoteVerb::Signal, at, value); }
+};
+
+TEST(HostProxies, ManyProducersAndMoreRequestsThanSlots) {
+    constexpr std::size_t threads = 8;
+    constexpr std::int64_t each = 500;
+    Memory memory(8 * (threads + 1));
+    HostProxy proxy(
+        MemorySpace::Host, [&](const RemoteOperation &operation, std::byte *data) { memory.carryOut(operation, data); },
+        [] {});
+    std::vector<std::int64_t> wrong(threads, 0);
+    std::vector<std::thread> crew;
+    for (std::size_t t = 0; t < threads; ++t)
+        crew.emplace_back([&, t, view = Asking{proxy.view()}] {
+            std::uint64_t last = 0;
+            for (std::int64_t k = 0; k < each; ++k) {
+                std::uint64_t before = 0;
+                std::int64_t back = -1;
+                bool well = view.put(8 * (t + 1), &k, 8);
+                well = well && view.addOne(0) && view.fetchAddOne(0, before);
+                well = well && view.get(8 * (t + 1), &back, 8);
+                wrong[t] += well && back == k && before > last ? 0 : 1;
+                last = before;
+            }
+        });
+    for (std::thread &thread : crew)
+        thread.join();
+    proxy.drain();
+    EXPECT_EQ(memory.word(0), static_cast<std::int64_t>(threads) * 2 * each);
+    for (std::size_t t = 0; t < threads; ++t) {
+        EXPECT_EQ(wrong[t], 0);
+        EXPECT_EQ(memory.word(t + 1), each - 1);
+    }
+}
 
 TEST(HostProxies, ServeInWaitsWhereNoThreadMay) {
     Memory memory(16);
     {
         HostProxy proxy(
-            MemorySpace::Host, [&](Detail::ProxySlot &slot) { return memory.carryOut(slot); }, [] {},
+            MemorySpace::Host,
+            [&](const RemoteOperation &operation, std::byte *data) { memory.carryOut(operation, data); }, [] {},
             HostProxy::Serving::InWaits);
-        const ProxyView view = proxy.view();
+        const Asking view{proxy.view()};
         std::uint64_t before = 7;
-        EXPECT_TRUE(view.atomic(0, 0, addOne));
+        EXPECT_TRUE(view.addOne(0));
         EXPECT_EQ(memory.word(0), 0) << "nobody waits";
-        EXPECT_TRUE(view.fetchAtomic(0, 0, addOne, before)); // this thread is the one that serves
+        EXPECT_TRUE(view.fetchAddOne(0, before)); // this thread is the one that serves
         EXPECT_EQ(before, 1U);
-        EXPECT_TRUE(view.atomic(0, 0, addOne));
+        EXPECT_TRUE(view.addOne(0));
         std::thread other([&] { EXPECT_FALSE(Detail::serveProxies()) << "not its proxy"; });
         other.join();
         EXPECT_TRUE(Detail::serveProxies());
         EXPECT_EQ(memory.word(0), 3);
         EXPECT_FALSE(Detail::serveProxies());
-        EXPECT_TRUE(view.atomic(0, 8, addOne));
+        EXPECT_TRUE(view.addOne(8));
         proxy.drain();
         EXPECT_EQ(memory.word(1), 1);
         for (std::size_t k = 0; k < 3 * Detail::proxySlots; ++k) // who finds the ring full serves it
-            EXPECT_TRUE(view.atomic(0, 8, addOne));
-        EXPECT_TRUE(view.quiet());
+            EXPECT_TRUE(view.addOne(8));
+        EXPECT_TRUE(view.view.quiet());
         EXPECT_EQ(memory.word(1), 1 + static_cast<std::int64_t>(3 * Detail::proxySlots));
     }
     EXPECT_FALSE(Detail::serveProxies()) << "it has ended";
@@ -83,12 +130,12 @@ TEST(HostProxies, PiecesOfALongGetAreUnderWayTogether) {
     constexpr std::size_t bytes = 8 * Detail::proxyDataBytes;
     Memory memory(bytes);
     HostProxy proxy(
-        MemorySpace::Host, [&](Detail::ProxySlot &slot) { return memory.carryOut(slot); }, [] {},
-        HostProxy::Serving::InWaits);
+        MemorySpace::Host, [&](const RemoteOperation &operation, std::byte *data) { memory.carryOut(operation, data); },
+        [] {}, HostProxy::Serving::InWaits);
     std::vector<std::byte> to(bytes, std::byte{1});
     std::atomic<bool> done{false};
-    std::thread kernel([&, view = proxy.view()] {
-        EXPECT_TRUE(view.get(0, 0, to.data(), bytes));
+    std::thread kernel([&, view = Asking{proxy.view()}] {
+        EXPECT_TRUE(view.get(0, to.data(), bytes));
         done = true;
     });
     std::this_thread::sleep_for(std::chrono::milliseconds(100)); // it has asked by then
@@ -100,23 +147,40 @@ TEST(HostProxies, PiecesOfALongGetAreUnderWayTogether) {
     EXPECT_EQ(to, std::vector<std::byte>(bytes, std::byte{0}));
 }
 
+TEST(HostProxies, LongCopiesTakeSeveralSlots) {
+    constexpr std::size_t bytes = 5 * Detail::proxyDataBytes + 24;
+    Memory memory(bytes);
+    HostProxy proxy(
+        MemorySpace::Host, [&](const RemoteOperation &operation, std::byte *data) { memory.carryOut(operation, data); },
+        [] {});
+    std::vector<std::byte> from(bytes), to(bytes);
+    for (std::size_t k = 0; k < bytes; ++k)
+        from[k] = static_cast<std::byte>(k * 7);
+    const Asking view{proxy.view()};
+    EXPECT_TRUE(view.put(0, from.data(), bytes));
+    EXPECT_TRUE(view.get(0, to.data(), bytes));
+    EXPECT_EQ(from, to);
+    proxy.drain();
+    EXPECT_EQ(memory.ops.size(), 12U);
+}
+
 TEST(HostProxies, QuietAsksOnlyWhereSomethingIsIncomplete) {
     Memory memory(64);
     HostProxy proxy(
-        MemorySpace::Host, [&](Detail::ProxySlot &slot) { return memory.carryOut(slot); }, [] {});
-    const ProxyView view = proxy.view();
+        MemorySpace::Host, [&](const RemoteOperation &operation, std::byte *data) { memory.carryOut(operation, data); },
+        [] {});
+    const Asking view{proxy.view()};
     std::uint64_t bits = 0;
-    EXPECT_TRUE(view.quiet());
-    EXPECT_TRUE(view.fetchAtomic(0, 0, addOne, bits));
-    EXPECT_TRUE(view.quiet()); // nothing to complete
-    EXPECT_TRUE(view.signal(0, 8, 3, true));
-    EXPECT_TRUE(view.fence());
-    EXPECT_TRUE(view.quiet());
-    EXPECT_TRUE(view.quiet());
+    EXPECT_TRUE(view.view.quiet());
+    EXPECT_TRUE(view.fetchAddOne(0, bits));
+    EXPECT_TRUE(view.view.quiet()); // nothing to complete
+    EXPECT_TRUE(view.signal(8, 3));
+    EXPECT_TRUE(view.view.fence());
+    EXPECT_TRUE(view.view.quiet());
+    EXPECT_TRUE(view.view.quiet());
     proxy.drain();
-    using Detail::ProxyOp;
-    EXPECT_EQ(memory.ops,
-              (std::vector<ProxyOp>{ProxyOp::FetchAtomic, ProxyOp::Signal, ProxyOp::Fence, ProxyOp::Quiet}));
+    EXPECT_EQ(memory.ops, (std::vector<RemoteVerb>{RemoteVerb::FetchAtomic, RemoteVerb::Signal, RemoteVerb::Fence,
+                                                   RemoteVerb::Quiet}));
     EXPECT_EQ(memory.word(1), 3);
 }
 
@@ -124,22 +188,21 @@ TEST(HostProxies, AnErrorEndsItAndNobodyWaits) {
     std::atomic<int> told{0};
     HostProxy proxy(
         MemorySpace::Host,
-        [](Detail::ProxySlot &slot) -> std::uint64_t {
-            if (slot.op == Detail::ProxyOp::Signal)
+        [](const RemoteOperation &operation, std::byte * /*data*/) {
+            if (operation.verb == RemoteVerb::Signal)
                 throw std::runtime_error("a peer has ended");
-            return 0;
         },
         [&] { ++told; });
-    const ProxyView view = proxy.view();
+    const Asking view{proxy.view()};
     std::uint64_t bits = 0;
-    EXPECT_TRUE(view.fetchAtomic(0, 0, addOne, bits));
+    EXPECT_TRUE(view.fetchAddOne(0, bits));
     proxy.rethrow(); // nothing yet
-    EXPECT_TRUE(view.signal(0, 0, 1, false));
-    EXPECT_FALSE(view.quiet());
-    EXPECT_FALSE(view.fetchAtomic(0, 0, addOne, bits));
+    EXPECT_TRUE(view.signal(0, 1));
+    EXPECT_FALSE(view.view.quiet());
+    EXPECT_FALSE(view.fetchAddOne(0, bits));
     std::byte byte{};
-    EXPECT_FALSE(view.get(0, 0, &byte, 1));
-    EXPECT_FALSE(view.put(0, 0, &byte, 1));
+    EXPECT_FALSE(view.get(0, &byte, 1));
+    EXPECT_FALSE(view.put(0, &byte, 1));
     proxy.drain();
     EXPECT_EQ(told, 1);
     EXPECT_THROW(proxy.rethrow(), std::runtime_error);

@@ -27,7 +27,8 @@ class MessageAccesses : public testing::Test {
     void SetUp() override {
         if (worldSize() == 1)
             GTEST_SKIP() << "for several ranks";
-        context_ = CommunicatorContext::of(MPI_COMM_WORLD);
+        owner_ = Communicator::duplicate(MPI_COMM_WORLD);
+        context_ = CommunicatorContext::of(owner_.view());
         const auto here = context_->node().members.size();
         if (context_->comm().allReduce(static_cast<int>(here), MPI_MAX) > 1)
             GTEST_SKIP() << "for ranks on nodes of their own";
@@ -59,7 +60,8 @@ class MessageAccesses : public testing::Test {
         const int last = worldSize() - 1;
         if (worldRank() == 0) {
             const auto add = Atomics::request(AtomicOp::Add, std::int64_t{5});
-            access_->atomic(last, 0, add, FarAccess::Completion::AtQuiet);
+            const std::int64_t five = 5;
+            access_->operate({RemoteVerb::Atomic, last, 0, sizeof(five), add}, &five, nullptr, Completion::AtQuiet);
             EXPECT_TRUE(serveOnce()) << "the answer";
         } else if (worldRank() == last) {
             EXPECT_TRUE(serveOnce()) << "the request";
@@ -69,6 +71,7 @@ class MessageAccesses : public testing::Test {
     }
 
     static std::int64_t words[4]; ///< outlive windows
+    Communicator owner_;
     std::shared_ptr<CommunicatorContext> context_;
     Channel before_; ///< the channel before that of the requests
     std::unique_ptr<MessageAccess> access_;
@@ -91,8 +94,8 @@ TEST_F(MessageAccesses, WhatFailsWhileServingRevokesTheCommunicator) {
         waitUntil(
             *context_, [] { return false; }, "what never comes");
     });
-    expectContains(text, "failed in requests for 'words of the test': a request of rank 0 has 200 bytes");
-    recover(MPI_COMM_WORLD);
+    expectContains(text, "failed in requests for 'memory of other ranks': a request of rank 0 has 200 bytes");
+    recover(owner_.view());
     MPI_Barrier(MPI_COMM_WORLD);
     addOnce(5);
 }

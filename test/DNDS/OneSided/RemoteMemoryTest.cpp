@@ -48,9 +48,10 @@ TEST(RemoteMemory, SizesMayDifferAndAreChecked) {
     expectContains(messageOf<IndexError>([&] { memory->check(RemoteCall::Get, worldSize(), 0, 1); }),
                    "memory of the test: get of 1 bytes at offset 0");
     const int last = worldSize() - 1;
-    memory->atomic(last, 8, AtomicOp::Add, std::int64_t{1} + worldRank());
+    memory->place(last, 8).atomic(0, AtomicOp::Add, std::int64_t{1} + worldRank());
     memory->barrier();
-    EXPECT_EQ(memory->atomic(last, 8, AtomicOp::Fetch, std::int64_t{0}), worldSize() * (worldSize() + 1) / 2);
+    EXPECT_EQ(memory->place(last, 8).fetchAtomic(0, AtomicOp::Fetch, std::int64_t{0}),
+              worldSize() * (worldSize() + 1) / 2);
     memory->barrier();
 }
 

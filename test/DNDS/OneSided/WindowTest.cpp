@@ -307,7 +307,8 @@ TEST(Window, WrongUseSaysWhatIsWrong) {
     window.flushLocalAll();
     MPI_Barrier(MPI_COMM_WORLD);
     text = messageOf<StateError>([&] { window.lock(LockType::Shared, worldRank()); });
-    expectContains(text, "the window of the test: rank ");
+    expectContains(text,
+                   fmt::format("the window of the test: lock on rank {}: this rank has a lock of it", worldRank()));
     messageOf<IndexError>([&] { window.put(&value, 1, worldRank(), 10); });
     messageOf<IndexError>([&] { window.put(&value, 1, worldRank(), SIZE_MAX / 4); });
     for (const std::size_t count : {(std::size_t{1} << 61U) + 1, SIZE_MAX}) { // bytes beyond 64 bits
