@@ -1,6 +1,6 @@
 #include "Solver.hpp"
 
-#include "DNDS/Array/DofExecution.hpp"
+#include "DNDS/Array/DofKernels.hpp"
 #include "DNDS/Mpi/ExactSum.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
 
@@ -94,7 +94,7 @@ void Solver::findTurnedGhosts() {
 real Solver::smallestTimeStep() const {
     timeSteps_->start();
     if (!device_)
-        return DNDS::DofExecution::extremes(executor(), elementsOf(timeStep_)).min;
+        return DNDS::DofKernels::extremes(elementsOf(timeStep_), executor()).min;
     real smallest = 0;
     device_->minimum(device_->stream, elementsOf(timeStep_), device_->smallest.data());
     DNDS::Device::copy(&smallest, DNDS::MemorySpace::Host, device_->smallest.data(), DNDS::MemorySpace::Device,

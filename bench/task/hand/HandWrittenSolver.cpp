@@ -1,6 +1,6 @@
 #include "HandWrittenSolver.hpp"
 
-#include "DNDS/Array/DofExecution.hpp"
+#include "DNDS/Array/DofKernels.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
 
 #include <algorithm>
@@ -262,7 +262,7 @@ void Solver::computeTimeSteps() { run(inner(), allCells_, Euler::TimeStepKernel{
 real Solver::smallestTimeStep() {
     if (!streams_) {
         computeTimeSteps();
-        return DNDS::DofExecution::extremes(inner(), elementsOf(toRead(std::as_const(longest_)))).min;
+        return DNDS::DofKernels::extremes(elementsOf(toRead(std::as_const(longest_))), inner()).min;
     }
     streams_->run(Bound, streams_->inner, [&] {
         computeTimeSteps();

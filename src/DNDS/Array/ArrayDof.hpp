@@ -4,10 +4,10 @@
 
 #include "DNDS/Array/ArrayEigenMatrix.hpp"
 #include "DNDS/Array/ArrayPair.hpp"
-#include "DNDS/Array/DofExecution.hpp"
-#include "DNDS/Array/DofReduction.hpp"
+#include "DNDS/Array/DofKernels.hpp"
 #include "DNDS/Device/Executor.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <concepts>
@@ -37,7 +37,7 @@ namespace DNDS {
 /// ranks.
 ///
 /// All work on the host side until `runOn` says otherwise, and throw StaleError where that side is not current. The
-/// device gives the same results to the bit; see DofDeviceKernels.hpp.
+/// device gives the same results to the bit; see DofKernels.hpp.
 ///
 ///     u.toDevice();
 ///     u.runOn(Executor::device(stream));
@@ -46,7 +46,9 @@ namespace DNDS {
 template <rowsize m = 1, rowsize n = 1>
 class ArrayDof : public ArrayPair<ArrayEigenMatrix<m, n>> {
     static_assert(m != NonUniformSize && n != NonUniformSize, "all rows of an ArrayDof have one size");
+    using Component = DofKernels::Component;
     using Operation = DofKernels::Operation;
+    using Reduction = DofKernels::Reduction;
 
   public:
     using Base = ArrayPair<ArrayEigenMatrix<m, n>>;
@@ -75,23 +77,19 @@ class ArrayDof : public ArrayPair<ArrayEigenMatrix<m, n>> {
 
     /// Every element, or every row.
     void setConstant(real value) {
-        for (const std::span<real> part : writeParts())
-            DofExecution::fill(executor_, part, value);
-        keepGhosts(true);
+        change(true, [&](std::span<real> part) { DofKernels::fill(part, value, executor_); });
     }
     template <class Derived>
     void setConstant(const Eigen::MatrixBase<Derived> &value) {
         const Matrix row = fitted(value);
-        for (const std::span<real> part : writeParts())
-            DofExecution::fillRows(executor_, part, {row.data(), static_cast<std::size_t>(row.size())});
-        keepGhosts(true);
+        change(true, [&](std::span<real> part) { DofKernels::fillRows(part, elementsOfRow(row), executor_); });
     }
     /// Takes the values of `other`, without touching allocations, mappings and persistent exchanges.
     void copyFrom(const ArrayDof &other) {
-        const bool current = other.ready().hasPulledGhosts();
+        const bool current = other.hasPulledGhosts();
         forEachPart(other, [this](std::span<real> to, std::span<const real> from) {
             if (to.data() != from.data())
-                DofExecution::copy(executor_, to, from);
+                DofKernels::copy(to, from, executor_);
         });
         keepGhosts(current);
     }
@@ -135,7 +133,7 @@ class ArrayDof : public ArrayPair<ArrayEigenMatrix<m, n>> {
     /// this += alpha * x
     ArrayDof &addTo(const ArrayDof &x, real alpha) {
         forEachPart(x, [this, alpha](std::span<real> to, std::span<const real> from) {
-            DofExecution::addTo(executor_, to, alpha, from);
+            DofKernels::addTo(to, alpha, from, executor_);
         });
         return *this;
     }
@@ -144,55 +142,50 @@ class ArrayDof : public ArrayPair<ArrayEigenMatrix<m, n>> {
 
     /// The sum of the products of all elements with their partners. Collective, as all below.
     real dot(const ArrayDof &other) const {
-        return reduced(Reduction::Sum, [&] { return DofExecution::dot(executor_, owned(), ownedOf(other)); });
+        return reduced(Reduction::Sum, [&] { return DofKernels::dot(owned(), ownedOf(other), executor_); });
     }
     /// The Euclidean norm of all elements: the square root of `dot(*this)`.
     real norm2() const {
-        return std::sqrt(reduced(Reduction::Sum, [&] { return DofExecution::dot(executor_, owned(), owned()); }));
+        return std::sqrt(reduced(Reduction::Sum, [&] { return DofKernels::dot(owned(), owned(), executor_); }));
     }
     /// The Euclidean norm of the difference.
     real norm2(const ArrayDof &other) const {
         return std::sqrt(
-            reduced(Reduction::Sum, [&] { return DofExecution::squaredDistance(executor_, owned(), ownedOf(other)); }));
+            reduced(Reduction::Sum, [&] { return DofKernels::squaredDistance(owned(), ownedOf(other), executor_); }));
     }
     /// The sum of all elements.
     real sum() const {
-        return reduced(Reduction::Sum, [&] { return DofExecution::sum(executor_, owned()); });
+        return reduced(Reduction::Sum, [&] { return DofKernels::sum(owned(), executor_); });
     }
     /// The smallest and the largest element: NaN where an element is NaN, +infinity and -infinity where no rank has
     /// elements.
     real min() const {
-        return -reduced(Reduction::Max, [&] { return -DofExecution::extremes(executor_, owned()).min; });
+        return -reduced(Reduction::Max, [&] { return -DofKernels::extremes(owned(), executor_).min; });
     }
     real max() const {
-        return reduced(Reduction::Max, [&] { return DofExecution::extremes(executor_, owned()).max; });
+        return reduced(Reduction::Max, [&] { return DofKernels::extremes(owned(), executor_).max; });
     }
     /// For each of the m x n components the sum of magnitudes, the Euclidean norm or the largest magnitude over all
-    /// rows; 0 where no rank has rows. Run-time sizes that no rank chose count as 0.
-    Matrix componentNorm1() const { return components(DofKernels::Component::AbsoluteSum, Reduction::Sum); }
-    Matrix componentNorm2() const { return components(DofKernels::Component::SquareSum, Reduction::Sum).cwiseSqrt(); }
-    Matrix componentNormInf() const { return components(DofKernels::Component::AbsoluteMax, Reduction::Max); }
+    /// rows; 0 where no rank has rows. Run-time sizes that no rank chose count as 0; ranks without rows learn the
+    /// others'.
+    Matrix componentNorm1() const { return components(Component::AbsoluteSum, Reduction::Sum); }
+    Matrix componentNorm2() const { return components(Component::SquareSum, Reduction::Sum).cwiseSqrt(); }
+    Matrix componentNormInf() const { return components(Component::AbsoluteMax, Reduction::Max); }
     /// The same of the difference.
     Matrix componentNorm1(const ArrayDof &other) const {
-        return components(DofKernels::Component::AbsoluteSum, Reduction::Sum, &other);
+        return components(Component::AbsoluteSum, Reduction::Sum, &other);
     }
     Matrix componentNorm2(const ArrayDof &other) const {
-        return components(DofKernels::Component::SquareSum, Reduction::Sum, &other).cwiseSqrt();
+        return components(Component::SquareSum, Reduction::Sum, &other).cwiseSqrt();
     }
     Matrix componentNormInf(const ArrayDof &other) const {
-        return components(DofKernels::Component::AbsoluteMax, Reduction::Max, &other);
+        return components(Component::AbsoluteMax, Reduction::Max, &other);
     }
 
   private:
     template <rowsize, rowsize>
     friend class ArrayDof;
 
-    /// Throws StateError before `initPair`.
-    const ArrayDof &ready() const {
-        DNDS_CHECK(father != nullptr && son != nullptr, StateError,
-                   "this ArrayDof has no arrays (not initialised, or moved from): call initPair first");
-        return *this;
-    }
     /// The elements on the side of the executor. Taking them for writing makes the other side stale.
     template <class A>
     std::span<std::conditional_t<std::is_const_v<A>, const real, real>> elementsOf(A &array) const {
@@ -202,22 +195,22 @@ class ArrayDof : public ArrayPair<ArrayEigenMatrix<m, n>> {
         return {array.data(), count};
     }
 
-    /// Owned elements and ghosts' elements.
-    std::array<std::span<const real>, 2> readParts() const { return readParts(*this); }
-    /// Those of `other` on the side where this array's operations run.
+    /// The elements of a row of this array on the host.
+    static std::span<const real> elementsOfRow(const Matrix &row) {
+        return {row.data(), static_cast<std::size_t>(row.size())};
+    }
+    /// Owned elements and ghosts' elements of `other` on the side where this array's operations run.
     template <class Other>
     std::array<std::span<const real>, 2> readParts(const Other &other) const {
-        other.ready();
         return {elementsOf(std::as_const(*other.father)), elementsOf(std::as_const(*other.son))};
     }
     std::array<std::span<real>, 2> writeParts() {
-        (void)readParts(); // both are checked before either makes its device side stale
+        (void)readParts(*this); // both are checked before either makes its device side stale
         return {elementsOf(*father), elementsOf(*son)};
     }
     std::span<const real> owned() const { return elementsOf(std::as_const(*father)); }
     /// The owned elements of an array that is to have as many.
     std::span<const real> ownedOf(const ArrayDof &other) const {
-        other.ready();
         requireShape(other);
         requireRows(*father, *other.father);
         return elementsOf(std::as_const(*other.father));
@@ -238,8 +231,6 @@ class ArrayDof : public ArrayPair<ArrayEigenMatrix<m, n>> {
     /// Throws unless owned rows and ghosts have their counterparts in `other`.
     template <class Other>
     void requirePartner(const Other &other) const {
-        ready();
-        other.ready();
         requireRows(*father, *other.father);
         requireRows(*son, *other.son);
         DNDS_CHECK(son->size() == 0 || this->trans.pattern() == other.trans.pattern(), StateError,
@@ -255,10 +246,21 @@ class ArrayDof : public ArrayPair<ArrayEigenMatrix<m, n>> {
             son->setPulledFrom(father->version());
     }
 
+    /// Calls `function` for owned elements and ghosts' elements. `current`: ghosts were copies of their owners before,
+    /// or become ones.
     template <class Function>
-    void forEachPart(const ArrayDof &other, const Function &function) {
+    ArrayDof &change(bool current, const Function &function) {
+        for (const std::span<real> part : writeParts())
+            function(part);
+        keepGhosts(current);
+        return *this;
+    }
+    /// The same with the elements of `other`.
+    template <class Other, class Function>
+    void forEachPart(const Other &other, const Function &function) {
         requirePartner(other);
-        requireShape(other);
+        if constexpr (std::is_same_v<Other, ArrayDof>)
+            requireShape(other);
         const bool current = hasPulledGhosts() && other.hasPulledGhosts();
         const auto from = readParts(other);
         const auto to = writeParts();
@@ -267,41 +269,32 @@ class ArrayDof : public ArrayPair<ArrayEigenMatrix<m, n>> {
         keepGhosts(current);
     }
     ArrayDof &combine(Operation operation, real a) {
-        const bool current = ready().hasPulledGhosts();
-        for (const std::span<real> part : writeParts())
-            DofExecution::combine(executor_, operation, part, a);
-        keepGhosts(current);
-        return *this;
+        return change(hasPulledGhosts(),
+                      [&](std::span<real> part) { DofKernels::combine(operation, part, a, executor_); });
     }
     ArrayDof &combine(Operation operation, const ArrayDof &other) {
         forEachPart(other, [this, operation](std::span<real> to, std::span<const real> from) {
-            DofExecution::combine(executor_, operation, to, from);
+            DofKernels::combine(operation, to, from, executor_);
         });
         return *this;
     }
     template <class Derived>
     ArrayDof &combineRows(Operation operation, const Eigen::MatrixBase<Derived> &value) {
         const Matrix row = fitted(value);
-        const bool current = hasPulledGhosts();
-        for (const std::span<real> part : writeParts())
-            DofExecution::combineRows(executor_, operation, part, {row.data(), static_cast<std::size_t>(row.size())});
-        keepGhosts(current);
-        return *this;
+        return change(hasPulledGhosts(), [&](std::span<real> part) {
+            DofKernels::combineRows(operation, part, elementsOfRow(row), executor_);
+        });
     }
     ArrayDof &combineScalars(Operation operation, const ArrayDof<1, 1> &scalars) {
-        requirePartner(scalars);
-        const bool current = hasPulledGhosts() && scalars.hasPulledGhosts();
-        const auto from = readParts(scalars);
-        const auto to = writeParts();
-        for (std::size_t part = 0; part < to.size(); ++part)
-            DofExecution::combineScalars(executor_, operation, to[part], from[part]);
-        keepGhosts(current);
+        forEachPart(scalars, [this, operation](std::span<real> to, std::span<const real> from) {
+            DofKernels::combineScalars(operation, to, from, executor_);
+        });
         return *this;
     }
     /// `value` as one row of this array.
     template <class Derived>
     Matrix fitted(const Eigen::MatrixBase<Derived> &value) const {
-        const MatrixShape shape = ready().father->commonShape();
+        const MatrixShape shape = father->commonShape();
         DNDS_CHECK(father->size() + son->size() == 0 || (value.rows() == shape.rows && value.cols() == shape.cols),
                    LayoutError, "'{}' has matrices of {} x {}, not {} x {}", father->label(), shape.rows, shape.cols,
                    value.rows(), value.cols());
@@ -312,29 +305,27 @@ class ArrayDof : public ArrayPair<ArrayEigenMatrix<m, n>> {
     real reduced(Reduction reduction, const Body &body) const {
         real value = 0;
         std::exception_ptr failure;
-        ready();
         try {
             value = body();
         } catch (...) {
             failure = std::current_exception();
         }
-        reduceOrThrow(father->comm(), {&value, 1}, reduction, failure);
+        DofKernels::reduceOrThrow(father->comm(), {&value, 1}, reduction, failure);
         return value;
     }
-    Matrix components(DofKernels::Component component, Reduction reduction, const ArrayDof *other = nullptr) const {
-        MatrixShape shape = ready().father->commonShape();
-        if constexpr (m == DynamicSize || n == DynamicSize)
-            shape = agreedShape(father->comm(), shape, father->label());
-        Matrix result = Matrix::Zero(shape.rows, shape.cols);
+    Matrix components(Component component, Reduction reduction, const ArrayDof *other = nullptr) const {
+        father->agreeShape();
+        const MatrixShape shape = father->commonShape();
+        Matrix result = Matrix::Zero(std::max(shape.rows, 0), std::max(shape.cols, 0));
         const std::span<real> values(result.data(), static_cast<std::size_t>(result.size()));
         std::exception_ptr failure;
         try {
             const std::span<const real> theirs = other != nullptr ? ownedOf(*other) : std::span<const real>();
-            DofExecution::accumulate(executor_, component, owned(), theirs, values);
+            DofKernels::accumulate(component, owned(), theirs, values, executor_);
         } catch (...) {
             failure = std::current_exception();
         }
-        reduceOrThrow(father->comm(), values, reduction, failure);
+        DofKernels::reduceOrThrow(father->comm(), values, reduction, failure);
         return result;
     }
 

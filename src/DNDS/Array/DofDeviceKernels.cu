@@ -1,6 +1,5 @@
-#include "DNDS/Array/DofDeviceKernels.hpp"
-
 #include "DNDS/Array/DofPartition.hpp"
+
 #include "DNDS/Device/DeviceBuffer.hpp"
 #include "DNDS/Device/ParallelFor.hpp"
 
@@ -16,36 +15,9 @@ namespace {
 
 using namespace DofKernels::Partition;
 
-struct Plus {
-    DNDS_HOST_DEVICE real operator()(real a, real b) const { return a + b; }
-};
-struct Minus {
-    DNDS_HOST_DEVICE real operator()(real a, real b) const { return a - b; }
-};
-struct Times {
-    DNDS_HOST_DEVICE real operator()(real a, real b) const { return a * b; }
-};
-struct DividedBy {
-    DNDS_HOST_DEVICE real operator()(real a, real b) const { return a / b; }
-};
 struct Second {
     DNDS_HOST_DEVICE real operator()(real /*a*/, real b) const { return b; }
 };
-
-/// Calls `function` with the operation as a function object, so that kernels are compiled for each operation.
-template <class Function>
-void withOperation(Operation operation, const Function &function) {
-    switch (operation) {
-    case Operation::Add:
-        return function(Plus{});
-    case Operation::Subtract:
-        return function(Minus{});
-    case Operation::Multiply:
-        return function(Times{});
-    case Operation::Divide:
-        return function(DividedBy{});
-    }
-}
 
 template <class Kernel>
 void launch(StreamHandle stream, std::size_t threads, const Kernel &kernel) {
@@ -172,9 +144,10 @@ struct BlockSums {
     }
 };
 
-std::vector<real> fetched(StreamHandle stream, const real *values, std::size_t count) {
-    std::vector<real> result(count);
-    Device::copy(result.data(), MemorySpace::Host, values, MemorySpace::Device, count * sizeof(real), stream);
+template <class T>
+std::vector<T> fetched(StreamHandle stream, const T *values, std::size_t count) {
+    std::vector<T> result(count);
+    Device::copy(result.data(), MemorySpace::Host, values, MemorySpace::Device, count * sizeof(T), stream);
     Device::synchronize(stream);
     return result;
 }
@@ -215,24 +188,8 @@ struct LaneExtremes {
 // ---------------------------------------------------------------------------------------------------------------------
 // Sums for each element of a row, in the tiles of the host
 
-struct AddMagnitude {
-    DNDS_HOST_DEVICE real operator()(real sum, real value) const { return sum + std::fabs(value); }
-};
-struct AddSquare {
-    DNDS_HOST_DEVICE real operator()(real sum, real value) const { return sum + value * value; }
-};
-struct Larger {
-    DNDS_HOST_DEVICE real operator()(real known, real value) const {
-        return value > known || value != value ? value : known;
-    }
-};
-struct LargerMagnitude {
-    DNDS_HOST_DEVICE real operator()(real known, real value) const { return Larger{}(known, std::fabs(value)); }
-};
-
-template <class Add>
+template <class How>
 struct TileSums {
-    Add add;
     const real *x;
     const real *y; ///< null, or what is subtracted
     std::size_t count;
@@ -243,23 +200,22 @@ struct TileSums {
         std::size_t i = block * tilesPerBlock * tile + static_cast<std::size_t>(thread) % tile;
         real sum = 0;
         for (std::size_t k = 0; k < tilesPerBlock && i < count; ++k, i += tile)
-            sum = add(sum, y == nullptr ? x[i] : x[i] - y[i]);
+            sum = How::add(sum, y == nullptr ? x[i] : x[i] - y[i]);
         sums[thread] = sum;
     }
 };
 
-template <class Add, class Join>
+template <class How>
 void accumulateRows(StreamHandle stream, std::span<const real> x, std::span<const real> y, std::span<real> result,
-                    Add add, Join join) {
+                    How how) {
     const std::size_t tile = rowsPerTile(result.size()) * result.size();
     const std::size_t blocks = (x.size() + tile * tilesPerBlock - 1) / (tile * tilesPerBlock);
     const Device::DeviceBuffer<real> sums(blocks * tile);
-    launch(stream, blocks * tile,
-           TileSums<Add>{add, x.data(), y.empty() ? nullptr : y.data(), x.size(), tile, sums.data()});
+    launch(stream, blocks * tile, TileSums<How>{x.data(), y.empty() ? nullptr : y.data(), x.size(), tile, sums.data()});
     const std::vector<real> ofTiles = fetched(stream, sums.data(), blocks * tile);
     for (std::size_t i = 0; i < ofTiles.size(); ++i) {
         real &to = result[i % tile % result.size()];
-        to = join(to, ofTiles[i]);
+        to = how.join(to, ofTiles[i]);
     }
 }
 
@@ -322,10 +278,7 @@ Extremes extremes(StreamHandle stream, std::span<const real> x) {
     const std::size_t threads = (x.size() + blockSize - 1) / blockSize * lanes;
     const Device::DeviceBuffer<Extremes> found(threads);
     launch(stream, threads, LaneExtremes{x.data(), x.size(), found.data()});
-    std::vector<Extremes> all(threads);
-    Device::copy(all.data(), MemorySpace::Host, found.data(), MemorySpace::Device, threads * sizeof(Extremes), stream);
-    Device::synchronize(stream);
-    for (const Extremes &one : all) {
+    for (const Extremes &one : fetched(stream, found.data(), threads)) {
         if (std::isnan(one.min))
             return one;
         result.min = std::min(result.min, one.min);
@@ -339,14 +292,7 @@ void accumulate(StreamHandle stream, Component component, std::span<const real> 
     std::fill(result.begin(), result.end(), 0.0);
     if (x.empty())
         return;
-    switch (component) {
-    case Component::AbsoluteSum:
-        return accumulateRows(stream, x, y, result, AddMagnitude{}, Plus{});
-    case Component::SquareSum:
-        return accumulateRows(stream, x, y, result, AddSquare{}, Plus{});
-    case Component::AbsoluteMax:
-        return accumulateRows(stream, x, y, result, LargerMagnitude{}, Larger{});
-    }
+    withComponent(component, [&](auto how) { accumulateRows(stream, x, y, result, how); });
 }
 
 } // namespace DNDS::DofDeviceKernels

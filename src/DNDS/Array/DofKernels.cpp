@@ -1,6 +1,7 @@
 #include "DNDS/Array/DofKernels.hpp"
 
 #include "DNDS/Array/DofPartition.hpp"
+#include "DNDS/Mpi/Communicator.hpp"
 
 #include <algorithm>
 #include <array>
@@ -14,21 +15,6 @@ namespace DNDS::DofKernels {
 namespace {
 
 using namespace Partition;
-
-/// Calls `function` with the operation as a function object, so that loops are compiled for each operation.
-template <class Function>
-void withOperation(Operation operation, Function &&function) {
-    switch (operation) {
-    case Operation::Add:
-        return function([](real a, real b) { return a + b; });
-    case Operation::Subtract:
-        return function([](real a, real b) { return a - b; });
-    case Operation::Multiply:
-        return function([](real a, real b) { return a * b; });
-    case Operation::Divide:
-        return function([](real a, real b) { return a / b; });
-    }
-}
 
 template <class Term>
 real blockSum(std::size_t begin, std::size_t end, const Term &term) {
@@ -54,10 +40,9 @@ real sumOf(std::size_t count, const Term &term) {
     return total;
 }
 
-/// Accumulates the rows of `x`, or of `x - y`, in `result` with `add(sum, element)`; sums meet in `join(sum, sum)`.
-template <class Add, class Join>
-void accumulateRows(std::span<const real> x, std::span<const real> y, std::span<real> result, const Add &add,
-                    const Join &join) {
+/// Accumulates the rows of `x`, or of `x - y`, in `result`.
+template <class How>
+void accumulateRows(std::span<const real> x, std::span<const real> y, std::span<real> result, How how) {
     std::vector<real> tile(rowsPerTile(result.size()) * result.size());
     for (std::size_t begin = 0; begin < x.size();) {
         std::fill(tile.begin(), tile.end(), 0.0);
@@ -68,34 +53,40 @@ void accumulateRows(std::span<const real> x, std::span<const real> y, std::span<
             real *to = tile.data();
             if (y.empty())
                 for (std::size_t i = 0; i < count; ++i)
-                    to[i] = add(to[i], from[i]);
+                    to[i] = how.add(to[i], from[i]);
             else
                 for (std::size_t i = 0; i < count; ++i)
-                    to[i] = add(to[i], from[i] - less[i]);
+                    to[i] = how.add(to[i], from[i] - less[i]);
             begin += count;
         }
         for (std::size_t i = 0; i < tile.size(); ++i)
-            result[i % result.size()] = join(result[i % result.size()], tile[i]);
+            result[i % result.size()] = how.join(result[i % result.size()], tile[i]);
     }
 }
 
 } // namespace
 
-void combine(Operation operation, std::span<real> x, real a) {
+void combine(Operation operation, std::span<real> x, real a, const Executor &on) {
+    if (on.onDevice())
+        return DofDeviceKernels::combine(on.stream(), operation, x, a);
     withOperation(operation, [&](auto apply) {
         for (real &value : x)
             value = apply(value, a);
     });
 }
 
-void combine(Operation operation, std::span<real> x, std::span<const real> y) {
+void combine(Operation operation, std::span<real> x, std::span<const real> y, const Executor &on) {
+    if (on.onDevice())
+        return DofDeviceKernels::combine(on.stream(), operation, x, y);
     withOperation(operation, [to = x.data(), from = y.data(), count = x.size()](auto apply) {
         for (std::size_t i = 0; i < count; ++i)
             to[i] = apply(to[i], from[i]);
     });
 }
 
-void combineRows(Operation operation, std::span<real> x, std::span<const real> row) {
+void combineRows(Operation operation, std::span<real> x, std::span<const real> row, const Executor &on) {
+    if (on.onDevice())
+        return DofDeviceKernels::combineRows(on.stream(), operation, x, row);
     if (x.empty())
         return;
     std::vector<real> tile(rowsPerTile(row.size()) * row.size());
@@ -107,7 +98,9 @@ void combineRows(Operation operation, std::span<real> x, std::span<const real> r
     }
 }
 
-void combineScalars(Operation operation, std::span<real> x, std::span<const real> scalars) {
+void combineScalars(Operation operation, std::span<real> x, std::span<const real> scalars, const Executor &on) {
+    if (on.onDevice())
+        return DofDeviceKernels::combineScalars(on.stream(), operation, x, scalars);
     if (x.empty())
         return;
     withOperation(operation, [to = x.data(), scalars, width = x.size() / scalars.size()](auto apply) {
@@ -120,16 +113,28 @@ void combineScalars(Operation operation, std::span<real> x, std::span<const real
     });
 }
 
-void fill(std::span<real> x, real value) { std::fill(x.begin(), x.end(), value); }
+void fill(std::span<real> x, real value, const Executor &on) {
+    if (on.onDevice())
+        return DofDeviceKernels::fill(on.stream(), x, value);
+    std::fill(x.begin(), x.end(), value);
+}
 
-void copy(std::span<real> to, std::span<const real> from) { std::copy(from.begin(), from.end(), to.begin()); }
+void copy(std::span<real> to, std::span<const real> from, const Executor &on) {
+    if (on.onDevice())
+        return DofDeviceKernels::copy(on.stream(), to, from);
+    std::copy(from.begin(), from.end(), to.begin());
+}
 
-void fillRows(std::span<real> x, std::span<const real> row) {
+void fillRows(std::span<real> x, std::span<const real> row, const Executor &on) {
+    if (on.onDevice())
+        return DofDeviceKernels::fillRows(on.stream(), x, row);
     for (std::size_t begin = 0; begin < x.size(); begin += row.size())
         std::copy(row.begin(), row.end(), x.begin() + static_cast<std::ptrdiff_t>(begin));
 }
 
-void addTo(std::span<real> y, real a, std::span<const real> x) {
+void addTo(std::span<real> y, real a, std::span<const real> x, const Executor &on) {
+    if (on.onDevice())
+        return DofDeviceKernels::addTo(on.stream(), y, a, x);
     real *to = y.data();
     const real *from = x.data();
     const std::size_t count = y.size();
@@ -137,19 +142,27 @@ void addTo(std::span<real> y, real a, std::span<const real> x) {
         to[i] += a * from[i];
 }
 
-real dot(std::span<const real> x, std::span<const real> y) {
+real dot(std::span<const real> x, std::span<const real> y, const Executor &on) {
+    if (on.onDevice())
+        return DofDeviceKernels::dot(on.stream(), x, y);
     return sumOf(x.size(), [a = x.data(), b = y.data()](std::size_t i) { return a[i] * b[i]; });
 }
 
-real squaredDistance(std::span<const real> x, std::span<const real> y) {
+real squaredDistance(std::span<const real> x, std::span<const real> y, const Executor &on) {
+    if (on.onDevice())
+        return DofDeviceKernels::squaredDistance(on.stream(), x, y);
     return sumOf(x.size(), [a = x.data(), b = y.data()](std::size_t i) { return (a[i] - b[i]) * (a[i] - b[i]); });
 }
 
-real sum(std::span<const real> x) {
+real sum(std::span<const real> x, const Executor &on) {
+    if (on.onDevice())
+        return DofDeviceKernels::sum(on.stream(), x);
     return sumOf(x.size(), [a = x.data()](std::size_t i) { return a[i]; });
 }
 
-Extremes extremes(std::span<const real> x) {
+Extremes extremes(std::span<const real> x, const Executor &on) {
+    if (on.onDevice())
+        return DofDeviceKernels::extremes(on.stream(), x);
     std::array<real, lanes> least;
     std::array<real, lanes> most;
     least.fill(std::numeric_limits<real>::infinity());
@@ -173,23 +186,37 @@ Extremes extremes(std::span<const real> x) {
     return {*std::min_element(least.begin(), least.end()), *std::max_element(most.begin(), most.end())};
 }
 
-void accumulate(Component component, std::span<const real> x, std::span<const real> y, std::span<real> result) {
+void accumulate(Component component, std::span<const real> x, std::span<const real> y, std::span<real> result,
+                const Executor &on) {
+    if (on.onDevice())
+        return DofDeviceKernels::accumulate(on.stream(), component, x, y, result);
     std::fill(result.begin(), result.end(), 0.0);
     if (x.empty())
         return;
-    const auto plus = [](real a, real b) { return a + b; };
-    const auto larger = [](real known, real value) { return value > known || value != value ? value : known; };
-    switch (component) {
-    case Component::AbsoluteSum:
-        return accumulateRows(
-            x, y, result, [](real a, real b) { return a + std::abs(b); }, plus);
-    case Component::SquareSum:
-        return accumulateRows(
-            x, y, result, [](real a, real b) { return a + b * b; }, plus);
-    case Component::AbsoluteMax:
-        return accumulateRows(
-            x, y, result, [larger](real a, real b) { return larger(a, std::abs(b)); }, larger);
+    withComponent(component, [&](auto how) { accumulateRows(x, y, result, how); });
+}
+
+void reduceOrThrow(const CommunicatorView &comm, std::span<real> values, Reduction reduction,
+                   const std::exception_ptr &failure) {
+    // MPI_MAX says nothing about NaN, so it is a number of its own; and the last number tells of failures.
+    const std::size_t count = values.size();
+    const bool max = reduction == Reduction::Max;
+    std::vector<real> all((max ? 2 : 1) * count + 1, 0.0);
+    if (failure) {
+        all.back() = 1;
+    } else {
+        for (std::size_t i = 0; i < count; ++i) {
+            const bool nan = max && std::isnan(values[i]);
+            all[i] = nan ? -std::numeric_limits<real>::infinity() : values[i];
+            if (max)
+                all[count + i] = nan ? 1 : 0;
+        }
     }
+    comm.allReduce(all.data(), static_cast<int>(all.size()), max ? MPI_MAX : MPI_SUM);
+    if (all.back() > 0) [[unlikely]]
+        comm.agree(failure);
+    for (std::size_t i = 0; i < count; ++i)
+        values[i] = max && all[count + i] > 0 ? std::numeric_limits<real>::quiet_NaN() : all[i];
 }
 
 } // namespace DNDS::DofKernels

@@ -1,11 +1,13 @@
 /// @file DofPartition.hpp
-/// @brief How the sums of `ArrayDof` are cut into parts, on the host and on the device alike: their order is their
-/// result.
+/// @brief What the loops of `ArrayDof` compute, on the host and on the device alike, and how their sums are cut into
+/// parts: their order is their result. And the loops of the device.
 #pragma once
 
-#include "DNDS/Base/Types.hpp"
+#include "DNDS/Array/DofKernels.hpp"
+#include "DNDS/Device/Hooks.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 
 namespace DNDS::DofKernels::Partition {
@@ -22,4 +24,89 @@ inline constexpr std::size_t tilesPerBlock = 64;
 
 inline std::size_t rowsPerTile(std::size_t width) { return std::max<std::size_t>(tileSize / width, 1); }
 
+/// An operation as a function object, so that kernels are compiled for each.
+template <Operation operation>
+struct Apply {
+    /// `a` and its partner `b`.
+    DNDS_HOST_DEVICE real operator()(real a, real b) const {
+        if constexpr (operation == Operation::Add)
+            return a + b;
+        else if constexpr (operation == Operation::Subtract)
+            return a - b;
+        else if constexpr (operation == Operation::Multiply)
+            return a * b;
+        else
+            return a / b;
+    }
+};
+
+/// Calls `function` with the operation's function object.
+template <class Function>
+void withOperation(Operation operation, const Function &function) {
+    switch (operation) {
+    case Operation::Add:
+        return function(Apply<Operation::Add>{});
+    case Operation::Subtract:
+        return function(Apply<Operation::Subtract>{});
+    case Operation::Multiply:
+        return function(Apply<Operation::Multiply>{});
+    case Operation::Divide:
+        return function(Apply<Operation::Divide>{});
+    }
+}
+
+/// How a component is accumulated.
+template <Component component>
+struct Accumulation {
+    /// Two sums of parts. NaN stays NaN.
+    DNDS_HOST_DEVICE static real join(real a, real b) {
+        if constexpr (component == Component::AbsoluteMax)
+            return b > a || b != b ? b : a;
+        else
+            return a + b;
+    }
+    /// A sum and one more element.
+    DNDS_HOST_DEVICE static real add(real sum, real value) {
+        return join(sum, component == Component::SquareSum ? value * value : std::fabs(value));
+    }
+};
+
+/// Calls `function` with the component's Accumulation.
+template <class Function>
+void withComponent(Component component, const Function &function) {
+    switch (component) {
+    case Component::AbsoluteSum:
+        return function(Accumulation<Component::AbsoluteSum>{});
+    case Component::SquareSum:
+        return function(Accumulation<Component::SquareSum>{});
+    case Component::AbsoluteMax:
+        return function(Accumulation<Component::AbsoluteMax>{});
+    }
+}
+
 } // namespace DNDS::DofKernels::Partition
+
+namespace DNDS::DofDeviceKernels {
+
+using Device::StreamHandle;
+using DofKernels::Component;
+using DofKernels::Extremes;
+using DofKernels::Operation;
+
+/// As the functions of these names in DofKernels.hpp.
+void combine(StreamHandle stream, Operation operation, std::span<real> x, real a);
+void combine(StreamHandle stream, Operation operation, std::span<real> x, std::span<const real> y);
+void combineRows(StreamHandle stream, Operation operation, std::span<real> x, std::span<const real> row);
+void combineScalars(StreamHandle stream, Operation operation, std::span<real> x, std::span<const real> scalars);
+void fill(StreamHandle stream, std::span<real> x, real value);
+void fillRows(StreamHandle stream, std::span<real> x, std::span<const real> row);
+void addTo(StreamHandle stream, std::span<real> y, real a, std::span<const real> x);
+void copy(StreamHandle stream, std::span<real> to, std::span<const real> from);
+real dot(StreamHandle stream, std::span<const real> x, std::span<const real> y);
+real squaredDistance(StreamHandle stream, std::span<const real> x, std::span<const real> y);
+real sum(StreamHandle stream, std::span<const real> x);
+Extremes extremes(StreamHandle stream, std::span<const real> x);
+void accumulate(StreamHandle stream, Component component, std::span<const real> x, std::span<const real> y,
+                std::span<real> result);
+
+} // namespace DNDS::DofDeviceKernels

@@ -153,7 +153,7 @@ class KrylovWork {
         }
         constexpr auto sum = [](real a, real b) noexcept { return a + b; };
         for (std::size_t k = 0; k < factors.size(); ++k)
-            results[k] = DofExecution::dot(b_.executor(), ownedOf(factors[k].x), ownedOf(factors[k].y));
+            results[k] = DofKernels::dot(ownedOf(factors[k].x), ownedOf(factors[k].y), b_.executor());
         messages_.reduce(std::span(results), combineEach<real, sum>);
         return results;
     }
