@@ -1,4 +1,4 @@
-#include "DNDS/Array/ArrayEigenMatrix.hpp"
+#include "DNDS/Array/ArrayMatrices.hpp"
 #include "DNDS/Serialize/Checkpoint.hpp"
 #include "fuzz/ReadBytes.hpp"
 

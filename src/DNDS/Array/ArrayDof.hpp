@@ -2,7 +2,7 @@
 /// @brief Degrees of freedom: an array of matrices with ghosts that is a vector of a vector space.
 #pragma once
 
-#include "DNDS/Array/ArrayEigenMatrix.hpp"
+#include "DNDS/Array/ArrayMatrices.hpp"
 #include "DNDS/Array/ArrayPair.hpp"
 #include "DNDS/Array/DofKernels.hpp"
 #include "DNDS/Device/Executor.hpp"

@@ -5,8 +5,6 @@
 #include "DNDS/Base/Error.hpp"
 #include "DNDS/Storage/ArrayBase.hpp"
 
-#include <string_view>
-
 namespace DNDS {
 
 /// What a rank knows of its ghosts without asking others: which version of its own father their last pull belongs to.
@@ -20,19 +18,6 @@ enum class GhostState : unsigned char {
     Stale,       ///< the father was written, or given other contents, since the pull started
     Current      ///< the father has the contents that it had when the pull started; or there are no ghosts
 };
-
-/// "never pulled", "older than the owned rows", "current".
-constexpr std::string_view ghostStateName(GhostState state) {
-    switch (state) {
-    case GhostState::NeverPulled:
-        return "never pulled";
-    case GhostState::Stale:
-        return "older than the owned rows";
-    case GhostState::Current:
-        break;
-    }
-    return "current";
-}
 
 /// Compares the father's version with that of the last completed pull into `son`. Local, O(1). Non-const access counts
 /// as writing even where it only reads; see ArrayBase::version, also for writes that it does not see.
@@ -55,7 +40,7 @@ enum class GhostUse : unsigned char {
 inline void requireCurrentGhosts(const ArrayBase &father, const ArrayBase &son) {
     const GhostState state = ghostStateOf(father, son);
     DNDS_CHECK(state == GhostState::Current, StaleError, "the ghosts of '{}' are {}: pull before reading them",
-               father.label(), ghostStateName(state));
+               father.label(), state == GhostState::NeverPulled ? "never pulled" : "older than the owned rows");
 }
 
 } // namespace DNDS

@@ -1,109 +1,232 @@
 /// @file MatrixShapes.hpp
-/// @brief The run-time part of a matrix array's shapes: what all rows have in common, and what each row has of its own.
+/// @brief How the parameters of matrix arrays choose row layouts, Eigen types and the shape of each matrix.
 #pragma once
 
-#include "DNDS/Array/MatrixShape.hpp"
 #include "DNDS/Base/Error.hpp"
-#include "DNDS/Mpi/Communicator.hpp"
-#include "DNDS/Storage/HostDeviceBuffer.hpp"
-#include "DNDS/Storage/RowLayout.hpp"
+#include "DNDS/Base/Types.hpp"
+#include "DNDS/Storage/ArrayLayout.hpp"
 
-#include <cstddef>
-#include <cstdint>
+#include <Eigen/Core>
+
+#include <cstring>
 #include <span>
 #include <string_view>
-#include <utility>
+#include <type_traits>
 
 namespace DNDS {
 
-/// Remembers the shapes of the matrices in the rows of one array, next to the array's elements and row sizes. Compiled
-/// once; part of the arrays `ArrayEigenMatrix` and `ArrayEigenUniMatrixBatch`, which keep it in step with their rows.
+/// The Eigen map of `Matrix` over elements of type `T` (real or const real) in rows aligned to `align` bytes.
+template <class Matrix, class T, int align>
+using MatrixMap =
+    Eigen::Map<std::conditional_t<std::is_const_v<T>, const Matrix, Matrix>, (align >= 128  ? Eigen::Aligned128
+                                                                              : align >= 64 ? Eigen::Aligned64
+                                                                              : align >= 32 ? Eigen::Aligned32
+                                                                              : align >= 16 ? Eigen::Aligned16
+                                                                                            : Eigen::Unaligned)>;
+
+/// Tells the shape of a row's matrix from the row's number and size; trivially copyable, for views. This one is for
+/// shapes that are the same in all rows, or follow from the row's size because only one dimension differs between rows.
+template <rowsize m, rowsize n>
+struct MatrixGeometry {
+    MatrixShape common; ///< the dimensions that all rows have
+
+    /// Rows and columns of the matrix in a row of `size` elements.
+    DNDS_HOST_DEVICE constexpr MatrixShape shape(index /*row*/, rowsize size) const {
+        const rowsize rows = m >= 0 ? m : common.rows;
+        const rowsize cols = n >= 0 ? n : common.cols;
+        if constexpr (m == NonUniformSize)
+            return {cols > 0 ? size / cols : 0, cols};
+        else if constexpr (n == NonUniformSize)
+            return {rows, rows > 0 ? size / rows : 0};
+        else
+            return {rows, cols};
+    }
+};
+
+/// All dimensions are known to the compiler: takes no memory.
+template <rowsize m, rowsize n>
+requires(m >= 0 && n >= 0) struct MatrixGeometry<m, n> {
+    /// m x n, whatever the row.
+    DNDS_HOST_DEVICE static constexpr MatrixShape shape(index /*row*/, rowsize /*size*/) { return {m, n}; }
+};
+
+/// Both dimensions differ between rows.
+template <>
+struct MatrixGeometry<NonUniformSize, NonUniformSize> {
+    const MatrixShape *shapes = nullptr;
+
+    /// Rows and columns of the matrix in `row`.
+    DNDS_HOST_DEVICE constexpr MatrixShape shape(index row, rowsize /*size*/) const { return shapes[row]; }
+};
+
+/// One matrix a row. A dimension is a number, DynamicSize (the same for all rows, chosen at run time) or NonUniformSize
+/// (each row has its own), and then its limit is a number, DynamicSize (chosen at run time) or NonUniformSize (no
+/// limit, CSR). Limits of dimensions that are not NonUniformSize are ignored.
+template <rowsize m, rowsize n, rowsize mMax, rowsize nMax>
+struct OneMatrix {
+    static_assert(m >= NonUniformSize && n >= NonUniformSize && mMax >= NonUniformSize && nMax >= NonUniformSize,
+                  "rows, columns and their limits are numbers, DynamicSize or NonUniformSize");
+
+    static constexpr bool batch = false;
+    static constexpr bool hasRowHeaders = false;
+    static constexpr bool nonUniform = m == NonUniformSize || n == NonUniformSize;
+    static constexpr MatrixShape declared{m, n};
+    /// What no row exceeds, as far as the types tell.
+    static constexpr MatrixShape limit{m == NonUniformSize ? mMax : m, n == NonUniformSize ? nMax : n};
+
+    static constexpr bool unlimited = limit.rows == NonUniformSize || limit.cols == NonUniformSize;
+    static_assert(!unlimited ||
+                      !((m == NonUniformSize && mMax == DynamicSize) || (n == NonUniformSize && nMax == DynamicSize)),
+                  "where one dimension has no limit rows are CSR, and a limit at run time for the other has no effect");
+    static_assert(!nonUniform || (m != 0 && n != 0), "rows of no elements have no size of their own");
+
+    static constexpr rowsize rowSize = nonUniform ? NonUniformSize : limit.chosen() ? m * n : DynamicSize;
+    static constexpr rowsize rowMax = !nonUniform      ? rowSize
+                                      : unlimited      ? NonUniformSize
+                                      : limit.chosen() ? limit.rows * limit.cols
+                                                       : DynamicSize;
+
+    /// Column-major, but Eigen wants matrices of one row to be called row-major; their memory is the same.
+    using Matrix =
+        Eigen::Matrix<real, m >= 0 ? m : Eigen::Dynamic, n >= 0 ? n : Eigen::Dynamic,
+                      m == 1 && n != 1 ? Eigen::RowMajor : Eigen::ColMajor,
+                      limit.rows >= 0 ? limit.rows : Eigen::Dynamic, limit.cols >= 0 ? limit.cols : Eigen::Dynamic>;
+    template <class T, int align>
+    using Row = MatrixMap<Matrix, T, align>;
+    using Geometry = MatrixGeometry<m, n>;
+
+    /// The matrix of row `i`, which has `size` elements from `start` on.
+    template <int align, class T>
+    DNDS_HOST_DEVICE static Row<T, align> row(T *start, index i, rowsize size, const Geometry &geometry) {
+        const MatrixShape shape = geometry.shape(i, size);
+        return Row<T, align>(start, shape.rows, shape.cols);
+    }
+};
+
+/// Several matrices a row, in CSR rows.
+struct MatrixBatches {
+    static constexpr bool batch = true;
+    static constexpr rowsize rowSize = NonUniformSize;
+    static constexpr rowsize rowMax = NonUniformSize;
+};
+
+/// Any number of m x n matrices a row; m and n are positive numbers, or DynamicSize.
+template <rowsize m, rowsize n>
+struct EqualMatrices : MatrixBatches {
+    static_assert((m > 0 || m == DynamicSize) && (n > 0 || n == DynamicSize),
+                  "matrices of one size have a positive number of rows and columns, or DynamicSize");
+
+    static constexpr bool hasRowHeaders = false;
+    static constexpr MatrixShape declared{m, n};
+    static constexpr MatrixShape limit{m, n};
+
+    using Matrix = typename OneMatrix<m, n, m, n>::Matrix;
+    template <class T, int align>
+    using Row = MatrixMap<typename OneMatrix<m, DynamicSize, m, DynamicSize>::Matrix, T, align>;
+    using Geometry = MatrixGeometry<m, n>;
+
+    /// The matrices of a row beside each other: [m x (n * count)]; how many they are; and number `k`.
+    template <int align, class T>
+    DNDS_HOST_DEVICE static Row<T, align> row(T *start, index /*i*/, rowsize size, const Geometry &geometry) {
+        const MatrixShape shape = geometry.shape(0, 0);
+        return Row<T, align>(start, shape.rows, count(start, size, geometry) * shape.cols);
+    }
+    DNDS_HOST_DEVICE static rowsize count(const real * /*start*/, rowsize size, const Geometry &geometry) {
+        const rowsize each = geometry.shape(0, 0).size(); // 0 before it was chosen
+        return each > 0 ? size / each : 0;
+    }
+    template <class T>
+    DNDS_HOST_DEVICE static MatrixMap<Matrix, T, NoAlign> matrix(T *start, rowsize k, const Geometry &geometry) {
+        const MatrixShape shape = geometry.shape(0, 0);
+        return MatrixMap<Matrix, T, NoAlign>(start + index{k} * shape.size(), shape.rows, shape.cols);
+    }
+};
+
+/// What a row says about one of its matrices of differing shapes.
+struct MatrixBatchEntry {
+    MatrixShape shape;
+    index start = 0; ///< where its elements begin, in reals from the beginning of the row
+};
+static_assert(sizeof(MatrixBatchEntry) == 2 * sizeof(real) && sizeof(index) == sizeof(real));
+
+/// Reads a row of an `ArrayEigenMatrixBatch`; `T` is real or const real. Trivially copyable.
 ///
-/// `common()` has for each dimension the number that all rows share or are limited to: the static number, or what was
-/// chosen at run time. Where both dimensions differ between rows there is one MatrixShape a row as well, on host and
-/// device.
-///
-/// Everything is Local unless it says otherwise; `label` is the array's, for messages. Copies are deep, a moved-from
-/// object is as new.
-class MatrixShapes {
+/// A row without elements has no matrices. Otherwise its first real holds the bits of their number (int64), the next
+/// ones those of a MatrixBatchEntry a matrix, and then come the matrices, column-major without gaps. So a row moves
+/// between ranks as it is, and a row of zeros, as ghosts are before their first pull, has no matrices.
+template <class T>
+class MatrixBatchRow {
   public:
-    /// `declared` and `limit` are those of MatrixTraits.
-    MatrixShapes(MatrixShape declared, MatrixShape limit) noexcept
-        : declared_(declared), limit_(limit), common_(limit) {}
-    MatrixShapes(const MatrixShapes &) = default;
-    MatrixShapes &operator=(const MatrixShapes &) = default;
-    MatrixShapes(MatrixShapes &&other) noexcept
-        : declared_(other.declared_), limit_(other.limit_), common_(std::exchange(other.common_, other.limit_)),
-          perRow_(std::move(other.perRow_)) {}
-    MatrixShapes &operator=(MatrixShapes &&other) noexcept {
-        MatrixShapes taken(std::move(other));
-        swap(taken);
-        return *this;
+    using Matrix = Eigen::Matrix<real, Eigen::Dynamic, Eigen::Dynamic>;
+    using Map = MatrixMap<Matrix, T, NoAlign>;
+
+    /// The `size` elements of a row from `row` on.
+    DNDS_HOST_DEVICE MatrixBatchRow(T *row, rowsize size) : row_(row), size_(size) {}
+
+    /// How many matrices the row has; where number `k` lies, and its shape; and number `k` itself.
+    DNDS_HOST_DEVICE rowsize batchSize() const {
+        if (size_ == 0)
+            return 0;
+        index count = 0;
+        std::memcpy(&count, row_, sizeof count);
+        return static_cast<rowsize>(count);
     }
-    ~MatrixShapes() = default;
-    void swap(MatrixShapes &other) noexcept {
-        std::swap(declared_, other.declared_);
-        std::swap(limit_, other.limit_);
-        std::swap(common_, other.common_);
-        perRow_.swap(other.perRow_);
+    DNDS_HOST_DEVICE MatrixBatchEntry entry(rowsize k) const {
+        MatrixBatchEntry entry;
+        std::memcpy(static_cast<void *>(&entry), row_ + 1 + 2 * index{k}, sizeof entry);
+        return entry;
     }
-
-    /// For each dimension what all rows share or are limited to; DynamicSize where it was not chosen yet.
-    const MatrixShape &common() const noexcept { return common_; }
-    /// Whether all numbers that are to be chosen at run time were chosen.
-    bool chosen() const noexcept { return common_.rows != DynamicSize && common_.cols != DynamicSize; }
-
-    /// `common()` after choosing the run-time numbers from `shape`; changes nothing itself.
-    /// @throws ArgumentError where `shape` contradicts static numbers, is negative, or has too many elements.
-    MatrixShape merged(MatrixShape shape, std::string_view label) const;
-    /// Takes what `merged` or `mergedRows` returned.
-    void setCommon(MatrixShape common) noexcept { common_ = common; }
-
-    /// The same for the shapes of all rows, beginning with what `common` says: a dimension that is DynamicSize and not
-    /// yet chosen takes that of the first row. @throws ArgumentError for the first shape that does not fit. O(rows).
-    MatrixShape mergedRows(MatrixShape common, std::span<const MatrixShape> shapes, std::string_view label) const;
-
-    /// @throws ArgumentError unless a matrix of `shape` can be row `i`.
-    void check(index i, MatrixShape shape, std::string_view label) const { checkAgainst(common_, i, shape, label); }
-
-    /// Takes the common numbers of `other`. @throws StateError where this array has `rows` rows with other ones.
-    void adopt(const MatrixShapes &other, index rows, std::string_view label);
-
-    /// Makes the numbers chosen at run time equal on all ranks: ranks without rows take the others'. Collective.
-    /// Returns whether they changed here. @throws LayoutError on all ranks when ranks chose differently.
-    bool agree(const CommunicatorView &comm, index rows, std::string_view label);
-
-    /// The shapes that belong to each row; 0 bytes unless both dimensions differ between rows.
-    HostDeviceBuffer &perRow() noexcept { return perRow_; }
-    const HostDeviceBuffer &perRow() const noexcept { return perRow_; }
-    /// The same as shapes, of which `space` is to have the latest: to be read, or to be changed there.
-    const MatrixShape *read(MemorySpace space, std::string_view label) const {
-        return reinterpret_cast<const MatrixShape *>(perRow_.read(space, label));
+    DNDS_HOST_DEVICE Map batch(rowsize k) const {
+        DNDS_DEBUG_CHECK(k >= 0 && k < batchSize(), IndexError, "batch: matrix {} is outside [0, {})", k, batchSize());
+        const MatrixBatchEntry found = entry(k);
+        return Map(row_ + found.start, found.shape.rows, found.shape.cols);
     }
-    MatrixShape *write(MemorySpace space, std::string_view label) {
-        return reinterpret_cast<MatrixShape *>(perRow_.write(space, label));
-    }
-    /// A buffer for the shapes of `rows` rows in the memory resource of the present one: zero, or with the shapes of
-    /// the rows that there are.
-    HostDeviceBuffer newBuffer(std::size_t rows) const {
-        return HostDeviceBuffer(rows * sizeof(MatrixShape), perRow_.resource());
-    }
-    HostDeviceBuffer resizedBuffer(std::size_t rows) const;
-
-    /// Adds per-row shapes to the parts of `layout`, whose last part they become, and common numbers to its signature.
-    /// Null `base`: there are no per-row shapes.
-    void describe(RowLayout &layout, std::byte *base) const;
-    /// `contents` mixed with the common numbers and the shapes of `rows` rows.
-    std::uint64_t hash(std::uint64_t contents, std::string_view label) const;
 
   private:
-    void checkAgainst(MatrixShape common, index i, MatrixShape shape, std::string_view label) const;
-    bool perRowNeeded() const noexcept { return declared_.rows == NonUniformSize && declared_.cols == NonUniformSize; }
-
-    MatrixShape declared_;
-    MatrixShape limit_;
-    MatrixShape common_;
-    HostDeviceBuffer perRow_;
+    T *row_;
+    rowsize size_;
 };
+
+/// Several matrices a row, of any number and shapes, which are stored in the rows: see MatrixBatchRow.
+struct DifferingMatrices : MatrixBatches {
+    static constexpr bool hasRowHeaders = true;
+    static constexpr MatrixShape declared{};
+    static constexpr MatrixShape limit{};
+
+    using Matrix = MatrixBatchRow<real>::Matrix;
+    template <class T, int align>
+    using Row = MatrixBatchRow<T>;
+    using Geometry = MatrixGeometry<0, 0>; // tells nothing
+
+    /// All matrices of a row; how many they are; and number `k`.
+    template <int align, class T>
+    DNDS_HOST_DEVICE static MatrixBatchRow<T> row(T *start, index /*i*/, rowsize size, const Geometry & /*geometry*/) {
+        return {start, size};
+    }
+    DNDS_HOST_DEVICE static rowsize count(const real *start, rowsize size, const Geometry & /*geometry*/) {
+        return MatrixBatchRow<const real>(start, size).batchSize();
+    }
+    template <class T>
+    DNDS_HOST_DEVICE static auto matrix(T *start, rowsize k, const Geometry & /*geometry*/) {
+        return MatrixBatchRow<T>(start, 1).batch(k);
+    }
+};
+
+/// `common`, with the numbers of `first` where `declared` leaves them to the run time and nobody has chosen yet.
+constexpr MatrixShape chosenBy(MatrixShape first, MatrixShape declared, MatrixShape common) {
+    return {common.rows == DynamicSize && declared.rows == DynamicSize ? first.rows : common.rows,
+            common.cols == DynamicSize && declared.cols == DynamicSize ? first.cols : common.cols};
+}
+
+/// @throws ArgumentError unless a matrix of `shape` can be row `i` of the array `label`: dimensions are up to those of
+/// `common` where `declared` is NonUniformSize, and equal elsewhere.
+void checkMatrix(MatrixShape declared, MatrixShape common, index i, MatrixShape shape, std::string_view label);
+
+/// The elements that a row of matrices of these shapes takes, 0 for none. @throws ArgumentError for negative or too
+/// large shapes.
+rowsize matrixBatchRowSize(std::span<const MatrixShape> shapes, std::string_view label);
+
+/// Makes `row`, which has that many elements, zero matrices of these shapes.
+void startMatrixBatchRow(std::span<real> row, std::span<const MatrixShape> shapes);
 
 } // namespace DNDS

@@ -3,6 +3,7 @@
 #include "DNDS/Base/ContentHash.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <limits>
 #include <utility>
@@ -26,7 +27,7 @@ index initialStride(const ArrayShape &shape) {
 } // namespace
 
 ArrayBase::ArrayBase(const ArrayShape &shape) noexcept
-    : shape_(&shape), stride_(initialStride(shape)), width_(initialWidth(shape)) {}
+    : shape_(&shape), stride_(initialStride(shape)), width_(initialWidth(shape)), common_(shape.limit) {}
 
 ArrayBase &ArrayBase::operator=(const ArrayBase &other) {
     copyState(other);
@@ -50,13 +51,13 @@ ArrayBase &ArrayBase::operator=(ArrayBase &&other) noexcept {
 
 void ArrayBase::swapState(ArrayBase &other) noexcept {
     std::swap(shape_, other.shape_);
-    data_.swap(other.data_);
-    sizes_.swap(other.sizes_);
-    offsets_.swap(other.offsets_);
+    for (std::size_t k = 0; k < buffersOf(*this).size(); ++k)
+        buffersOf(*this)[k]->swap(*buffersOf(other)[k]);
     looseRows_.swap(other.looseRows_);
     std::swap(rows_, other.rows_);
     std::swap(stride_, other.stride_);
     std::swap(width_, other.width_);
+    std::swap(common_, other.common_);
     std::swap(compressed_, other.compressed_);
 }
 
@@ -67,24 +68,21 @@ void ArrayBase::copyState(const ArrayBase &other) {
     // positions, too.
     const bool sameRows = rows_ == other.rows_ && stride_ == other.stride_ && shape_->layout != ArrayLayout::CSR;
     std::vector<std::vector<std::byte>> looseRows = other.looseRows_;
-    HostDeviceBuffer data(0, data_.resource());
-    HostDeviceBuffer sizes(0, sizes_.resource());
-    HostDeviceBuffer offsets(0, offsets_.resource());
-    if (sameRows) {
-        data_ = other.data_;
-        sizes_ = other.sizes_;
-    } else {
-        data = other.data_;
-        sizes = other.sizes_;
-        offsets = other.offsets_;
-        data_.swap(data);
-        sizes_.swap(sizes);
-        offsets_.swap(offsets);
+    std::vector<HostDeviceBuffer> copies;
+    for (std::size_t k = 0; k < buffersOf(*this).size(); ++k) {
+        HostDeviceBuffer &mine = *buffersOf(*this)[k];
+        if (sameRows)
+            mine = *buffersOf(other)[k];
+        else
+            copies.emplace_back(std::size_t{0}, mine.resource()) = *buffersOf(other)[k];
     }
+    for (std::size_t k = 0; k < copies.size(); ++k)
+        buffersOf(*this)[k]->swap(copies[k]);
     looseRows_.swap(looseRows);
     rows_ = other.rows_;
     stride_ = other.stride_;
     width_ = other.width_;
+    common_ = other.common_;
     compressed_ = other.compressed_;
 }
 
@@ -171,6 +169,11 @@ index ArrayBase::rowStart(index i) const {
 
 void ArrayBase::resize(index rows) {
     const std::size_t count = checkedRowCount(rows);
+    HostDeviceBuffer shapes = newShapes(0);
+    if (shape_->shapePerRow() && rows != rows_) {
+        shapes = shapes_;
+        shapes.resize(count * sizeof(MatrixShape));
+    }
     if (shape_->layout == ArrayLayout::CSR) {
         decompress();
         if (rows != rows_)
@@ -190,6 +193,8 @@ void ArrayBase::resize(index rows) {
         markWritten(); // rows without elements count, too
         sizes_.swap(sizes);
     }
+    if (rows != rows_)
+        shapes_.swap(shapes);
     rows_ = rows;
 }
 
@@ -201,7 +206,7 @@ void ArrayBase::resize(index rows, rowsize width) {
         std::vector<index> offsets(count + 1);
         for (index i = 0; i <= rows; ++i)
             offsets[static_cast<std::size_t>(i)] = i * width;
-        renewCsr(std::move(offsets));
+        renewCsr(std::move(offsets), false);
         return;
     }
     DNDS_CHECK(width >= 0, ArgumentError, "{}: rows cannot be {} elements wide", label(), width);
@@ -210,14 +215,7 @@ void ArrayBase::resize(index rows, rowsize width) {
         resize(rows);
         return;
     }
-    const index newStride = rowStrideOf(width, shape_->elementBytes, shape_->align);
-    HostDeviceBuffer data(checkedBytes(rows, newStride), data_.resource());
-    HostDeviceBuffer sizes(isPaddedLayout(shape_->layout) ? count * sizeof(rowsize) : 0, sizes_.resource());
-    data_.swap(data);
-    sizes_.swap(sizes);
-    rows_ = rows;
-    width_ = width;
-    stride_ = newStride;
+    renew(rows, width, {});
 }
 
 void ArrayBase::resizeToSizes(std::span<const rowsize> rowSizes, rowsize width) {
@@ -230,7 +228,7 @@ void ArrayBase::resizeToSizes(std::span<const rowsize> rowSizes, rowsize width) 
             DNDS_CHECK(!__builtin_add_overflow(offsets[i], rowSizes[i], &offsets[i + 1]), ArgumentError,
                        "{}: too many elements by row {}", label(), i);
         checkedBytes(1, offsets.back());
-        renewCsr(std::move(offsets));
+        renewCsr(std::move(offsets), false);
         return;
     }
     if (rows == 0 && width == width_) { // no rows need no width
@@ -241,24 +239,39 @@ void ArrayBase::resizeToSizes(std::span<const rowsize> rowSizes, rowsize width) 
     for (std::size_t i = 0; i < rowSizes.size(); ++i)
         DNDS_CHECK(rowSizes[i] <= width, ArgumentError, "{}: row {} cannot have {} elements, rows have room for {}",
                    label(), i, rowSizes[i], width);
+    renew(rows, width, rowSizes);
+}
+
+void ArrayBase::renew(index rows, rowsize width, std::span<const rowsize> rowSizes) {
+    const auto count = static_cast<std::size_t>(rows);
     const index newStride = rowStrideOf(width, shape_->elementBytes, shape_->align);
     HostDeviceBuffer data(checkedBytes(rows, newStride), data_.resource());
-    HostDeviceBuffer sizes(rowSizes.size_bytes(), sizes_.resource());
+    HostDeviceBuffer sizes(isPaddedLayout(shape_->layout) ? count * sizeof(rowsize) : 0, sizes_.resource());
+    HostDeviceBuffer shapes = newShapes(count);
     if (!rowSizes.empty())
         std::memcpy(sizes.write(MemorySpace::Host, label()), rowSizes.data(), rowSizes.size_bytes());
     data_.swap(data);
     sizes_.swap(sizes);
+    shapes_.swap(shapes);
     rows_ = rows;
     width_ = width;
     stride_ = newStride;
 }
 
-void ArrayBase::renewCsr(std::vector<index> offsets) {
+void ArrayBase::renewCsr(std::vector<index> offsets, bool keep) {
     const index rows = static_cast<index>(offsets.size()) - 1;
     HostDeviceBuffer data(static_cast<std::size_t>(offsets.back()) * shape_->elementBytes, data_.resource());
     HostDeviceBuffer starts(rows > 0 ? offsets.size() * sizeof(index) : 0, offsets_.resource());
     if (rows > 0)
         std::memcpy(starts.write(MemorySpace::Host, label()), offsets.data(), starts.bytes());
+    if (keep) {
+        std::byte *next = data.write(MemorySpace::Host, label());
+        for (const auto &row : looseRows_)
+            next = std::copy(row.begin(), row.end(), next);
+    } else {
+        HostDeviceBuffer shapes = newShapes(static_cast<std::size_t>(rows));
+        shapes_.swap(shapes);
+    }
     data_.swap(data);
     offsets_.swap(starts);
     looseRows_ = {};
@@ -318,20 +331,7 @@ void ArrayBase::compress() {
     std::vector<index> offsets(looseRows_.size() + 1);
     for (std::size_t i = 0; i < looseRows_.size(); ++i)
         offsets[i + 1] = offsets[i] + static_cast<index>(looseRows_[i].size() / shape_->elementBytes);
-    std::vector<std::vector<std::byte>> rows = std::move(looseRows_);
-    looseRows_ = {};
-    try {
-        renewCsr(std::move(offsets));
-    } catch (...) {
-        looseRows_ = std::move(rows);
-        throw;
-    }
-    std::byte *next = writeData(MemorySpace::Host);
-    for (const auto &row : rows) {
-        if (!row.empty())
-            std::memcpy(next, row.data(), row.size());
-        next += row.size();
-    }
+    renewCsr(std::move(offsets), true);
 }
 
 void ArrayBase::decompress() {
@@ -354,43 +354,71 @@ void ArrayBase::decompress() {
 void ArrayBase::adoptShape(const ArrayBase &other) {
     DNDS_CHECK(layoutHash() == other.layoutHash(), LayoutError, "{} ({}) cannot take the shape of {} ({})", label(),
                layoutSignature(), other.label(), other.layoutSignature());
-    if (width_ == other.width_ || other.width_ == DynamicSize)
+    DNDS_CHECK(shape_->declared == other.shape_->declared && shape_->limit == other.shape_->limit, LayoutError,
+               "'{}' cannot take the shape of '{}', which has other matrices", label(), other.label());
+    if (width_ != other.width_ && other.width_ != DynamicSize) {
+        DNDS_CHECK(rows_ == 0, StateError, "{}: has rows of width {}, so it cannot take the width {} of {}", label(),
+                   width_, other.width_, other.label());
+        width_ = other.width_;
+        stride_ = other.stride_;
+    }
+    if (common_ != other.common_ && other.common_.chosen()) {
+        DNDS_CHECK(rows_ == 0, StateError, "{}: has matrices of {} x {}, so it cannot take the shape {} x {} of {}",
+                   label(), common_.rows, common_.cols, other.common_.rows, other.common_.cols, other.label());
+        common_ = other.common_;
+    }
+}
+
+void ArrayBase::takeLargestShape(const std::function<void(std::span<rowsize>)> &largest) {
+    if (!hasRunTimeWidth(shape_->layout) && shape_->limit.chosen())
         return;
-    DNDS_CHECK(rows_ == 0, StateError, "{}: has rows of width {}, so it cannot take the width {} of {}", label(),
-               width_, other.width_, other.label());
-    width_ = other.width_;
-    stride_ = other.stride_;
+    constexpr rowsize none = std::numeric_limits<rowsize>::min();
+    const std::array<rowsize, 3> mine{width_, common_.rows, common_.cols};
+    std::array<rowsize, 6> extremes; // the largest and, negated, the smallest number that a rank has chosen
+    for (std::size_t k = 0; k < mine.size(); ++k) {
+        extremes[2 * k] = mine[k] >= 0 ? mine[k] : none;
+        extremes[2 * k + 1] = mine[k] >= 0 ? -mine[k] : none;
+    }
+    largest(extremes);
+    constexpr std::array<const char *, 3> what{"elements wide", "matrix rows high", "matrix columns wide"};
+    for (std::size_t k = 0; k < mine.size(); ++k)
+        DNDS_CHECK(extremes[2 * k] == none || extremes[2 * k] == -extremes[2 * k + 1], LayoutError,
+                   "rows of '{}' are {} {} on some rank and {} on another (here {}): they must be equal", label(),
+                   -extremes[2 * k + 1], what[k], extremes[2 * k], mine[k]);
+    if (width_ == DynamicSize && extremes[0] != none)
+        resize(0, extremes[0]);
+    if (common_.rows == DynamicSize && extremes[2] != none)
+        common_.rows = extremes[2];
+    if (common_.cols == DynamicSize && extremes[4] != none)
+        common_.cols = extremes[4];
 }
 
 void ArrayBase::toDevice() {
     checkCompressed();
-    data_.toDevice();
-    sizes_.toDevice();
-    offsets_.toDevice();
+    for (HostDeviceBuffer *buffer : buffersOf(*this))
+        buffer->toDevice();
 }
 
 void ArrayBase::toDevice(Device::StreamHandle stream) {
     checkCompressed();
-    data_.toDevice(stream);
-    sizes_.toDevice(stream);
-    offsets_.toDevice(stream);
+    for (HostDeviceBuffer *buffer : buffersOf(*this))
+        buffer->toDevice(stream);
 }
 
 void ArrayBase::toHost() {
-    data_.toHost();
-    sizes_.toHost();
-    offsets_.toHost();
+    for (HostDeviceBuffer *buffer : buffersOf(*this))
+        buffer->toHost();
 }
 
 void ArrayBase::toHost(Device::StreamHandle stream) {
-    data_.toHost(stream);
-    sizes_.toHost(stream);
-    offsets_.toHost(stream);
+    for (HostDeviceBuffer *buffer : buffersOf(*this))
+        buffer->toHost(stream);
 }
 
 void ArrayBase::rehost(const HostMemoryResource &resource) {
     data_.rehost(resource);
     sizes_.rehost(resource);
+    shapes_.rehost(resource);
 }
 
 void ArrayBase::joinRows(ArrayBase &front, ArrayBase &back, MemorySpace space) {
@@ -422,20 +450,22 @@ std::uint64_t ArrayBase::hash() const {
         hash.add(elements);
         hash.addBytes(rowBytes(i), elements * shape_->elementBytes);
     }
+    if (common_ != MatrixShape{}) { // equal elements in other matrices
+        hash.add(static_cast<std::uint64_t>(common_.rows));
+        hash.add(static_cast<std::uint64_t>(common_.cols));
+        hash.addBytes(shapes_.read(MemorySpace::Host, label()), shapes_.bytes());
+    }
     return hash.value();
 }
 
 void ArrayBase::rowLayout(MemorySpace space, Access access, RowLayout &into) {
     checkCompressed();
-    // both are checked before either makes its other side stale
-    const std::byte *data = readData(space);
-    const std::byte *sizes = sizes_.read(space, label());
+    describe(space, into); // checks all before any makes its other side stale
     if (access == Access::Write) {
         writeData(space);
         sizes_.write(space, label());
+        shapes_.write(space, label());
     }
-    // a transport that asked to read does not write; RowPart has one pointer type for both directions
-    describe(space, const_cast<std::byte *>(data), const_cast<std::byte *>(sizes), into);
 }
 
 RowLayout ArrayBase::rowLayout(MemorySpace space, Access access) {
@@ -447,12 +477,18 @@ RowLayout ArrayBase::rowLayout(MemorySpace space, Access access) {
 RowLayout ArrayBase::rowLayout(MemorySpace space) const {
     checkCompressed();
     RowLayout layout;
-    describe(space, const_cast<std::byte *>(readData(space)), const_cast<std::byte *>(sizes_.read(space, label())),
-             layout);
+    describe(space, layout);
     return layout;
 }
 
-void ArrayBase::describe(MemorySpace space, std::byte *data, std::byte *sizes, RowLayout &layout) const {
+void ArrayBase::describe(MemorySpace space, RowLayout &layout) const {
+    // a transport that asked to read does not write; RowPart has one pointer type for both directions
+    const auto side = [&](const HostDeviceBuffer &buffer) {
+        return const_cast<std::byte *>(buffer.read(space, label()));
+    };
+    std::byte *const data = side(data_);
+    std::byte *const sizes = side(sizes_);
+    std::byte *const shapes = side(shapes_);
     layout.rows = rows_;
     layout.space = space;
     layout.signature = layoutHash();
@@ -462,27 +498,37 @@ void ArrayBase::describe(MemorySpace space, std::byte *data, std::byte *sizes, R
         withWidth.add(static_cast<std::uint64_t>(width_));
         layout.signature = withWidth.value();
     }
+    if (common_ != shape_->limit) {
+        ContentHash withShape;
+        withShape.add(layout.signature);
+        withShape.add(static_cast<std::uint64_t>(common_.rows));
+        withShape.add(static_cast<std::uint64_t>(common_.cols));
+        layout.signature = withShape.value();
+    }
     RowPart &elements = layout.parts[0];
     elements.base = data;
     elements.elementBytes = shape_->elementBytes;
     elements.generation = data_.generation();
-    elements.kind = shape_->kind;
+    elements.kind = shape_->hasRowHeaders ? ElementKind::Opaque : shape_->kind;
     elements.hold = data_.hold(space);
     if (shape_->layout == ArrayLayout::CSR)
         elements.offsets = rows_ > 0 ? hostOffsets() : noOffsets;
     else
         elements.stride = static_cast<std::size_t>(stride_) * shape_->elementBytes;
     layout.partCount = 1;
-    if (isPaddedLayout(shape_->layout)) {
-        RowPart &rowSizes = layout.parts[1];
-        rowSizes.base = sizes;
-        rowSizes.stride = sizeof(rowsize);
-        rowSizes.elementBytes = sizeof(rowsize);
-        rowSizes.generation = sizes_.generation();
-        rowSizes.kind = ElementKind::Int32;
-        rowSizes.hold = sizes_.hold(space);
-        layout.partCount = 2;
-    }
+    const auto addPart = [&](const HostDeviceBuffer &buffer, std::byte *base, std::size_t stride) {
+        RowPart &part = layout.parts[static_cast<std::size_t>(layout.partCount++)];
+        part.base = base;
+        part.stride = stride;
+        part.elementBytes = sizeof(rowsize);
+        part.generation = buffer.generation();
+        part.kind = ElementKind::Int32;
+        part.hold = buffer.hold(space);
+    };
+    if (isPaddedLayout(shape_->layout))
+        addPart(sizes_, sizes, sizeof(rowsize));
+    if (shape_->shapePerRow())
+        addPart(shapes_, shapes, sizeof(MatrixShape));
 }
 
 } // namespace DNDS

@@ -8,6 +8,7 @@
 #include "DNDS/Storage/HostDeviceBuffer.hpp"
 #include "DNDS/Storage/RowLayout.hpp"
 
+#include <array>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -118,11 +119,19 @@ class ArrayBase {
     /// Whether rows lie in one block: always, except for decompressed CSR arrays.
     bool isCompressed() const noexcept { return compressed_; }
 
-    /// Takes the run-time width of `other`, but no rows: for arrays that get their rows later. O(1).
-    /// @throws LayoutError when the types or layouts differ; StateError when this array has rows of another width.
+    /// Takes what was chosen at run time for `other` (width, matrix shape), but no rows: for arrays that get their rows
+    /// later. O(1).
+    /// @throws LayoutError when the types or layouts differ; StateError when this array has rows of another width or
+    /// shape.
     void adoptShape(const ArrayBase &other);
 
-    /// Makes the device side current: elements, row sizes and offsets. Waits, or with a stream queues the copies.
+    /// Makes what is chosen at run time equal on all ranks; ranks that have not chosen take the others'. `largest`
+    /// replaces numbers by their maxima over ranks; it is not called if the type leaves nothing to be chosen.
+    /// @throws LayoutError on all ranks if two chose differently.
+    void takeLargestShape(const std::function<void(std::span<rowsize>)> &largest);
+
+    /// Makes the device side current: elements, row sizes, offsets and shapes. Waits, or with a stream queues the
+    /// copies.
     /// @throws StateError for a decompressed CSR array; NotBuiltError, MemoryError.
     void toDevice();
     void toDevice(Device::StreamHandle stream);
@@ -132,8 +141,8 @@ class ArrayBase {
     /// Whether the elements in `space` are current.
     bool valid(MemorySpace space) const noexcept { return data_.valid(space); }
 
-    /// Moves elements and row sizes into memory of `resource` (null: ordinary memory), and has them stay there when
-    /// they are reallocated later. Contents are kept, generations change.
+    /// Moves elements, row sizes and shapes into memory of `resource` (null: ordinary memory), and has them stay there
+    /// when they are reallocated later. Contents are kept, generations change.
     void rehost(const HostMemoryResource &resource);
 
     /// Moves the elements of `back` directly after those of `front` in `space`, until either is reallocated. Contents
@@ -145,9 +154,9 @@ class ArrayBase {
         return HostDeviceBuffer::areJoined(front.data_, back.data_, space);
     }
 
-    /// A hash of the contents: number of rows, row sizes and the bytes of all elements, padding between rows excluded.
-    /// Equal contents hash alike in every layout and state. Compares bits: -0.0 and 0.0 differ, and so may padding
-    /// inside a struct. O(array). @throws StaleError if only the device has the values.
+    /// A hash of the contents: number of rows, row sizes, matrix shapes and the bytes of all elements, padding between
+    /// rows excluded. Equal contents hash alike in every layout and state. Compares bits: -0.0 and 0.0 differ, and so
+    /// may padding inside a struct. O(array). @throws StaleError if only the device has the values.
     std::uint64_t hash() const;
 
     /// Readable description of element type and layout, for example "float64[8]:CSR:-2:-2:-1"; see
@@ -157,9 +166,9 @@ class ArrayBase {
     std::uint64_t layoutHash() const { return shape_->hash(); }
 
     /// The rows as bytes in `space`, for transports. Part 0 holds the elements; padded layouts have their row sizes in
-    /// part 1. CSR offsets are host memory in any case. With `Access::Write` the other side becomes stale. The
-    /// signature equals `layoutHash()` as long as no run-time width was chosen, and contains the width afterwards.
-    /// O(1).
+    /// part 1; the shapes of matrices that differ in both dimensions are the last part. CSR offsets are host memory in
+    /// any case. With `Access::Write` the other side becomes stale. The signature equals `layoutHash()` as long as
+    /// nothing was chosen at run time, and contains what was chosen afterwards. O(1).
     /// @throws StateError for a decompressed CSR array; StaleError.
     RowLayout rowLayout(MemorySpace space, Access access);
     /// The same for reading.
@@ -199,6 +208,24 @@ class ArrayBase {
     ArrayBase(ArrayBase &&other) noexcept;
     ArrayBase &operator=(ArrayBase &&other) noexcept;
     ~ArrayBase() = default;
+
+    /// Makes this an array of matrices: `shape` extends that of the constructor, and is static. There are no rows yet.
+    void setShape(const ArrayShape &shape) noexcept {
+        shape_ = &shape;
+        common_ = shape.limit;
+    }
+    /// Of matrices, what all rows share or are limited to; DynamicSize if not chosen yet, NonUniformSize without limit.
+    MatrixShape commonShape() const noexcept { return common_; }
+    void setCommonShape(MatrixShape common) noexcept { common_ = common; }
+    /// Matrices that differ in both dimensions: the shape of each row in `space`.
+    const MatrixShape *rowShapesIn(MemorySpace space) const {
+        return reinterpret_cast<const MatrixShape *>(shapes_.read(space, label()));
+    }
+    /// The same on the host, for writing.
+    MatrixShape *writeRowShapes() {
+        markWritten();
+        return reinterpret_cast<MatrixShape *>(shapes_.write(MemorySpace::Host, label()));
+    }
 
     /// Exchanges all state but the names.
     void swapState(ArrayBase &other) noexcept;
@@ -271,20 +298,34 @@ class ArrayBase {
     rowsize checkedWidth(rowsize width) const;
     std::size_t checkedBytes(index rows, index elementsPerRow) const;
     const std::byte *rowBytes(index i) const;
+    /// Zero shapes of `rows` rows in the memory resource of the present ones; none unless each row has a shape.
+    HostDeviceBuffer newShapes(std::size_t rows) const {
+        return HostDeviceBuffer(shape_->shapePerRow() ? rows * sizeof(MatrixShape) : 0, shapes_.resource());
+    }
 
     void resizeToSizes(std::span<const rowsize> sizes, rowsize width);
-    void renewCsr(std::vector<index> offsets);
-    void describe(MemorySpace space, std::byte *data, std::byte *sizes, RowLayout &layout) const;
+    /// Starts over with these CSR rows: of zeros or, to `keep` contents, of those that are decompressed.
+    void renewCsr(std::vector<index> offsets, bool keep);
+    /// Starts over with zero elements, of `rowSizes` or, where these are empty, none a padded row.
+    void renew(index rows, rowsize width, std::span<const rowsize> rowSizes);
+    void describe(MemorySpace space, RowLayout &layout) const;
+    /// All buffers.
+    template <class Self>
+    static auto buffersOf(Self &self) {
+        return std::array{&self.data_, &self.sizes_, &self.offsets_, &self.shapes_};
+    }
 
     const ArrayShape *shape_;
     std::string name_;
     HostDeviceBuffer data_;                         ///< elements
     HostDeviceBuffer sizes_;                        ///< padded layouts: one rowsize per row
     HostDeviceBuffer offsets_;                      ///< compressed CSR with rows: rows + 1 starts
+    HostDeviceBuffer shapes_;                       ///< matrices of differing shapes: one MatrixShape per row
     std::vector<std::vector<std::byte>> looseRows_; ///< decompressed CSR
     index rows_ = 0;
     index stride_;
     rowsize width_;
+    MatrixShape common_;
     bool compressed_ = true;
 };
 

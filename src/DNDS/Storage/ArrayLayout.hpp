@@ -78,6 +78,18 @@ constexpr index rowStrideOf(rowsize width, std::size_t elementBytes, int align) 
 /// The largest `align` of an array: the alignment of host and device allocations.
 inline constexpr int maxRowAlignment = 256;
 
+/// Rows and columns of a matrix; DynamicSize where a number was not chosen yet, NonUniformSize where it has no limit.
+struct MatrixShape {
+    rowsize rows = 0;
+    rowsize cols = 0;
+
+    /// The number of elements, if rows and columns are known.
+    DNDS_HOST_DEVICE constexpr rowsize size() const { return rows * cols; }
+    /// Whether no number is left to be chosen at run time.
+    constexpr bool chosen() const { return rows != DynamicSize && cols != DynamicSize; }
+    friend constexpr bool operator==(const MatrixShape &, const MatrixShape &) = default;
+};
+
 /// The compile-time facts of an array type as a value, for code that is compiled once for all types.
 ///
 /// `rowSize` and `rowMax` are normalised: parameters that do not change the layout do not distinguish shapes either.
@@ -88,7 +100,12 @@ struct ArrayShape {
     int align;
     std::size_t elementBytes;
     ElementKind kind;
+    MatrixShape declared{};     ///< of the matrices in rows (`ArrayMatrices`)
+    MatrixShape limit{};        ///< of these matrices, as far as the type tells
+    bool hasRowHeaders = false; ///< elements include headers, so exchanges must not combine them
 
+    /// Whether the shape of each row is stored, because it does not follow from the row's size.
+    constexpr bool shapePerRow() const { return declared == MatrixShape{NonUniformSize, NonUniformSize}; }
     /// Readable and equal for arrays whose rows can be exchanged, up to run-time widths: kind[bytes of an
     /// element]:layout:rowSize:rowMax:align, for example "float64[8]:CSR:-2:-2:-1".
     std::string signature() const;

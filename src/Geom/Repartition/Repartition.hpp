@@ -98,7 +98,8 @@ class MovingPair final : public MovingField {
   public:
     /// Refers to the field, which must outlive this.
     explicit MovingPair(ArrayPair<TArray> &field) : field_(field) {
-        static_assert(!hasRowShapes, "matrices whose shapes differ by row cannot be moved: make the field anew");
+        static_assert(!TArray::shapeStatic.shapePerRow(),
+                      "matrices whose shapes differ by row cannot be moved: make the field anew");
     }
     const ArrayBase &father() const override { return *field_.father; }
     const std::shared_ptr<const ExchangePattern> &pattern() const override { return field_.trans.pattern(); }
@@ -128,12 +129,6 @@ class MovingPair final : public MovingField {
     }
 
   private:
-    static constexpr bool hasRowShapes = [] {
-        if constexpr (requires { TArray::shapePerRow; })
-            return TArray::shapePerRow;
-        else
-            return false;
-    }();
     ArrayPair<TArray> &field_;
     ArrayPair<TArray> made_;
 };

@@ -2,9 +2,7 @@
 // host puts it. They are compiled only.
 
 #include "DNDS/Array/ArrayAdjacency.hpp"
-#include "DNDS/Array/ArrayEigenMatrix.hpp"
-#include "DNDS/Array/ArrayEigenMatrixBatch.hpp"
-#include "DNDS/Array/ArrayEigenUniMatrixBatch.hpp"
+#include "DNDS/Array/ArrayMatrices.hpp"
 #include "DNDS/Array/ArrayPairView.hpp"
 #include "DNDS/Blocks/BlockView.hpp"
 #include "DNDS/Geom/Elements/Quadrature.hpp"

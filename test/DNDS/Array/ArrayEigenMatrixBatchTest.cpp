@@ -1,6 +1,6 @@
 // Several matrices of different shapes in a row.
 
-#include "DNDS/Array/ArrayEigenMatrixBatch.hpp"
+#include "DNDS/Array/ArrayMatrices.hpp"
 
 #include "DerivedCase.hpp"
 

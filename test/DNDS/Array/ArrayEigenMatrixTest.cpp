@@ -1,6 +1,6 @@
 // Matrices in every combination of static, run-time and per-row sizes: shapes, their state, and their exchange.
 
-#include "DNDS/Array/ArrayEigenMatrix.hpp"
+#include "DNDS/Array/ArrayMatrices.hpp"
 #include "DNDS/Mpi/Recovery.hpp"
 
 #include "DerivedCase.hpp"
@@ -108,6 +108,9 @@ TEST(ArrayEigenMatrix, RunTimeSizesAreCheckedAndStartOver) {
     EXPECT_THROW(rows.resize(2, [](index i) { return std::pair(1, 5 + i); }), ArgumentError);
     rows.resize(2, 2, 4);
     EXPECT_EQ(rows.matrixShape(1), (MatrixShape{2, 4}));
+
+    const ArrayEigenMatrix<3, 2> high("h", test::world());
+    EXPECT_THROW((ArrayEigenMatrix<2, 3>("w", test::world()).adoptShape(high)), LayoutError) << "as many elements";
 }
 
 TEST(ArrayEigenMatrix, RanksWithoutRowsLearnTheShape) {

@@ -1,6 +1,6 @@
 // Many matrices of one size in a row.
 
-#include "DNDS/Array/ArrayEigenUniMatrixBatch.hpp"
+#include "DNDS/Array/ArrayMatrices.hpp"
 
 #include "DerivedCase.hpp"
 
@@ -23,6 +23,8 @@ TEST(ArrayEigenUniMatrixBatch, RowsGrowWhileDecompressed) {
     EXPECT_THROW(batches.resizeBatch(0, 1), StateError) << "the size was not chosen";
     EXPECT_EQ(batches.batchSize(0), 0);
     EXPECT_THROW(batches.resize(2, 0, 3), ArgumentError);
+    batches.resize(2, 6);
+    EXPECT_EQ(batches.batchSize(0), 0) << "elements of unknown matrices";
     batches.resize(2, 2, 3);
     batches.resizeBatch(1, 1);
     batches(1, 0).setOnes();

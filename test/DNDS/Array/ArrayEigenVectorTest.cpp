@@ -1,6 +1,6 @@
 // Vectors in every layout, and their exchange.
 
-#include "DNDS/Array/ArrayEigenVector.hpp"
+#include "DNDS/Array/ArrayMatrices.hpp"
 
 #include "DerivedCase.hpp"
 

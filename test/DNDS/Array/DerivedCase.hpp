@@ -3,9 +3,7 @@
 #pragma once
 
 #include "DNDS/Array/ArrayAdjacency.hpp"
-#include "DNDS/Array/ArrayEigenMatrixBatch.hpp"
-#include "DNDS/Array/ArrayEigenUniMatrixBatch.hpp"
-#include "DNDS/Array/ArrayEigenVector.hpp"
+#include "DNDS/Array/ArrayMatrices.hpp"
 #include "DNDS/Device/KernelScope.hpp"
 #include "PairCases.hpp"
 

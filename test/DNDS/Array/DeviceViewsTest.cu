@@ -4,10 +4,7 @@
 
 #include "DNDS/Array/ArrayAdjacency.hpp"
 #include "DNDS/Array/ArrayDof.hpp"
-#include "DNDS/Array/ArrayEigenMatrix.hpp"
-#include "DNDS/Array/ArrayEigenMatrixBatch.hpp"
-#include "DNDS/Array/ArrayEigenUniMatrixBatch.hpp"
-#include "DNDS/Array/ArrayEigenVector.hpp"
+#include "DNDS/Array/ArrayMatrices.hpp"
 #include "DNDS/Array/ArrayPair.hpp"
 #include "DNDS/Device/ParallelFor.hpp"
 #include "DNDS/Device/Stream.hpp"

@@ -2,7 +2,7 @@
 #include "DNDS/Mpi/Recovery.hpp"
 
 #include "DNDS/Array/ArrayDof.hpp"
-#include "DNDS/Array/ArrayEigenMatrix.hpp"
+#include "DNDS/Array/ArrayMatrices.hpp"
 #include "DNDS/Array/GhostReads.hpp"
 #include "DNDS/Device/KernelScope.hpp"
 #include "DNDS/Device/Stream.hpp"

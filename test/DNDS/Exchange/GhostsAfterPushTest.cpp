@@ -2,7 +2,7 @@
 // rows in device memory.
 
 #include "DNDS/Array/ArrayDof.hpp"
-#include "DNDS/Array/ArrayEigenMatrix.hpp"
+#include "DNDS/Array/ArrayMatrices.hpp"
 #include "DNDS/Base/ExactAccumulator.hpp"
 #include "DNDS/Exchange/DeviceCase.hpp"
 #include "DNDS/Exchange/ExchangeGroup.hpp"

@@ -3,7 +3,7 @@
 #include "CheckpointCase.hpp"
 
 #include "DNDS/Array/ArrayDof.hpp"
-#include "DNDS/Array/ArrayEigenMatrixBatch.hpp"
+#include "DNDS/Array/ArrayMatrices.hpp"
 #include "DNDS/Mpi/EvenSplit.hpp"
 
 #include <array>

@@ -1,6 +1,6 @@
 // Checkpoints whose checksums are right, and whose numbers are not.
 #include "CheckpointCase.hpp"
-#include "DNDS/Array/ArrayEigenMatrix.hpp"
+#include "DNDS/Array/ArrayMatrices.hpp"
 #include "fuzz/CheckpointBytes.hpp"
 
 #include <functional>
