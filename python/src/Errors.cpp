@@ -1,6 +1,6 @@
 #include "Errors.hpp"
 
-#include "DNDS/Base/Error.hpp"
+#include "DNDS/Base/Attempt.hpp"
 #include "DNDS/Base/Warning.hpp"
 
 #include <nanobind/stl/string.h>
@@ -70,11 +70,7 @@ std::exception_ptr asError(const std::exception_ptr &thrown, const SourceLocatio
             text = nb::cast<std::string>(value.attr("message"));
         else
             text = nb::cast<std::string>(error.type().attr("__name__")) + ": " + nb::cast<std::string>(nb::str(value));
-        try {
-            throwError(kind, text, where);
-        } catch (...) {
-            return std::current_exception();
-        }
+        return attempt([&] { throwError(kind, text, where); });
     } catch (const std::bad_cast &) {
         return std::make_exception_ptr(ArgumentError("an argument is of a type that does not fit", where));
     } catch (...) {
@@ -90,16 +86,7 @@ void agree(CommunicatorView comm, const std::exception_ptr &mine, SourceLocation
         const nb::gil_scoped_release others;
         comm.agree(told, where);
     } catch (const Error &) {
-        bool ofPython = false;
-        try {
-            if (mine)
-                std::rethrow_exception(mine);
-        } catch (const nb::python_error &) {
-            ofPython = true;
-        } catch (...) {
-            ofPython = false;
-        }
-        if (ofPython)
+        if (holds<nb::python_error>(mine))
             std::rethrow_exception(mine);
         throw;
     }

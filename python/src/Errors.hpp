@@ -3,6 +3,7 @@
 /// failures of all ranks.
 #pragma once
 
+#include "DNDS/Base/Attempt.hpp"
 #include "DNDS/Mpi/Communicator.hpp"
 
 #include <nanobind/nanobind.h>
@@ -26,12 +27,7 @@ void agree(CommunicatorView comm, const std::exception_ptr &mine, SourceLocation
 /// Runs `body`, which may use Python but not communicate, and `agree`s on its exception. Collective.
 template <class Body>
 void guarded(CommunicatorView comm, Body &&body, SourceLocation where = SourceLocation::current()) {
-    std::exception_ptr failure;
-    try {
-        std::forward<Body>(body)();
-    } catch (...) {
-        failure = std::current_exception();
-    }
+    const std::exception_ptr failure = attempt([&] { std::forward<Body>(body)(); });
     agree(comm, failure, where);
 }
 

@@ -5,6 +5,7 @@
 #include "MeshHandle.hpp"
 #include "NumpyViews.hpp"
 
+#include "DNDS/Base/Attempt.hpp"
 #include "DNDS/Geom/Mesh/Fingerprint.hpp"
 #include "DNDS/Geom/Repartition/Repartition.hpp"
 #include "DNDS/Mpi/RequireSame.hpp"
@@ -41,11 +42,7 @@ class Progress {
         const nb::gil_scoped_acquire python;
         if (failure_)
             return;
-        try {
-            function_(nb::str(step.data(), step.size()));
-        } catch (...) {
-            failure_ = std::current_exception();
-        }
+        attempt(failure_, [&] { function_(nb::str(step.data(), step.size())); });
     }
     const std::exception_ptr &failure() const noexcept { return failure_; }
 

@@ -1,5 +1,6 @@
 #include "PlanHandle.hpp"
 
+#include "DNDS/Base/Attempt.hpp"
 #include "Errors.hpp"
 
 #include <algorithm>
@@ -52,13 +53,10 @@ void PlanHandle::run() {
     (void)get();
     DNDS_CHECK(!running, StateError, "plan '{}' is running: neither its own tasks nor other threads can run it", name);
     running = true;
-    try {
-        runOnce();
-    } catch (...) {
-        running = false;
-        throw;
-    }
+    const std::exception_ptr thrown = attempt([&] { runOnce(); });
     running = false;
+    if (thrown)
+        std::rethrow_exception(thrown);
     for (const Used &used : fields)
         used.field->setKnown();
 }

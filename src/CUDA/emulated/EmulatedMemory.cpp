@@ -2,6 +2,8 @@
 
 #include "DNDS/Base/Error.hpp"
 
+#include "DNDS/Base/Attempt.hpp"
+
 #include <cerrno>
 #include <cstring>
 #include <exception>
@@ -132,14 +134,13 @@ void *EmulatedMemory::open(const EmulatedShare &shared) {
             fmt::format("emulated device: process {} does not have the memory that the handle names", shared.process));
     }
     const std::scoped_lock guard(mutex_);
-    try {
-        std::byte *user = map(file, shared.begin, shared.bytes, inPages(shared.bytes), true);
-        ::close(file); // the mappings keep it alive
-        return user + shared.offset;
-    } catch (...) {
-        ::close(file);
-        throw;
-    }
+    std::byte *user = nullptr;
+    const std::exception_ptr failure =
+        attempt([&] { user = map(file, shared.begin, shared.bytes, inPages(shared.bytes), true); });
+    ::close(file); // mappings keep it alive
+    if (failure)
+        std::rethrow_exception(failure);
+    return user + shared.offset;
 }
 
 void EmulatedMemory::close(void *pointer) noexcept {

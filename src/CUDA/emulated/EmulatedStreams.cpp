@@ -1,5 +1,6 @@
 #include "EmulatedStreams.hpp"
 
+#include "DNDS/Base/Attempt.hpp"
 #include "DNDS/Base/Error.hpp"
 
 #include <algorithm>
@@ -277,12 +278,7 @@ void EmulatedStreams::runOne(Lock &lock, StreamImpl &stream) {
         lock.unlock();
         if (late.count() > 0)
             std::this_thread::sleep_for(late);
-        std::exception_ptr failure;
-        try {
-            entry.work();
-        } catch (...) {
-            failure = std::current_exception();
-        }
+        const std::exception_ptr failure = attempt([&] { entry.work(); });
         entry.work = nullptr; // release its captures before others see that it has run
         lock.lock();
         if (failure && !stream.failure)

@@ -5,6 +5,7 @@
 #include "DNDS/Array/ArrayMatrices.hpp"
 #include "DNDS/Array/ArrayPair.hpp"
 #include "DNDS/Array/DofKernels.hpp"
+#include "DNDS/Base/Attempt.hpp"
 #include "DNDS/Device/Executor.hpp"
 
 #include <algorithm>
@@ -304,12 +305,7 @@ class ArrayDof : public ArrayPair<ArrayEigenMatrix<m, n>> {
     template <class Body>
     real reduced(Reduction reduction, const Body &body) const {
         real value = 0;
-        std::exception_ptr failure;
-        try {
-            value = body();
-        } catch (...) {
-            failure = std::current_exception();
-        }
+        const std::exception_ptr failure = attempt([&] { value = body(); });
         DofKernels::reduceOrThrow(father->comm(), {&value, 1}, reduction, failure);
         return value;
     }
@@ -318,13 +314,10 @@ class ArrayDof : public ArrayPair<ArrayEigenMatrix<m, n>> {
         const MatrixShape shape = father->commonShape();
         Matrix result = Matrix::Zero(std::max(shape.rows, 0), std::max(shape.cols, 0));
         const std::span<real> values(result.data(), static_cast<std::size_t>(result.size()));
-        std::exception_ptr failure;
-        try {
+        const std::exception_ptr failure = attempt([&] {
             const std::span<const real> theirs = other != nullptr ? ownedOf(*other) : std::span<const real>();
             DofKernels::accumulate(component, owned(), theirs, values, executor_);
-        } catch (...) {
-            failure = std::current_exception();
-        }
+        });
         DofKernels::reduceOrThrow(father->comm(), values, reduction, failure);
         return result;
     }

@@ -40,6 +40,11 @@ std::string decorate(ErrorKind kind, std::string_view message, const SourceLocat
                        where.line, function);
 }
 
+template <ErrorKind... Kinds>
+void throwOneOf(ErrorKind kind, const std::string &message, SourceLocation where) {
+    ((kind == Kinds ? throw ErrorOf<Kinds>(message, where) : void()), ...);
+}
+
 } // namespace
 
 std::string_view errorKindName(ErrorKind kind) {
@@ -59,30 +64,10 @@ Error::Error(ErrorKind kind, std::string message, SourceLocation where)
 Detail::LastError Detail::lastError() noexcept { return {lastWhat.get(), lastMessage.get()}; }
 
 void throwError(ErrorKind kind, std::string message, SourceLocation where) {
-    switch (kind) {
-    case ErrorKind::Argument:
-        throw ArgumentError(std::move(message), where);
-    case ErrorKind::Index:
-        throw IndexError(std::move(message), where);
-    case ErrorKind::Layout:
-        throw LayoutError(std::move(message), where);
-    case ErrorKind::State:
-        throw StateError(std::move(message), where);
-    case ErrorKind::Stale:
-        throw StaleError(std::move(message), where);
-    case ErrorKind::Data:
-        throw DataError(std::move(message), where);
-    case ErrorKind::Memory:
-        throw MemoryError(std::move(message), where);
-    case ErrorKind::Mpi:
-        throw MpiError(std::move(message), where);
-    case ErrorKind::Peer:
-        throw PeerError(std::move(message), where);
-    case ErrorKind::NotBuilt:
-        throw NotBuiltError(std::move(message), where);
-    case ErrorKind::Revoked:
+    if (kind == ErrorKind::Revoked)
         throw RevokedError(std::move(message), -1, where);
-    }
+    using enum ErrorKind;
+    throwOneOf<Argument, Index, Layout, State, Stale, Data, Memory, Mpi, Peer, NotBuilt>(kind, message, where);
     throw Error(kind, std::move(message), where);
 }
 

@@ -32,4 +32,12 @@ const HostMemoryResource &defaultHostMemory() {
     return *resource;
 }
 
+void *allocateData(std::pmr::memory_resource &source, std::size_t bytes, std::size_t alignment, std::string_view what) {
+    try {
+        return source.allocate(bytes, alignment);
+    } catch (const std::bad_alloc &error) {
+        throw MemoryError(fmt::format("no room for {} bytes of {}: {}", bytes, what, error.what()));
+    }
+}
+
 } // namespace DNDS

@@ -1,5 +1,6 @@
 #include "DNDS/Base/Warning.hpp"
 
+#include "DNDS/Base/Attempt.hpp"
 #include "DNDS/Base/Environment.hpp"
 
 #include <array>
@@ -65,23 +66,17 @@ std::string appendTo(const std::string &path, std::string_view text) {
 }
 
 /// By DNDS_WARNINGS; to stderr where that fails.
-void writeWhereUserSays(std::string_view text) noexcept {
-    std::string path;
-    try {
-        path = warningPlace();
-        if (path == "none" || (path == "rank0" && rankNow() != 0))
-            return;
-        if (path.empty() || path == "stderr" || path == "rank0")
-            return writeToStderr(text);
-        if (const auto place = path.find("%r"); place != std::string::npos)
-            path.replace(place, 2, std::to_string(rankNow()));
-        const std::string reason = appendTo(path, text);
-        if (reason.empty())
-            return;
+void writeWhereUserSays(std::string_view text) {
+    std::string path = warningPlace();
+    if (path == "none" || (path == "rank0" && rankNow() != 0))
+        return;
+    if (path.empty() || path == "stderr" || path == "rank0")
+        return writeToStderr(text);
+    if (const auto place = path.find("%r"); place != std::string::npos)
+        path.replace(place, 2, std::to_string(rankNow()));
+    const std::string reason = appendTo(path, text);
+    if (!reason.empty())
         writeToStderr(fmt::format("{}\n(DNDS_WARNINGS: {} cannot be written: {})", text, path, reason));
-    } catch (...) { // no memory
-        writeToStderr(text);
-    }
 }
 
 } // namespace
@@ -93,18 +88,14 @@ void setWarningSink(WarningSink call) {
 }
 
 void warn(std::string_view text) noexcept {
-    try {
+    static_cast<void>(attempt([&] { // what the program's own sink throws is its own
         std::shared_ptr<const WarningSink> call;
         {
             const std::lock_guard lock(sink().mutex);
             call = sink().call;
         }
-        if (call)
-            return (*call)(text);
-    } catch (...) { // the program's own
-        return;
-    }
-    writeWhereUserSays(text);
+        call ? (*call)(text) : writeWhereUserSays(text);
+    }));
 }
 
 } // namespace DNDS

@@ -2,6 +2,7 @@
 /// @brief Device work that is captured once and launched many times.
 #pragma once
 
+#include "DNDS/Base/Attempt.hpp"
 #include "DNDS/Device/Hooks.hpp"
 
 #include <utility>
@@ -41,11 +42,11 @@ class Graph {
     template <class Work>
     static Graph capture(StreamHandle stream, Work &&work) {
         beginCapture(stream);
-        try {
+        {
+            const OnFailure undo([&] { // the active exception says more than that of the capture
+                static_cast<void>(attempt([&] { destroyGraph(endCapture(stream)); }));
+            });
             std::forward<Work>(work)();
-        } catch (...) {
-            abandon(stream);
-            throw;
         }
         Graph graph;
         graph.handle_ = endCapture(stream);
@@ -59,13 +60,6 @@ class Graph {
     void launch(StreamHandle stream) const { launchGraph(handle_, stream); }
 
   private:
-    static void abandon(StreamHandle stream) noexcept {
-        try {
-            destroyGraph(endCapture(stream));
-        } catch (...) { // the current exception says more
-        }
-    }
-
     GraphHandle handle_ = nullptr;
 };
 

@@ -1,5 +1,7 @@
 #include "DNDS/Exchange/Exchange.hpp"
 
+#include "DNDS/Base/Attempt.hpp"
+#include "DNDS/Base/ContentHash.hpp"
 #include "DNDS/Base/Table.hpp"
 #include "DNDS/Exchange/ExchangeState.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
@@ -11,11 +13,139 @@
 
 namespace DNDS {
 
+namespace {
+
+/// A hash of the bytes that go to one peer from one part.
+std::uint64_t hashOf(const RowGather &rows, const std::byte *base) {
+    ContentHash hash;
+    for (const ByteBlock &block : rows.blocks())
+        hash.addBytes(base + block.offset, block.bytes);
+    return hash.value();
+}
+
+} // namespace
+
+const char *directionName(Direction direction) { return direction == Direction::Pull ? "pull" : "push"; }
+
+void locateRows(const ExchangePattern &pattern, Direction direction, MemorySpace space, const ExchangeMember &member,
+                RowLayout &father, RowLayout &son) {
+    DNDS_CHECK(!member.pattern || pattern.moves(member.pattern()), StateError,
+               "the ghost mapping of '{}' was replaced since its {} was set up: call createMPITypes, and set up the "
+               "exchange again (in a new group, where it is in one)",
+               member.name, directionName(direction));
+    member.father(space, Access::Read, father);
+    member.son(space, direction == Direction::Pull ? Access::Write : Access::Read, son);
+    DNDS_CHECK(father.rows == pattern.fatherSize(), StateError,
+               "father of '{}' has {} rows, but the mapping was made for {}: make a new mapping after resizing",
+               member.name, father.rows, pattern.fatherSize());
+    DNDS_CHECK(son.rows == pattern.sonSize(), StateError,
+               "son of '{}' has {} rows, but the mapping has {} ghosts: call createMPITypes after making a mapping",
+               member.name, son.rows, pattern.sonSize());
+    DNDS_CHECK(father.partCount == son.partCount &&
+                   (father.rows == 0 || son.rows == 0 || father.signature == son.signature),
+               LayoutError, "father and son of '{}' differ in element type, layout or width", member.name);
+}
+
+Exchange::State::~State() {
+    if (context && !inForkedChild()) // where the lock may be another thread's of the parent
+        context->delist(*this);
+}
+
+bool Exchange::State::settle() noexcept {
+    engine.end();
+    if (stage == Stage::InFlight) {
+        stage = Stage::Idle;
+        tellFailed(moves);
+    }
+    bool settled = true;
+    for (const auto &transport : transports)
+        settled = transport->settle() && settled;
+    return settled;
+}
+
+void Exchange::State::renew() {
+    channel = context->renewed(channel);
+    stage = Stage::Unbound;
+    for (const auto &transport : transports)
+        transport->renew(*context);
+}
+
+bool Exchange::State::exposed() const noexcept {
+    return std::ranges::any_of(transports, [](const auto &transport) { return transport->exposed(); });
+}
+
+bool Exchange::State::progress() const {
+    bool complete = true;
+    for (const auto &transport : transports)
+        complete = transport->progress() && complete;
+    return complete;
+}
+
+void Exchange::State::giveUp(Direction direction) noexcept {
+    engine.end();
+    if (stage == Stage::InFlight)
+        stage = Stage::Idle;
+    tellFailed(direction);
+    drain();
+}
+
+void Exchange::State::addStaging(std::size_t bytes, const HostMemoryResource &memory) {
+    staging.push_back(space == MemorySpace::Device
+                          ? stagingOnDevice.emplace_back(bytes).data()
+                          : stagingOnHost.emplace_back(bytes, memory).write(MemorySpace::Host, "staging of a push"));
+}
+
+void Exchange::State::releaseArrays() {
+    for (std::vector<RowLayout> *layouts : {&fathers, &sons, &fathersNow, &sonsNow})
+        for (RowLayout &layout : *layouts)
+            for (RowPart &part : layout.parts)
+                part.hold.reset();
+}
+
+void Exchange::State::drain() const noexcept {
+    if (stream) // what it throws: the device is lost, and nothing runs there
+        static_cast<void>(attempt([&] { stream->stream.synchronize(); }));
+}
+
+void Exchange::State::tellPulled(Direction direction, const ExchangePattern &pattern, bool arrived) const {
+    if (direction != Direction::Pull)
+        return;
+    for (const ExchangeMember &member : members)
+        // Ghosts of another mapping than the one that was pulled by know nothing of it.
+        if (member.pulled && (!arrived || !member.pattern || pattern.moves(member.pattern())))
+            member.pulled(arrived, !pattern.isRestriction());
+}
+
+void Exchange::State::tellFailed(Direction direction) const noexcept {
+    if (direction == Direction::Pull)
+        for (const ExchangeMember &member : members)
+            if (member.pulled)
+                member.pulled(false, false);
+}
+
+bool Exchange::State::checksSent() const noexcept {
+    const auto checked = [](const ExchangeMember &member) { return member.checked; };
+    return space == MemorySpace::Host && (debugChecks || std::ranges::any_of(members, checked));
+}
+
+void Exchange::State::hashSent(Direction direction, std::vector<std::uint64_t> &into) const {
+    into.clear();
+    const std::vector<const std::byte *> sources = endpointsOf(direction, fathers, sons).sources;
+    for (const Outgoing &outgoing : plan.outgoing)
+        for (std::size_t p = 0; p < outgoing.parts.size(); ++p)
+            into.push_back(hashOf(outgoing.parts[p], sources[p]));
+}
+
+Endpoints Exchange::State::endpoints(Direction direction) const {
+    Endpoints ends = endpointsOf(direction, fathers, sons);
+    ends.destinations.insert(ends.destinations.end(), staging.begin(), staging.end());
+    return ends;
+}
+
 Exchange::~Exchange() {
     if (!state_ || !mpiActive()) // moved into a context that is gone, or nobody may ask MPI
         return;
     const std::shared_ptr<CommunicatorContext> context = state_->context;
-    const bool mayCall = mayCallMpi(state_->maker);
     if (inFlight() && context->alive()) {
         context->revocation().revoke(directionName(direction_),
                                      fmt::format("it destroyed the exchange of '{}' in flight", label()),
@@ -26,13 +156,10 @@ Exchange::~Exchange() {
     }
     state_->engine.end();
     context->delist(*state_);
-    const auto settled = [state = state_.get()] { return state->settle(); };
     if (state_->exposed())
         context->keepUntilRecovery(state_);
-    if (!mayCall) // not even to free requests
-        context->leave(state_, settled);
-    else if (!state_->settle())
-        context->park(state_, settled);
+    context->park(
+        state_, [state = state_.get()] { return state->settle(); }, state_->maker);
 }
 
 bool Exchange::inFlight() const noexcept { return state_->stage == State::Stage::InFlight; }
@@ -179,9 +306,13 @@ void Exchange::wait(Device::StreamHandle consumer) {
 }
 
 void Exchange::finish() {
+    const ThreadUse::Scope use = enter(); // another thread's use of it goes on
+    requireCommunicator();
     try {
-        running("the wait for the pull of", "the wait for the push of", [&] { completeEpoch(); });
-    } catch (const RevokedError &) { // perhaps before it was looked at
+        state_->context->running(direction_ == Direction::Pull ? "the wait for the pull of"
+                                                               : "the wait for the push of",
+                                 label(), [&] { completeEpoch(); });
+    } catch (...) {
         if (inFlight())
             state_->giveUp(direction_);
         throw;
@@ -194,16 +325,11 @@ void Exchange::completeEpoch() {
     const Doing doing(direction_ == Direction::Pull ? "wait for the pull of" : "wait for the push of", label(),
                       state.starts);
     const double begin = state.counts ? monotonicSeconds() : 0.0;
-    try {
-        complete();
-        requireUnchanged();
-        if (direction_ == Direction::Push)
-            combinePushed();
-        state.tellPulled(direction_, *pattern_, true);
-    } catch (...) {
-        state.giveUp(direction_);
-        throw;
-    }
+    complete();
+    requireUnchanged();
+    if (direction_ == Direction::Push)
+        combinePushed();
+    state.tellPulled(direction_, *pattern_, true);
     state.stage = State::Stage::Idle;
     if (!state.stream)
         state.releaseArrays();

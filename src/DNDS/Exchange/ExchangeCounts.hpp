@@ -78,8 +78,7 @@ struct CountsOfProcess {
 /// ranks, else Local and of no cost.
 void announceReport(CommunicatorContext &context);
 
-/// The counts under that name, made if need be; null while nothing is counted. Local; takes the lock. Throws
-/// std::bad_alloc.
+/// The counts under that name, made if need be; null while nothing is counted. Local; takes the lock.
 std::shared_ptr<ExchangeCounts> countsOf(const CommunicatorContext &context, const std::string &name);
 
 } // namespace DNDS

@@ -1,4 +1,5 @@
 #include "DNDS/Exchange/ExchangePattern.hpp"
+#include "DNDS/Base/Attempt.hpp"
 
 #include "DNDS/Base/ContentHash.hpp"
 #include "DNDS/Index/GhostMapping.hpp"
@@ -29,7 +30,7 @@ PeerRows rangesOrLists(const RankLists &lists) {
     return rows;
 }
 
-RankLists withoutEmptyLists(const RankLists &all) {
+RankLists withoutEmpty(const RankLists &all) {
     RankLists lists;
     for (std::size_t k = 0; k < all.size(); ++k)
         if (!all.list(k).empty())
@@ -52,7 +53,7 @@ void requireRows(const RankLists &lists, const char *what, index size, int ranks
                        "row {} is in the list of {} rows, with rank {}; there are {}", row, what, lists.ranks[k], size);
 }
 
-void requireBoxes(const ExchangePattern::PeerBoxes &boxes, const char *what, index size, int ranks) {
+void requireRows(const ExchangePattern::PeerBoxes &boxes, const char *what, index size, int ranks) {
     DNDS_CHECK(boxes.ranks.size() == boxes.lists.size() &&
                    std::ranges::is_sorted(boxes.ranks, std::ranges::less_equal()) &&
                    (boxes.ranks.empty() || (boxes.ranks.front() >= 0 && boxes.ranks.back() < ranks)),
@@ -91,7 +92,7 @@ RankLists countsOf(const ExchangePattern::PeerBoxes &boxes) {
     return counts;
 }
 
-ExchangePattern::PeerBoxes withoutEmptyBoxes(ExchangePattern::PeerBoxes all) {
+ExchangePattern::PeerBoxes withoutEmpty(ExchangePattern::PeerBoxes all) {
     ExchangePattern::PeerBoxes boxes;
     for (std::size_t k = 0; k < all.lists.size(); ++k)
         if (all.lists[k].count() > 0)
@@ -183,23 +184,24 @@ std::vector<index> PeerRows::allRows() const {
     return rows;
 }
 
-std::shared_ptr<const ExchangePattern> ExchangePattern::fromLists(const std::shared_ptr<CommunicatorContext> &context,
-                                                                  const std::function<Rows()> &describe) {
-    DNDS_CHECK(context != nullptr, ArgumentError, "a pattern from lists needs a communicator's context");
+template <class Described>
+std::shared_ptr<const ExchangePattern> ExchangePattern::make(const std::shared_ptr<CommunicatorContext> &context,
+                                                             const std::function<Described()> &describe) {
+    DNDS_CHECK(context != nullptr, ArgumentError, "a pattern needs a communicator's context");
     const CommunicatorContext::SetUp setUp(*context);
-    const CommunicatorView &comm = context->comm();
+    const int ranks = context->comm().size();
     const std::uint64_t serial = context->nextSerial();
     std::shared_ptr<const ExchangePattern> made;
     std::exception_ptr failure;
-    try {
+    try { // here, so that errors name this function
         setUp.requireAlone();
-        Rows rows = describe();
+        Described rows = describe();
         DNDS_CHECK(rows.fatherSize >= 0 && rows.sonSize >= 0, ArgumentError,
                    "a pattern cannot have {} owned rows and {} ghosts", rows.fatherSize, rows.sonSize);
-        requireRows(rows.given, "given", rows.fatherSize, comm.size());
-        requireRows(rows.received, "received", rows.sonSize, comm.size());
-        rows.given = withoutEmptyLists(rows.given);
-        rows.received = withoutEmptyLists(rows.received);
+        requireRows(rows.given, "given", rows.fatherSize, ranks);
+        requireRows(rows.received, "received", rows.sonSize, ranks);
+        rows.given = withoutEmpty(std::move(rows.given));
+        rows.received = withoutEmpty(std::move(rows.received));
         made.reset(new ExchangePattern(context, serial, std::move(rows)));
         requireOnce(made->owners_, made->sonSize_);
     } catch (...) {
@@ -210,31 +212,14 @@ std::shared_ptr<const ExchangePattern> ExchangePattern::fromLists(const std::sha
     return made;
 }
 
+std::shared_ptr<const ExchangePattern> ExchangePattern::fromLists(const std::shared_ptr<CommunicatorContext> &context,
+                                                                  const std::function<Rows()> &describe) {
+    return make(context, describe);
+}
+
 std::shared_ptr<const ExchangePattern> ExchangePattern::fromBoxes(const std::shared_ptr<CommunicatorContext> &context,
                                                                   const std::function<Boxes()> &describe) {
-    DNDS_CHECK(context != nullptr, ArgumentError, "a pattern from boxes needs a communicator's context");
-    const CommunicatorContext::SetUp setUp(*context);
-    const int ranks = context->comm().size();
-    const std::uint64_t serial = context->nextSerial();
-    std::shared_ptr<const ExchangePattern> made;
-    std::exception_ptr failure;
-    try {
-        setUp.requireAlone();
-        Boxes boxes = describe();
-        DNDS_CHECK(boxes.fatherSize >= 0 && boxes.sonSize >= 0, ArgumentError,
-                   "a pattern cannot have {} owned rows and {} ghosts", boxes.fatherSize, boxes.sonSize);
-        requireBoxes(boxes.given, "given", boxes.fatherSize, ranks);
-        requireBoxes(boxes.received, "received", boxes.sonSize, ranks);
-        boxes.given = withoutEmptyBoxes(std::move(boxes.given));
-        boxes.received = withoutEmptyBoxes(std::move(boxes.received));
-        made.reset(new ExchangePattern(context, serial, std::move(boxes)));
-        requireOnce(made->owners_, made->sonSize_);
-    } catch (...) {
-        failure = std::current_exception();
-    }
-    static const Rows none; // nothing is allocated between here and the reduction
-    agreeOnCounts(*context, serial, failure ? none : made->rows_, failure);
-    return made;
+    return make(context, describe);
 }
 
 std::shared_ptr<const ExchangePattern> ExchangePattern::restrictedTo(std::span<const index> ghosts) const {
@@ -243,7 +228,7 @@ std::shared_ptr<const ExchangePattern> ExchangePattern::restrictedTo(std::span<c
     RankLists wanted; // of each owner: numbers in its list of what it gives
     Rows rows{fatherSize_, sonSize_, {}, {}};
     std::exception_ptr failure;
-    try {
+    try { // here, so that errors name this function
         setUp.requireAlone();
         DNDS_CHECK(!weak_from_this().expired(), StateError, "a pattern that is restricted is kept by a shared_ptr");
         std::vector<bool> keep(static_cast<std::size_t>(sonSize_));

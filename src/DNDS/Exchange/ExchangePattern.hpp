@@ -133,6 +133,9 @@ class ExchangePattern : public std::enable_shared_from_this<ExchangePattern> {
   private:
     ExchangePattern(std::shared_ptr<CommunicatorContext> context, std::uint64_t serial, Rows rows);
     ExchangePattern(std::shared_ptr<CommunicatorContext> context, std::uint64_t serial, Boxes boxes);
+    template <class Described>
+    static std::shared_ptr<const ExchangePattern> make(const std::shared_ptr<CommunicatorContext> &context,
+                                                       const std::function<Described()> &describe);
     void classifyRows() const;
 
     std::shared_ptr<CommunicatorContext> context_;

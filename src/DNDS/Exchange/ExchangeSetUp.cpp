@@ -91,7 +91,8 @@ std::unique_ptr<Exchange> Exchange::make(CommunicatorContext &context, Direction
     std::unique_ptr<Exchange> made(new (std::nothrow) Exchange(context, direction, describe, options, op));
     if (!made)
         Exchange(
-            context, direction, []() -> ExchangeRequest { throw std::bad_alloc(); }, options, op);
+            context, direction, []() -> ExchangeRequest { throw MemoryError("there is no memory for an exchange"); },
+            options, op);
     return made;
 }
 

@@ -1,5 +1,6 @@
 #include "DNDS/Exchange/Flight.hpp"
 
+#include "DNDS/Base/Attempt.hpp"
 #include "DNDS/Mpi/Communicator.hpp"
 
 #include <utility>
@@ -24,15 +25,9 @@ Flight &Flight::operator=(Flight &&other) noexcept(false) {
 Flight::~Flight() noexcept(false) {
     if (done() || !mpiActive()) // after MPI the exchange keeps its memory and is silent
         return;
-    if (std::uncaught_exceptions() <= exceptionsBefore_) {
-        wait();
-        return;
-    }
-    try {
-        wait();
-    } catch (...) { // the caller hears of another failure already
-        return;
-    }
+    const std::exception_ptr failure = attempt([&] { wait(); });
+    if (failure && std::uncaught_exceptions() <= exceptionsBefore_) // else the caller gets another one
+        std::rethrow_exception(failure);
 }
 
 void Flight::wait() {

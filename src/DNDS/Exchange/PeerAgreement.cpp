@@ -101,10 +101,7 @@ PeerAgreement::~PeerAgreement() {
     const auto ended = [state = state_.get(), context = context_.get()] {
         return context->revocation().revoked() ? state->settle() : state->end();
     };
-    if (!mayCallMpi(state_->maker)) // not even to free requests
-        context_->leave(state_, ended);
-    else if (!ended())
-        context_->park(state_, ended);
+    context_->park(state_, ended, state_->maker);
 }
 
 std::vector<int> PeerAgreement::peersOf(std::span<const std::shared_ptr<const ExchangePattern>> patterns) {

@@ -257,26 +257,21 @@ void NetcdfWriter::File::create(NetcdfFormat format) {
         if (comm.rank() != 0)
             return;
         const DurableFile file = DurableFile::create(temporary, 0); // reports why it is impossible
-        try {
-            file.reserve(needed);
-        } catch (...) {
-            std::remove(temporary.c_str());
-            throw;
-        }
+        const OnFailure undo([&] { std::remove(temporary.c_str()); });
+        file.reserve(needed);
     });
     const int mode = NC_CLOBBER | (hdf ? NC_NETCDF4 : format == NetcdfFormat::Cdf5 ? NC_64BIT_DATA : NC_64BIT_OFFSET);
     comm.beforeCollective();
     int status = nc_create_par(temporary.c_str(), mode, comm.handle(), MPI_INFO_NULL, &id);
     comm.guarded([&] { Detail::needNetcdf(status, path, "create it"); });
-    try {
+    {
+        // On all ranks: closing would write data that may not fit on the disk.
+        const OnFailure undo([&] { nc_abort(std::exchange(id, -1)); });
         comm.guarded([&] {
             Detail::needNetcdf(defineAll(), path, "declare what is written");
             if (hdf && comm.rank() == 0) // creating it released the reservation
                 Detail::reserveBehind(temporary, needed);
         });
-    } catch (...) { // all ranks: closing would write data that may not fit on the disk
-        nc_abort(std::exchange(id, -1));
-        throw;
     }
     status = nc_enddef(id);
     comm.guarded([&] { Detail::needNetcdf(status, path, "write the header"); });

@@ -1,4 +1,5 @@
 #include "DNDS/Index/GhostMapping.hpp"
+#include "DNDS/Base/Attempt.hpp"
 
 #include "DNDS/Index/SortUnique.hpp"
 #include "DNDS/Mpi/BroadcastText.hpp"
@@ -57,16 +58,13 @@ std::shared_ptr<const GhostMapping> GhostMapping::make(CommunicatorContext &cont
                        areOwned(*global, wanted, [&](int) { return comm.rank(); });
     ShortText mine;
     std::shared_ptr<const GhostMapping> made;
-    std::exception_ptr failure;
-    try {
+    const std::exception_ptr failure = attempt([&] {
         const std::string of = name.empty() ? std::string() : fmt::format(", '{}'", name);
         mine = ShortText(fmt::format("numbering {}{}", global->serial(), of));
         for (index &row : wanted.values)
             row -= global->localBegin();
         made.reset(new GhostMapping(std::move(global), serial, std::move(ghosts), std::move(wanted)));
-    } catch (...) {
-        failure = std::current_exception();
-    }
+    });
     // The keys of all ranks are equal if the largest key and, inverted, the smallest are.
     const std::uint64_t key = std::hash<std::string_view>()(mine.view());
     std::array<std::uint64_t, 4> most{key, ~key, owned ? 0U : 1U, failure ? 1U : 0U};
@@ -114,7 +112,7 @@ std::shared_ptr<const GhostMapping> GhostMapping::fromPullList(CommunicatorConte
     std::shared_ptr<const GlobalMapping> global;
     std::string_view name;
     std::exception_ptr failure;
-    try {
+    try { // here, so that errors name this function
         setUp.requireAlone();
         const PullRequest request = describe();
         global = request.global;
@@ -149,7 +147,7 @@ std::shared_ptr<const GhostMapping> GhostMapping::fromRepeatedPullList(std::shar
     const CommunicatorContext::SetUp setUp(context);
     RankLists ghosts;
     std::exception_ptr failure;
-    try {
+    try { // here, so that errors name this function
         setUp.requireAlone();
         DNDS_CHECK(std::is_sorted(pullRows.begin(), pullRows.end()), ArgumentError,
                    "a pull list of {} rows with repeats does not ascend", pullRows.size());

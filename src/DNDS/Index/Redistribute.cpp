@@ -1,4 +1,5 @@
 #include "DNDS/Index/Redistribute.hpp"
+#include "DNDS/Base/Attempt.hpp"
 
 #include "DNDS/Index/RowPacking.hpp"
 #include "DNDS/Mpi/Rendezvous.hpp"
@@ -31,17 +32,15 @@ void checkPermutation(std::span<const index> places, index rows) {
 std::vector<index> lookUp(const GlobalMapping &mapping, std::span<const index> numbers, std::span<const index> rows) {
     std::vector<index> found;
     std::vector<int> owners;
-    std::exception_ptr failure;
-    try {
+    const std::exception_ptr failure = attempt([&] {
         found.assign(rows.size(), InvalidIndex);
         owners.assign(rows.size(), -1);
         for (std::size_t i = 0; i < rows.size(); ++i)
             if (rows[i] != InvalidIndex)
                 owners[i] = mapping.owner(rows[i]).rank;
-    } catch (...) {
-        failure = std::current_exception();
+    });
+    if (failure)
         owners.clear();
-    }
     queryOwners(
         *mapping.context(), owners.size(), [&](std::size_t i) { return owners[i]; },
         [&](std::size_t i) { return rows[i]; },
@@ -149,7 +148,7 @@ Redistribute Redistribute::toRanks(std::shared_ptr<const GlobalMapping> before, 
     made.before_ = std::move(before);
     RankLists numbers;
     std::exception_ptr failure;
-    try {
+    try { // here, so that errors name this function
         DNDS_CHECK(static_cast<index>(targets.size()) == made.before_->localSize(), ArgumentError,
                    "{} targets for {} rows", targets.size(), made.before_->localSize());
         for (std::size_t row = 0; row < targets.size(); ++row)
@@ -214,15 +213,12 @@ Redistribute Redistribute::permuted(std::span<const index> places) const {
 void Redistribute::number() {
     after_ = GlobalMapping::create(comm(), static_cast<index>(arriving_.values.size()));
     RankLists told;
-    std::exception_ptr failure;
-    try {
+    const std::exception_ptr failure = attempt([&] {
         told = arriving_;
         for (index &row : told.values)
             row += after_->localBegin();
         newNumbers_.resize(leaving_.values.size());
-    } catch (...) {
-        failure = std::current_exception();
-    }
+    });
     const RankLists numbers = sparseExchange(*before_->context(), told, PeerDiscovery::Auto, failure);
     for (std::size_t i = 0; i < numbers.values.size(); ++i) // lists arrive in the order of ranks, as they were sent
         newNumbers_[toSize(leaving_.values[i])] = numbers.values[i];
@@ -251,12 +247,7 @@ void Redistribute::move(const ArrayBase &from, ArrayBase &to) const {
 
 void Redistribute::move(std::span<const Move> arrays) const {
     RankLists outgoing;
-    std::exception_ptr failure;
-    try {
-        outgoing = packRows(arrays);
-    } catch (...) {
-        failure = std::current_exception();
-    }
+    const std::exception_ptr failure = attempt([&] { outgoing = packRows(arrays); });
     const RankLists incoming = sparseExchange(*before_->context(), outgoing, PeerDiscovery::Auto, failure);
     outgoing = {};
     unpackRows(arrays, incoming);

@@ -76,8 +76,7 @@ class Redistribute {
     /// Throws ArgumentError if an array does not have the rows of `before()`; LayoutError if types or layouts differ
     /// between `from` and `to`, or these, run-time widths or the number of arrays differ between ranks that exchange
     /// rows; StateError for a decompressed CSR array, and if ranks call `move` of different movements; StaleError if
-    /// data are current on the device only. All arrays are then unchanged. MemoryError and std::bad_alloc may leave
-    /// `to` with any rows.
+    /// data are current on the device only. All arrays are then unchanged. Without memory `to` may have any rows.
     void move(std::span<const Move> arrays) const;
     void move(const ArrayBase &from, ArrayBase &to) const;
     /// Matrices whose shapes differ by row keep these beside their elements: move elements and shapes as two arrays. A

@@ -3,7 +3,6 @@
 #include "DNDS/Base/Environment.hpp"
 #include "DNDS/Link/MatchedMessage.hpp"
 #include "DNDS/Link/NodeMailbox.hpp"
-#include "DNDS/Link/Parked.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/Mpi/Wait.hpp"
 
@@ -12,6 +11,7 @@
 #include <deque>
 #include <new>
 #include <optional>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -49,7 +49,7 @@ struct MessageBuffer {
 
 } // namespace
 
-struct MessageLink::State final : Parkable {
+struct MessageLink::State {
     enum class Arrival : unsigned char { None, Moving, There };
     struct Outgoing {
         MessageBuffer buffer;
@@ -70,6 +70,7 @@ struct MessageLink::State final : Parkable {
     std::deque<Peer> peers; ///< MPI knows their addresses
     std::shared_ptr<NodeArena> arena;
     Channel channel;
+    std::thread::id maker = std::this_thread::get_id();
 
     /// Whether the next message of the peer is there.
     bool receive(Peer &peer) const {
@@ -99,7 +100,8 @@ struct MessageLink::State final : Parkable {
             }
         return all;
     }
-    bool finished() noexcept override {
+    /// Whether neither MPI nor another rank uses it any more.
+    bool finished() noexcept {
         const bool settled = settle();
         return settled &&
                std::ranges::all_of(peers, [](const Peer &peer) { return !peer.outbox || peer.outbox->isEmpty(); });
@@ -128,7 +130,8 @@ MessageLink::~MessageLink() {
     if (mpiActive() && !inForkedChild())
         for (State::Peer &peer : state_->peers)
             peer.inbox.reset(); // its writer waits for nobody then
-    park(*context_, state_);
+    context_->park(
+        state_, [state = state_.get()] { return state->finished(); }, state_->maker);
 }
 
 void MessageLink::connect() {

@@ -1,5 +1,6 @@
 #include "DNDS/Mpi/Communicator.hpp"
 
+#include "DNDS/Base/Attempt.hpp"
 #include "DNDS/Base/LastError.hpp"
 #include "DNDS/Mpi/EndJob.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
@@ -86,23 +87,13 @@ struct FailureNotice {
     std::string text;
 };
 
-/// What it throws, std::bad_alloc, leaves the failure without a text.
 FailureNotice describe(const std::exception_ptr &failure, int rank) {
-    FailureNotice notice;
-    try {
-        std::rethrow_exception(failure);
-    } catch (const Error &error) {
-        notice.kind = error.kind();
-        notice.text = fmt::format("{} (rank {}, in {})", error.message(), rank, error.where().function);
-    } catch (const std::bad_alloc &) {
-        notice.kind = ErrorKind::Memory;
-        notice.text = fmt::format("rank {} has not enough memory", rank);
-    } catch (const std::exception &error) {
-        notice.text = fmt::format("{} (rank {})", error.what(), rank);
-    } catch (...) {
-        notice.text = fmt::format("an exception of unknown type (rank {})", rank);
-    }
-    return notice;
+    const Failure said = describeFailure(failure);
+    if (!said.function.empty())
+        return {said.kind, fmt::format("{} (rank {}, in {})", said.message, rank, said.function)};
+    if (said.kind == ErrorKind::Memory)
+        return {said.kind, fmt::format("rank {} has not enough memory", rank)};
+    return {said.kind, fmt::format("{} (rank {})", said.message, rank)};
 }
 
 /// From rank `source` to all, piece by piece through a buffer on the stack: memory may be what is missing. Collective.
@@ -116,25 +107,12 @@ void broadcastNotice(MPI_Comm comm, bool isSource, int source, FailureNotice &no
         if (isSource)
             notice.text.copy(piece.data(), count, static_cast<std::size_t>(done));
         checkMpi(MPI_Bcast(piece.data(), static_cast<int>(count), MPI_CHAR, source, comm), "MPI_Bcast");
-        try {
-            if (!isSource)
-                notice.text.append(piece.data(), count);
-        } catch (const std::bad_alloc &) { // then the text ends here
-        }
+        if (!isSource) // without memory the text ends here
+            static_cast<void>(attempt([&] { notice.text.append(piece.data(), count); }));
     }
 }
 
 /// `CommunicatorView::agree` of ranks that are in `scope`, if there is one.
-bool followsPeer(const std::exception_ptr &failure) {
-    try {
-        std::rethrow_exception(failure);
-    } catch (const PeerError &) {
-        return true;
-    } catch (...) {
-        return false;
-    }
-}
-
 void agreeIn(Detail::FailureScope *scope, const CommunicatorView &comm, const std::exception_ptr &mine,
              SourceLocation where) {
     if (mine && scope != nullptr && scope->isAgreed(mine)) // all ranks throw it already
@@ -143,27 +121,21 @@ void agreeIn(Detail::FailureScope *scope, const CommunicatorView &comm, const st
     const Doing doing(where.function);
     const Doing meets = Doing::collective("MPI_Allreduce");
     // The lowest rank whose failure is its own; failures that only follow another rank's come after.
-    int worst = mine ? meeting.size() - meeting.rank() + (followsPeer(mine) ? 0 : meeting.size()) : 0;
+    int worst = mine ? meeting.size() - meeting.rank() + (holds<PeerError>(mine) ? 0 : meeting.size()) : 0;
     checkMpi(MPI_Allreduce(MPI_IN_PLACE, &worst, 1, MPI_INT, MPI_MAX, meeting.handle()), "MPI_Allreduce", where);
     if (worst == 0) [[likely]]
         return;
 
     const int source = meeting.size() - (worst > meeting.size() ? worst - meeting.size() : worst);
-    FailureNotice notice;
-    if (source == meeting.rank())
-        try {
-            notice = describe(mine, comm.rank());
-        } catch (...) {
-            notice.kind = ErrorKind::Memory;
-        }
-    broadcastNotice(meeting.handle(), source == meeting.rank(), source, notice);
-    try {
-        throwError(notice.kind, notice.text, where);
-    } catch (...) { // that, or std::bad_alloc while it was made
-        if (scope != nullptr)
-            scope->noteAgreed();
-        throw;
-    }
+    const bool isSource = source == meeting.rank();
+    FailureNotice notice{ErrorKind::Memory, {}}; // stays so where there is none for the text
+    if (isSource)
+        static_cast<void>(attempt([&] { notice = describe(mine, comm.rank()); }));
+    broadcastNotice(meeting.handle(), isSource, source, notice);
+    const std::exception_ptr agreed = attempt([&] { throwError(notice.kind, notice.text, where); });
+    if (scope != nullptr)
+        scope->noteAgreed(agreed);
+    std::rethrow_exception(agreed);
 }
 
 } // namespace

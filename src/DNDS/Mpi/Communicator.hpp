@@ -2,6 +2,7 @@
 /// @brief MPI communicators: a view to pass around, an owner to free them, and the collectives that set-up code needs.
 #pragma once
 
+#include "DNDS/Base/Attempt.hpp"
 #include "DNDS/Mpi/Check.hpp"
 #include "DNDS/Mpi/Datatype.hpp"
 #include "DNDS/Mpi/Whereabouts.hpp"
@@ -148,12 +149,7 @@ class CommunicatorView {
     /// Runs `body`, which must contain no communication, and `agree`s on what it threw. Collective.
     template <class Body>
     void guarded(Body &&body, SourceLocation where = SourceLocation::current()) const {
-        std::exception_ptr failure;
-        try {
-            std::forward<Body>(body)();
-        } catch (...) {
-            failure = std::current_exception();
-        }
+        const std::exception_ptr failure = attempt([&] { std::forward<Body>(body)(); });
         agree(failure, where);
     }
 

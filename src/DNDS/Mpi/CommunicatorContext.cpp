@@ -1,5 +1,6 @@
 #include "DNDS/Mpi/CommunicatorContext.hpp"
 
+#include "DNDS/Base/Attempt.hpp"
 #include "DNDS/Base/Environment.hpp"
 #include "DNDS/Mpi/FindContext.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
@@ -8,6 +9,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <functional>
+#include <new>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -259,17 +261,25 @@ std::uint64_t CommunicatorContext::nextSerial() {
     return serial_++;
 }
 
-void CommunicatorContext::park(std::shared_ptr<void> kept, std::function<bool()> finished) {
-    add(std::move(kept), std::move(finished));
-    freeFinished(); // giving up may have completed it
-    if (!alive())
-        release();
-}
-
-void CommunicatorContext::leave(std::shared_ptr<void> kept, std::function<bool()> finished) {
-    add(std::move(kept), std::move(finished));
-    if (!alive())
+void CommunicatorContext::park(std::shared_ptr<void> kept, std::function<bool()> finished,
+                               std::thread::id maker) noexcept {
+    if (!mpiActive())
+        return;
+    const bool mayAsk = mayCallMpi(maker);
+    if (mayAsk && finished())
+        return;
+    const std::exception_ptr noMemory = attempt([&] {
+        (void)forEver(); // made now, so that giving up allocates nothing
+        const std::lock_guard lock(parking_);
+        parked_.push_back({kept, std::move(finished)});
+        parkedCount_.store(parked_.size(), std::memory_order_relaxed);
+    });
+    if (noMemory) // it stays for ever
+        static_cast<void>(new (std::nothrow) std::shared_ptr<void>(std::move(kept)));
+    else if (!alive())
         keepForEver();
+    else if (mayAsk)
+        freeFinished(); // of others, too
 }
 
 void CommunicatorContext::keep(std::uint64_t object, std::shared_ptr<void> kept, std::function<void()> end) {
@@ -285,13 +295,6 @@ void CommunicatorContext::keepUntilRecovery(std::shared_ptr<void> kept) {
 CommunicatorContext::ParkedList &CommunicatorContext::forEver() {
     static auto *kept = new ParkedList;
     return *kept;
-}
-
-void CommunicatorContext::add(std::shared_ptr<void> kept, std::function<bool()> finished) {
-    (void)forEver(); // made now, so that giving up allocates nothing
-    const std::lock_guard lock(parking_);
-    parked_.push_back({std::move(kept), std::move(finished)});
-    parkedCount_.store(parked_.size(), std::memory_order_relaxed);
 }
 
 bool CommunicatorContext::freeFinished() {
@@ -323,7 +326,7 @@ void CommunicatorContext::release() noexcept {
     const bool freed = !alive_.exchange(false);
     if (inForkedChild())
         return;
-    try {
+    static_cast<void>(attempt([&] { // after an error of MPI, it may still use the memory
         // Peers let go of the communicator, too, and so help to complete what is on its way.
         const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
         // After a failure messages are on their way that nobody takes. MPI gives the number of the communicator to the
@@ -342,8 +345,7 @@ void CommunicatorContext::release() noexcept {
             forEver().push_back({std::make_shared<std::vector<Communicator>>(std::move(owned_)), {}});
         while (!freeFinished() && std::chrono::steady_clock::now() < end)
             std::this_thread::yield();
-    } catch (...) { // an error of MPI: then it may still use the memory
-    }
+    }));
     keepForEver();
     channels_.clear();
     owned_.clear();

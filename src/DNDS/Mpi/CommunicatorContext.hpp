@@ -16,6 +16,7 @@
 #include <mutex>
 #include <optional>
 #include <string_view>
+#include <thread>
 #include <typeindex>
 #include <utility>
 #include <vector>
@@ -113,14 +114,8 @@ class CommunicatorContext : public std::enable_shared_from_this<CommunicatorCont
             revocation_.requireValid(where);
         try {
             return std::forward<Body>(body)();
-        } catch (const PeerError &) { // seen from here; what that rank has told says more
-            if (alive())
-                revocation_.requireValid(where);
-            revoke(call, name, std::current_exception());
-            throw;
         } catch (...) {
-            revoke(call, name, std::current_exception());
-            throw;
+            failRunning(call, name, where);
         }
     }
     /// This rank has failed in `call` of `name`. Local, does not wait.
@@ -132,7 +127,7 @@ class CommunicatorContext : public std::enable_shared_from_this<CommunicatorCont
     /// stale. Collective over all ranks, each outside of other calls. Waits for all ranks. Throws PeerError where one
     /// has ended, or does not come within DNDS_WAIT_TIMEOUT; on all ranks what one has no memory for.
     void recover();
-    /// What `recover` calls from now on, until `delist`. Local. Throws std::bad_alloc.
+    /// What `recover` calls from now on, until `delist`. Local.
     void enlist(Recoverable &object);
     void delist(Recoverable &object) noexcept;
     /// For `Recoverable::renew`: the channel that takes the place of `channel`.
@@ -182,13 +177,11 @@ class CommunicatorContext : public std::enable_shared_from_this<CommunicatorCont
     /// The same for numberings and mappings, which ranks tell apart by it.
     std::uint64_t nextSerial();
 
-    /// Keeps what MPI may still read or write, because an exchange was destroyed in flight, until `finished` says that
-    /// nothing moves any more; it is asked now and then, and when the communicator goes, and must not throw. Local.
-    /// On any thread that may call MPI.
-    void park(std::shared_ptr<void> kept, std::function<bool()> finished);
-    /// The same on a thread that may not call MPI: asks nothing now. What comes after the communicator was freed is
-    /// never freed, as no other thread would come by. Local.
-    void leave(std::shared_ptr<void> kept, std::function<bool()> finished);
+    /// For destructors: keeps what MPI or other ranks may still read or write until `finished`, which must not throw,
+    /// says that nothing moves any more. It is asked now, where this thread may call MPI for what the thread `maker`
+    /// made, then now and then, and when the communicator goes. Once the communicator is freed, such memory never is.
+    /// Local, does not wait, on any thread.
+    void park(std::shared_ptr<void> kept, std::function<bool()> finished, std::thread::id maker) noexcept;
 
     /// Keeps this rank's part of an object that is gone here, which other ranks may still read and write, until all
     /// ranks keep theirs and have recovered, or the communicator goes. `object` is the same number on all ranks
@@ -224,7 +217,8 @@ class CommunicatorContext : public std::enable_shared_from_this<CommunicatorCont
     using ParkedList = std::list<Parked>;
     /// What is never freed, but reachable, so that nothing reports it as lost.
     static ParkedList &forEver();
-    void add(std::shared_ptr<void> kept, std::function<bool()> finished);
+    /// For `running`, of the exception being handled.
+    [[noreturn]] void failRunning(std::string_view call, std::string_view name, SourceLocation where);
     void keepForEver() noexcept;
     /// The context of `comm`, null before it was made. Local; under the lock of all contexts.
     static std::shared_ptr<CommunicatorContext> find(const CommunicatorView &comm);

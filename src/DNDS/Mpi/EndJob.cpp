@@ -45,12 +45,8 @@ bool allCome(MPI_Request request) noexcept {
 
 void write(std::string_view who, int rank, std::string_view what) noexcept {
     // In one piece, which ranks that write at the same time do not mix.
-    try {
-        const std::string text = fmt::format("DNDS: {} {}: {}\n", who, rank, what);
-        std::fwrite(text.data(), 1, text.size(), stderr);
-    } catch (...) { // no memory
-        std::fprintf(stderr, "DNDS: rank %d: %.*s\n", rank, static_cast<int>(what.size()), what.data());
-    }
+    std::fprintf(stderr, "DNDS: %.*s %d: %.*s\n", static_cast<int>(who.size()), who.data(), rank,
+                 static_cast<int>(what.size()), what.data());
     std::fflush(stderr); // all streams would include one that another thread waits for
 }
 

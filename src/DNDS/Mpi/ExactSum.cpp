@@ -1,4 +1,5 @@
 #include "DNDS/Mpi/ExactSum.hpp"
+#include "DNDS/Base/Attempt.hpp"
 
 #include <algorithm>
 #include <array>
@@ -109,12 +110,7 @@ class Agreeing {
     /// Calls `body`, and reduces the `numbers` that it has filled in over all ranks.
     template <class T, class Body>
     void reduce(std::vector<T> &numbers, MPI_Op op, const Body &body) const {
-        std::exception_ptr failure;
-        try {
-            body();
-        } catch (...) { // told to all ranks
-            failure = std::current_exception();
-        }
+        const std::exception_ptr failure = attempt([&] { body(); });
         numbers.push_back(failure ? 1 : 0);
         comm_.allReduce(numbers.data(), static_cast<int>(numbers.size()), op);
         if (numbers.back() > 0)

@@ -16,16 +16,6 @@ bool haveSameRanks(const CommunicatorView &a, const CommunicatorView &b) noexcep
     return MPI_Comm_compare(a.handle(), b.handle(), &result) == MPI_SUCCESS && result != MPI_UNEQUAL;
 }
 
-bool isMpiError(const std::exception_ptr &failure) {
-    try {
-        std::rethrow_exception(failure);
-    } catch (const MpiError &) {
-        return true;
-    } catch (...) {
-        return false;
-    }
-}
-
 } // namespace
 
 FailureScope::FailureScope(CommunicatorView comm) noexcept : comm_(comm), outer_(innermost) {
@@ -39,7 +29,7 @@ FailureScope::~FailureScope() {
 }
 
 void FailureScope::finish(const std::exception_ptr &failure) const {
-    if (failure && isMpiError(failure))
+    if (holds<MpiError>(failure))
         std::rethrow_exception(failure);
     comm_.agree(failure);
 }

@@ -2,6 +2,7 @@
 /// @brief Long collective work that ends on all ranks when it fails on one, wherever that is.
 #pragma once
 
+#include "DNDS/Base/Attempt.hpp"
 #include "DNDS/Mpi/Communicator.hpp"
 
 #include <exception>
@@ -27,8 +28,8 @@ class FailureScope {
     /// whichever they work on.
     static FailureScope *of(const CommunicatorView &comm) noexcept;
     const CommunicatorView &comm() const noexcept { return comm_; }
-    /// Remembers the exception being handled as one that all ranks of this scope throw.
-    void noteAgreed() noexcept { agreed_ = std::current_exception(); }
+    /// Remembers an exception that all ranks of this scope throw.
+    void noteAgreed(std::exception_ptr failure) noexcept { agreed_ = std::move(failure); }
     bool isAgreed(const std::exception_ptr &failure) const noexcept { return failure == agreed_; }
 
   private:
@@ -42,10 +43,10 @@ class FailureScope {
 
 /// Runs `body`, which may communicate over `comm` and its duplicates, and returns what it returns. Collective.
 ///
-/// Whatever any rank throws, between collectives too (std::bad_alloc, say), is thrown on all: each collective that goes
-/// through `CommunicatorView`, `sparseExchange` and the like is preceded by one reduction in which ranks tell whether
-/// they have failed, so this is for set-up, not for time steps. `body` must make the same collectives on all ranks, and
-/// what it makes must not wait for other ranks when an exception destroys it. An exception must leave the outermost
+/// Whatever any rank throws, between collectives too, is thrown on all: each collective that goes through
+/// `CommunicatorView`, `sparseExchange` and the like is preceded by one reduction in which ranks tell whether they have
+/// failed, so this is for set-up, not for time steps. `body` must make the same collectives on all ranks, and what it
+/// makes must not wait for other ranks when an exception destroys it. An exception must leave the outermost
 /// scope of these ranks before it is caught: inside, some ranks have left already. Scopes may be nested; those of the
 /// same ranks meet on the outermost. Work of some of the ranks over a communicator of their own has a scope of its own;
 /// call `beforeCollective` on all before it, and `CommunicatorView::guarded` on all with what came of it. Exchanges are
@@ -59,19 +60,11 @@ auto failTogether(CommunicatorView comm, Body &&body) {
     const Detail::FailureScope scope(comm);
     std::exception_ptr failure;
     if constexpr (std::is_void_v<Result>) {
-        try {
-            body();
-        } catch (...) {
-            failure = std::current_exception();
-        }
+        attempt(failure, [&] { body(); });
         scope.finish(failure);
     } else {
         std::optional<Result> result;
-        try {
-            result.emplace(body());
-        } catch (...) {
-            failure = std::current_exception();
-        }
+        attempt(failure, [&] { result.emplace(body()); });
         scope.finish(failure);
         return std::move(*result);
     }

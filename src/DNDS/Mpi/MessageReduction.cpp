@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <functional>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -155,13 +156,12 @@ MessageReduction::~MessageReduction() {
     context_.delist(*this);
     if (!mpiActive() || !state_->active())
         return;
-    const auto ended = [state = state_.get(), &context = context_, alive = context_.alive()] {
-        return alive && !context.revocation().revoked() ? state->end() : state->settle();
-    };
-    if (!mayCallMpi(state_->maker))
-        context_.leave(state_, ended);
-    else if (!ended())
-        context_.park(state_, ended);
+    std::function<bool()> ended = [state = state_.get()] { return state->settle(); };
+    if (context_.alive())
+        ended = [state = state_.get(), &context = context_] {
+            return context.revocation().revoked() ? state->settle() : state->end();
+        };
+    context_.park(state_, ended, state_->maker);
 }
 
 bool MessageReduction::pending() const noexcept { return state_->next < state_->steps.size(); }

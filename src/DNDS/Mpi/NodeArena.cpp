@@ -54,7 +54,7 @@ RevocationRecord &NodeArena::revocationRecord() {
 
 void NodeArena::addSegment(std::size_t bytes) {
     if (own_.size() == ArenaHeader::mostSegments)
-        throw NoSharedMemory("this rank's shared memory is in {} segments already", own_.size());
+        throw NoMemory("this rank's shared memory is in {} segments already", own_.size());
     bytes = roundedUp(bytes, SegmentPages::granule);
     BlockAllocator blocks(bytes);
     SegmentPages pages(bytes);
@@ -104,28 +104,20 @@ std::shared_ptr<NodeArena> NodeArena::create(CommunicatorView node, std::string 
     std::vector<PeerMemory::Announcement> all;
     node.guarded([&] { all.resize(static_cast<std::size_t>(node.size())); });
     std::shared_ptr<NodeArena> arena;
-    std::exception_ptr failure;
     PeerMemory::Announcement mine;
-    try {
+    std::exception_ptr failure = attempt([&] {
         arena.reset(new NodeArena(node.rank(), node.size()));
         mine = arena->announce();
-    } catch (const std::bad_alloc &) {
-        failure = std::current_exception();
-    }
+    });
     static_assert(sizeof(mine) == 4 * sizeof(std::int64_t));
     {
         const Doing doing = Doing::collective("MPI_Allgather");
         checkMpi(MPI_Allgather(&mine, 4, MPI_INT64_T, all.data(), 4, MPI_INT64_T, node.handle()), "MPI_Allgather");
     }
 
-    // Ranks that do not get so far, for want of memory, too, must not leave those waiting that do.
-    int works = arena ? 1 : 0;
-    attempt(failure, [&] {
-        if (arena)
-            arena->peers_.emplace(all).tryNext(node.rank());
-    });
-    if (failure)
-        works = 0;
+    if (!failure) // ranks that do not get so far must not leave those waiting that do
+        failure = attempt([&] { arena->peers_.emplace(all).tryNext(node.rank()); });
+    int works = failure ? 0 : 1;
     {
         const Doing doing = Doing::collective("MPI_Allreduce");
         checkMpi(MPI_Allreduce(MPI_IN_PLACE, &works, 1, MPI_INT, MPI_MIN, node.handle()), "MPI_Allreduce");
@@ -133,16 +125,9 @@ std::shared_ptr<NodeArena> NodeArena::create(CommunicatorView node, std::string 
     if (works == 1)
         return arena;
     node.guarded([&] {
-        whyNot = "another rank of the node cannot map shared memory";
-        if (!failure)
-            return;
-        try {
-            std::rethrow_exception(failure);
-        } catch (const Error &error) {
-            whyNot = error.message();
-        } catch (const std::bad_alloc &error) {
-            whyNot = fmt::format("this rank cannot make shared memory: {}", error.what());
-        }
+        whyNot = failure
+                     ? fmt::format("this rank cannot make or map shared memory: {}", describeFailure(failure).message)
+                     : "another rank of the node cannot map shared memory";
     });
     return nullptr;
 }
@@ -153,15 +138,15 @@ std::byte *NodeArena::take(OwnSegment &segment, std::size_t bytes, std::size_t a
         return nullptr;
     const std::size_t unused = segment.pages.unusedBytes();
     std::size_t reserved = 0;
-    try {
+    {
+        const OnFailure undo([&] {
+            static_cast<void>(attempt([&] { segment.blocks.release(*offset, bytes); }));
+            returnAllUnused(); // others may need it
+        });
         segment.pages.take(*offset, bytes, [&](const SegmentPages::Range &range) {
             segment.memory.reserve(range);
             reserved += range.bytes;
         });
-    } catch (...) {
-        segment.blocks.release(*offset, bytes);
-        returnAllUnused(); // others may need it
-        throw;
     }
     if (reserved > 0 || segment.pages.unusedBytes() < unused)
         noteReuse(reserved);
@@ -177,7 +162,7 @@ void NodeArena::grow(std::size_t needed) {
     for (; wanted > needed; wanted /= 2)
         try {
             return addSegment(wanted);
-        } catch (const std::bad_alloc &) {
+        } catch (const NoMemory &) {
             continue;
         }
     addSegment(needed);
@@ -186,7 +171,7 @@ void NodeArena::grow(std::size_t needed) {
 void *NodeArena::do_allocate(std::size_t bytes, std::size_t alignment) {
     alignment = std::max<std::size_t>(alignment, 64); // no two blocks share a cache line
     if (alignment > pageBytes || bytes > mostBytes)
-        throw std::bad_alloc();
+        throw NoMemory("no segment has {} bytes at a multiple of {}", bytes, alignment);
     if (inForkedChild())
         return ::operator new (bytes, std::align_val_t{alignment});
     const std::lock_guard lock(mutex_);
@@ -226,10 +211,7 @@ void NodeArena::release(void *address, std::size_t bytes) noexcept {
         const SegmentPages::Range unused = segment.pages.release(offset, rounded);
         if (unused.bytes >= leastReturned && unusedBytes() > keep_)
             returnMemory(segment, unused);
-        try {
-            segment.blocks.release(offset, rounded);
-        } catch (const std::bad_alloc &) { // called by destructors: its addresses stay taken
-        }
+        static_cast<void>(attempt([&] { segment.blocks.release(offset, rounded); })); // or its addresses stay taken
         bytesInUse_ -= rounded;
         return;
     }
@@ -293,11 +275,8 @@ void NodeArena::retire(void *address, std::size_t bytes, const std::atomic<std::
     if (inForkedChild())
         return;
     const std::lock_guard lock(mutex_);
-    try {
-        retired_.push_back({address, bytes, until});
-    } catch (const std::bad_alloc &) {
+    if (attempt([&] { retired_.push_back({address, bytes, until}); }))
         return; // a few lines of shared memory stay taken
-    }
     reapRetired();
 }
 

@@ -21,7 +21,7 @@ struct MemoryLeft {
 };
 
 /// Reads MemAvailable and the limits of this process's control groups (versions 1 and 2), of which file caches do not
-/// count as used. `root` is where /proc and /sys are, for tests. Local; a few files. Throws std::bad_alloc.
+/// count as used. `root` is where /proc and /sys are, for tests. Local; a few files.
 MemoryLeft memoryLeft(const std::string &root = "");
 
 /// Whether the node has room for `bytes` on this rank and what the other ranks of its node ask for, less what this

@@ -1,5 +1,6 @@
 #include "DNDS/Mpi/ProgressEngine.hpp"
 
+#include "DNDS/Base/Attempt.hpp"
 #include "DNDS/Mpi/Check.hpp"
 
 namespace DNDS {
@@ -46,12 +47,7 @@ void ProgressEngine::progressAll() noexcept {
         return;
     const std::lock_guard lock(list()->mutex);
     for (ProgressEngine *engine : list()->items)
-        try {
-            engine->step_();
-        } catch (...) {
-            if (!engine->failure_)
-                engine->failure_ = std::current_exception();
-        }
+        attempt(engine->failure_, engine->step_);
 }
 
 bool ProgressEngine::busy() noexcept { return list() != nullptr && list()->count.load(std::memory_order_relaxed) > 0; }

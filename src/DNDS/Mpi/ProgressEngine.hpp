@@ -23,11 +23,9 @@ class ProgressEngine {
     ProgressEngine &operator=(const ProgressEngine &) = delete;
     ~ProgressEngine() { end(); }
 
-    /// From now on `progressAll` of this thread calls `step`, which neither waits nor calls `progressAll`. Throws
-    /// std::bad_alloc.
+    /// From now on `progressAll` of this thread calls `step`, which neither waits nor calls `progressAll`.
     void begin(std::function<void()> step);
-    /// From now on `progressAll` of this thread does so, in place of the one that `begin` was called on. Throws
-    /// std::bad_alloc.
+    /// From now on `progressAll` of this thread does so, in place of the one that `begin` was called on.
     void moveHere();
     void end() noexcept;
     /// What `step` threw while something else was waited for, once: the wait for its own has to throw it.

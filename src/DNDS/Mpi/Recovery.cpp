@@ -1,5 +1,6 @@
 #include "DNDS/Mpi/Recovery.hpp"
 
+#include "DNDS/Base/Attempt.hpp"
 #include "DNDS/Mpi/CommunicatorContext.hpp"
 #include "DNDS/Mpi/FindContext.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
@@ -50,6 +51,14 @@ void CommunicatorContext::revoke(std::string_view call, std::string_view name,
     } catch (const std::exception &) { // no memory to say more
         revocation_.revoke(call, "it had no memory to say how");
     }
+}
+
+void CommunicatorContext::failRunning(std::string_view call, std::string_view name, SourceLocation where) {
+    const std::exception_ptr failure = std::current_exception();
+    if (alive() && holds<PeerError>(failure)) // seen from here; what that rank has told says more
+        revocation_.requireValid(where);
+    revoke(call, name, failure);
+    std::rethrow_exception(failure);
 }
 
 void CommunicatorContext::enlist(Recoverable &object) {

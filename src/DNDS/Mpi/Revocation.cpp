@@ -1,5 +1,6 @@
 #include "DNDS/Mpi/Revocation.hpp"
 
+#include "DNDS/Base/Attempt.hpp"
 #include "DNDS/Mpi/Check.hpp"
 #include "DNDS/Mpi/Communicator.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
@@ -21,17 +22,10 @@ constexpr std::chrono::seconds patienceForText(1);
 } // namespace
 
 std::string Detail::textOf(const std::exception_ptr &failure) {
-    try {
-        std::rethrow_exception(failure);
-    } catch (const Error &error) {
-        return fmt::format("{} ({})", error.message(), errorKindName(error.kind()));
-    } catch (const std::bad_alloc &error) {
-        return fmt::format("not enough memory ({})", error.what());
-    } catch (const std::exception &error) {
-        return error.what();
-    } catch (...) {
-        return "an exception that is no std::exception";
-    }
+    const Failure said = describeFailure(failure);
+    if (said.kind == ErrorKind::Memory || !said.function.empty())
+        return fmt::format("{} ({})", said.message, errorKindName(said.kind));
+    return said.message;
 }
 
 Revocation::~Revocation() {

@@ -48,8 +48,7 @@ class Revocation {
     ~Revocation();
 
     /// `comm` is private: no other message has tag 0 there. `identity` is the same on all ranks and differs from that
-    /// of communicators before: MPI may give late messages of a freed one to its successor. Throws MemoryError,
-    /// std::bad_alloc.
+    /// of communicators before: MPI may give late messages of a freed one to its successor. Throws MemoryError.
     void connect(const CommunicatorView &comm, const NodeTopology &node, std::uint64_t identity);
 
     /// Whether some rank has failed, as far as this node knows. One load.
@@ -110,7 +109,7 @@ class Revocation {
 
 namespace Detail {
 
-/// What an exception says, without the place where it was thrown. Local. Throws std::bad_alloc.
+/// What an exception says, without the place where it was thrown. Local.
 std::string textOf(const std::exception_ptr &failure);
 
 } // namespace Detail

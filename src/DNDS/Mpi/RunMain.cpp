@@ -1,20 +1,20 @@
 #include "DNDS/Mpi/RunMain.hpp"
 
+#include "DNDS/Base/Attempt.hpp"
 #include "DNDS/Mpi/EndJob.hpp"
 
 namespace DNDS::Detail {
 
 int runMain(int &argc, char **&argv, const std::function<int(CommunicatorView)> &body, int threadLevel) {
-    try {
+    int code = 0;
+    const std::exception_ptr failure = attempt([&] { // MPI may not start as it was asked to
         const MpiSession mpi(argc, argv, threadLevel);
-        try {
-            return body(MPI_COMM_WORLD);
-        } catch (...) {
-            endJob(std::current_exception()); // before the session's end, which no longer knows what was thrown
-        }
-    } catch (...) { // MPI did not start as it was asked to
-        endJob(std::current_exception());
-    }
+        if (const std::exception_ptr thrown = attempt([&] { code = body(MPI_COMM_WORLD); }))
+            endJob(thrown); // before the session's end, which no longer knows what was thrown
+    });
+    if (failure)
+        endJob(failure);
+    return code;
 }
 
 } // namespace DNDS::Detail

@@ -71,18 +71,18 @@ SharedSegment SharedSegment::make(std::size_t bytes) {
     // Growing a file beyond the limit would end the process with SIGXFSZ.
     rlimit limit{};
     if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && bytes > limit.rlim_cur)
-        throw NoSharedMemory("shared memory counts as a file: {} bytes are needed, but the limit on the size of files "
-                             "is {}; raise it with ulimit -f",
-                             bytes, limit.rlim_cur);
+        throw NoMemory("shared memory counts as a file: {} bytes are needed, but the limit on the size of files "
+                       "is {}; raise it with ulimit -f",
+                       bytes, limit.rlim_cur);
     SharedSegment made;
     made.file_ = memfd_create("dnds-arena", MFD_CLOEXEC);
     if (made.file_ < 0)
-        throw NoSharedMemory("memfd_create failed: {}", std::strerror(errno));
+        throw NoMemory("memfd_create failed: {}", std::strerror(errno));
     void *base = MAP_FAILED;
     if (ftruncate(made.file_, static_cast<off_t>(bytes)) == 0)
         base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, made.file_, 0);
     if (base == MAP_FAILED)
-        throw NoSharedMemory("{} bytes of shared memory cannot be mapped: {}", bytes, std::strerror(errno));
+        throw NoMemory("{} bytes of shared memory cannot be mapped: {}", bytes, std::strerror(errno));
     made.base_ = static_cast<std::byte *>(base);
     made.bytes_ = bytes;
     return made;
@@ -126,7 +126,7 @@ void SharedSegment::reserve(const SegmentPages::Range &range) const {
             continue;
         if (errno == EOPNOTSUPP || errno == ENOSYS)
             return; // memory comes when it is touched
-        throw NoSharedMemory("the system has no {} bytes of shared memory: {}", range.bytes, std::strerror(errno));
+        throw NoMemory("the system has no {} bytes of shared memory: {}", range.bytes, std::strerror(errno));
     }
 }
 
@@ -147,7 +147,7 @@ bool ProcessId::alive() const noexcept { return true; }
 ProcessState ProcessId::state() const noexcept { return ProcessState::Runs; }
 SharedSegment::~SharedSegment() = default;
 SharedSegment SharedSegment::make(std::size_t) {
-    throw NoSharedMemory("shared memory between ranks is built for Linux only");
+    throw NoMemory("shared memory between ranks is built for Linux only");
 }
 SharedSegment SharedSegment::open(const ProcessId &, int, std::size_t, std::size_t) {
     throw NotBuiltError("shared memory between ranks is built for Linux only");

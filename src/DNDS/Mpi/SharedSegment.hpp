@@ -2,30 +2,14 @@
 /// @brief Memory that other processes of the machine can map: an anonymous file and where this process sees it.
 #pragma once
 
-#include "DNDS/Base/Error.hpp"
+#include "DNDS/Base/HostMemory.hpp"
 #include "DNDS/Mpi/SegmentPages.hpp"
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <new>
 #include <utility>
 
 namespace DNDS {
-
-/// Says why there is no shared memory; its text needs no memory.
-class NoSharedMemory : public std::bad_alloc {
-  public:
-    /// Formats the text that `what` returns, of which 255 characters are kept.
-    template <class... Arguments>
-    explicit NoSharedMemory(fmt::format_string<Arguments...> format, Arguments &&...arguments) noexcept {
-        *fmt::format_to_n(text_.data(), text_.size() - 1, format, std::forward<Arguments>(arguments)...).out = '\0';
-    }
-    const char *what() const noexcept override { return text_.data(); }
-
-  private:
-    std::array<char, 256> text_;
-};
 
 /// What the system says of a process.
 enum class ProcessState : unsigned char { Runs, Stopped, Ended };
@@ -58,7 +42,7 @@ class SharedSegment {
     SharedSegment &operator=(const SharedSegment &) = delete;
     ~SharedSegment();
 
-    /// A new file of `bytes` bytes, whose memory is reserved later. Throws NoSharedMemory.
+    /// A new file of `bytes` bytes, whose memory is reserved later. Throws NoMemory.
     static SharedSegment make(std::size_t bytes);
     /// The file that another process knows by the number `file`, of `bytes` bytes; where `bytes` is 0, of any size from
     /// `atLeast` on. Throws MemoryError where it cannot be opened, because the process has ended, say.
@@ -75,7 +59,7 @@ class SharedSegment {
         return byte >= base_ && byte < base_ + bytes_;
     }
 
-    /// Has the system set memory aside, so that touching it cannot fail. Throws NoSharedMemory.
+    /// Has the system set memory aside, so that touching it cannot fail. Throws NoMemory.
     void reserve(const SegmentPages::Range &range) const;
     /// Gives memory back to the system, zeroed when it is touched again. Whether that worked.
     bool giveBack(const SegmentPages::Range &range) const noexcept;

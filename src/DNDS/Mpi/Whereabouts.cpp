@@ -317,35 +317,31 @@ void Detail::prepareRollCall() {
     }
 }
 
-std::string rollCall(NodeArena *arena) noexcept {
+std::string rollCall(NodeArena *arena) {
     if (arena == nullptr || !Doing::on())
         return {};
-    try {
-        const double now = machineSeconds();
-        std::map<std::string, Group> groups;
-        for (int nodeRank = 0; nodeRank < arena->nodeSize(); ++nodeRank) {
-            const auto [text, since] = arena->whereabouts(nodeRank);
-            Group &group = groups[text];
-            if (group.ranks.empty())
-                group.first = group.last = since;
-            group.ranks.push_back(arena->rankOf(nodeRank));
-            if (const int worldRank = arena->worldRankOf(nodeRank); worldRank >= 0)
-                group.worldRanks.push_back(worldRank);
-            group.first = std::min(group.first, since);
-            group.last = std::max(group.last, since);
-        }
-        std::map<int, std::string> texts; // by the lowest rank
-        for (const auto &[what, group] : groups)
-            texts[group.ranks.front()] = textOf(what, group, now);
-        std::string text;
-        for (const auto &each : texts)
-            text += each.second;
-        if (arena->hasOthers())
-            text += "; ranks of other nodes cannot be seen from here";
-        return text;
-    } catch (...) { // no memory: the message goes without
-        return {};
+    const double now = machineSeconds();
+    std::map<std::string, Group> groups;
+    for (int nodeRank = 0; nodeRank < arena->nodeSize(); ++nodeRank) {
+        const auto [text, since] = arena->whereabouts(nodeRank);
+        Group &group = groups[text];
+        if (group.ranks.empty())
+            group.first = group.last = since;
+        group.ranks.push_back(arena->rankOf(nodeRank));
+        if (const int worldRank = arena->worldRankOf(nodeRank); worldRank >= 0)
+            group.worldRanks.push_back(worldRank);
+        group.first = std::min(group.first, since);
+        group.last = std::max(group.last, since);
     }
+    std::map<int, std::string> texts; // by the lowest rank
+    for (const auto &[what, group] : groups)
+        texts[group.ranks.front()] = textOf(what, group, now);
+    std::string text;
+    for (const auto &each : texts)
+        text += each.second;
+    if (arena->hasOthers())
+        text += "; ranks of other nodes cannot be seen from here";
+    return text;
 }
 
 } // namespace DNDS

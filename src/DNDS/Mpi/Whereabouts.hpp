@@ -18,13 +18,13 @@ namespace Detail {
 
 /// Seconds, by one clock for all processes of a machine. Local.
 double machineSeconds() noexcept;
-/// "3.2 s", or "120 s". Local. Throws std::bad_alloc.
+/// "3.2 s", or "120 s". Local.
 std::string secondsText(double seconds);
 /// When the oldest blocking collective call began that this process is in and that was not told of; 0: none. Local.
 double oldestUntold() noexcept;
 /// That call was told of; false where it has ended. Local.
 bool noteTold(double since) noexcept;
-/// What this process does. Local. Throws std::bad_alloc.
+/// What this process does. Local.
 std::string ownWhereabouts();
 
 } // namespace Detail
@@ -41,7 +41,7 @@ class Whereabouts {
         std::string text; ///< empty: in no call of DNDS
         double since = 0; ///< steady clock of the machine, in seconds; 0: from the start
     };
-    /// Of any process. Local. Throws std::bad_alloc.
+    /// Of any process. Local.
     Said read() const;
     /// Into `to`, at most `room` bytes, for signal handlers; returns the size.
     std::size_t copy(char *to, std::size_t room) const noexcept;
@@ -118,6 +118,6 @@ void prepareRollCall();
 /// What all ranks of this rank's node are doing, those who do the same together, as the end of a message: "; ranks 0-6:
 /// wait for the pull of 'state' for 12 s; rank 7: createGhostMapping of 'u', MPI_Allreduce for 3 s". Empty where
 /// nothing is known. Local; maps the memory of ranks that were not peers.
-std::string rollCall(NodeArena *arena) noexcept;
+std::string rollCall(NodeArena *arena);
 
 } // namespace DNDS

@@ -27,8 +27,7 @@ class HostProxy {
     using CarryOut = std::function<void(const RemoteOperation &operation, std::byte *data)>;
 
     /// For kernels in `space`. InWaits serves in waits of the thread that calls this. `failed` is called once, after a
-    /// request could not be carried out. Local. Throws std::bad_alloc, std::system_error, and in device memory what
-    /// devices throw.
+    /// request could not be carried out. Local. Throws std::system_error, and in device memory what devices throw.
     HostProxy(MemorySpace space, CarryOut carryOut, std::function<void()> failed, Serving serving = Serving::ByThread);
     HostProxy(const HostProxy &) = delete;
     HostProxy &operator=(const HostProxy &) = delete;

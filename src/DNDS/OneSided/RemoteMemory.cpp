@@ -172,12 +172,8 @@ std::shared_ptr<std::byte> RemoteMemory::allocate(const CommunicatorContext &con
     }
     const std::shared_ptr<NodeArena> &arena = context.node().arena;
     const HostMemoryResource resource = arena ? HostMemoryResource(arena) : defaultHostMemory();
-    try {
-        auto *memory = static_cast<std::byte *>(resource->allocate(bytes, pageBytes));
-        return {memory, [resource, bytes](std::byte *mine) { resource->deallocate(mine, bytes, pageBytes); }};
-    } catch (const std::bad_alloc &) {
-        throw MemoryError(fmt::format("{}: no room for {} bytes", name, bytes));
-    }
+    auto *memory = static_cast<std::byte *>(allocateData(*resource, bytes, pageBytes, name));
+    return {memory, [resource, bytes](std::byte *mine) { resource->deallocate(mine, bytes, pageBytes); }};
 }
 
 RemoteMemory::~RemoteMemory() {

@@ -234,13 +234,11 @@ index CheckpointWriter::write() {
     return failTogether(comm_, [&] {
         describe();
         const std::string temporary = path_ + ".part";
-        try {
-            return writeFile(temporary);
-        } catch (...) { // all ranks throw, here or when they leave
+        const OnFailure undo([&] { // all ranks throw, here or when they leave
             if (comm_.rank() == 0)
                 std::remove(temporary.c_str());
-            throw;
-        }
+        });
+        return writeFile(temporary);
     });
 }
 

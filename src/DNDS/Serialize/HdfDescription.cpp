@@ -1,5 +1,6 @@
 #include "DNDS/Serialize/HdfDescription.hpp"
 
+#include "DNDS/Base/Attempt.hpp"
 #include "DNDS/Base/ContentHash.hpp"
 #include "DNDS/Serialize/Checksum.hpp"
 #include "DNDS/Serialize/DurableFile.hpp"
@@ -72,11 +73,8 @@ class MemoryFile {
         auto &file = *static_cast<MemoryFile *>(self);
         if (operation == H5FD_FILE_IMAGE_OP_FILE_CLOSE) {
             const auto *begin = static_cast<const std::byte *>(memory);
-            try {
-                file.bytes_.assign(begin, begin + file.size_);
-            } catch (const std::bad_alloc &) {
+            if (attempt([&] { file.bytes_.assign(begin, begin + file.size_); }))
                 file.bytes_.clear();
-            }
         }
         std::free(memory);
         return 0;

@@ -1,4 +1,5 @@
 #include "DNDS/Serialize/RowBlocks.hpp"
+#include "DNDS/Base/Attempt.hpp"
 
 #include "DNDS/Base/Error.hpp"
 #include "DNDS/Index/RowPacking.hpp"
@@ -103,9 +104,8 @@ RowSlab gatherSlab(CommunicatorContext &context, const FileRanks &files, const C
                    const ArrayBase &array, std::span<const index> places, std::span<const index> ids) {
     const CommunicatorView comm = context.comm();
     const BlockSpread spread(target, files);
-    std::exception_ptr failure;
     RankLists outgoing;
-    try {
+    const std::exception_ptr failure = attempt([&] {
         const HostRows rows(array);
         const RankLists groups =
             groupByRank(comm.size(), toSize(array.size()), [&](std::size_t i) { return spread.owner(places[i]); });
@@ -125,9 +125,7 @@ RowSlab gatherSlab(CommunicatorContext &context, const FileRanks &files, const C
             outgoing.ranks.push_back(groups.ranks[k]);
             outgoing.starts.push_back(static_cast<index>(outgoing.values.size()));
         }
-    } catch (...) {
-        failure = std::current_exception();
-    }
+    });
     const RankLists incoming = sparseExchange(context, outgoing, PeerDiscovery::Auto, failure);
     outgoing = {};
 
@@ -255,10 +253,10 @@ ArrivedRows fetchRows(CommunicatorContext &context, const FileRanks &files, cons
         const auto next = std::upper_bound(firstIds.begin(), firstIds.end(), id);
         return static_cast<int>(std::max<std::ptrdiff_t>(0, next - firstIds.begin() - 1));
     };
-    std::exception_ptr unknown;
     RankLists outgoing;
     std::vector<index> order;
-    try {
+    std::exception_ptr unknown;
+    try { // here, so that errors name this function
         if (!source.listed)
             for (const index id : ids)
                 DNDS_CHECK(id >= 0 && id < source.rows, DataError,
@@ -276,12 +274,7 @@ ArrivedRows fetchRows(CommunicatorContext &context, const FileRanks &files, cons
     const RankLists asked = sparseExchange(context, outgoing, PeerDiscovery::Auto, unknown);
 
     RankLists answers;
-    std::exception_ptr missing;
-    try {
-        answers = answer(asked, source, slab);
-    } catch (...) {
-        missing = std::current_exception();
-    }
+    const std::exception_ptr missing = attempt([&] { answers = answer(asked, source, slab); });
     const RankLists incoming = sparseExchange(context, answers, PeerDiscovery::Auto, missing);
     answers = {};
 
@@ -292,16 +285,13 @@ ArrivedRows fetchRows(CommunicatorContext &context, const FileRanks &files, cons
 
 std::vector<index> shareIds(CommunicatorContext &context, const CheckpointArray &source, const RowSlab &slab) {
     const EvenSplit shares(source.rows, context.comm().size());
-    std::exception_ptr failure;
     RankLists outgoing;
-    try {
+    const std::exception_ptr failure = attempt([&] {
         outgoing = packByRank(
             context.comm().size(), slab.ids.size(),
             [&](std::size_t i) { return shares.owner(slab.first + static_cast<index>(i)); },
             [](std::size_t) { return 1; }, [&](std::size_t i, index *word) { *word = slab.ids[i]; });
-    } catch (...) {
-        failure = std::current_exception();
-    }
+    });
     return sparseExchange(context, outgoing, PeerDiscovery::Auto, failure).values;
 }
 

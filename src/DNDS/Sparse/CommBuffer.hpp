@@ -2,17 +2,86 @@
 /// @brief One channel from a block to another one, for programs that send block by block.
 #pragma once
 
-#include "DNDS/Sparse/CommChannel.hpp"
+#include "DNDS/Mpi/CommunicatorContext.hpp"
+#include "DNDS/Sparse/ChannelState.hpp"
 #include "DNDS/Sparse/ObjectPool.hpp"
 
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <span>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 namespace DNDS {
+
+/// How the receiver of a channel makes room.
+enum class ReceiveWay : unsigned char {
+    Ahead,     ///< the receive is posted with room for the data, whether they come or not
+    SizesFirst ///< room is made when it is known that data come, and how many
+};
+
+namespace Detail {
+
+/// One end of a channel, whatever its elements are: its state, and the bytes that move. That of the sender becomes
+/// stale when the data were read, that of the receiver when these were used. Messages come in order, so that neither is
+/// ever wrong about the other. One-way channels have no bound on how far the sender gets ahead, but MPI's. Functions
+/// throw as those of CommBuffer that call them. Local.
+class CommChannel final : public Recoverable {
+  public:
+    /// Memory for bytes that arrive, and what it lies in.
+    struct Room {
+        std::span<std::byte> bytes;
+        std::shared_ptr<const void> kept;
+    };
+    using MakeRoom = std::function<Room(std::size_t bytes)>;
+
+    CommChannel(int tag, int sender, int receiver, CommunicatorView comm, ReceiveWay way, std::size_t bytes,
+                bool sends);
+    ~CommChannel() override;
+
+    /// Lets MPI make progress.
+    ChannelState state();
+    /// Throws StateError unless memory may be changed: by the sender where the channel is stale, by the receiver also
+    /// where something has come.
+    void requireAtRest();
+    /// Data, or the note that there are none. `kept` is what the bytes lie in, until MPI has read them.
+    void send(ChannelEvent event, std::span<const std::byte> bytes = {}, std::shared_ptr<const void> kept = nullptr);
+    /// Whether a receive is in progress or done.
+    bool tryStartReceive(const MakeRoom &makeRoom);
+    bool tryReceive(const MakeRoom &makeRoom);
+    /// The bytes that have come, where they are data.
+    std::size_t receivedBytes() const noexcept { return received_; }
+    void discard();
+
+    bool settle() noexcept override;
+    void renew() override;
+
+  private:
+    struct Transfer;
+
+    void require(bool asSender) const;
+    ChannelState now();
+    bool complete();
+    void poll(std::string_view what);
+    bool startReceive(const MakeRoom &makeRoom);
+
+    std::shared_ptr<CommunicatorContext> context_;
+    std::string title_;
+    int sender_;
+    int receiver_;
+    ReceiveWay way_;
+    std::size_t mostBytes_;
+    bool sends_;
+    bool receiving_ = false; ///< a receive was started and has not ended
+    ChannelState state_ = ChannelState::Stale;
+    std::size_t received_ = 0;
+    std::shared_ptr<Transfer> transfer_; ///< outlives this until MPI is done with it
+};
+
+} // namespace Detail
 
 /// Data for one other block, or the note that there are none. The two ranks make one each, from the same arguments;
 /// within a rank sender and receiver use copies of one, which behave as if they were on two ranks. Used again in each
@@ -59,8 +128,7 @@ class CommBuffer {
         : receives_(comm.rank() != sender) {
         DNDS_CHECK(elements > 0, ArgumentError, "a channel of no elements");
         const auto end = [&](bool sends) {
-            return std::make_shared<End>(End{
-                elements, way, make, {}, CommChannel(tag, sender, receiver, comm, way, elements * sizeof(T), sends)});
+            return std::make_shared<End>(elements, way, make, tag, sender, receiver, comm, sends);
         };
         sender_ = receives_ ? end(false) : end(true);
         receiver_ = sender == receiver ? end(false) : sender_;
@@ -96,11 +164,12 @@ class CommBuffer {
     void send() {
         End &from = senderEnd();
         if (!from.buffer.isValid())
-            return from.channel.sendNull();
-        from.channel.send(std::as_bytes(std::span(from.buffer.get())), std::make_shared<Buffer>(from.buffer));
+            return from.channel.send(ChannelEvent::SendNull);
+        from.channel.send(ChannelEvent::Send, std::as_bytes(std::span(from.buffer.get())),
+                          std::make_shared<Buffer>(from.buffer));
     }
     /// Tells that there is nothing.
-    void sendNull() { senderEnd().channel.sendNull(); }
+    void sendNull() { senderEnd().channel.send(ChannelEvent::SendNull); }
 
     /// Begins to receive, if the way to receive allows it now; `tryReceive` does where it was not called. Whether a
     /// receive is under way. Throws as `allocate`; StateError where something that has come is not stale yet.
@@ -135,7 +204,12 @@ class CommBuffer {
         ReceiveWay way;
         MakeBuffer make;
         Buffer buffer;
-        CommChannel channel;
+        Detail::CommChannel channel;
+
+        End(std::size_t most, ReceiveWay receiveWay, MakeBuffer makeBuffer, int tag, int sender, int receiver,
+            CommunicatorView comm, bool sends)
+            : elements(most), way(receiveWay), make(std::move(makeBuffer)),
+              channel(tag, sender, receiver, comm, way, most * sizeof(T), sends) {}
 
         std::vector<T> &room(std::size_t count) {
             if (!buffer.isValid())
@@ -145,10 +219,10 @@ class CommBuffer {
         }
     };
 
-    static CommChannel::MakeRoom makeRoom(End &to) {
+    static Detail::CommChannel::MakeRoom makeRoom(End &to) {
         return [&to](std::size_t bytes) {
             const auto room = std::as_writable_bytes(std::span(to.room(bytes / sizeof(T))));
-            return CommChannel::Room{room, std::make_shared<Buffer>(to.buffer)};
+            return Detail::CommChannel::Room{room, std::make_shared<Buffer>(to.buffer)};
         };
     }
     End &here() const noexcept { return receives_ ? *receiver_ : *sender_; }

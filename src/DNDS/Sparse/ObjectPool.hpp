@@ -2,6 +2,7 @@
 /// @brief Resources that are used again instead of made anew: memory of blocks that come and go.
 #pragma once
 
+#include "DNDS/Base/Attempt.hpp"
 #include "DNDS/Base/Error.hpp"
 #include "DNDS/Base/Types.hpp"
 #include "DNDS/Device/Event.hpp"
@@ -355,12 +356,12 @@ auto ObjectPool<T>::State::take(std::size_t sizeClass) -> Slot * {
         return slot;
     slot = reserve(sizeClass);
     lock.unlock();
-    try {
+    {
+        const OnFailure undo([&] {
+            lock.lock();
+            cancel(slot);
+        });
         slot->value.emplace(create(sizeClass));
-    } catch (...) {
-        lock.lock();
-        cancel(slot);
-        throw;
     }
     lock.lock();
     noteLive(0);
@@ -437,11 +438,10 @@ auto ObjectPool<T>::State::detachIdle() noexcept -> Slot * {
 /// Without the lock: the resource may own others of this pool.
 template <class T>
 void ObjectPool<T>::State::destroy(Slot *slot) noexcept {
-    try {
+    static_cast<void>(attempt([&] { // a kernel's own error, which its stream reports
         for (const Device::Event &event : slot->pending)
             event.synchronize();
-    } catch (...) { // a kernel's own error, which its stream reports
-    }
+    }));
     slot->pending.clear();
     slot->value.reset();
 }
@@ -472,17 +472,15 @@ template <class T>
 void ObjectPool<T>::State::giveBack(Slot *slot) noexcept {
     std::unique_lock lock(mutex);
     slot->generation.fetch_add(1, std::memory_order_release);
-    try {
+    const std::exception_ptr noEvent = attempt([&] {
         for (Device::StreamHandle stream : slot->streams) {
             slot->pending.emplace_back();
             slot->pending.back().record(stream);
         }
-    } catch (...) { // no event to be had: wait now
+    });
+    if (noEvent) { // wait now; a kernel's own error is reported by its stream
         slot->pending.clear();
-        try {
-            Device::synchronizeAll();
-        } catch (...) { // a kernel's own error, which its stream reports
-        }
+        static_cast<void>(attempt(Device::synchronizeAll));
     }
     slot->streams.clear();
     classes[slot->sizeClass].idle.push_back(slot);

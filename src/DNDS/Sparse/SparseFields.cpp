@@ -1,5 +1,6 @@
 #include "DNDS/Sparse/SparseFields.hpp"
 
+#include "DNDS/Base/Attempt.hpp"
 #include "DNDS/Base/ContentHash.hpp"
 #include "DNDS/Mpi/Check.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
@@ -59,15 +60,7 @@ SparseFields::State::~State() {
 
 template <class Body>
 decltype(auto) SparseFields::State::running(std::string_view call, Body &&body) {
-    struct Guard {
-        State &state;
-        int failing = std::uncaught_exceptions();
-        ~Guard() {
-            if (std::uncaught_exceptions() > failing)
-                state.leave();
-        }
-    };
-    const Guard guard{*this};
+    const OnFailure undo([this] { leave(); });
     requireMpiActive("exchange a sparse field");
     static_cast<void>(context->comm()); // throws where the communicator was freed
     return context->running(call, name, std::forward<Body>(body));

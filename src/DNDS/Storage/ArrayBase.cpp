@@ -1,5 +1,6 @@
 #include "DNDS/Storage/ArrayBase.hpp"
 
+#include "DNDS/Base/Attempt.hpp"
 #include "DNDS/Base/ContentHash.hpp"
 
 #include <algorithm>

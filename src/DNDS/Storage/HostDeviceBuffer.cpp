@@ -1,5 +1,6 @@
 #include "DNDS/Storage/HostDeviceBuffer.hpp"
 
+#include "DNDS/Base/Attempt.hpp"
 #include "DNDS/Base/Error.hpp"
 #include "DNDS/Device/Event.hpp"
 
@@ -53,12 +54,7 @@ std::shared_ptr<std::byte> HostDeviceBuffer::allocateHost(std::size_t bytes, con
     if (bytes == 0)
         return nullptr;
     const HostMemoryResource memory = resource ? resource : defaultHostMemory();
-    void *pointer = nullptr;
-    try {
-        pointer = memory->allocate(bytes, alignment);
-    } catch (const std::bad_alloc &error) { // the arena's own exception states the reason
-        throw MemoryError(fmt::format("no room for {} bytes of host memory: {}", bytes, error.what()));
-    }
+    void *pointer = allocateData(*memory, bytes, alignment, "host memory");
     std::memset(pointer, 0, bytes);
     return {static_cast<std::byte *>(pointer),
             [memory, bytes](std::byte *freed) { memory->deallocate(freed, bytes, alignment); }};
@@ -131,13 +127,8 @@ void HostDeviceBuffer::finishCopies() const {
         return;
     const std::shared_ptr<CopiesInFlight> finished = std::exchange(inFlight_, nullptr);
     std::exception_ptr failure; // waits for all copies, even after a failure
-    for (const CopiesInFlight::Copy &copy : finished->copies) {
-        try {
-            copy.end.synchronize();
-        } catch (...) {
-            failure = failure ? failure : std::current_exception();
-        }
-    }
+    for (const CopiesInFlight::Copy &copy : finished->copies)
+        attempt(failure, [&] { copy.end.synchronize(); });
     if (failure)
         std::rethrow_exception(failure);
 }

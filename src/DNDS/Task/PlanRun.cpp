@@ -1,5 +1,6 @@
 // The operations of a run that both the host and the device need.
 
+#include "DNDS/Base/Attempt.hpp"
 #include "DNDS/Mpi/Wait.hpp"
 #include "DNDS/Task/DeviceRunner.hpp"
 #include "DNDS/Task/HostRunner.hpp"
@@ -19,9 +20,7 @@ void Plan::State::rethrowFrom(const std::exception &error, const TaskModel &task
         throw;
     if (own != nullptr)
         throwError(own->kind(), where + own->message(), own->where());
-    if (dynamic_cast<const std::bad_alloc *>(&error) != nullptr)
-        throw MemoryError(where + "out of memory");
-    throw StateError(where + error.what());
+    throwError(describeFailure(std::current_exception()).kind, where + error.what());
 }
 
 template <class IsReady, class What>

@@ -1,5 +1,6 @@
 #include "DNDS/Transport/DeviceTopology.hpp"
 
+#include "DNDS/Base/Attempt.hpp"
 #include "DNDS/Base/Environment.hpp"
 #include "DNDS/Device/SharedMemory.hpp"
 #include "DNDS/Device/Stream.hpp"
@@ -171,12 +172,11 @@ DeviceTopology::~DeviceTopology() {
     reap();
     // A reader that has not closed yet may still look at it. Reachable for ever, so that nothing reports it as lost.
     for (std::unique_ptr<PackedSource> &source : retired_)
-        try {
-            static auto *const kept = new std::vector<std::unique_ptr<PackedSource>>;
-            kept->push_back(std::move(source));
-        } catch (const std::bad_alloc &) {
+        if (attempt([&] {
+                static auto *const kept = new std::vector<std::unique_ptr<PackedSource>>;
+                kept->push_back(std::move(source));
+            }))
             static_cast<void>(source.release()); // it stays taken all the same
-        }
 }
 
 void DeviceTopology::tryPeers(CommunicatorContext &context, bool available) {
@@ -187,8 +187,7 @@ void DeviceTopology::tryPeers(CommunicatorContext &context, bool available) {
     const std::size_t bytes = sizeof(Trial) + ranksHere * sizeof(std::atomic<std::uint32_t>);
     std::unique_ptr<Pattern> pattern;
     Trial *mine = nullptr;
-    std::string whyNotMine = available ? "" : Device::unavailableReason();
-    try {
+    const std::exception_ptr failure = attempt([&] {
         if (node.arena) {
             mine = new (node.arena->allocate(bytes, 128)) Trial{};
             for (std::size_t k = 0; k < ranksHere; ++k)
@@ -201,19 +200,18 @@ void DeviceTopology::tryPeers(CommunicatorContext &context, bool available) {
             for (std::size_t k = 0; k < ranksHere; ++k)
                 node.arena->publish(static_cast<int>(k), round, *node.arena->locate(mine));
         }
-    } catch (const Error &error) {
-        whyNotMine = error.message();
-    } catch (const std::bad_alloc &) {
-        whyNotMine = "no room in shared memory";
-    }
+    });
+    const std::string whyNotMine = failure     ? describeFailure(failure).message
+                                   : available ? std::string()
+                                               : Device::unavailableReason();
     comm.barrier();
     const auto trialOf = [&](int nodeRank) -> Trial * {
-        try {
-            const auto place = node.arena ? node.arena->lookUp(nodeRank, round) : std::nullopt;
-            return place ? reinterpret_cast<Trial *>(node.arena->translate(nodeRank, *place)) : nullptr;
-        } catch (const std::exception &) { // its memory cannot be mapped
-            return nullptr;
-        }
+        Trial *trial = nullptr; // where its memory cannot be mapped
+        static_cast<void>(attempt([&] {
+            if (const auto place = node.arena ? node.arena->lookUp(nodeRank, round) : std::nullopt)
+                trial = reinterpret_cast<Trial *>(node.arena->translate(nodeRank, *place));
+        }));
+        return trial;
     };
     const auto forEachPeer = [&](auto &&body) {
         for (std::size_t k = 0; k < ranksHere; ++k)
@@ -245,7 +243,11 @@ void DeviceTopology::tryMpi(CommunicatorContext &context, bool available) {
     const Channel channel = context.nextChannel();
     std::string whyNot;
     std::string claim;
-    try {
+    const auto attempted = [&](const auto &body) {
+        if (const std::exception_ptr failure = attempt(body))
+            whyNot = describeFailure(failure).message;
+    };
+    attempted([&] {
         if (readEnvironment().disableGpuAwareMpi) {
             whyNot = "DNDS_DISABLE_GPU_AWARE_MPI is set";
         } else if (!available) {
@@ -255,25 +257,15 @@ void DeviceTopology::tryMpi(CommunicatorContext &context, bool available) {
                 Device::name() == "emulated" ? GpuAwareClaim{true, "the emulated MPI says so"} : claimOfMpi();
             (said.claimed ? claim : whyNot) = said.source;
         }
-    } catch (const Error &error) {
-        whyNot = error.message();
-    }
+    });
     const auto allFine = [&] { return comm.allReduce(whyNot.empty() ? 1 : 0, MPI_MIN) == 1; };
     for (const std::size_t bytes : {std::size_t{64}, std::size_t{1} << 20U}) { // two protocols of MPI libraries
         std::unique_ptr<RingTrial> trial;
-        try {
-            if (whyNot.empty())
-                trial = std::make_unique<RingTrial>(comm, bytes);
-        } catch (const Error &error) {
-            whyNot = error.message();
-        }
+        if (whyNot.empty())
+            attempted([&] { trial = std::make_unique<RingTrial>(comm, bytes); });
         if (!allFine())
             break;
-        try {
-            whyNot = trial->run(channel);
-        } catch (const Error &error) {
-            whyNot = error.message();
-        }
+        attempted([&] { whyNot = trial->run(channel); });
         if (!whyNot.empty())
             whyNot = fmt::format("{}, but {}", claim, whyNot);
     }
@@ -286,12 +278,8 @@ void DeviceTopology::tryMpi(CommunicatorContext &context, bool available) {
 void DeviceTopology::retire(std::unique_ptr<PackedSource> source) noexcept {
     reap();
     const std::lock_guard lock(retiring_);
-    try {
-        if (!source->unused())
-            retired_.push_back(std::move(source));
-    } catch (const std::bad_alloc &) {
+    if (!source->unused() && attempt([&] { retired_.push_back(std::move(source)); }))
         static_cast<void>(source.release()); // it stays taken
-    }
 }
 
 void DeviceTopology::reap() noexcept {

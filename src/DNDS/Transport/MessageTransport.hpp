@@ -12,7 +12,7 @@ namespace DNDS {
 /// MPI library's own scattering into blocks elsewhere. Derived classes define what is sent.
 class MessageTransport : public Transport {
   public:
-    /// Local. Throws std::bad_alloc.
+    /// Local.
     MessageTransport(TransportPlan plan, const TransportSetup &setup);
 
     void replacePlan(TransportPlan plan) final {

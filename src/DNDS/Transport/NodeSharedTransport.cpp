@@ -43,15 +43,15 @@ NodeSharedTransport::NodeSharedTransport(TransportPlan plan, const TransportSetu
         writers_[k].landing.resize(parts_);
     }
     arena_->reap();
-    for (std::size_t k = 0; k < writers_.size(); ++k)
-        try {
-            writers_[k].record = new (allocateRecord(recordBytes(), alignof(Record))) Record{};
-            publish(writerRank(k), writers_[k].record);
-        } catch (const MemoryError &) {
-            for (std::size_t made = 0; made < k; ++made)
-                arena_->deallocate(writers_[made].record, recordBytes(), alignof(Record));
-            throw;
-        }
+    const OnFailure undo([&] {
+        for (const Writer &writer : writers_)
+            if (writer.record != nullptr)
+                arena_->deallocate(writer.record, recordBytes(), alignof(Record));
+    });
+    for (std::size_t k = 0; k < writers_.size(); ++k) {
+        writers_[k].record = new (allocateRecord(recordBytes(), alignof(Record))) Record{};
+        publish(writerRank(k), writers_[k].record);
+    }
 }
 
 NodeSharedTransport::~NodeSharedTransport() {

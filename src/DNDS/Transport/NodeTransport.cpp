@@ -1,7 +1,6 @@
 #include "DNDS/Transport/NodeTransport.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
 
-#include <new>
 #include <utility>
 
 namespace DNDS {
@@ -19,11 +18,7 @@ NodeTransport::NodeTransport(TransportPlan plan, const TransportSetup &setup)
 }
 
 void *NodeTransport::allocateRecord(std::size_t bytes, std::size_t alignment) {
-    try {
-        return arena_->allocate(bytes, alignment);
-    } catch (const std::bad_alloc &) {
-        throw MemoryError("no room for the flags of an exchange in shared memory");
-    }
+    return allocateData(*arena_, bytes, alignment, "flags of an exchange");
 }
 
 void NodeTransport::publish(int nodeRank, const void *record) noexcept {

@@ -2,8 +2,9 @@
 /// @brief What the transports between ranks of one node have in common: notes, connection, epochs, peers.
 #pragma once
 
+#include "DNDS/Base/Attempt.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
-#include "DNDS/Transport/EpochFlag.hpp"
+#include "DNDS/Transport/NodeEdge.hpp"
 #include "DNDS/Transport/Transport.hpp"
 #include "DNDS/Transport/TransportDescriptor.hpp"
 
@@ -54,11 +55,7 @@ class NodeTransport : public Transport {
     static void forEachOf(std::size_t count, Function &&function) {
         std::exception_ptr failure;
         for (std::size_t k = 0; k < count; ++k)
-            try {
-                function(k);
-            } catch (...) {
-                failure = failure ? failure : std::current_exception();
-            }
+            attempt(failure, [&] { function(k); });
         if (failure)
             std::rethrow_exception(failure);
     }

@@ -2,7 +2,7 @@
 /// @brief Device memory with packed rows that other ranks of the node read, and what they must know of it.
 #pragma once
 
-#include "DNDS/Base/Error.hpp"
+#include "DNDS/Base/Attempt.hpp"
 #include "DNDS/Device/DeviceBuffer.hpp"
 #include "DNDS/Device/SharedMemory.hpp"
 #include "DNDS/Mpi/NodeArena.hpp"
@@ -28,14 +28,13 @@ class PackedSource {
     /// Local. Throws MemoryError.
     PackedSource(std::shared_ptr<NodeArena> arena, std::size_t bytes, std::size_t readers)
         : arena_(std::move(arena)), buffer_(bytes) {
-        for (std::size_t k = 0; k < readers; ++k)
-            try {
-                records_.push_back(nullptr);
-                records_.back() = new (arena_->allocate(sizeof(PeerRecord), alignof(PeerRecord))) PeerRecord{};
-            } catch (const std::bad_alloc &) {
-                free();
-                throw MemoryError("no room for the flags of an exchange in shared memory");
-            }
+        const OnFailure undo([&] { free(); });
+        for (std::size_t k = 0; k < readers; ++k) {
+            records_.push_back(nullptr);
+            records_.back() =
+                new (allocateData(*arena_, sizeof(PeerRecord), alignof(PeerRecord), "flags of an exchange"))
+                    PeerRecord{};
+        }
     }
     PackedSource(const PackedSource &) = delete;
     PackedSource &operator=(const PackedSource &) = delete;

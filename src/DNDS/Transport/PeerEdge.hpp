@@ -2,7 +2,7 @@
 /// @brief The flags by which a rank whose device packs rows and a rank whose device reads them take turns.
 #pragma once
 
-#include "DNDS/Transport/EpochFlag.hpp"
+#include "DNDS/Transport/NodeEdge.hpp"
 
 #include <array>
 #include <atomic>

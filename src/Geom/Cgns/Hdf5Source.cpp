@@ -6,6 +6,7 @@
 
 #include "DNDS/Geom/Cgns/NodeSource.hpp"
 
+#include "DNDS/Base/Attempt.hpp"
 #include "DNDS/Base/Error.hpp"
 #include "DNDS/Mpi/AtFinalize.hpp"
 #include "DNDS/Serialize/HdfObject.hpp"
@@ -215,13 +216,11 @@ std::optional<std::vector<std::string>> linkNames(hid_t group) {
                                  : H5Literate(
                                        group, H5_INDEX_NAME, H5_ITER_NATIVE, nullptr,
                                        [](hid_t, const char *name, const H5L_info_t *info, void *data) -> herr_t {
-                                           try {
+                                           const auto failure = attempt([&] { // must not pass through HDF5
                                                static_cast<std::vector<Link> *>(data)->push_back(
                                                    {info->corder_valid ? info->corder : 0, name});
-                                               return 0;
-                                           } catch (...) { // must not pass through HDF5
-                                               return -1;
-                                           }
+                                           });
+                                           return failure ? -1 : 0;
                                        },
                                        &links);
     if (status < 0)

@@ -1,4 +1,5 @@
 #include "DNDS/Geom/Cgns/SectionElements.hpp"
+#include "DNDS/Base/Attempt.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -94,7 +95,7 @@ void ElementReader::readPart(std::size_t k, const Range &part) {
         return readStream(k, part); // other ranks wait for the result
     if (failure_)
         return;
-    try {
+    attempt(failure_, [&] {
         switch (section.kind) {
         case SectionKind::Fixed:
             return readFixed(section, part);
@@ -108,9 +109,7 @@ void ElementReader::readPart(std::size_t k, const Range &part) {
             run_.types.insert(run_.types.end(), static_cast<std::size_t>(part.size()), section.type);
             run_.starts.insert(run_.starts.end(), static_cast<std::size_t>(part.size()), run_.starts.back());
         }
-    } catch (...) {
-        failure_ = std::current_exception();
-    }
+    });
 }
 
 index ElementReader::nodeOf(const Section &section, index id, index number) const {
@@ -219,12 +218,10 @@ std::pair<ElementType, index> ElementReader::mixedType(const Section &section, i
 std::vector<index> ElementReader::readWords(const Section &section, const Range &words, std::exception_ptr &failure) {
     std::vector<index> numbers;
     if (!failure)
-        try {
+        attempt(failure, [&] {
             numbers.resize(static_cast<std::size_t>(words.size()));
             source_.read(*section.connectivity, words.begin, std::span<index>(numbers));
-        } catch (...) {
-            failure = std::current_exception();
-        }
+        });
     return numbers;
 }
 
@@ -256,8 +253,9 @@ void ElementReader::readStream(std::size_t k, const Range &part) {
                        section.size, state.elements);
         } catch (...) {
             failure_ = std::current_exception();
-            state.intact = 0;
         }
+    if (failure_)
+        state.intact = 0;
     if (part.end < section.size) {
         const int next = EvenSplit(table_.size(), comm_.size()).owner(table_.begin(k) + part.end);
         checkMpi(MPI_Send(&state, count, mpiTypeOf<index>(), next, channel_.tag, channel_.comm), "MPI_Send");

@@ -1,5 +1,7 @@
 #include "DNDS/Geom/Vtk/VtkHdfSteps.hpp"
 
+#include "DNDS/Base/Attempt.hpp"
+
 #include <algorithm>
 #include <array>
 #include <filesystem>
@@ -12,12 +14,7 @@ using DNDS::Detail::HdfObject;
 using DNDS::Detail::HdfQuiet;
 
 herr_t addLinkName(hid_t, const char *name, const H5L_info_t *, void *names) noexcept {
-    try {
-        static_cast<std::vector<std::string> *>(names)->emplace_back(name);
-        return 0;
-    } catch (...) {
-        return -1;
-    }
+    return attempt([&] { static_cast<std::vector<std::string> *>(names)->emplace_back(name); }) ? -1 : 0;
 }
 
 } // namespace

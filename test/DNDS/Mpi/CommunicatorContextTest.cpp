@@ -7,6 +7,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -111,16 +112,19 @@ TEST(CommunicatorContext, OutlivesItsCommunicatorButIsNoLongerAlive) {
     expectContains(messageOf<StateError>([&] { (void)context->nextChannel(); }), "freed");
 }
 
+const std::thread::id madeHere = std::this_thread::get_id();
+
 TEST(CommunicatorContext, ParkedThingsGoWhenTheyAreFinished) {
     auto kept = std::make_shared<int>(3);
     const std::weak_ptr<int> watched = kept;
     {
         const Communicator user = Communicator::duplicate(MPI_COMM_WORLD);
         const auto context = CommunicatorContext::of(user.view());
-        context->park(std::move(kept), [asked = 0]() mutable { return ++asked > 5; });
+        context->park(
+            std::move(kept), [asked = 0]() mutable { return ++asked > 5; }, madeHere);
         EXPECT_FALSE(watched.expired());
-        for (int i = 0; i < 6; ++i) // others that are parked later give the opportunity to ask
-            context->park(nullptr, [] { return true; });
+        for (int i = 0; i < 6; ++i)
+            context->progressParked();
         EXPECT_TRUE(watched.expired());
     }
 }
@@ -130,7 +134,9 @@ TEST(CommunicatorContext, ParkedThingsThatFinishLateGoWithTheCommunicator) {
     const std::weak_ptr<int> watched = kept;
     {
         const Communicator user = Communicator::duplicate(MPI_COMM_WORLD);
-        CommunicatorContext::of(user.view())->park(std::move(kept), [asked = 0]() mutable { return ++asked > 30; });
+        CommunicatorContext::of(user.view())
+            ->park(
+                std::move(kept), [asked = 0]() mutable { return ++asked > 30; }, madeHere);
         EXPECT_FALSE(watched.expired());
     }
     EXPECT_TRUE(watched.expired());
@@ -141,7 +147,9 @@ TEST(CommunicatorContext, ParkedThingsThatNeverFinishAreNeverFreed) {
     const std::weak_ptr<int> watched = kept;
     {
         const Communicator user = Communicator::duplicate(MPI_COMM_WORLD);
-        CommunicatorContext::of(user.view())->park(std::move(kept), [] { return false; });
+        CommunicatorContext::of(user.view())
+            ->park(
+                std::move(kept), [] { return false; }, madeHere);
     }
     EXPECT_FALSE(watched.expired());
 }
