@@ -45,32 +45,9 @@ auto withType(ElementKind kind, RowKind rows, Function &&function) {
         }
         return function(element, std::integral_constant<RowKind, RowKind::Csr>{});
     };
-    switch (kind) {
-    case ElementKind::Float64:
-        return withRows(double{});
-    case ElementKind::Float32:
-        return withRows(float{});
-    case ElementKind::Int64:
-        return withRows(std::int64_t{});
-    case ElementKind::Int32:
-        return withRows(std::int32_t{});
-    case ElementKind::Int16:
-        return withRows(std::int16_t{});
-    case ElementKind::Int8:
-        return withRows(std::int8_t{});
-    case ElementKind::UInt64:
-        return withRows(std::uint64_t{});
-    case ElementKind::UInt32:
-        return withRows(std::uint32_t{});
-    case ElementKind::UInt16:
-        return withRows(std::uint16_t{});
-    case ElementKind::UInt8:
-        return withRows(std::uint8_t{});
-    case ElementKind::Accumulator:
-    case ElementKind::Opaque:
-        break;
-    }
-    throw LayoutError("arrays of structs cannot be made from Python");
+    return visitNumber(kind, withRows, []() -> decltype(withRows(double{})) {
+        throw LayoutError("arrays of structs cannot be made from Python");
+    });
 }
 
 /// An array for Python: shared with its field.

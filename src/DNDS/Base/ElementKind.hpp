@@ -69,4 +69,36 @@ constexpr ElementKind elementKindOf() {
     }
 }
 
+/// Calls `call` with a zero of the type of `kind` and returns what it returns; `otherwise()` for kinds that are no
+/// numbers. Local.
+template <class Call, class Otherwise>
+constexpr decltype(auto) visitNumber(ElementKind kind, Call &&call, Otherwise &&otherwise) {
+    switch (kind) {
+    case ElementKind::Int8:
+        return call(std::int8_t{});
+    case ElementKind::UInt8:
+        return call(std::uint8_t{});
+    case ElementKind::Int16:
+        return call(std::int16_t{});
+    case ElementKind::UInt16:
+        return call(std::uint16_t{});
+    case ElementKind::Int32:
+        return call(std::int32_t{});
+    case ElementKind::UInt32:
+        return call(std::uint32_t{});
+    case ElementKind::Int64:
+        return call(std::int64_t{});
+    case ElementKind::UInt64:
+        return call(std::uint64_t{});
+    case ElementKind::Float32:
+        return call(float{});
+    case ElementKind::Float64:
+        return call(double{});
+    case ElementKind::Opaque:
+    case ElementKind::Accumulator:
+        break;
+    }
+    return otherwise();
+}
+
 } // namespace DNDS

@@ -235,32 +235,10 @@ DNDS_HOST_DEVICE inline void compareRow(const CombineTable &table, std::uint32_t
 /// Calls `function.template operator()<T>()` for the type of `kind`; nothing for opaque elements.
 template <class Function>
 inline void forElementKind(ElementKind kind, Function &&function) {
-    switch (kind) {
-    case ElementKind::Int8:
-        return function.template operator()<std::int8_t>();
-    case ElementKind::UInt8:
-        return function.template operator()<std::uint8_t>();
-    case ElementKind::Int16:
-        return function.template operator()<std::int16_t>();
-    case ElementKind::UInt16:
-        return function.template operator()<std::uint16_t>();
-    case ElementKind::Int32:
-        return function.template operator()<std::int32_t>();
-    case ElementKind::UInt32:
-        return function.template operator()<std::uint32_t>();
-    case ElementKind::Int64:
-        return function.template operator()<std::int64_t>();
-    case ElementKind::UInt64:
-        return function.template operator()<std::uint64_t>();
-    case ElementKind::Float32:
-        return function.template operator()<float>();
-    case ElementKind::Float64:
-        return function.template operator()<double>();
-    case ElementKind::Accumulator:
+    if (kind == ElementKind::Accumulator)
         return function.template operator()<ExactAccumulator>();
-    case ElementKind::Opaque:
-        return;
-    }
+    visitNumber(
+        kind, [&](auto zero) { function.template operator()<decltype(zero)>(); }, [] {});
 }
 
 } // namespace DNDS::Device

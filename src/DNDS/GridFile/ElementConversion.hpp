@@ -18,32 +18,10 @@ namespace DNDS::Detail {
 /// Calls `call` with a zero of the type of `kind`. Throws LayoutError for kinds that are no numbers.
 template <class Call>
 decltype(auto) withNumber(ElementKind kind, Call &&call) {
-    switch (kind) {
-    case ElementKind::Int8:
-        return call(std::int8_t{});
-    case ElementKind::UInt8:
-        return call(std::uint8_t{});
-    case ElementKind::Int16:
-        return call(std::int16_t{});
-    case ElementKind::UInt16:
-        return call(std::uint16_t{});
-    case ElementKind::Int32:
-        return call(std::int32_t{});
-    case ElementKind::UInt32:
-        return call(std::uint32_t{});
-    case ElementKind::Int64:
-        return call(std::int64_t{});
-    case ElementKind::UInt64:
-        return call(std::uint64_t{});
-    case ElementKind::Float32:
-        return call(float{});
-    case ElementKind::Float64:
-        return call(double{});
-    case ElementKind::Opaque:
-    case ElementKind::Accumulator:
-        break;
-    }
-    throw LayoutError(fmt::format("files hold numbers, and {} is none", elementKindName(kind)));
+    using Result = decltype(call(double{}));
+    return visitNumber(kind, std::forward<Call>(call), [kind]() -> Result {
+        throw LayoutError(fmt::format("files hold numbers, and {} is none", elementKindName(kind)));
+    });
 }
 
 bool isFloating(ElementKind kind) noexcept;

@@ -1,5 +1,6 @@
 #include "DNDS/GridFile/HdfDataset.hpp"
 
+#include "DNDS/Base/Attempt.hpp"
 #include "DNDS/GridFile/ElementConversion.hpp"
 #include "DNDS/GridFile/HdfGrid.hpp"
 #include "DNDS/GridFile/SlabChunks.hpp"
@@ -26,13 +27,11 @@ using Detail::HdfQuiet;
 constexpr index hdfReadBytes = index{64} << 20;
 
 herr_t addDatasetName(hid_t, const char *name, const H5O_info_t *info, void *names) noexcept {
-    try {
+    const auto failure = attempt([&] {
         if (info->type == H5O_TYPE_DATASET)
             static_cast<std::vector<std::string> *>(names)->emplace_back(name);
-        return 0;
-    } catch (...) {
-        return -1;
-    }
+    });
+    return failure ? -1 : 0;
 }
 
 /// Aborts a conversion at the first value that the memory type cannot hold, and notes it; HDF5 would clamp it.
@@ -159,8 +158,8 @@ void writeHdfDataset(CommunicatorView comm, const std::string &path, const std::
             (void)(append ? DurableFile::forWriting(path) : DurableFile::create(path, 0));
     });
     failTogether(comm, [&] {
-        Detail::HdfGridFile file(comm, path, append);
-        file.writeDataset(file.file(), dataset, shape, kind, slabs);
+        Detail::HdfSharedFile file(comm, path, append);
+        writeHdfGrid(file, file.file(), dataset, shape, kind, slabs);
         file.close();
     });
 }

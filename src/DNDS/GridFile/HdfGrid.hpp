@@ -11,20 +11,9 @@
 
 namespace DNDS::Detail {
 
-/// The type of a number in memory. Throws LayoutError for kinds that are no numbers.
-hid_t hdfNumberType(ElementKind kind);
-
-/// A file of boxes that all ranks write.
-class HdfGridFile : public HdfSharedFile {
-  public:
-    using HdfSharedFile::HdfSharedFile;
-
-    /// Writes a dataset of all ranks' boxes and creates missing groups of its name. The boxes are checked already.
-    void writeDataset(hid_t parent, const std::string &name, const std::vector<index> &shape, ElementKind kind,
-                      std::span<const WrittenSlab> slabs);
-
-  private:
-    void writeSlabs(hid_t data, const std::string &name, ElementKind kind, std::span<const WrittenSlab> slabs);
-};
+/// Writes a dataset of all ranks' boxes and creates missing groups of its name. The boxes are checked already.
+/// Collective. Throws as HdfSharedFile, and LayoutError for kinds that are no numbers.
+void writeHdfGrid(HdfSharedFile &file, hid_t parent, const std::string &name, const std::vector<index> &shape,
+                  ElementKind kind, std::span<const WrittenSlab> slabs);
 
 } // namespace DNDS::Detail

@@ -41,7 +41,7 @@ void writeVtkImage(CommunicatorView comm, const std::string &path, const std::ar
             (void)DurableFile::create(temporary, 0);
     });
     failTogether(comm, [&] {
-        Detail::HdfGridFile file(comm, temporary, false);
+        Detail::HdfSharedFile file(comm, temporary, false);
         Detail::HdfObject root = file.makeGroup(file.file(), "VTKHDF");
         file.writeNumbers(root.get(), "Version", std::array<index, 2>{1, 0});
         file.writeText(root.get(), "Type", "ImageData");
@@ -61,7 +61,7 @@ void writeVtkImage(CommunicatorView comm, const std::string &path, const std::ar
             std::vector<WrittenSlab> slabs = field.slabs;
             if (points == 1)
                 dropFlat(cells, shape, slabs);
-            file.writeDataset(data.get(), field.name, shape, field.kind, slabs);
+            writeHdfGrid(file, data.get(), field.name, shape, field.kind, slabs);
         }
         data.close(); // MPI-IO cannot close a file with open objects
         root.close();

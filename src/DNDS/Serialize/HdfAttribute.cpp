@@ -46,31 +46,8 @@ index scalarsOf(ElementKind kind, index elementBytes) {
 }
 
 HdfObject hdfScalarType(ElementKind kind, index elementBytes) {
-    switch (kind) {
-    case ElementKind::Int8:
-        return copied(H5T_NATIVE_INT8);
-    case ElementKind::UInt8:
-        return copied(H5T_NATIVE_UINT8);
-    case ElementKind::Int16:
-        return copied(H5T_NATIVE_INT16);
-    case ElementKind::UInt16:
-        return copied(H5T_NATIVE_UINT16);
-    case ElementKind::Int32:
-        return copied(H5T_NATIVE_INT32);
-    case ElementKind::UInt32:
-        return copied(H5T_NATIVE_UINT32);
-    case ElementKind::Int64:
-        return copied(H5T_NATIVE_INT64);
-    case ElementKind::UInt64:
-        return copied(H5T_NATIVE_UINT64);
-    case ElementKind::Float32:
-        return copied(H5T_NATIVE_FLOAT);
-    case ElementKind::Float64:
-        return copied(H5T_NATIVE_DOUBLE);
-    case ElementKind::Accumulator:
-    case ElementKind::Opaque:
-        break;
-    }
+    if (const hid_t number = hdfNumberType(kind); number >= 0)
+        return copied(number);
     return {H5Tcreate(H5T_OPAQUE, static_cast<std::size_t>(std::max<index>(1, elementBytes))), H5Tclose, "a type"};
 }
 

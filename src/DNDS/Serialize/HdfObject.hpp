@@ -2,10 +2,12 @@
 /// @brief Owners of HDF5 handles, for all sources that call HDF5. Part of Checkpoint, VtkHdfWriter and CgnsReader.
 #pragma once
 
+#include "DNDS/Base/ElementKind.hpp"
 #include "DNDS/Base/Error.hpp"
 
 #include <hdf5.h>
 
+#include <array>
 #include <string>
 #include <utility>
 
@@ -61,6 +63,14 @@ class HdfQuiet {
     H5E_auto2_t function_ = nullptr;
     void *data_ = nullptr;
 };
+
+/// The type of a number in memory; negative for kinds that are no numbers.
+inline hid_t hdfNumberType(ElementKind kind) {
+    const std::array<hid_t, elementKinds> types{
+        H5I_INVALID_HID,   H5T_NATIVE_INT8,  H5T_NATIVE_UINT8,  H5T_NATIVE_INT16, H5T_NATIVE_UINT16, H5T_NATIVE_INT32,
+        H5T_NATIVE_UINT32, H5T_NATIVE_INT64, H5T_NATIVE_UINT64, H5T_NATIVE_FLOAT, H5T_NATIVE_DOUBLE, H5I_INVALID_HID};
+    return types[static_cast<std::size_t>(kind)];
+}
 
 /// Throws DataError if a call of HDF5 failed.
 template <class Result>

@@ -1,5 +1,6 @@
 /// @file HdfSharedFile.hpp
-/// @brief An HDF5 file that all ranks write: groups and attributes. Part of VtkHdfWriter, VtkGridFile and HdfDataset.
+/// @brief An HDF5 file that all ranks write: groups, attributes, boxes of datasets. Part of VtkHdfWriter, VtkGridFile
+/// and HdfDataset.
 #pragma once
 
 #include "DNDS/Base/Types.hpp"
@@ -46,6 +47,27 @@ class HdfSharedFile {
         need(H5Tset_size(type.get(), text.size()), name);
         HdfObject space(H5Screate(H5S_SCALAR), H5Sclose);
         writeAttribute(object, name, type.get(), space, text.data());
+    }
+    /// Writes this rank's box of a dataset, which may be empty; no dimensions: a scalar.
+    void writeBox(hid_t data, std::string_view name, hid_t type, std::span<const hsize_t> first,
+                  std::span<const hsize_t> count, const void *values) {
+        const HdfQuiet quiet;
+        comm_.beforeCollective();
+        HdfObject fileSpace(H5Dget_space(data), H5Sclose);
+        hsize_t elements = 1;
+        for (const hsize_t n : count)
+            elements *= n;
+        const hsize_t room = elements > 0 ? elements : 1;
+        HdfObject memorySpace(H5Screate_simple(1, &room, nullptr), H5Sclose);
+        if (elements == 0) {
+            H5Sselect_none(fileSpace.get());
+            H5Sselect_none(memorySpace.get());
+        } else if (!first.empty()) {
+            H5Sselect_hyperslab(fileSpace.get(), H5S_SELECT_SET, first.data(), nullptr, count.data(), nullptr);
+        }
+        HdfObject transfer(H5Pcreate(H5P_DATASET_XFER), H5Pclose);
+        H5Pset_dxpl_mpio(transfer.get(), H5FD_MPIO_COLLECTIVE);
+        need(H5Dwrite(data, type, memorySpace.get(), fileSpace.get(), transfer.get(), values), name);
     }
     /// An attribute of integers or reals: one number is a scalar.
     void writeNumbers(hid_t object, const char *name, std::span<const index> numbers) {

@@ -82,44 +82,12 @@ std::vector<ByteBlock> joinRows(const RowList &rows, const RowPart &part) {
 }
 
 RowGather::CopyRows RowGather::copyRowsOf(std::size_t stride) {
-    switch (stride) {
-    case 4:
-        return copyRowsFixed<4>;
-    case 8:
-        return copyRowsFixed<8>;
-    case 16:
-        return copyRowsFixed<16>;
-    case 24:
-        return copyRowsFixed<24>;
-    case 32:
-        return copyRowsFixed<32>;
-    case 40:
-        return copyRowsFixed<40>;
-    case 48:
-        return copyRowsFixed<48>;
-    case 56:
-        return copyRowsFixed<56>;
-    case 64:
-        return copyRowsFixed<64>;
-    case 72:
-        return copyRowsFixed<72>;
-    case 80:
-        return copyRowsFixed<80>;
-    case 96:
-        return copyRowsFixed<96>;
-    case 120:
-        return copyRowsFixed<120>;
-    case 128:
-        return copyRowsFixed<128>;
-    case 160:
-        return copyRowsFixed<160>;
-    case 200:
-        return copyRowsFixed<200>;
-    case 256:
-        return copyRowsFixed<256>;
-    default:
-        return copyRowsAny;
-    }
+    CopyRows found = copyRowsAny;
+    const auto choose = [&]<std::size_t... Strides>(std::index_sequence<Strides...> /*known*/) {
+        ((found = stride == Strides ? copyRowsFixed<Strides> : found), ...);
+    };
+    choose(std::index_sequence<4, 8, 16, 24, 32, 40, 48, 56, 64, 72, 80, 96, 120, 128, 160, 200, 256>());
+    return found;
 }
 
 void RowGather::copyRuns(std::vector<ByteBlock> runs) {

@@ -51,21 +51,10 @@ void HdfOutput::grow(hid_t data, const std::string &name, const HdfRows &rows, i
 
 void HdfOutput::write(hid_t data, const std::string &name, hid_t type, const HdfRows &rows, index before,
                       const void *values) {
-    const HdfQuiet quiet;
-    comm().beforeCollective();
-    HdfObject fileSpace(H5Dget_space(data), H5Sclose);
-    HdfObject memorySpace = spaceOf(rows, rows.own, false);
-    if (rows.own > 0) {
-        const std::array<hsize_t, 2> first{static_cast<hsize_t>(before + rows.first), 0};
-        const std::array<hsize_t, 2> count{static_cast<hsize_t>(rows.own), static_cast<hsize_t>(rows.columns)};
-        H5Sselect_hyperslab(fileSpace.get(), H5S_SELECT_SET, first.data(), nullptr, count.data(), nullptr);
-    } else {
-        H5Sselect_none(fileSpace.get());
-        H5Sselect_none(memorySpace.get());
-    }
-    HdfObject transfer(H5Pcreate(H5P_DATASET_XFER), H5Pclose);
-    H5Pset_dxpl_mpio(transfer.get(), H5FD_MPIO_COLLECTIVE);
-    need(H5Dwrite(data, type, memorySpace.get(), fileSpace.get(), transfer.get(), values), name);
+    const std::array<hsize_t, 2> first{static_cast<hsize_t>(before + rows.first), 0};
+    const std::array<hsize_t, 2> count{static_cast<hsize_t>(rows.own), static_cast<hsize_t>(rows.columns)};
+    const std::size_t dimensions = rows.columns > 0 ? 2 : 1;
+    writeBox(data, name, type, std::span(first).first(dimensions), std::span(count).first(dimensions), values);
 }
 
 } // namespace DNDS::Geom::Detail

@@ -5,7 +5,6 @@
 #include "DNDS/Serialize/HdfSharedFile.hpp"
 
 #include <string>
-#include <type_traits>
 #include <utility>
 
 namespace DNDS::Geom::Detail {
@@ -50,12 +49,7 @@ class HdfOutput : public DNDS::Detail::HdfSharedFile {
   private:
     template <class T>
     static hid_t typeOf() {
-        if constexpr (std::is_same_v<T, real>)
-            return H5T_NATIVE_DOUBLE;
-        else if constexpr (std::is_same_v<T, std::uint8_t>)
-            return H5T_NATIVE_UINT8;
-        else
-            return H5T_NATIVE_INT64;
+        return DNDS::Detail::hdfNumberType(elementKindOf<T>());
     }
     HdfObject makeDataset(hid_t parent, const std::string &name, hid_t type, const HdfRows &rows, index length,
                           bool growing);

@@ -1,8 +1,8 @@
-// Replaces CgnsOutput.cpp if there is no CGNS library.
-#include "DNDS/Geom/Cgns/CgnsOutput.hpp"
-
+// Replaces AdfSource.cpp and CgnsOutput.cpp if there is no CGNS library.
 #include "DNDS/Base/Error.hpp"
+#include "DNDS/Geom/Cgns/CgnsOutput.hpp"
 #include "DNDS/Geom/Cgns/CgnsWriter.hpp"
+#include "DNDS/Geom/Cgns/NodeSource.hpp"
 
 namespace DNDS::Geom::Detail {
 
@@ -26,3 +26,8 @@ void CgnsOutput::close() {}
 } // namespace DNDS::Geom::Detail
 
 bool DNDS::Geom::canWriteCgns() noexcept { return false; }
+
+std::unique_ptr<DNDS::Geom::Cgns::NodeSource> DNDS::Geom::Cgns::openAdf(const std::string &path) {
+    throw NotBuiltError(
+        fmt::format("{}: this build has no CGNS library and cannot read CGNS files of the ADF type", path));
+}
