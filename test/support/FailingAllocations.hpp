@@ -5,6 +5,7 @@
 
 #include "DNDS/Base/Error.hpp"
 #include "DNDS/Mpi/Communicator.hpp"
+#include "DNDS/Mpi/Recovery.hpp"
 
 #include <gtest/gtest.h>
 
@@ -85,6 +86,8 @@ void failEverywhere(int samples, Work &&work, Outcome outcome = Outcome::Throws)
             failsAt = 0;
             ASSERT_EQ(comm.allReduce(threw, MPI_SUM), threw * comm.size()) << "some ranks threw and others did not";
             const int ranOut = comm.allReduce(failed ? 1 : 0, MPI_MAX);
+            if (comm.allReduce(isRevoked(comm) ? 1 : 0, MPI_MAX) == 1) // a running call failed
+                recover(comm);
             if (outcome == Outcome::Throws) {
                 EXPECT_EQ(ranOut, threw);
             }
