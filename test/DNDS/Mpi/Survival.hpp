@@ -65,6 +65,7 @@ inline bool survive(CommunicatorView comm, const Failure &failure) {
         failure.repair();
     failure.recover ? failure.recover() : recover(comm);
     EXPECT_FALSE(isRevoked(comm));
+    comm.barrier(); // no rank recovers again, or fails, before all have looked
     return true;
 }
 

@@ -316,7 +316,8 @@ TEST(PlansThatFail, ByAnExceptionThatDestroysThem) {
                                  [&] {
                                      plan.reset();
                                      recover(own.view());
-                                 }});
+                                 },
+                             .anyMayNotice = true}); // that the plan went
         plan.emplace(stepper.graph().compile());
         stepper.fill();
         plan->run();
