@@ -21,7 +21,8 @@ namespace DNDS {
 ///     fmt::print("{}", table.text);
 class Table {
   public:
-    /// The least width of each column: positive for numbers, which are aligned to the right; negative for texts.
+    /// The least width of each column: positive for numbers, which are aligned to the right; negative for texts; 0 for
+    /// a last column that no spaces follow.
     explicit Table(std::vector<int> columns) : columns_(std::move(columns)) {}
 
     /// Appends a line of cells, at most one a column.

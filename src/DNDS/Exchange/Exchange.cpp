@@ -177,7 +177,7 @@ bool Exchange::capturable() const {
 }
 
 std::string Exchange::describe() const {
-    Table table({8, -12, 9, 11, 9, 11, -1});
+    Table table({8, -12, 9, 11, 9, 11, 0});
     table.text = fmt::format("{} of '{}'{}{}\n", directionName(direction_), label(),
                              state_->members.size() > 1 ? fmt::format(" and {} more", state_->members.size() - 1) : "",
                              space_ == MemorySpace::Device ? " on the device" : "");

@@ -56,7 +56,7 @@ std::string Plan::describe() const {
     std::size_t longest = 0;
     for (const Operation &operation : plan.operations)
         longest = std::max(longest, nameOf(graph, plan, operation).size());
-    Table table({4, -static_cast<int>(longest), 9, -1});
+    Table table({4, -static_cast<int>(longest), 9, 0});
     std::string &text = table.text;
     text = fmt::format("plan '{}' on the {}: {} tasks, {} parts, {} transfers by {} exchanges\n", graph.name,
                        state_->executor.onDevice() ? "device" : "host", graph.tasks.size(), plan.parts.size(),
