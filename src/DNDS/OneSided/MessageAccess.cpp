@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <new>
 #include <system_error>
 #include <utility>
 
@@ -44,7 +45,7 @@ MessageService::MessageService(CommunicatorContext &context) : context_(context)
 
 MessageService::~MessageService() {
     if (!sending_.empty()) // MPI was ended before others had received it, and may still read it
-        static_cast<void>(new std::vector<Sending>(std::move(sending_)));
+        static_cast<void>(new (std::nothrow) std::vector<Sending>(std::move(sending_)));
 }
 
 void MessageService::add(std::uint64_t memory, Serve serve) {
