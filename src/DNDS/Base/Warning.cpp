@@ -88,14 +88,16 @@ void setWarningSink(WarningSink call) {
 }
 
 void warn(std::string_view text) noexcept {
-    static_cast<void>(attempt([&] { // what the program's own sink throws is its own
-        std::shared_ptr<const WarningSink> call;
+    std::shared_ptr<const WarningSink> call;
+    const std::exception_ptr failure = attempt([&] {
         {
             const std::lock_guard lock(sink().mutex);
             call = sink().call;
         }
         call ? (*call)(text) : writeWhereUserSays(text);
-    }));
+    });
+    if (failure && !call) // no memory for the path; what the program's own sink throws is its own
+        writeToStderr(text);
 }
 
 } // namespace DNDS

@@ -1,5 +1,6 @@
 #include "DNDS/Exchange/PeerAgreement.hpp"
 
+#include "DNDS/Base/Attempt.hpp"
 #include "DNDS/Exchange/ExchangePattern.hpp"
 #include "DNDS/Mpi/RequestSet.hpp"
 #include "DNDS/Mpi/Wait.hpp"
@@ -91,6 +92,7 @@ PeerAgreement::PeerAgreement(std::shared_ptr<CommunicatorContext> context, std::
         state->makeRequests();
         state_ = std::move(state);
     });
+    const OnFailure undo([&] { context_->delist(*this); });
     comm.guarded([&] { context_->enlist(*this); });
 }
 

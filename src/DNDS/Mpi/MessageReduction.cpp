@@ -1,5 +1,6 @@
 #include "DNDS/Mpi/MessageReduction.hpp"
 
+#include "DNDS/Base/Attempt.hpp"
 #include "DNDS/Mpi/Check.hpp"
 #include "DNDS/Mpi/Wait.hpp"
 
@@ -139,6 +140,7 @@ struct MessageReduction::State {
 MessageReduction::MessageReduction(CommunicatorContext &context, std::string name) : context_(context) {
     const CommunicatorContext::SetUp setUp(context);
     const Channel channel = context.nextChannel(); // before anything can fail: ranks stay in step
+    const OnFailure undo([&] { context.delist(*this); });
     context.comm().guarded([&] {
         setUp.requireAlone();
         state_ = std::make_shared<State>();

@@ -1,5 +1,6 @@
 #include "DNDS/OneSided/MessageAccess.hpp"
 
+#include "DNDS/Base/Attempt.hpp"
 #include "DNDS/Device/Hooks.hpp"
 #include "DNDS/Mpi/Wait.hpp"
 
@@ -36,6 +37,7 @@ const char *workOf(RemoteVerb verb) {
 MessageService &MessageService::of(CommunicatorContext &context) {
     return context.attach<MessageService>([&] {
         auto made = std::make_shared<MessageService>(context);
+        const OnFailure undo([&] { context.delist(*made); });
         context.comm().guarded([&] { context.enlist(*made); });
         return made;
     });
@@ -48,10 +50,9 @@ MessageService::~MessageService() {
         static_cast<void>(new (std::nothrow) std::vector<Sending>(std::move(sending_)));
 }
 
-void MessageService::add(std::uint64_t memory, Serve serve) {
+void MessageService::add(std::uint64_t memory, Memory served) {
     const std::lock_guard lock(mutex_);
-    memories_.emplace(memory, std::move(serve));
-    engine_.begin([this] { progress(); });
+    memories_.emplace(memory, std::move(served));
     if (!mpiServesAllThreads() || thread_.joinable())
         return;
     try {
@@ -67,10 +68,9 @@ void MessageService::remove(std::uint64_t memory) noexcept {
     std::jthread ended; // joined without the lock
     const std::lock_guard lock(mutex_);
     memories_.erase(memory);
-    if (!memories_.empty())
-        return;
-    ended = std::move(thread_);
-    engine_.end();
+    std::erase_if(pending_, [&](const auto &pending) { return pending.second.memory == memory; });
+    if (memories_.empty())
+        ended = std::move(thread_);
 }
 
 void MessageService::run(const std::stop_token &stop) noexcept {
@@ -84,9 +84,10 @@ void MessageService::run(const std::stop_token &stop) noexcept {
     }
 }
 
-void MessageService::post(int rank, const Header &header, std::vector<std::byte> message) {
+void MessageService::post(int rank, std::uint64_t memory, const Header &header, std::vector<std::byte> message) {
     std::memcpy(message.data(), &header, sizeof(Header));
     Sending &sending = sending_.emplace_back();
+    sending.memory = memory;
     sending.message = std::move(message);
     checkMpi(MPI_Isend(sending.message.data(), static_cast<int>(sending.message.size()), MPI_BYTE, rank, channel_.tag,
                        channel_.comm, &sending.request),
@@ -100,7 +101,7 @@ std::uint64_t MessageService::send(std::uint64_t memory, const RemoteOperation &
     if (from != nullptr && operation.bytesThere() > 0)
         std::memcpy(message.data() + sizeof(Header), from, operation.bytesThere());
     pending_.emplace(next_, Pending{memory, operation, to});
-    post(operation.rank, {next_, memory, operation}, std::move(message));
+    post(operation.rank, memory, {next_, memory, operation}, std::move(message));
     return next_++;
 }
 
@@ -119,6 +120,7 @@ void MessageService::wait(std::uint64_t memory, std::size_t most, const std::str
     waitUntil(
         context_, [&] { return few() || (progress(), few()); },
         [&] { return fmt::format("rank {} to {} of '{}'", awaited.rank, workOf(awaited.verb), name); });
+    context_.revocation().requireValid(); // requests that a recovery gave up have no results
 }
 
 void MessageService::forget(const std::byte *to, std::size_t bytes) noexcept {
@@ -137,6 +139,8 @@ void MessageService::receive(MPI_Message message, const MPI_Status &status) {
     std::memcpy(&header, received.data(), sizeof(Header));
     const RemoteOperation &operation = header.operation;
     const bool asks = header.memory != 0;
+    const auto memory = memories_.find(header.memory);
+    serving_ = memory == memories_.end() ? "memory of other ranks" : std::string_view(memory->second.name);
     DNDS_CHECK(static_cast<std::size_t>(size) ==
                    sizeof(Header) + (asks ? operation.bytesThere() : operation.bytesBack()),
                StateError, "a request of rank {} has {} bytes: do all ranks run the same program?", from, size);
@@ -148,13 +152,12 @@ void MessageService::receive(MPI_Message message, const MPI_Status &status) {
             pending_.erase(found);
         return;
     }
-    const auto memory = memories_.find(header.memory);
     DNDS_CHECK(memory != memories_.end(), StateError, "rank {} asks for memory that is gone on this one", from);
     received.resize(sizeof(Header) + operation.bytes);
-    memory->second(operation, received.data() + sizeof(Header));
+    memory->second.serve(operation, received.data() + sizeof(Header));
     received.resize(sizeof(Header) + operation.bytesBack());
     header.memory = 0;
-    post(from, header, std::move(received));
+    post(from, memory->first, header, std::move(received));
 }
 
 bool MessageService::isSent(Sending &sending) noexcept {
@@ -185,15 +188,15 @@ bool MessageService::progress() noexcept {
     try {
         return receiveAll();
     } catch (const std::exception &) {
-        context_.revoke("requests for", "memory of other ranks", std::current_exception());
+        context_.revoke("requests for", serving_, std::current_exception());
         return false;
     }
 }
 
-bool MessageService::allSent() {
+bool MessageService::allSent(std::uint64_t memory) {
     progress();
     const std::lock_guard lock(mutex_);
-    return sending_.empty();
+    return std::ranges::find(sending_, memory, &Sending::memory) == sending_.end();
 }
 
 bool MessageService::settle() noexcept {
@@ -237,7 +240,10 @@ MessageAccess::MessageAccess(std::shared_ptr<CommunicatorContext> context, std::
     : context_(std::move(context)), name_(std::move(name)), service_(&MessageService::of(*context_)),
       number_(context_->nextSerial()), window_(makeWindow(context_->comm())) {
     try {
-        context_->comm().guarded([&] { service_->add(number_, std::move(serve)); });
+        context_->comm().guarded([&] {
+            service_->add(number_, {name_, std::move(serve)});
+            engine_.begin([service = service_] { service->progress(); });
+        });
     } catch (const MpiError &) { // on this rank alone
         stop();
         throw;
@@ -321,7 +327,7 @@ void MessageAccess::flushUsed() {
 
 void MessageAccess::close() {
     waitUntil(
-        *context_, [&] { return service_->allSent(); }, "other ranks to receive answers");
+        *context_, [&] { return service_->allSent(number_); }, "other ranks to receive answers");
     stop();
     if (window_)
         window_.free();

@@ -14,6 +14,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -21,13 +22,18 @@ namespace DNDS {
 
 /// Requests of the ranks of a communicator to the owners of memory, and their answers: one for all heaps and windows.
 ///
-/// The owner serves requests in all waits of DNDS on the thread that made the last memory, and on a thread of its own
-/// where MPI runs with MPI_THREAD_MULTIPLE. Without that, a rank that computes, or waits in a collective of MPI, serves
+/// The owner serves requests in all waits of DNDS on the threads that made memory, and on a thread of its own where MPI
+/// runs with MPI_THREAD_MULTIPLE. Without that, a rank that computes, or waits in a collective of MPI, serves
 /// nobody. What fails while serving revokes the communicator; after that nobody is served until it has recovered.
 class MessageService final : public Recoverable {
   public:
     /// Carries out an operation on this rank's memory with `data`, where its results go.
     using Serve = std::function<void(const RemoteOperation &operation, std::byte *data)>;
+    /// One that is served; `name` is for messages.
+    struct Memory {
+        std::string name;
+        Serve serve;
+    };
 
     /// That of a communicator, which has to outlive it. Collective at the first call.
     static MessageService &of(CommunicatorContext &context);
@@ -36,7 +42,7 @@ class MessageService final : public Recoverable {
 
     /// Serves requests for a memory, which has the same number on all ranks, until `remove`. Local. Throws StateError
     /// where the thread cannot be started; `remove` it then, too.
-    void add(std::uint64_t memory, Serve serve);
+    void add(std::uint64_t memory, Memory served);
     void remove(std::uint64_t memory) noexcept;
     /// Requests an operation of at most 256 KiB with the bytes at `from` (null: zeros); results go to `to`. Returns the
     /// request's number.
@@ -47,8 +53,8 @@ class MessageService final : public Recoverable {
               std::uint64_t last = UINT64_MAX);
     /// Writes no results to these bytes from now on.
     void forget(const std::byte *to, std::size_t bytes) noexcept;
-    /// Whether MPI has nothing to send any more.
-    bool allSent();
+    /// Whether MPI has nothing of a memory to send any more.
+    bool allSent(std::uint64_t memory);
     bool progress() noexcept;
     bool settle() noexcept override;
     void renew() override;
@@ -62,6 +68,7 @@ class MessageService final : public Recoverable {
     };
     struct Sending {
         MPI_Request request = MPI_REQUEST_NULL;
+        std::uint64_t memory = 0;
         std::vector<std::byte> message;
     };
     struct Pending {
@@ -70,7 +77,7 @@ class MessageService final : public Recoverable {
         std::byte *to;
     };
 
-    void post(int rank, const Header &header, std::vector<std::byte> message);
+    void post(int rank, std::uint64_t memory, const Header &header, std::vector<std::byte> message);
     void receive(MPI_Message message, const MPI_Status &status);
     static bool isSent(Sending &sending) noexcept;
     bool receiveAll();
@@ -79,11 +86,11 @@ class MessageService final : public Recoverable {
     CommunicatorContext &context_;
     Channel channel_;
     std::mutex mutex_; ///< of all below: the thread serves, too
-    std::map<std::uint64_t, Serve> memories_;
+    std::map<std::uint64_t, Memory> memories_;
+    std::string_view serving_; ///< the name of the memory that the last message is for
     std::vector<Sending> sending_;
     std::map<std::uint64_t, Pending> pending_; ///< the key is its number
     std::uint64_t next_ = 1;
-    ProgressEngine engine_;
     std::jthread thread_; ///< where MPI allows it, while there is memory
 };
 
@@ -106,7 +113,10 @@ class MessageAccess final : public FarAccess {
     bool progress() noexcept override { return service_->progress(); }
     bool settle() noexcept override { return true; } // the service does
     void renew() override { flushUsed(); }           // all ranks are in MPI now
-    void stop() noexcept override { service_->remove(number_); }
+    void stop() noexcept override {
+        engine_.end();
+        service_->remove(number_);
+    }
     void close() override;
 
   private:
@@ -122,6 +132,7 @@ class MessageAccess final : public FarAccess {
     std::mutex flushing_; ///< held while marks are taken and their ranks flushed; before `marking_`
     std::mutex marking_;
     std::set<int> used_; ///< ranks with puts or gets that are not flushed
+    ProgressEngine engine_;
 };
 
 } // namespace DNDS

@@ -1,5 +1,6 @@
 #include "DNDS/OneSided/RemoteMemory.hpp"
 
+#include "DNDS/Base/Attempt.hpp"
 #include "DNDS/Base/Environment.hpp"
 #include "DNDS/Base/HostMemory.hpp"
 #include "DNDS/Base/Warning.hpp"
@@ -160,6 +161,7 @@ RemoteMemory::RemoteMemory(std::shared_ptr<CommunicatorContext> context, std::sh
         far_ = std::make_unique<MessageAccess>(context_, name_, memory_.get(), extra == 0 ? bytes : behind() + extra);
     }
     startProxy();
+    const OnFailure undo([&] { context_->delist(*this); });
     comm.guarded([&] { context_->enlist(*this); });
 }
 

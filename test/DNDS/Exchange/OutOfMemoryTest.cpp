@@ -4,6 +4,8 @@
 #include "DNDS/Exchange/Exchange.hpp"
 
 #include "DNDS/Exchange/ExchangeGroup.hpp"
+#include "DNDS/Mpi/CommunicatorContext.hpp"
+#include "DNDS/Mpi/MessageReduction.hpp"
 #include "DNDS/Mpi/Recovery.hpp"
 #include "RingField.hpp"
 #include "support/FailingAllocations.hpp"
@@ -58,6 +60,20 @@ TEST(OutOfMemory, EndsTheSetUpOfExchangesOnAllRanks) {
         EXPECT_EQ(wrongGhosts(u, 2), 0);
         EXPECT_EQ(wrongGhosts(v, 3), 0);
     });
+}
+
+/// Recoveries know nothing of what could not be made.
+TEST(OutOfMemory, LeavesNothingToRecover) {
+    const auto context = CommunicatorContext::of(MPI_COMM_WORLD);
+    failEverywhere(everyAllocation, [&] {
+        try {
+            const MessageReduction sum(*context, "sum");
+        } catch (const std::exception &) {
+            recover(MPI_COMM_WORLD);
+            throw;
+        }
+    });
+    recover(MPI_COMM_WORLD);
 }
 
 TEST(OutOfMemory, IsAMemoryErrorThatNamesTheRankWhereAnExchangeIsSetUp) {

@@ -9,8 +9,10 @@
 #include <gtest/gtest.h>
 #include <mpi.h>
 
+#include <atomic>
 #include <chrono>
 #include <memory>
+#include <thread>
 #include <vector>
 
 namespace DNDS {
@@ -98,6 +100,31 @@ TEST_F(MessageAccesses, WhatFailsWhileServingRevokesTheCommunicator) {
     recover(owner_.view());
     MPI_Barrier(MPI_COMM_WORLD);
     addOnce(5);
+}
+
+/// Memory made last is that of a thread that has ended: waits of this one still serve the other.
+TEST_F(MessageAccesses, ThatAnotherThreadMadeLaterLeaveTheFirstServed) {
+    std::unique_ptr<MessageAccess> later;
+    std::thread([&] { later = std::make_unique<MessageAccess>(context_, "later", nullptr, 0); }).join();
+    const int last = worldSize() - 1;
+    if (worldRank() == 0) {
+        const std::int64_t five = 5;
+        const auto add = Atomics::request(AtomicOp::Add, five);
+        std::int64_t before = -1;
+        access_->operate({RemoteVerb::FetchAtomic, last, 0, sizeof(five), add}, &five, &before, Completion::Now);
+        EXPECT_EQ(before, 0);
+    } else if (worldRank() == last) {
+        const auto start = std::chrono::steady_clock::now();
+        waitUntil(
+            *context_,
+            [&] {
+                return std::atomic_ref(words[0]).load() == 5 ||
+                       std::chrono::steady_clock::now() - start > std::chrono::seconds(5);
+            },
+            "a request");
+        EXPECT_EQ(words[0], 5);
+    }
+    later->close();
 }
 
 } // namespace
