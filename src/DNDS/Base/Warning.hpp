@@ -2,7 +2,7 @@
 /// @brief What the library has to say where it cannot throw.
 #pragma once
 
-#include "DNDS/Base/Attempt.hpp"
+#include "DNDS/Base/Error.hpp"
 
 #include <array>
 #include <cstddef>
@@ -31,12 +31,11 @@ void warn(std::string_view text) noexcept;
 /// Says a formatted text of up to 2,000 characters, of which no memory is allocated. Local, thread-safe.
 template <class... Args>
 void warn(fmt::format_string<Args...> format, Args &&...args) noexcept {
-    const auto say = [&] {
+    try {
         std::array<char, 2000> text;
         const auto end = fmt::format_to_n(text.data(), text.size(), format, std::forward<Args>(args)...).out;
         warn(std::string_view(text.data(), static_cast<std::size_t>(end - text.data())));
-    };
-    if (attempt(say)) { // an argument that cannot be formatted
+    } catch (...) { // an argument that cannot be formatted
         const fmt::string_view plain = format;
         warn(std::string_view(plain.data(), plain.size()));
     }
