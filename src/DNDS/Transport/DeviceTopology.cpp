@@ -168,14 +168,16 @@ DeviceTopology::DeviceTopology(CommunicatorContext &context) {
     tryMpi(context, available);
 }
 
+/// Sources of rows that readers may still look at: reachable for ever, so that nothing reports them as lost.
+static std::vector<std::unique_ptr<PackedSource>> &keptForEver() {
+    static auto *const kept = new std::vector<std::unique_ptr<PackedSource>>;
+    return *kept;
+}
+
 DeviceTopology::~DeviceTopology() {
     reap();
-    // A reader that has not closed yet may still look at it. Reachable for ever, so that nothing reports it as lost.
-    for (std::unique_ptr<PackedSource> &source : retired_)
-        if (attempt([&] {
-                static auto *const kept = new std::vector<std::unique_ptr<PackedSource>>;
-                kept->push_back(std::move(source));
-            }))
+    for (std::unique_ptr<PackedSource> &source : retired_) // of readers that have not closed yet
+        if (attempt([&] { keptForEver().push_back(std::move(source)); }))
             static_cast<void>(source.release()); // it stays taken all the same
 }
 
