@@ -100,14 +100,13 @@ class RemotePlace {
 using KernelPlace = RemotePlace<const RemoteTable>;
 DNDS_HOST_DEVICE inline KernelPlace placeIn(const RemoteTable &table, AccessFault fault, RemoteCall call, int rank,
                                             std::uint64_t offset, std::uint64_t bytes) {
-    if (fault == AccessFault::None)
-        fault = call == RemoteCall::Atomic                     ? table.whyNoAtomics(rank)
-                : table.bases[rank] == nullptr && !table.proxy ? AccessFault::Unreachable
-                                                               : AccessFault::None;
-    if (fault == AccessFault::None) {
-        std::byte *const base = table.bases[rank];
+    std::byte *const base = fault == AccessFault::None ? table.bases[rank] : nullptr;
+    if (fault == AccessFault::None && call == RemoteCall::Atomic)
+        fault = table.whyNoAtomics(rank);
+    else if (fault == AccessFault::None && base == nullptr && !table.proxy)
+        fault = AccessFault::Unreachable;
+    if (fault == AccessFault::None) [[likely]]
         return {base == nullptr ? nullptr : base + offset, &table, rank, offset};
-    }
     table.faults->note(fault, call, rank, offset, bytes);
     return {};
 }
