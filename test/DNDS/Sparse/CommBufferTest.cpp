@@ -204,14 +204,22 @@ TEST_P(CommBuffers, WithinARankAsBetweenRanks) {
         in.stale();
         EXPECT_EQ(in.state(), ChannelState::Stale);
     };
-    const CommBuffer<real> within(7, 0, 0, {MPI_COMM_SELF}, 4, pool, GetParam());
-    check(within, within);
+#if defined(MPICH_VERSION) // whose sends within a rank end when they are received
+    constexpr bool within = false;
+#else
+    constexpr bool within = true;
+#endif
+    std::optional<CommBuffer<real>> alone;
+    if (within) {
+        alone.emplace(7, 0, 0, CommunicatorView(MPI_COMM_SELF), 4, pool, GetParam());
+        check(*alone, *alone);
+    }
     if (world().size() > 1) {
         const Ring ring(GetParam());
         check({30, ring.me, ring.next, world(), 4, pool, GetParam()},
               {30, ring.previous, ring.me, world(), 4, pool, GetParam()});
     }
-    EXPECT_EQ(pool.use().liveObjects, GetParam() == ReceiveWay::Ahead ? 1U : 0U) << "of `within`";
+    EXPECT_EQ(pool.use().liveObjects, within && GetParam() == ReceiveWay::Ahead ? 1U : 0U) << "of `alone`";
 }
 
 TEST_P(CommBuffers, OneCopyIsBothEndsInTurn) {
