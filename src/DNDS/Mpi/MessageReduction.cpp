@@ -5,6 +5,7 @@
 #include "DNDS/Mpi/Wait.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <functional>
 #include <thread>
@@ -60,7 +61,6 @@ struct MessageReduction::State {
     std::vector<std::byte> mine, incoming; ///< the latter: [steps] of equal length
     Combine combine = nullptr;
     std::vector<MPI_Request> requests; ///< [steps] a receive and a send each
-    MPI_Status arrived{};              ///< of the latest receive
     std::thread::id maker = std::this_thread::get_id();
 
     void begin() {
@@ -98,21 +98,15 @@ struct MessageReduction::State {
         ++next;
         send();
     }
-    /// Asked one by one: MPICH ends the job where MPI_Testall finds a message that is too long.
-    static bool ended(MPI_Request &request, MPI_Status *status) {
-        int done = 1;
-        if (request != MPI_REQUEST_NULL)
-            checkMpi(MPI_Test(&request, &done, status), "MPI_Test");
-        return done != 0;
-    }
     /// Whether all steps are through.
     bool progress() {
         while (next < steps.size()) {
-            const bool received = ended(requests[2 * next], &arrived);
-            const bool sent = ended(requests[2 * next + 1], MPI_STATUS_IGNORE);
-            if (!received || !sent)
+            int done = 0;
+            std::array<MPI_Status, 2> statuses;
+            checkMpi(MPI_Testall(2, &requests[2 * next], &done, statuses.data()), "MPI_Testall");
+            if (done == 0)
                 return false;
-            complete(arrived);
+            complete(statuses[0]);
         }
         return true;
     }
@@ -137,9 +131,9 @@ struct MessageReduction::State {
                     MPI_Cancel(&requests[2 * k]);
         next = steps.size();
         int done = 0;
-        for (MPI_Request &request : requests)
-            MPI_Test(&request, &done, MPI_STATUS_IGNORE);
-        return !active();
+        return MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE) ==
+                   MPI_SUCCESS &&
+               done != 0;
     }
 };
 

@@ -119,6 +119,9 @@ TEST_F(MessageReductionTest, IsDestroyedAtAnyTime) {
 }
 
 TEST_F(MessageReductionTest, DifferentLengthsAreTold) {
+#if defined(MPICH_VERSION)
+    GTEST_SKIP() << "MPICH ends the job where a message is too long";
+#endif
     if (comm().size() == 1)
         GTEST_SKIP() << "needs two ranks";
     MessageReduction reduction(context(), "numbers");
