@@ -1,6 +1,5 @@
 /// @file DofKernels.hpp
-/// @brief The loops behind `ArrayDof`, over plain memory of the host or the device. Compiled once, for all matrix
-/// sizes.
+/// @brief The loops of `ArrayDof` over memory of the host or the device, compiled once for all matrix sizes.
 ///
 /// `x` holds rows of `width` elements without gaps: [rows x width]. Spans are of the memory of `on`; a single row, and
 /// results, are on the host. On the device, functions that return nothing are queued on its stream, except for

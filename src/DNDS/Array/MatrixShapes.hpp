@@ -212,7 +212,7 @@ struct DifferingMatrices : MatrixBatches {
     }
 };
 
-/// `common`, with the numbers of `first` where `declared` leaves them to the run time and nobody has chosen yet.
+/// Completes `common`: sizes that are declared at run time and not chosen yet are those of `first`.
 constexpr MatrixShape chosenBy(MatrixShape first, MatrixShape declared, MatrixShape common) {
     return {common.rows == DynamicSize && declared.rows == DynamicSize ? first.rows : common.rows,
             common.cols == DynamicSize && declared.cols == DynamicSize ? first.cols : common.cols};

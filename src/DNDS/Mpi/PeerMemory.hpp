@@ -27,7 +27,7 @@ struct ArenaHeader {
     Whereabouts whereabouts; ///< of the rank's process
     /// Of the node, where this is its first rank. All poll it: in a cache line that `whereabouts` does not write.
     alignas(128) RevocationRecord revocation;
-    std::uint64_t mark; ///< differs between ranks, so that nobody takes one for another
+    std::uint64_t mark; ///< differs between ranks, to tell their memory apart
     std::array<Entry, mostSegments> entries;
     std::atomic<std::uint32_t> count;
 

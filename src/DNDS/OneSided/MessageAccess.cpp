@@ -184,7 +184,7 @@ bool MessageService::progress() noexcept {
         return false;
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock || context_.revocation().revoked())
-        return false; // another thread is at it, or nobody waits
+        return false; // another thread makes progress, or requests wait for a recovery
     try {
         return receiveAll();
     } catch (const std::exception &) {

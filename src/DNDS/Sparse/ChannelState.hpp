@@ -129,7 +129,7 @@ class ChannelStates {
     std::vector<std::uint32_t> moving_; ///< channels that are not stale
 };
 
-/// Whether data, or the note that there are none, are on their way; or have come.
+/// Whether data, or a message without data, are on their way; or have come.
 constexpr bool isSending(ChannelState state) noexcept {
     return state == ChannelState::Sending || state == ChannelState::SendingNull;
 }
