@@ -71,7 +71,10 @@ std::size_t MeshFile::read(index offset, char *into, std::size_t count) const {
     return done;
 }
 
-FileCursor::FileCursor(const MeshFile &file, FilePlace place) : file_(&file), window_(windowSize) { moveTo(place); }
+FileCursor::FileCursor(const MeshFile &file, FilePlace place)
+    : file_(&file), window_(std::min<std::size_t>(windowSize, static_cast<std::size_t>(file.size()) + 1)) {
+    moveTo(place);
+}
 
 void FileCursor::moveTo(FilePlace place) {
     const index within = place.offset - windowOffset_;

@@ -52,9 +52,9 @@ struct FilePlace {
     index line = 1;
 };
 
-/// Reads a file from a position on: lines or binary values. It holds a window of the file, two megabytes. All functions
-/// are Local; all throw DataError with file and line (in binary files, the byte) if the file does not hold what is
-/// requested.
+/// Reads a file from a position on: lines or binary values. It holds a window of the file, at most two megabytes. All
+/// functions are Local; all throw DataError with file and line (in binary files, the byte) if the file does not hold
+/// what is requested.
 class FileCursor {
   public:
     explicit FileCursor(const MeshFile &file, FilePlace place = {});
