@@ -100,7 +100,7 @@ std::string meshFolder(const std::string &path, const std::string &region) {
 }
 
 std::string findFile(const std::string &folder, const std::string &name) {
-    const std::string file = (Path(folder) / name).string();
+    std::string file = (Path(folder) / name).string();
     if (isThere(file))
         return file;
     DNDS_CHECK(isThere(file + ".gz"), DataError, "{} has no file {}", folder, name);
