@@ -7,7 +7,7 @@
 include(CMakePackageConfigHelpers)
 
 set(packageDir "${CMAKE_INSTALL_LIBDIR}/cmake/DNDS")
-foreach(library IN ITEMS HDF5 CGNS NETCDF)
+foreach(library IN ITEMS HDF5 CGNS NETCDF ZLIB)
   get_property(DNDS_HAS_${library} GLOBAL PROPERTY DNDS_HAS_${library})
   if(NOT DNDS_HAS_${library})
     set(DNDS_HAS_${library} FALSE)

@@ -282,10 +282,11 @@ class Run {
 };
 
 void addInput(CLI::App &command, Arguments &arguments) {
-    command.add_option("FILE", arguments.file, "a mesh: CGNS, Gmsh or SU2")->required();
+    command.add_option("FILE", arguments.file, "a mesh: CGNS, Gmsh or SU2, or a case of OpenFOAM")->required();
     command.add_option(
         "--base", arguments.cgns.base,
-        "of CGNS files: which base, where several have cells; of SU2 files with several zones: the zone's number");
+        "of CGNS files: which base, where several have cells; of SU2 files with several zones: the zone's number; of "
+        "cases of OpenFOAM with several regions: which");
     command.add_flag("--join", arguments.cgns.joinCoincidentNodes, "of CGNS files: join zones where nodes coincide");
     command.add_flag("--open", arguments.open,
                      "keep open polyhedra, as exports of cut cells have them; faces that they lack are unassigned");

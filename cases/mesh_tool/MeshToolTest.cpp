@@ -7,6 +7,7 @@
 #include "DNDS/Geom/Cgns/CgnsWriter.hpp"
 #include "DNDS/Geom/Generate/BoxMesh.hpp"
 #include "DNDS/Geom/Vtk/VtkHdfWriter.hpp"
+#include "Geom/Foam/FoamCaseFiles.hpp"
 #include "Json.hpp"
 #include "support/TemporaryFile.hpp"
 
@@ -127,6 +128,24 @@ TEST(MeshTool, DescribesAMeshInOneObject) {
     EXPECT_EQ(json.at("faces_unassigned").get<double>(), 0);
     ASSERT_EQ(json.at("warnings").size(), 1U);
     EXPECT_NE(json.at("warnings").at(0).get<std::string>().find(file.path()), std::string::npos);
+}
+
+TEST(MeshTool, ReadsCasesOfOpenFoam) {
+    BoxMeshOptions box;
+    box.fill = BoxCells::MixedVolume;
+    box.cells = {4, 3, 2};
+    box.periodic = {false, true, false};
+    const test::FoamCase foam(test::foamLists(makeBoxMesh(box, 0, 1)), {.binary = true});
+    const Outcome outcome = runAlike({"check", "--json", foam.path()});
+    EXPECT_EQ(outcome.code, fine) << outcome.err;
+    if (first()) {
+        const Json json = Json::parse(outcome.out);
+        EXPECT_EQ(keysOf(json.at("cells")), (std::vector<std::string>{"TETRA_4", "PYRA_5", "PENTA_6", "HEXA_8"}));
+        EXPECT_NEAR(json.at("volume").get<double>(), 1, 1e-12);
+        EXPECT_GT(json.at("periodic_pairs").get<double>(), 0);
+        EXPECT_EQ(keysOf(json.at("boundaries")), (std::vector<std::string>{"x-", "x+", "z-", "z+"}));
+    }
+    expectRefusal({"info", foam.path(), "--base", "fluid"}, {foam.path(), "has no region 'fluid'"});
 }
 
 TEST(MeshTool, CheckEndsWithOneWhereSomethingIsDoubtful) {

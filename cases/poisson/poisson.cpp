@@ -143,7 +143,8 @@ bool verify(CommunicatorView comm, const Choices &choices) {
 int run(CommunicatorView comm, int argc, char **argv) {
     Choices choices;
     CLI::App app("Heat conduction by linear finite elements: steady, or in implicit steps of time.");
-    auto *const mesh = app.add_option("mesh", choices.mesh, "a CGNS, Gmsh or SU2 file of linear cells");
+    auto *const mesh =
+        app.add_option("mesh", choices.mesh, "a CGNS, Gmsh or SU2 file, or a case of OpenFOAM, of linear cells");
     auto *const kind =
         app.add_option("--verify", choices.verify,
                        "instead: boxes of such cells (tetrahedra, mixed-volume, ...) and a known temperature");

@@ -86,9 +86,10 @@ void bindSource(nb::module_ &module) {
                     "join_coincident_nodes"_a = false,
                     nb::sig("def read(path: str | os.PathLike[str], comm: mpi4py.MPI.Comm | None = None, *, "
                             "base: str = '', join_coincident_nodes: bool = False) -> SourceMesh"),
-                    R"(Reads a CGNS, Gmsh or SU2 file, each rank its share. Collective.
+                    R"(Reads a CGNS, Gmsh or SU2 file, or a case of OpenFOAM, each rank its share. Collective.
 
-`base` is the base of a CGNS file (needed where several have cells), or the zone of an SU2 file that has several;
+`base` is the base of a CGNS file (needed where several have cells), or the zone of an SU2 file or the region
+of a case of OpenFOAM that has several;
 with `join_coincident_nodes`, coincident nodes of different zones of a CGNS file become one. Raises DataError on all ranks, with the file and the element.)")
         .def_static("box", &makeBox, "fill"_a = "tetrahedra", "cells"_a = std::vector<index>{8, 8, 8}, nb::kw_only(),
                     "lengths"_a = std::vector<real>{1, 1, 1}, "jitter"_a = 0.0, "shuffled"_a = false,

@@ -311,6 +311,39 @@ def test_cgns_files_are_written_and_read(comm, shared_path, file_type):
         dnds.Mesh.read(shared_path / "missing.cgns", comm)
 
 
+def test_cases_of_openfoam_are_read(comm, shared_path):
+    """Two cubes of which the second has a cyclic partner: the far side of the first."""
+    def file(name, kind, content):
+        return f"FoamFile {{ format ascii; class {kind}; object {name}; }}\n{content}\n"
+
+    corners = [(x, y, z) for z in (0, 1) for y in (0, 1) for x in (0, 1, 2)]
+    faces = [(1, 4, 10, 7), (0, 6, 9, 3), (2, 5, 11, 8)]  # between the cubes; at x = 0; at x = 2
+    for x in (0, 1):
+        faces += [tuple(x + i for i in face) for face in ((0, 1, 7, 6), (3, 9, 10, 4), (0, 3, 4, 1), (6, 7, 10, 9))]
+    owner = [0, 0, 1, 0, 0, 0, 0, 1, 1, 1, 1]
+    patches = [("left", 1, "type cyclic; neighbourPatch right; startFace 1;"),
+               ("right", 1, "type cyclic; neighbourPatch left; startFace 2;"), ("walls", 8, "type wall; startFace 3;")]
+    lines = [" ".join(map(str, corner)) for corner in corners]
+    case = shared_path / "cubes"
+    if comm.rank == 0:
+        (case / "constant/polyMesh").mkdir(parents=True)
+        for name, kind, content in (
+                ("points", "vectorField", f"{len(lines)}({''.join(f'({line})' for line in lines)})"),
+                ("faces", "faceList", f"{len(faces)}({' '.join('4(%d %d %d %d)' % face for face in faces)})"),
+                ("owner", "labelList", f"{len(owner)}({' '.join(map(str, owner))})"),
+                ("neighbour", "labelList", "1(1)"),
+                ("boundary", "polyBoundaryMesh",
+                 "3(" + "".join(f"{name} {{ nFaces {size}; {more} }}" for name, size, more in patches) + ")")):
+            (case / "constant/polyMesh" / name).write_text(file(name, kind, content))
+    comm.Barrier()
+    mesh = dnds.Mesh.read(case, comm, partitioner="curve")
+    assert mesh.report["cells"] == {"HEXA_8": 2} and np.isclose(mesh.report["volume"], 2)
+    assert mesh.report["periodic_pairs"] == 1 and mesh.report["warnings"] == []
+    assert mesh.report["patches"] == {"walls": 8} and mesh.patches[0]["kind"] == "BCWall"
+    with pytest.raises(dnds.DataError, match="has no region 'air'"):
+        dnds.Mesh.read(case, comm, base="air")
+
+
 def test_repartitioning_keeps_values_by_file_number(comm):
     mesh = box("tetrahedra", (6, 4, 4), comm)
     u, p, f = mesh.field(2, name="u"), mesh.field(at="nodes", name="p"), mesh.field(at="faces", name="f")

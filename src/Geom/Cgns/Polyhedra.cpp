@@ -1,5 +1,6 @@
 #include "DNDS/Geom/Cgns/Polyhedra.hpp"
 
+#include "DNDS/Geom/File/CellFaces.hpp"
 #include "DNDS/Index/SortUnique.hpp"
 
 #include <algorithm>
@@ -8,15 +9,6 @@
 namespace DNDS::Geom::Cgns {
 
 namespace {
-
-/// Appends a face: its corners, reversed if it points inward.
-void appendFace(std::vector<index> &to, std::span<const index> corners, bool inward) {
-    to.push_back(static_cast<index>(corners.size()));
-    if (inward)
-        to.insert(to.end(), corners.rbegin(), corners.rend());
-    else
-        to.insert(to.end(), corners.begin(), corners.end());
-}
 
 // ---------------------------------------------------------------------------------------------------------------------
 // NFACE_n
@@ -138,9 +130,7 @@ void ParentResolver::addressFace(Outbox &records, int zone, index face, index pa
                model_.zoneText(zone), faceTable_.idOf(face), parent);
     const index cell = cellTable_.begin(section) + parent - firstId;
     const auto corners = faces_.nodesOf(face - faces_.first());
-    std::vector<index> &record = records.to(cells_.mapping->owner(cell).rank);
-    record.insert(record.end(), {cell, face});
-    appendFace(record, corners, inward);
+    appendFaceOfCell(records.to(cells_.mapping->owner(cell).rank), cell, face, corners, inward);
 }
 
 void ParentResolver::addressFaces(Outbox &records) {
@@ -153,28 +143,12 @@ void ParentResolver::addressFaces(Outbox &records) {
 }
 
 void ParentResolver::buildCells(const RankLists &arrived) {
-    struct Record {
-        index cell;
-        index face;
-        std::size_t at; ///< position of the number of corners
-    };
-    std::vector<Record> records;
-    for (std::size_t i = 0; i < arrived.values.size(); i += static_cast<std::size_t>(arrived.values[i + 2]) + 3)
-        records.push_back({arrived.values[i] - cells_.first(), arrived.values[i + 1], i + 2});
-    std::stable_sort(records.begin(), records.end(), [](const Record &a, const Record &b) {
-        return a.cell != b.cell ? a.cell < b.cell : a.face < b.face;
-    });
-
+    const ElementBlock found = polyhedraOfFaces(arrived.values, cells_.first(), cells_.size());
     std::vector<index> starts{0};
     std::vector<index> nodes;
-    auto next = records.begin();
     for (index element = 0; element < cells_.size(); element++) {
-        const auto old = cells_.nodesOf(element);
-        nodes.insert(nodes.end(), old.begin(), old.end());
-        for (; next != records.end() && next->cell == element; ++next) {
-            const auto from = arrived.values.begin() + static_cast<std::ptrdiff_t>(next->at);
-            nodes.insert(nodes.end(), from, from + 1 + *from);
-        }
+        for (const auto faces : {cells_.nodesOf(element), found.nodesOf(element)})
+            nodes.insert(nodes.end(), faces.begin(), faces.end());
         starts.push_back(static_cast<index>(nodes.size()));
         DNDS_CHECK(starts.back() > starts[static_cast<std::size_t>(element)], DataError,
                    "{}: no face has cell {} of its polyhedra as a parent",

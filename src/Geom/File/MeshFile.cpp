@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include <fcntl.h>
@@ -27,7 +28,7 @@ std::string shown(std::string_view word) {
     return text + (word.size() > 40 ? "..." : "");
 }
 
-MeshFile::MeshFile(std::string path)
+MeshFile::MeshFile(std::string path, bool compressed)
     : path_(std::move(path)), descriptor_(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
     DNDS_CHECK(descriptor_ >= 0, DataError, "{} cannot be opened: {}", path_, std::strerror(errno));
     struct stat status {};
@@ -37,10 +38,16 @@ MeshFile::MeshFile(std::string path)
         throw DataError(fmt::format("{} is not a file", path_));
     }
     size_ = static_cast<index>(status.st_size);
+    if (!compressed)
+        return;
+    ::close(std::exchange(descriptor_, -1));
+    content_ = openGzip(path_);
+    size_ = std::numeric_limits<index>::max();
 }
 
 MeshFile::MeshFile(MeshFile &&other) noexcept
-    : path_(std::move(other.path_)), descriptor_(std::exchange(other.descriptor_, -1)), size_(other.size_) {}
+    : path_(std::move(other.path_)), descriptor_(std::exchange(other.descriptor_, -1)), size_(other.size_),
+      content_(std::move(other.content_)) {}
 
 MeshFile::~MeshFile() {
     if (descriptor_ >= 0)
@@ -48,6 +55,8 @@ MeshFile::~MeshFile() {
 }
 
 std::size_t MeshFile::read(index offset, char *into, std::size_t count) const {
+    if (content_)
+        return content_->read(offset, into, count);
     std::size_t done = 0;
     while (done < count) {
         const ssize_t got =
@@ -62,7 +71,10 @@ std::size_t MeshFile::read(index offset, char *into, std::size_t count) const {
     return done;
 }
 
-FileCursor::FileCursor(const MeshFile &file, FilePlace place) : file_(&file), window_(windowSize) { moveTo(place); }
+FileCursor::FileCursor(const MeshFile &file, FilePlace place)
+    : file_(&file), window_(std::min<std::size_t>(windowSize, static_cast<std::size_t>(file.size()) + 1)) {
+    moveTo(place);
+}
 
 void FileCursor::moveTo(FilePlace place) {
     const index within = place.offset - windowOffset_;

@@ -4,10 +4,12 @@
 
 #include "DNDS/Base/Error.hpp"
 #include "DNDS/Base/Types.hpp"
+#include "DNDS/Geom/File/Gzip.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,8 +19,10 @@ namespace DNDS::Geom {
 /// A file open for reading; each rank that reads has its own. All functions are Local. Move-only.
 class MeshFile {
   public:
-    /// Throws DataError with the path if it cannot be opened or is not a file (a folder, for example).
-    explicit MeshFile(std::string path);
+    /// Throws DataError with the path if it cannot be opened or is not a file (a folder, for example). A compressed
+    /// file (gzip) is read as its content: forward at the cost of decompressing, backward from the begin again.
+    /// NotBuiltError if this build cannot.
+    explicit MeshFile(std::string path, bool compressed = false);
     MeshFile(MeshFile &&other) noexcept;
     MeshFile &operator=(MeshFile &&) = delete;
     MeshFile(const MeshFile &) = delete;
@@ -26,6 +30,7 @@ class MeshFile {
     ~MeshFile();
 
     const std::string &path() const noexcept { return path_; }
+    /// Of the file; for a compressed one the largest index, as the size of its content is not known.
     index size() const noexcept { return size_; }
     /// Reads up to `count` bytes from `offset` on and returns how many there were. Throws DataError if the file system
     /// fails.
@@ -35,6 +40,7 @@ class MeshFile {
     std::string path_;
     int descriptor_ = -1;
     index size_ = 0;
+    std::unique_ptr<GzipContent> content_; ///< set for compressed files
 };
 
 /// A file's text as shown in messages: at most 40 characters, with '?' for unprintable ones.
@@ -46,9 +52,9 @@ struct FilePlace {
     index line = 1;
 };
 
-/// Reads a file from a position on: lines or binary values. It holds a window of the file, two megabytes. All functions
-/// are Local; all throw DataError with file and line (in binary files, the byte) if the file does not hold what is
-/// requested.
+/// Reads a file from a position on: lines or binary values. It holds a window of the file, at most two megabytes. All
+/// functions are Local; all throw DataError with file and line (in binary files, the byte) if the file does not hold
+/// what is requested.
 class FileCursor {
   public:
     explicit FileCursor(const MeshFile &file, FilePlace place = {});
@@ -74,6 +80,17 @@ class FileCursor {
     void skipLines(index count, std::string_view expected);
     /// Moves past the next line that begins with `text`, for lines of any length.
     void skipBehindLine(std::string_view text);
+
+    /// The next byte; -1 at the end of the file.
+    int peek() {
+        lineNumber_ = line_;
+        return at_ < filled_ || fill(1) ? static_cast<unsigned char>(window_[at_]) : -1;
+    }
+    /// Moves past the byte that `peek` returned.
+    void advance() noexcept {
+        line_ += line_ > 0 && window_[at_] == '\n' ? 1 : 0;
+        at_++;
+    }
 
     /// Takes a binary value.
     template <class T>

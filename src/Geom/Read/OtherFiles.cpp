@@ -9,7 +9,6 @@
 #include <charconv>
 #include <cstdint>
 #include <cstring>
-#include <filesystem>
 #include <optional>
 #include <vector>
 
@@ -126,13 +125,6 @@ bool isFluent(const FileStart &file) {
     return line.size() > 1 && line[0] == '(' && std::isdigit(static_cast<unsigned char>(line[1])) != 0;
 }
 
-bool isOpenFoam(const FileStart &file) {
-    std::string_view text = file.bytes;
-    const std::string_view line = nextLine(text);
-    return line.starts_with("FoamFile") ||
-           (line.starts_with("/*") && file.bytes.substr(0, 4096).find("\nFoamFile") != std::string_view::npos);
-}
-
 bool isUniversal(const FileStart &file) {
     std::string_view text = file.bytes;
     const std::string_view first = nextLine(text);
@@ -165,7 +157,6 @@ bool isXmlOf(const FileStart &file, std::string_view element) {
 
 constexpr auto byGmsh = "Gmsh converts it: gmsh FILE -save -format msh41 -o NEW.msh"sv;
 constexpr auto byMeshio = "meshio converts it: meshio convert FILE NEW.msh"sv;
-constexpr auto byParaView = "ParaView (5.11 and later) reads it and saves CGNS"sv;
 constexpr auto unpack = "unpack it"sv;
 constexpr auto fromFluent = "Fluent exports CGNS; or ParaView (5.11 and later) reads it and saves CGNS"sv;
 constexpr auto fromFreeFem = "savemesh(Th, \"NEW.mesh\") in FreeFem writes a Medit mesh, which Gmsh converts"sv;
@@ -192,15 +183,15 @@ constexpr std::array signatures{
     Signature{"a VTK file", byMeshio, {}, [](const FileStart &file) { return isXmlOf(file, "<VTKFile"); }},
     Signature{"an XDMF file", byMeshio, {}, [](const FileStart &file) { return isXmlOf(file, "<Xdmf"); }},
     Signature{"a DOLFIN mesh", byMeshio, {}, [](const FileStart &file) { return isXmlOf(file, "<dolfin"); }},
-    Signature{"XML", "convert what it describes to CGNS, Gmsh or SU2", "<?xml"},
+    Signature{"XML", "convert what it describes to CGNS, Gmsh, OpenFOAM or SU2", "<?xml"},
     Signature{"an Exodus mesh", byMeshio, {}, isExodus},
-    Signature{"a NetCDF file without an Exodus mesh", "convert what it describes to CGNS, Gmsh or SU2", "CDF"},
+    Signature{"a NetCDF file without an Exodus mesh", "convert what it describes to CGNS, Gmsh, OpenFOAM or SU2",
+              "CDF"},
     Signature{"a surface in STL, which has no cells", "give the mesh of the volume", "solid "},
     Signature{"a surface in PLY, which has no cells", "give the mesh of the volume", "ply"},
     Signature{"a geometry in STEP", "mesh it first, for example with Gmsh", "ISO-10303-21"},
     Signature{"a Tecplot file", "save the mesh as CGNS", "#!TD"},
     Signature{"a Tecplot file", byMeshio, {}, isTecplot},
-    Signature{"an OpenFOAM file", byParaView, {}, isOpenFoam},
     Signature{"a Fluent mesh", fromFluent, {}, isFluent},
     Signature{"a Medit mesh", byGmsh, {}, isMedit},
     Signature{"a Nastran file", byGmsh, {}, isNastran},
@@ -248,18 +239,7 @@ std::string describeOtherFile(const FileStart &file) {
         return "";
     const auto shown = file.hdfNames.first(std::min<std::size_t>(file.hdfNames.size(), 5));
     return sentence(fmt::format("an HDF5 file without CGNS: its root has '{}'", fmt::join(shown, "', '")),
-                    "convert what it describes to CGNS, Gmsh or SU2");
-}
-
-std::string describeFolder(const std::string &path) {
-    const std::filesystem::path folder(path);
-    std::error_code none;
-    if (!std::filesystem::is_directory(folder, none))
-        return "";
-    const auto has = [&](const char *name) { return std::filesystem::exists(folder / name, none); };
-    if (has("constant/polyMesh") || has("polyMesh") || (has("faces") && has("owner")))
-        return sentence("an OpenFOAM case", byParaView);
-    return "";
+                    "convert what it describes to CGNS, Gmsh, OpenFOAM or SU2");
 }
 
 } // namespace DNDS::Geom

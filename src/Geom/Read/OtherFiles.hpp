@@ -21,7 +21,4 @@ struct FileStart {
 /// files that DNDS reads and for unknown ones. Local.
 std::string describeOtherFile(const FileStart &file);
 
-/// The same for a folder: "" unless it is an OpenFOAM case or its mesh. Local.
-std::string describeFolder(const std::string &path);
-
 } // namespace DNDS::Geom

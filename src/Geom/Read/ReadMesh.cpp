@@ -2,6 +2,8 @@
 
 #include "DNDS/Geom/Cgns/NodeSource.hpp"
 #include "DNDS/Geom/File/MeshFile.hpp"
+#include "DNDS/Geom/Foam/FoamCase.hpp"
+#include "DNDS/Geom/Foam/FoamReader.hpp"
 #include "DNDS/Geom/Gmsh/GmshReader.hpp"
 #include "DNDS/Geom/Read/OtherFiles.hpp"
 #include "DNDS/Geom/Su2/Su2Reader.hpp"
@@ -38,6 +40,13 @@ bool looksLikeSu2(std::string_view text) {
     return false;
 }
 
+/// Files of OpenFOAM begin with a dictionary FoamFile, most of them after a banner in a comment.
+bool looksLikeFoam(std::string_view text) {
+    text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
+    return text.starts_with("FoamFile") ||
+           (text.starts_with("/*") && text.substr(0, 4096).find("\nFoamFile") != std::string_view::npos);
+}
+
 struct Recognized {
     MeshFormat format = MeshFormat::Unknown;
     std::string other; ///< unknown format: its name, if known, and advice
@@ -50,9 +59,10 @@ Recognized recognize(CommunicatorView comm, const std::string &path) {
     comm.guarded([&] {
         if (comm.rank() != 0)
             return;
-        other[0] = describeFolder(path);
-        if (!other[0].empty())
+        if (Foam::isFoamCase(path)) {
+            file.format = MeshFormat::OpenFoam;
             return;
+        }
         std::vector<char> bytes(lookedAt);
         const MeshFile opened(path);
         const std::string_view first{bytes.data(), opened.read(0, bytes.data(), bytes.size())};
@@ -77,6 +87,8 @@ MeshFormat meshFormatOf(std::string_view firstBytes) {
         return MeshFormat::CgnsHdf5;
     if (firstBytes.substr(std::min<std::size_t>(4, firstBytes.size())).starts_with("ADF Database Version"sv))
         return MeshFormat::CgnsAdf;
+    if (looksLikeFoam(firstBytes))
+        return MeshFormat::OpenFoam;
     if (!describeOtherFile({firstBytes}).empty())
         return MeshFormat::Unknown;
     const std::size_t begin = firstBytes.find_first_not_of(" \t\r\n");
@@ -106,10 +118,12 @@ SourceMesh readMesh(CommunicatorView comm, const std::string &path, const CgnsOp
         case MeshFormat::CgnsHdf5:
         case MeshFormat::CgnsAdf:
             return readCgns(comm, path, cgns);
+        case MeshFormat::OpenFoam:
+            return readFoam(comm, path, cgns.base);
         case MeshFormat::Unknown:
             break;
         }
-        throw DataError(fmt::format("{} is not a mesh file of a known format (CGNS, Gmsh, SU2){}{}", path,
+        throw DataError(fmt::format("{} is not a mesh file of a known format (CGNS, Gmsh, OpenFOAM, SU2){}{}", path,
                                     file.other.empty() ? "" : ": ", file.other));
     });
 }

@@ -12,16 +12,18 @@
 
 namespace DNDS::Geom {
 
-enum class MeshFormat : std::uint8_t { Unknown, CgnsHdf5, CgnsAdf, Gmsh, Su2 };
+enum class MeshFormat : std::uint8_t { Unknown, CgnsHdf5, CgnsAdf, Gmsh, Su2, OpenFoam };
 
 /// Recognizes a format by the first bytes of a file; its name is ignored. Local.
 MeshFormat meshFormatOf(std::string_view firstBytes);
 
-/// The format of a file. Collective: rank 0 reads. Throws DataError on all ranks if the file cannot be read.
+/// The format of a file, or of a folder of OpenFOAM. Collective: rank 0 reads. Throws DataError on all ranks if the
+/// file cannot be read.
 MeshFormat meshFormat(CommunicatorView comm, const std::string &path);
 
-/// Reads a mesh file, each rank its share. Collective. `cgns` selects what to read of CGNS files: see there;
-/// its `base` is also the number of the zone to read of an SU2 file with several.
+/// Reads a mesh file, or the case of OpenFOAM in a folder, each rank its share. Collective. `cgns` selects what to read
+/// of CGNS files: see there; its `base` is also the number of the zone to read of an SU2 file with several, or the
+/// region of a case of OpenFOAM.
 ///
 /// Errors, the same on all ranks: DataError as the format's reader, or for an unknown format; NotBuiltError if this
 /// build lacks the reader.

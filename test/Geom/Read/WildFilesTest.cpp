@@ -291,8 +291,6 @@ TEST(WildFiles, KindsOfOtherFilesAreNamedWithWhatConvertsThem) {
         {"solid cube\nfacet normal", "it is a surface in STL, which has no cells"},
         {"ISO-10303-21;\nHEADER;", "it is a geometry in STEP; mesh it first"},
         {"TITLE = \"a flow\"\nVARIABLES = \"X\"", "it is a Tecplot file; meshio converts it"},
-        {"/*---*- C++ -*---*\\\n|  a banner |\n\\*---*/\nFoamFile\n{\n version 2.0;",
-         "it is an OpenFOAM file; ParaView"},
         {"(0 \"GAMBIT to Fluent File\")\n\n(2 3)\n", "it is a Fluent mesh; Fluent exports CGNS"},
         {"\nMeshVersionFormatted 2\nDimension 3\n", "it is a Medit mesh; Gmsh converts it"},
         {words({1, 3, 3, 36}), "it is a Medit mesh; Gmsh converts it"},
@@ -308,15 +306,17 @@ TEST(WildFiles, KindsOfOtherFilesAreNamedWithWhatConvertsThem) {
         {"4 4 0 1 0 0 0\n0 0 0\n1 0 0\n", "it is a UGRID mesh; meshio converts it"},
         {words({1, 0, 0, 1, 0, 0, 0}) + std::string(24 + 16, 'x'), "it is a UGRID mesh; meshio converts it"},
         {"4 2 4\n0 0 1\n1 0 1\n1 1 1\n0 1 1\n1 2 3 0\n", "it is a FreeFem mesh; savemesh(Th, \"NEW.mesh\")"},
-        {"no format of anybody", "(CGNS, Gmsh, SU2)"},
+        {"no format of anybody", "(CGNS, Gmsh, OpenFOAM, SU2)"},
     };
     for (const auto &[content, expected] : kinds) {
-        expectFailure(content, "is not a mesh file of a known format (CGNS, Gmsh, SU2)");
+        expectFailure(content, "is not a mesh file of a known format (CGNS, Gmsh, OpenFOAM, SU2)");
         expectFailure(content, expected);
     }
 }
 
-TEST(WildFiles, FoldersOfOpenFoamAreNamed) {
+TEST(WildFiles, FilesOfOpenFoamAreReadFromTheirFolders) {
+    expectFailure("/*---*- C++ -*---*\\\n|  a banner |\n\\*---*/\nFoamFile\n{\n version 2.0;",
+                  "has no mesh of OpenFOAM: no files faces and owner in constant/polyMesh");
     const CommunicatorView comm(MPI_COMM_WORLD);
     const DNDS::test::TemporaryFolder folder;
     expectFailureOfFile(folder.path(), "is not a file");
@@ -324,7 +324,7 @@ TEST(WildFiles, FoldersOfOpenFoamAreNamed) {
         if (comm.rank() == 0)
             std::filesystem::create_directories(folder.path() + "/constant/polyMesh");
     });
-    expectFailureOfFile(folder.path(), "it is an OpenFOAM case; ParaView");
+    expectFailureOfFile(folder.path(), "has no mesh of OpenFOAM");
 }
 
 TEST(WildGmsh, NamesWithoutEntitiesAreToldToBeUseless) {

@@ -1,0 +1,231 @@
+#include "DNDS/Geom/Foam/FoamReader.hpp"
+
+#include "DNDS/Geom/File/CellFaces.hpp"
+#include "DNDS/Geom/File/ElementBlocks.hpp"
+#include "DNDS/Geom/Foam/CellShapes.hpp"
+#include "DNDS/Geom/Foam/Cyclics.hpp"
+#include "DNDS/Geom/Foam/FoamCase.hpp"
+#include "DNDS/Geom/Foam/PolyMesh.hpp"
+#include "DNDS/Mpi/EvenSplit.hpp"
+#include "DNDS/Mpi/FailTogether.hpp"
+#include "DNDS/Mpi/Rendezvous.hpp"
+#include "DNDS/Mpi/SparseExchange.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace DNDS::Geom {
+
+namespace Foam {
+
+namespace {
+
+/// This rank's faces: contiguous, in order of rank.
+struct OwnFaces {
+    index first = 0;
+    std::vector<index> starts{0};
+    std::vector<index> corners;
+    std::vector<index> owner;     ///< cells
+    std::vector<index> neighbour; ///< cells, for inner faces only; these come first
+
+    index size() const { return static_cast<index>(starts.size()) - 1; }
+    std::span<const index> cornersOf(index face) const {
+        const auto f = static_cast<std::size_t>(face);
+        return std::span<const index>(corners).subspan(static_cast<std::size_t>(starts[f]),
+                                                       static_cast<std::size_t>(starts[f + 1] - starts[f]));
+    }
+};
+
+/// One rank's share of a list.
+class ListReader {
+  public:
+    /// `entries` of the list that decides which rank reads an entry.
+    ListReader(CommunicatorView comm, const ListFile &list, index entries)
+        : list_(list), segments_(ownSegments(list.segments, entries, comm)), file_(openFile(list.path)),
+          cursor_(file_) {}
+
+    const std::vector<FileSegment> &segments() const { return segments_; }
+    const ListFile &list() const { return list_; }
+    FileCursor &cursor() { return cursor_; }
+
+    /// Calls `take(entry)` with the cursor before each entry of this rank.
+    template <class Take>
+    void forEach(Take &&take) {
+        for (const FileSegment &segment : segments_) {
+            cursor_.moveTo(segment.place);
+            for (index i = 0; i < segment.count; i++) {
+                if (list_.uniform)
+                    cursor_.moveTo(segment.place);
+                take(segment.first + i);
+            }
+        }
+    }
+    index label(std::string_view what, index lowest, index highest) {
+        return takeLabel(cursor_, list_.encoding, what, lowest, highest);
+    }
+
+  private:
+    const ListFile &list_;
+    std::vector<FileSegment> segments_;
+    MeshFile file_;
+    FileCursor cursor_;
+};
+
+constexpr index leastCorners = 3;
+constexpr index mostCorners = (index{1} << 14) - 1;
+
+/// Reads faces that are lists of their own: "4(0 1 5 4)".
+void readCorners(ListReader &list, index nodes, OwnFaces &faces) {
+    list.forEach([&](index) {
+        const index count = takeInteger(list.cursor(), "the number of corners of a face", leastCorners, mostCorners);
+        takeByte(list.cursor(), '(');
+        for (index k = 0; k < count; k++)
+            faces.corners.push_back(list.label("a corner", 0, nodes - 1));
+        takeByte(list.cursor(), ')');
+        faces.starts.push_back(static_cast<index>(faces.corners.size()));
+    });
+}
+
+/// Reads the offsets of own faces and of the one after. The result is the first: the position of own corners in the
+/// list of all corners.
+index readOffsets(ListReader &list, OwnFaces &faces) {
+    if (list.segments().empty())
+        return 0;
+    const FileSegment &first = list.segments().front();
+    const index total = list.list().corners;
+    const auto offset = [&](index lowest, index highest) {
+        return list.label("where the corners of a face begin", lowest, std::min(highest, total));
+    };
+    list.cursor().moveTo(first.place);
+    const index begin = offset(0, first.first == 0 ? 0 : total);
+    for (auto i = entriesOf(list.segments()); i > 0; i--) {
+        const index before = begin + faces.starts.back();
+        faces.starts.push_back(offset(before + leastCorners, before + mostCorners) - begin);
+    }
+    return begin;
+}
+
+/// Reads the corners from the position that `readOffsets` gave.
+void readCornersFrom(ListReader &list, index begin, index nodes, OwnFaces &faces) {
+    if (list.segments().empty())
+        return;
+    const FilePlace place = list.segments().front().secondPlace;
+    list.cursor().moveTo({place.offset + begin * list.list().encoding.labelBytes, place.line});
+    for (index k = faces.starts.back(); k > 0; k--)
+        faces.corners.push_back(list.label("a corner", 0, nodes - 1));
+}
+
+/// The cells on both sides. A cell has four faces at least, which bounds the numbers of cells.
+void readCells(CommunicatorView comm, const PolyMesh &poly, OwnFaces &faces) {
+    const index total = poly.faces.count;
+    const index highest = total / 2 - 1;
+    comm.guarded([&] {
+        ListReader list(comm, poly.owner, total);
+        list.forEach([&](index) { faces.owner.push_back(list.label("the owner of a face", 0, highest)); });
+    });
+    comm.guarded([&] {
+        ListReader list(comm, poly.neighbour, total);
+        list.forEach([&](index face) {
+            const index neighbour = list.label("the neighbour of a face", 0, highest);
+            const index owner = faces.owner[static_cast<std::size_t>(face - faces.first)];
+            if (neighbour <= owner)
+                list.cursor().fail(fmt::format("face {} has the owner {} and the neighbour {}, which must be a larger "
+                                               "number (here faces and cells are counted from 0)",
+                                               face, owner, neighbour));
+            faces.neighbour.push_back(neighbour);
+        });
+    });
+}
+
+/// Collective.
+OwnFaces readFaces(CommunicatorView comm, const PolyMesh &poly, index nodes) {
+    OwnFaces faces;
+    std::optional<ListReader> list;
+    comm.guarded([&] { list.emplace(comm, poly.faces, poly.faces.count); });
+    if (poly.faces.compact) {
+        index begin = 0;
+        comm.guarded([&] { begin = readOffsets(*list, faces); });
+        comm.guarded([&] { readCornersFrom(*list, begin, nodes, faces); });
+    } else {
+        comm.guarded([&] { readCorners(*list, nodes, faces); });
+    }
+    faces.first = comm.exclusiveScan(faces.size());
+    readCells(comm, poly, faces);
+    return faces;
+}
+
+/// Sends faces to the ranks of their cells. Collective.
+ElementBlock assembleCells(CommunicatorContext &context, const PolyMesh &poly, const OwnFaces &faces) {
+    const CommunicatorView &comm = context.comm();
+    index highest = -1;
+    for (const std::vector<index> *cells : {&faces.owner, &faces.neighbour})
+        for (const index cell : *cells)
+            highest = std::max(highest, cell);
+    const EvenSplit split(comm.allReduce(highest, MPI_MAX) + 1, comm.size());
+    Outbox outbox;
+    const auto send = [&](index cell, index face, bool inward) {
+        appendFaceOfCell(outbox.to(split.owner(cell)), cell, faces.first + face, faces.cornersOf(face), inward);
+    };
+    for (index face = 0; face < faces.size(); face++) {
+        const auto f = static_cast<std::size_t>(face);
+        send(faces.owner[f], face, false);
+        if (f < faces.neighbour.size())
+            send(faces.neighbour[f], face, true);
+    }
+    const RankLists arrived = sparseExchange(context, outbox.take());
+    const IndexRange own = split.part(comm.rank());
+    ElementBlock cells = polyhedraOfFaces(arrived.values, own.begin, own.size());
+    comm.guarded([&] {
+        for (index cell = 0; cell < cells.size(); cell++)
+            DNDS_CHECK(!cells.nodesOf(cell).empty(), DataError, "{}: no face has the owner or neighbour {}",
+                       poly.owner.path, own.begin + cell);
+    });
+    recognizeShapes(cells);
+    numberBlock(comm, cells);
+    return cells;
+}
+
+/// The faces without a neighbour, which come last in the file. Collective.
+ElementBlock boundaryFaces(CommunicatorView comm, const OwnFaces &faces) {
+    ElementBlock block;
+    for (index face = static_cast<index>(faces.neighbour.size()); face < faces.size(); face++) {
+        const auto corners = faces.cornersOf(face);
+        const ElementType type = corners.size() == 3   ? ElementType::Tri3
+                                 : corners.size() == 4 ? ElementType::Quad4
+                                                       : ElementType::Polygon;
+        appendElement(block, type, corners, faces.first + face + 1);
+    }
+    numberBlock(comm, block);
+    return block;
+}
+
+SourceMesh readParts(CommunicatorView comm, const std::string &path, const std::string &region) {
+    const PolyMesh poly = scanPolyMesh(comm, path, region);
+    SourceMesh mesh;
+    mesh.origin = path;
+    mesh.cellDimension = 3;
+    // One agreement per list, so that the first error of the file is named on any number of ranks.
+    comm.guarded([&] {
+        ListReader list(comm, poly.points, poly.points.count);
+        list.forEach([&](index) { mesh.coordinates.push_back(takePoint(list.cursor(), list.list().encoding)); });
+    });
+    numberNodes(comm, mesh);
+    const OwnFaces faces = readFaces(comm, poly, mesh.globalNodes);
+    const auto context = CommunicatorContext::of(comm);
+    mesh.cells = assembleCells(*context, poly, faces);
+    mesh.faces = boundaryFaces(comm, faces);
+    addBoundaries(*context, poly, mesh);
+    return mesh;
+}
+
+} // namespace
+
+} // namespace Foam
+
+SourceMesh readFoam(CommunicatorView comm, const std::string &path, const std::string &region) {
+    return failTogether(comm, [&] { return Foam::readParts(comm, path, region); });
+}
+
+} // namespace DNDS::Geom
