@@ -99,13 +99,13 @@ class ChannelStates {
         advance(states_[k], event, name);
     }
     /// Whether data have come on channel `k`. Where nothing was sent, because its block is absent, the note that there
-    /// are none comes now.
-    bool hasData(std::size_t k, std::string_view name) {
-        if (states_[k] == ChannelState::Stale) {
-            send(k, ChannelEvent::SendNull, name);
-            advance(states_[k], ChannelEvent::Receive, name);
-        }
-        return states_[k] == ChannelState::Received;
+    /// are none is sent, received and discarded here: the channel is stale before and after.
+    bool hasData(std::size_t k) const noexcept {
+        using enum ChannelState;
+        static_assert(stateAfter(Stale, ChannelEvent::SendNull) == SendingNull &&
+                      stateAfter(SendingNull, ChannelEvent::Receive) == ReceivedNull &&
+                      stateAfter(ReceivedNull, ChannelEvent::Discard) == Stale);
+        return states_[k] == Received;
     }
     /// What happens to all channels that are not stale. Throws as `advance`.
     void advanceAll(ChannelEvent event, std::string_view name) {

@@ -167,13 +167,6 @@ bool SparseFields::State::packRim(const Member &member, const ChannelEnd &channe
     return field.elements->firstAbove(to, count, field.options.allocationThreshold) < count;
 }
 
-/// Marks what is sent. Compared rims of absent blocks make them wanted.
-void SparseFields::State::sendOn(Member &member, const LocalChannel &channel, std::size_t state, bool loud) {
-    if (loud && !member.field->allocated.test(channel.to.block))
-        member.wanted.set(channel.to.block);
-    local.send(state, loud || member.field->options.sendQuiet ? ChannelEvent::Send : ChannelEvent::SendNull, title);
-}
-
 void SparseFields::State::sendLocal() {
     step(Local, ExchangeCall::Send);
     if (onDevice())

@@ -91,8 +91,12 @@ struct SparseFields::State final : Recoverable {
 
     /// The first local channel of field `f` in `local`.
     std::size_t firstLocal(std::size_t f) const { return f * pattern->localChannels().size(); }
-    /// A local channel is sent; `loud` where its rim was compared.
-    void sendOn(Member &member, const LocalChannel &channel, std::size_t state, bool loud);
+    /// Marks a local channel as sent. A `loud` rim, which was compared, makes an absent block wanted.
+    void sendOn(Member &member, const LocalChannel &channel, std::size_t state, bool loud) {
+        if (loud && !member.field->allocated.test(channel.to.block))
+            member.wanted.set(channel.to.block);
+        local.send(state, loud || member.field->options.sendQuiet ? ChannelEvent::Send : ChannelEvent::SendNull, title);
+    }
     /// Calls `visit(field's member, local channel, its place in `local`)` for those that begin in a block that is
     /// there.
     template <class Visit>
@@ -176,7 +180,7 @@ void SparseFields::State::forEachBound(bool freshOnly, Visit &&visit) {
     for (std::size_t f = 0; f < members.size(); ++f)
         (freshOnly ? members[f].fresh : members[f].field->allocated).forEach([&](int block) {
             for (const std::int32_t k : pattern->localTo(block))
-                visit(members[f], toSize(k), local.hasData(firstLocal(f) + toSize(k), title));
+                visit(members[f], toSize(k), local.hasData(firstLocal(f) + toSize(k)));
         });
 }
 
@@ -187,7 +191,7 @@ void SparseFields::State::forEachAbsent(Visit &&visit) {
             for (const SparsePattern::Place &place : pattern->receivedBy(block)) {
                 const std::vector<ChannelEnd> &channels = pattern->peers()[toSize(place.peer)].received;
                 const std::size_t k = toSize(place.channel);
-                if (!peers[toSize(place.peer)].received.hasData(f * channels.size() + k, title))
+                if (!peers[toSize(place.peer)].received.hasData(f * channels.size() + k))
                     visit(members[f], channels[k]);
             }
         });
