@@ -32,7 +32,6 @@ class Variants {
         plan("plan, no drops", {.recompute = Recompute::Never, .fuse = true, .dropPulls = false});
         plan("plan, no drops, no fusing", {.recompute = Recompute::Never, .fuse = false, .dropPulls = false});
         plan("plan, recomputing", {.recompute = Recompute::WherePossible});
-        plan("plan, if it pays", {.recompute = Recompute::IfItPays});
     }
     std::vector<Variant> &all() { return variants_; }
 

@@ -18,10 +18,9 @@ using namespace nb::literals;
 namespace {
 
 using Recompute = Task::CompileOptions::Recompute;
-constexpr Words<Recompute, 4> recomputeWords{{{"as-declared", Recompute::AsDeclared},
+constexpr Words<Recompute, 3> recomputeWords{{{"as-declared", Recompute::AsDeclared},
                                               {"never", Recompute::Never},
-                                              {"where-possible", Recompute::WherePossible},
-                                              {"if-it-pays", Recompute::IfItPays}}};
+                                              {"where-possible", Recompute::WherePossible}}};
 
 /// Tasks with Python functions. Bodies are made with each plan.
 struct Graph {
@@ -140,8 +139,8 @@ void swapArrays(Graph &self, const nb::object &a, const nb::object &b) {
     self.functions.emplace_back();
 }
 
-std::unique_ptr<PlanHandle> compile(const Graph &self, std::string_view recompute, double secondsPerPull, bool overlap,
-                                    bool fuse, bool dropPulls, std::string_view transport) {
+std::unique_ptr<PlanHandle> compile(const Graph &self, std::string_view recompute, bool overlap, bool fuse,
+                                    bool dropPulls, std::string_view transport) {
     auto made = std::make_unique<PlanHandle>();
     made->name = self.model.name;
     made->comm = self.comm;
@@ -152,7 +151,6 @@ std::unique_ptr<PlanHandle> compile(const Graph &self, std::string_view recomput
     guarded(self.comm->view, [&] { // an error on one rank throws on all
         options.recompute = chosen(recompute, "choice of recomputing", recomputeWords);
         options.exchange.transport = transportFromName(transport);
-        options.secondsPerPull = secondsPerPull;
         options.overlap = overlap;
         options.fuse = fuse;
         options.dropPulls = dropPulls;
@@ -205,29 +203,28 @@ residual.through(mesh.face_cells); what is added to ghosts goes to their owners.
 once for a row, and must write nothing else.
 
 The function is called for one part of the rows after another, so what it computes for a row must depend on no others
-than those declared. `recompute_ghosts`: it computes ghosts, too, where that saves pulling what it writes; `cost` is
-about how many seconds a row takes, for recompute="if-it-pays". Local. Raises ArgumentError for contradictions.)";
+than those declared. `recompute_ghosts`: it computes ghosts, too, where that saves pulling what it writes. Local.
+Raises ArgumentError for contradictions.)";
 
 void bindTasks(nb::class_<Graph> &type) {
     type.def(
             "task",
             [](nb::handle_t<Graph> self, nb::handle rows, nb::object reads, nb::object writes, nb::object readsWrites,
-               nb::object adds, bool recomputeGhosts, std::optional<double> cost, std::optional<std::string> name) {
+               nb::object adds, bool recomputeGhosts, std::optional<std::string> name) {
                 Task::TaskModel task;
                 task.loop = loopOf(rows);
                 task.recomputesGhosts = recomputeGhosts;
-                task.secondsPerRow = cost;
                 return decorator(
                     self, std::move(task),
                     {std::move(reads), std::move(writes), std::move(readsWrites), std::move(adds), std::move(name)});
             },
             "rows"_a, nb::kw_only(), "reads"_a = nb::make_tuple(), "writes"_a = nb::make_tuple(),
             "reads_writes"_a = nb::make_tuple(), "adds"_a = nb::make_tuple(), "recompute_ghosts"_a = false,
-            "cost"_a.none() = nb::none(), "name"_a.none() = nb::none(),
+            "name"_a.none() = nb::none(),
             nb::sig(
                 "def task(self, rows: Entities | Region | Field, *, " DNDS_ACCESSES
                 "adds: collections.abc.Sequence[Field | SeenRows] | Field | SeenRows = (), "
-                "recompute_ghosts: bool = False, cost: float | None = None, name: str | None = None) " DNDS_DECORATOR),
+                "recompute_ghosts: bool = False, name: str | None = None) " DNDS_DECORATOR),
             taskText)
         .def(
             "call",
@@ -282,15 +279,14 @@ everything before each. Fields are of rows of one width.
         "Ranks of `comm`, MPI.COMM_WORLD unless given, declare the same tasks in the same order. Local.");
     bindTasks(type);
     type.def(
-            "compile", &compile, nb::kw_only(), "recompute"_a = "as-declared", "seconds_per_pull"_a = 0.0,
-            "overlap"_a = true, "fuse"_a = true, "drop_pulls"_a = true, "transport"_a = "auto",
+            "compile", &compile, nb::kw_only(), "recompute"_a = "as-declared", "overlap"_a = true,
+            "fuse"_a = true, "drop_pulls"_a = true, "transport"_a = "auto",
             R"(Makes a plan, which runs functions in the thread that runs it. The graph may be changed and compiled again.
 
-`recompute` is "as-declared" (by recompute_ghosts), "never", "where-possible" or "if-it-pays", for which
-`seconds_per_pull` is what a pull costs beside its bytes, 0: measured. `overlap` splits tasks so that pulls run beside
-rows that need none; `fuse` moves several fields in one message; `drop_pulls` leaves out pulls of ghosts that are
-current. None of this changes results. Collective. Raises on all ranks: StateError where ranks declare different tasks,
-ArgumentError, IndexError.)")
+`recompute` is "as-declared" (by recompute_ghosts), "never" or "where-possible". `overlap` splits tasks so
+that pulls run beside rows that need none; `fuse` moves several fields in one message; `drop_pulls` leaves out pulls of
+ghosts that are current. None of this changes results. Collective. Raises on all ranks: StateError where ranks declare
+different tasks, ArgumentError, IndexError.)")
         .def_prop_ro(
             "name", [](const Graph &self) { return self.model.name; }, "The name in messages.")
         .def("__repr__", [](const Graph &self) {

@@ -9,6 +9,7 @@
 #include "DNDS/Task/Graph.hpp"
 
 #include <algorithm>
+#include <concepts>
 #include <list>
 #include <tuple>
 #include <type_traits>
@@ -25,22 +26,9 @@ Task::Seen<TField> stencil(TField &field, const GhostWidths &widths) {
 
 namespace Task {
 
-/// The element type of a field on blocks.
+/// Fields on blocks, const or not.
 template <class TField>
-struct ElementOfBlocks;
-template <class T>
-struct ElementOfBlocks<BlockField<T>> {
-    using type = T;
-};
-template <class T>
-struct ElementOfBlocks<const BlockField<T>> {
-    using type = const T;
-};
-
-template <class TField>
-concept IsBlockField = requires {
-    typename ElementOfBlocks<TField>::type;
-};
+concept IsBlockField = std::same_as<std::remove_const_t<TField>, BlockField<typename TField::Element>>;
 
 /// The argument of call functors: views of this rank's blocks.
 template <class T>
@@ -68,7 +56,7 @@ class BlockViews {
 /// A copy of a field, ghosts included.
 template <IsBlockField TField>
 class Snapshot<TField> {
-    using Element = std::remove_const_t<typename ElementOfBlocks<TField>::type>;
+    using Element = typename TField::Element;
 
   public:
     /// Copies the elements of cells and ghosts from the host. `field` must outlive this. O(rows). Throws StaleError
@@ -100,31 +88,24 @@ struct ReducedOf<TField> {
 
 /// Cells and ghosts are rows of one array, which serves as father and as son.
 template <IsBlockField TField>
-class HandleOf<TField> final : public ArrayHandle {
-    using Mutable = std::remove_const_t<TField>;
-
+class HandleOf<TField> final : public RowsHandle {
   public:
     /// Refers to the field, which must outlive this.
-    explicit HandleOf(TField &field) : field_(&field) {}
+    explicit HandleOf(TField &field)
+        : RowsHandle(std::as_const(field).array(), !std::is_const_v<TField>),
+          field_(const_cast<std::remove_const_t<TField> *>(&field)) {} // NOLINT: pulls change no contents of cells
 
-    std::string_view name() const override { return father().label(); }
-    const ArrayBase &father() const override { return std::as_const(*field_).array(); }
     const ArrayBase *son() const override { return &father(); }
     std::shared_ptr<const ExchangePattern> pattern() const override { return field_->pattern(); }
     ExchangeMember member() const override { return field_->member(); }
-    bool writable() const override { return !std::is_const_v<TField>; }
-    // Neither copies between the sides nor pulls change the contents of cells.
-    void toDevice() override { mutableField().toDevice(); }
-    void toHost() override { mutableField().toHost(); }
-    void markWritten() override { mutableField().array().markWritten(); }
+    void toDevice() override { field_->toDevice(); }
+    void toHost() override { field_->toHost(); }
     void setPulledFrom(std::uint64_t version, std::uint64_t finishedBy) override {
-        mutableField().array().setPulledFrom(version, finishedBy);
+        field_->array().setPulledFrom(version, finishedBy);
     }
 
   private:
-    Mutable &mutableField() { return const_cast<Mutable &>(*field_); } // NOLINT
-
-    TField *field_;
+    std::remove_const_t<TField> *field_;
 };
 
 inline namespace DNDS_DEVICE_COMPILATION {
@@ -166,12 +147,12 @@ class BlockLoopBody final : public TaskBody {
     }
     void run(const Executor &executor, const PartRows &rows, index begin, index end) const override {
         if (executor.onDevice())
-            launch(executor, rows, begin, end);
+            launch(executor, end - begin,
+                   KernelOfBlocks<Kernel, Views>{rows.from(begin), kernel_, placesThere_.front().there.data(),
+                                                 viewsThere_.front().there.data(), static_cast<int>(places_.size())});
         else if (begin < end)
             loop(rows, begin, end);
     }
-    void runAdding(const PartRows & /*rows*/, index /*first*/, index /*last*/) const override {}
-    void runAdding(const Executor & /*executor*/, const Contributions & /*sums*/) const override {}
 
   private:
     /// Rows adjacent in memory and in a block are cells along the last dimension.
@@ -192,19 +173,6 @@ class BlockLoopBody final : public TaskBody {
                 views.call(kernel_, cell);
             i += length;
         }
-    }
-    void launch(const Executor &executor, PartRows rows, index begin, index end) const {
-        if (rows.list != nullptr)
-            rows.list += begin;
-        rows.first += begin;
-        using OfBlocks = KernelOfBlocks<Kernel, Views>;
-        if constexpr (std::is_trivially_copyable_v<OfBlocks>)
-            parallelFor(executor, end - begin,
-                        OfBlocks{rows, kernel_, placesThere_.front().there.data(), viewsThere_.front().there.data(),
-                                 static_cast<int>(places_.size())});
-        else
-            throw ArgumentError("the functor of a task on the device must be trivially copyable: views and numbers, no "
-                                "arrays");
     }
     template <DeviceBackend backend, std::size_t... k>
     void take(std::index_sequence<k...> /*slots*/) {
@@ -260,12 +228,12 @@ struct Slot<TField, does> {
     using Array = TField;
     static constexpr Mode mode = does;
     static constexpr bool adds = false;
-    using Element = typename ElementOfBlocks<TField>::type;
-    using View = BlockView<std::conditional_t<mode == Mode::Reads, std::add_const_t<Element>, Element>>;
+    using Element = std::conditional_t<mode == Mode::Reads, const typename TField::Element, typename TField::Element>;
+    using View = BlockView<Element>;
     using LoopRow = BlockCell;
     template <class Kernel, class... Slots>
     using Loop = BlockLoopBody<Kernel, Slots...>;
-    using CallView = BlockViews<std::conditional_t<mode == Mode::Reads, std::add_const_t<Element>, Element>>;
+    using CallView = BlockViews<Element>;
     TField *array;
 
     /// What the functor of a loop gets: block `block` of this rank in the memory of `backend`. Throws as

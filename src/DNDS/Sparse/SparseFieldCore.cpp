@@ -49,13 +49,11 @@ void SparseFieldState::take(int block, BlockPool::Owner memory) noexcept {
     if (space == MemorySpace::Host)
         elements->fill(mine.bytes, totalBytes(block) / elements->bytes());
     allocated.set(block);
-    ++allocations;
 }
 
 void SparseFieldState::drop(int block) noexcept {
     blocks[toSize(block)] = {};
     allocated.unset(block);
-    ++frees;
 }
 
 void SparseFieldState::dropEmpty(int block) noexcept {
@@ -267,7 +265,7 @@ void SparseFieldCore::onFree(std::function<void(int, const std::byte *)> visit) 
     state().freeing = std::move(visit);
 }
 
-ArrayBase &SparseFieldCore::rows() const { return state().taskRows; }
+Array<std::uint8_t, 0> &SparseFieldCore::rows() const { return state().taskRows; }
 void SparseFieldCore::markWritten() { state().taskRows.markWritten(); }
 
 SparseFields &SparseFieldCore::exchange() {

@@ -3,8 +3,10 @@
 #pragma once
 
 #include "DNDS/Sparse/SparsePattern.hpp"
+#include "DNDS/Storage/Array.hpp"
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -13,7 +15,6 @@
 
 namespace DNDS {
 
-class ArrayBase;
 class SparseElements;
 class SparseFields;
 struct SparseFieldState;
@@ -93,7 +94,7 @@ class SparseFieldCore {
     void onFree(std::function<void(int local, const std::byte *stage0)> visit);
 
     /// For task graphs: what stands there for the field, a row without elements for each block, allocated or not.
-    ArrayBase &rows() const;
+    Array<std::uint8_t, 0> &rows() const;
     /// The same for `Task::changed`.
     void markWritten();
 

@@ -5,7 +5,6 @@
 #include "DNDS/Sparse/SparseElements.hpp"
 #include "DNDS/Sparse/SparseFieldCore.hpp"
 #include "DNDS/Sparse/SparseMessage.hpp"
-#include "DNDS/Storage/Array.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -38,8 +37,6 @@ struct SparseFieldState {
     std::vector<HostDeviceBuffer> views;                 ///< [stages]: of all blocks that are there, for kernels
     int inFlight = 0;                                    ///< exchanges that have begun
     std::function<void(int, const std::byte *)> freeing; ///< see `SparseFieldCore::onFree`
-    std::uint64_t allocations = 0;
-    std::uint64_t frees = 0;
 
     std::size_t stageBytes(int block) const { return toSize(pattern->blocks()[toSize(block)].rows) * cellBytes; }
     std::size_t totalBytes(int block) const { return stageBytes(block) * places.size(); }

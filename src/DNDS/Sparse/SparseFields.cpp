@@ -480,8 +480,8 @@ const std::string &SparseFields::name() const noexcept { return state_->name; }
 
 bool SparseFields::inFlight() const noexcept { return state_->inFlight(); }
 
-std::vector<ArrayBase *> SparseFields::rows() const {
-    std::vector<ArrayBase *> rows;
+std::vector<Array<std::uint8_t, 0> *> SparseFields::rows() const {
+    std::vector<Array<std::uint8_t, 0> *> rows;
     for (const State::Member &member : state_->members)
         rows.push_back(&member.field->taskRows);
     return rows;

@@ -104,7 +104,7 @@ class SparseFields {
     const std::string &name() const noexcept;
     bool inFlight() const noexcept;
     /// For task graphs: those of the fields.
-    std::vector<ArrayBase *> rows() const;
+    std::vector<Array<std::uint8_t, 0> *> rows() const;
     /// What was done so far on this rank. Local.
     SparseTraffic traffic() const;
 

@@ -27,14 +27,14 @@ class SparseExchangeCalls final : public Task::CalledExchange {
 };
 
 /// A call that does something with fields: reads them, or changes all of them.
-Task::TaskModel callWith(Task::GraphModel &graph, std::string name, const std::vector<ArrayBase *> &fields,
+Task::TaskModel callWith(Task::GraphModel &graph, std::string name, const std::vector<Array<std::uint8_t, 0> *> &fields,
                          Task::Mode mode) {
     Task::TaskModel task;
     task.name = std::move(name);
     task.kind = Task::TaskKind::Call;
-    for (ArrayBase *rows : fields)
+    for (const auto *rows : fields)
         task.accesses.push_back(
-            {graph.add(std::make_shared<Task::SparseHandle>(*rows, true)), mode, Task::Reach::Whole, {}, {}});
+            {graph.add(std::make_shared<Task::RowsHandle>(*rows, true)), mode, Task::Reach::Whole, {}, {}});
     return task;
 }
 

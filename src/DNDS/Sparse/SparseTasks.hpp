@@ -5,6 +5,7 @@
 #include "DNDS/Sparse/SparseField.hpp"
 #include "DNDS/Task/Graph.hpp"
 
+#include <concepts>
 #include <memory>
 #include <optional>
 #include <tuple>
@@ -63,50 +64,16 @@ class SparseBlock {
 
 namespace Task {
 
-/// What a sparse field is made of.
+/// Sparse fields, const or not.
 template <class TField>
-struct ElementOfSparse;
-template <class T>
-struct ElementOfSparse<SparseField<T>> {
-    using type = T;
-};
-template <class T>
-struct ElementOfSparse<const SparseField<T>> {
-    using type = const T;
-};
+concept IsSparseField = std::same_as<std::remove_const_t<TField>, SparseField<typename TField::Element>>;
 
-template <class TField>
-concept IsSparseField = requires {
-    typename ElementOfSparse<TField>::type;
-};
-
-/// A sparse field to a graph: rows without elements, no ghosts that the graph knows of.
-class SparseHandle : public ArrayHandle {
-  public:
-    /// `rows` is SparseField::rows, which must outlive this.
-    SparseHandle(ArrayBase &rows, bool writable) : rows_(&rows), writable_(writable) {}
-
-    std::string_view name() const override { return rows_->label(); }
-    const ArrayBase &father() const override { return *rows_; }
-    const ArrayBase *son() const override { return nullptr; }
-    std::shared_ptr<const ExchangePattern> pattern() const override { return nullptr; }
-    ExchangeMember member() const override { return {}; }
-    bool writable() const override { return writable_; }
-    void toDevice() override {} // it stays on the host
-    void toHost() override {}
-    void markWritten() override { rows_->markWritten(); }
-    void setPulledFrom(std::uint64_t /*version*/, std::uint64_t /*finishedBy*/) override {}
-
-  private:
-    ArrayBase *rows_;
-    bool writable_;
-};
-
+/// Rows without elements, no ghosts that the graph knows of.
 template <IsSparseField TField>
-class HandleOf<TField> final : public SparseHandle {
+class HandleOf<TField> final : public RowsHandle {
   public:
     /// Refers to the field, which must outlive this.
-    explicit HandleOf(TField &field) : SparseHandle(field.rows(), !std::is_const_v<TField>) {}
+    explicit HandleOf(TField &field) : RowsHandle(field.rows(), !std::is_const_v<TField>) {}
 };
 
 /// A copy of stage 0 of the blocks that are allocated, for `aside`: a field of its own.
@@ -160,8 +127,6 @@ class SparseLoopBody final : public TaskBody {
                 std::apply([&](const auto &...slots) { kernel_(block, ofBlock(slots, block)...); }, slots_);
         }
     }
-    void runAdding(const PartRows & /*rows*/, index /*first*/, index /*last*/) const override {}
-    void runAdding(const Executor & /*executor*/, const Contributions & /*sums*/) const override {}
     index rowsPerChunk() const override { return 1; }
 
   private:
@@ -198,8 +163,8 @@ struct Slot<TField, does> {
     using Array = TField;
     static constexpr Mode mode = does;
     static constexpr bool adds = false;
-    using Element = typename ElementOfSparse<TField>::type;
-    using View = SparseBlock<std::conditional_t<mode == Mode::Reads, std::add_const_t<Element>, Element>>;
+    using Element = std::conditional_t<mode == Mode::Reads, const typename TField::Element, typename TField::Element>;
+    using View = SparseBlock<Element>;
     using LoopRow = int;
     template <class Kernel, class... Slots>
     using Loop = SparseLoopBody<Kernel, Slots...>;

@@ -44,17 +44,15 @@ std::string canonical(const GraphModel &graph, const TaskModel &task) {
     }
     if (task.recomputesGhosts)
         text += ", recomputes ghosts";
-    if (task.secondsPerRow)
-        text += fmt::format(", costs {:g} s a row", *task.secondsPerRow);
     return text;
 }
 
 void agreeOnTasks(const GraphModel &graph, const CommunicatorView &comm, const CompileOptions &options) {
     std::vector<std::string> lines;
     comm.guarded([&] {
-        lines.push_back(fmt::format("graph '{}', recompute {} at {:g} s a pull, overlap {}, fuse {}, drop {}",
-                                    graph.name, static_cast<int>(options.recompute), options.secondsPerPull,
-                                    options.overlap, options.fuse, options.dropPulls));
+        lines.push_back(fmt::format("graph '{}', recompute {}, overlap {}, fuse {}, drop {}", graph.name,
+                                    static_cast<int>(options.recompute), options.overlap, options.fuse,
+                                    options.dropPulls));
         for (const TaskModel &task : graph.tasks)
             lines.push_back(canonical(graph, task));
         for (const ReductionModel &model : graph.reductions)

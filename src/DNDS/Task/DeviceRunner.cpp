@@ -268,13 +268,11 @@ void Plan::DeviceRunner::callOnHost(const Operation &operation) {
         bringToDevice();
 }
 
-void Plan::DeviceRunner::issue(std::size_t k, std::size_t &next) {
-    Item &item = items_[k];
+void Plan::DeviceRunner::issue(Item &item) {
     const Device::StreamHandle stream = streamOf(item.lane);
     for (const std::size_t before : item.waits)
         items_[before].event.holdBack(stream);
-    next = item.operations.front();
-    const Operation &operation = state_.plan.operations[next];
+    const Operation &operation = state_.plan.operations[item.operations.front()];
     switch (operation.kind) {
     case OperationKind::Part:
         runSegment(item);
@@ -303,7 +301,7 @@ void Plan::DeviceRunner::issue(std::size_t k, std::size_t &next) {
         item.event.record(stream);
 }
 
-void Plan::DeviceRunner::start(std::size_t &next) {
+void Plan::DeviceRunner::start() {
     bringToDevice();
     const Device::StreamHandle user = state_.executor.stream();
     const auto join = [&](Device::StreamHandle later, Device::StreamHandle earlier) {
@@ -312,8 +310,8 @@ void Plan::DeviceRunner::start(std::size_t &next) {
     join(boundary_, user);
     join(inner_, user);
     const auto issueAll = [&] {
-        for (std::size_t k = 0; k < items_.size(); ++k)
-            issue(k, next);
+        for (Item &item : items_)
+            issue(item);
     };
     if (whole_) {
         for (const Item &item : items_)

@@ -55,9 +55,8 @@ class Plan::DeviceRunner {
     explicit DeviceRunner(State &state);
     ~DeviceRunner();
 
-    /// Queues a run after what the executor's stream holds. `next` is the operation that is under way. The host waits
-    /// for exchanges and before calls only.
-    void start(std::size_t &next);
+    /// Queues a run after what the executor's stream holds. The host waits for exchanges and before calls only.
+    void start();
     /// Waits for all that was queued.
     void wait();
     /// The same, ignoring errors.
@@ -82,7 +81,7 @@ class Plan::DeviceRunner {
     /// Ends the item that gathers parts.
     void close(std::optional<Item> &open);
     /// Queues an item after those that it waits for.
-    void issue(std::size_t k, std::size_t &next);
+    void issue(Item &item);
     void runSegment(Item &item);
     void runParts(const Item &item);
     void runPart(const Part &part, const Rows &rows);

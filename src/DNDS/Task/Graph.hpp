@@ -91,12 +91,6 @@ class [[nodiscard("a task without run() is not in the graph")]] TaskBuilder {
         model_.recomputesGhosts = true;
         return std::move(*this);
     }
-    /// About how long a row takes: for the estimate whether computing ghosts again costs less than a pull. The same on
-    /// all ranks.
-    TaskBuilder costs(double secondsPerRow) && {
-        model_.secondsPerRow = secondsPerRow;
-        return std::move(*this);
-    }
 
     /// Ends the declaration. A loop calls `functor(row, views...)`, a call `functor(views...)`, with one view for each
     /// array named above, in that order, by value or const reference. In loops `functor` must be callable by several

@@ -30,10 +30,10 @@ class ArrayHandle {
     /// The rows that this rank owns; all of them where there are no ghosts.
     virtual const ArrayBase &father() const = 0;
     /// The ghosts; null for arrays that cannot be pulled.
-    virtual const ArrayBase *son() const = 0;
+    virtual const ArrayBase *son() const { return nullptr; }
     /// How ghosts are pulled, and the array as exchanges take it; null and empty for arrays that cannot be pulled.
-    virtual std::shared_ptr<const ExchangePattern> pattern() const = 0;
-    virtual ExchangeMember member() const = 0;
+    virtual std::shared_ptr<const ExchangePattern> pattern() const { return nullptr; }
+    virtual ExchangeMember member() const { return {}; }
     /// Whether it may be written.
     virtual bool writable() const = 0;
     /// Brings the array and its ghosts to the device, or back to the host; marks its owned rows as written.
@@ -41,7 +41,7 @@ class ArrayHandle {
     virtual void toHost() = 0;
     virtual void markWritten() = 0;
     /// See ArrayBase::setPulledFrom, for the ghosts.
-    virtual void setPulledFrom(std::uint64_t version, std::uint64_t finishedBy) = 0;
+    virtual void setPulledFrom(std::uint64_t /*version*/, std::uint64_t /*finishedBy*/) {}
     /// Whether all ranks have the same contents.
     virtual bool sameOnAllRanks() const { return false; }
     /// False where the array is known to be destroyed: nothing else may be called then.
@@ -50,6 +50,32 @@ class ArrayHandle {
     /// The number of rows that this rank owns; the same with the ghosts, which follow them.
     index owned() const { return father().size(); }
     index size() const { return father().size() + (son() != nullptr ? son()->size() : 0); }
+};
+
+/// An array without ghosts, or what stands for something else: a value, the blocks of a sparse field.
+class RowsHandle : public ArrayHandle {
+  public:
+    /// Refers to the rows. `lifetime` expires with them.
+    template <class Rows>
+    RowsHandle(const Rows &rows, bool writable, bool sameOnAllRanks = false)
+        : rows_(const_cast<Rows *>(&rows)), name_(rows.label()), lifetime_(rows.lifetime()), writable_(writable), // NOLINT
+          same_(sameOnAllRanks) {}
+
+    std::string_view name() const override { return name_; }
+    bool alive() const override { return !lifetime_.expired(); }
+    const ArrayBase &father() const override { return *rows_; }
+    bool writable() const override { return writable_; }
+    bool sameOnAllRanks() const override { return same_; }
+    // Copies between the sides change no contents.
+    void toDevice() override { rows_->toDevice(); }
+    void toHost() override { rows_->toHost(); }
+    void markWritten() override { rows_->markWritten(); }
+
+  private:
+    ArrayBase *rows_;
+    std::string name_; ///< for messages after the end of the rows, too
+    std::weak_ptr<const void> lifetime_;
+    bool writable_, same_;
 };
 
 /// What a task does with an array.
@@ -87,6 +113,8 @@ struct PartRows {
 
     /// Row `i` of the part, i < count.
     DNDS_HOST_DEVICE index operator()(index i) const { return list != nullptr ? list[i] : first + i; }
+    /// The rows from number `begin` on; `count` is as it was.
+    PartRows from(index begin) const { return {list != nullptr ? list + begin : nullptr, first + begin, count}; }
 };
 
 /// The rows that add to each of some rows, by row: for sums on the device.
@@ -107,9 +135,9 @@ class TaskBody {
     /// Runs it for rows [begin, end) of the part. In any thread on the host, several at a time.
     virtual void run(const Executor &executor, const PartRows &rows, index begin, index end) const = 0;
     /// The same for a task that adds, where only rows [first, last) of the arrays that it adds to get something.
-    virtual void runAdding(const PartRows &rows, index first, index last) const = 0;
+    virtual void runAdding(const PartRows & /*rows*/, index /*first*/, index /*last*/) const {}
     /// The same on the device.
-    virtual void runAdding(const Executor &executor, const Contributions &sums) const = 0;
+    virtual void runAdding(const Executor & /*executor*/, const Contributions & /*sums*/) const {}
     /// How many rows a thread takes at once where the program does not say; 0: as many as are worth it for cells.
     virtual index rowsPerChunk() const { return 0; }
 };
@@ -148,7 +176,6 @@ struct TaskModel {
     std::shared_ptr<CalledExchange> exchange; ///< calls that start or finish one, in place of `call`
     bool startsExchange = false;              ///< the former
     bool recomputesGhosts = false;            ///< it computes ghosts as well where that saves a pull
-    std::optional<double> secondsPerRow;      ///< for the estimate whether that pays
 };
 
 /// Waits for work in a thread of its own, if there is any; throws what it has thrown, once.

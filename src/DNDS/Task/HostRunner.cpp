@@ -115,16 +115,14 @@ void Plan::HostRunner::throwFailure() {
                   [&] { std::rethrow_exception(failure.exception); });
 }
 
-void Plan::HostRunner::run(std::size_t &next) {
-    const std::vector<Operation> &operations = state_.plan.operations;
+void Plan::HostRunner::run() {
     const bool alone = crew_.threads() == 1;
     if (!alone) {
         crew_.begin(static_cast<index>(chunks_.size()));
         for (Chunks &chunks : chunks_)
             chunks.published = false;
     }
-    for (next = 0; next < operations.size(); ++next) {
-        const Operation &operation = operations[next];
+    for (const Operation &operation : state_.plan.operations) {
         if (!alone)
             awaitBefore(operation);
         if (operation.kind == OperationKind::Part)

@@ -16,9 +16,8 @@ class Plan::HostRunner {
   public:
     explicit HostRunner(State &state);
 
-    /// Runs all operations. `next` is the one that is under way. Throws what the first part that failed has thrown,
-    /// with the task in front.
-    void run(std::size_t &next);
+    /// Runs all operations. Throws what the first part that failed has thrown, with the task in front.
+    void run();
     /// Runs chunks for as long as `pending` is true; looks there between chunks, and helps nobody without threads.
     /// Returns false where there was nothing to run.
     bool help() noexcept { return crew_.threads() > 1 && crew_.help(); }

@@ -92,7 +92,6 @@ class Placement {
     void addTransfers(std::size_t t, Direction direction, const std::vector<std::size_t> &arrays);
     std::vector<std::size_t> staleReads(std::size_t t);
     void passValidity(std::size_t t);
-    void passContents(std::size_t t);
     void findOutcome();
 
     const GraphModel &graph_;
@@ -103,8 +102,6 @@ class Placement {
     std::vector<RowMask> entryNeed_; ///< [arrays] ghosts that are read before the array is written
     std::vector<bool> written_;      ///< [arrays]
     std::vector<bool> pulled_;
-    std::vector<bool> replaced_;                                    ///< [arrays] all owned rows are written anew
-    std::vector<bool> readsEntry_;                                  ///< [arrays]
     std::map<std::size_t, std::optional<RowMask>> regionsOfOwners_; ///< by task
     index number_ = 0;
 };
@@ -114,16 +111,8 @@ bool Placement::mayRecompute(const TaskModel &task) const {
         std::ranges::none_of(
             task.accesses, [&](const ArrayAccess &a) { return a.writes() && a.mode != Mode::Adds && isPair(a.array); }))
         return false;
-    switch (options_.recompute) {
-    case CompileOptions::Recompute::Never:
-        return false;
-    case CompileOptions::Recompute::AsDeclared:
-        return task.recomputesGhosts;
-    case CompileOptions::Recompute::WherePossible:
-    case CompileOptions::Recompute::IfItPays:
-        break;
-    }
-    return true;
+    return options_.recompute == CompileOptions::Recompute::WherePossible ||
+           (options_.recompute == CompileOptions::Recompute::AsDeclared && task.recomputesGhosts);
 }
 
 /// The ghosts that their owners have in the region which the task loops over; none where the region's space has no
@@ -412,18 +401,6 @@ void Placement::passValidity(std::size_t t) {
     }
 }
 
-/// Finds which arrays are read before the run has written all of them.
-void Placement::passContents(std::size_t t) {
-    const TaskModel &task = graph_.tasks[t];
-    for (const ArrayAccess &access : task.accesses)
-        if (access.mode != Mode::Writes && !replaced_[access.array])
-            readsEntry_[access.array] = true;
-    for (const ArrayAccess &access : task.accesses)
-        if (access.mode == Mode::Writes && task.every == 1 &&
-            (task.kind == TaskKind::Loop ? !task.loop->rows() : access.reach != Reach::Region))
-            replaced_[access.array] = true;
-}
-
 void Placement::findTransfers() {
     masks_.clear();
     for (const auto &array : graph_.arrays) {
@@ -432,8 +409,6 @@ void Placement::findTransfers() {
     }
     written_.assign(masks_.size(), false);
     pulled_.assign(masks_.size(), false);
-    replaced_.assign(masks_.size(), false);
-    readsEntry_.assign(masks_.size(), false);
     for (std::size_t t = 0; t < graph_.tasks.size(); ++t) {
         const std::vector<std::size_t> pulled = staleReads(t);
         addTransfers(t, Direction::Pull, pulled);
@@ -442,7 +417,6 @@ void Placement::findTransfers() {
             pulled_[array] = true;
         }
         passValidity(t);
-        passContents(t);
         std::vector<std::size_t> pushed;
         for (const ArrayAccess &access : graph_.tasks[t].accesses)
             if (access.mode == Mode::Adds && isPair(access.array))
@@ -462,7 +436,7 @@ void Placement::findOutcome() {
     comm_.allReduce(holds.data(), static_cast<int>(holds.size()), MPI_MIN);
     for (std::size_t a = 0; a < masks_.size(); ++a)
         plan_.outcome.push_back({written_[a], pulled_[a], isPair(a) && holds[2 * a] != 0,
-                                 written_[a] && holds[2 * a + 1] != 0, readsEntry_[a]});
+                                 written_[a] && holds[2 * a + 1] != 0});
 }
 
 } // namespace

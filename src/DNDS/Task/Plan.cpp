@@ -5,9 +5,6 @@
 #include "DNDS/Task/HostRunner.hpp"
 #include "DNDS/Task/PlanState.hpp"
 
-#include <algorithm>
-#include <array>
-
 namespace DNDS::Task {
 
 namespace {
@@ -52,9 +49,6 @@ Plan::State::~State() {
 }
 
 void Plan::State::connect() {
-    device.reset();
-    host.reset();
-    reductions.reset();
     trace.begin(graph, plan, comm);
     transfers.connect(executor, options.exchange);
     history.connect();
@@ -66,53 +60,6 @@ void Plan::State::connect() {
         else
             host = std::make_unique<HostRunner>(*this);
     });
-}
-
-/// Compares the pulls that are saved with the rows that are computed more often, in the time of the rank for which it
-/// pays least. Collective.
-bool Plan::State::recomputingPays(PlanModel &other) {
-    std::vector<double> seconds(transfers.exchanges(), options.secondsPerPull);
-    if (options.secondsPerPull <= 0) {
-        seconds = transfers.measure(executor);
-        for (const PullFinish &finish : graph.finishes) // these pulls were not finished
-            graph.arrays[finish.array]->setPulledFrom(0, 0);
-    }
-    const auto pullsOf = [](const PlanModel &model) {
-        std::vector<const Transfer *> pulls;
-        for (const Transfer &transfer : model.transfers)
-            if (transfer.direction == Direction::Pull && !transfer.conditional) // those are left out in most runs
-                pulls.push_back(&transfer);
-        return pulls;
-    };
-    const std::vector<const Transfer *> mine = pullsOf(plan), theirs = pullsOf(other);
-    double all = 0;
-    for (const Transfer *pull : mine)
-        all += seconds[pull->exchange];
-    // Those that remain are taken to cost as much as the others.
-    const double saved =
-        mine.empty() ? 0 : all * (1 - static_cast<double>(theirs.size()) / static_cast<double>(mine.size()));
-    double extra = 0;
-    double unknown = -1; // number of a task whose rows cost nobody knows how much
-    for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
-        const auto more = static_cast<double>(other.taskRows[t].count() - plan.taskRows[t].count());
-        extra += more * graph.tasks[t].secondsPerRow.value_or(0);
-        if (more > 0 && !graph.tasks[t].secondsPerRow)
-            unknown = static_cast<double>(t);
-    }
-    std::array<double, 3> worst{extra, -saved, unknown};
-    comm.allReduce(worst.data(), 3, MPI_MAX);
-    const bool pays = worst[2] < 0 && worst[0] < -worst[1];
-    const std::string note =
-        worst[2] >= 0
-            ? fmt::format("ghosts are pulled: '{}' does not say what a row of it costs (costs())",
-                          graph.tasks[static_cast<std::size_t>(worst[2])].name)
-            : fmt::format("computing ghosts again would save {} of {} pulls, about {:.3g} microseconds a run, and cost "
-                          "{:.3g} more on some rank: {}",
-                          mine.size() - theirs.size(), mine.size(), -worst[1] * 1e6, worst[0] * 1e6,
-                          pays ? "it is done" : "it is not done");
-    plan.notes.push_back(note);
-    other.notes.push_back(note);
-    return pays;
 }
 
 Plan::State::Rows Plan::State::rowsOf(std::size_t array) const {
@@ -133,27 +80,10 @@ void Plan::State::requireSameRows() const {
         graph.requireFits(model);
 }
 
-void Plan::State::requireArrays() const { requireAlive(graph); }
-
 void Plan::State::requireCommunicator() const {
     DNDS_CHECK(context->alive(), StateError,
                "the communicator of plan '{}' was freed: free it after the last use of the plan", graph.name);
 }
-
-/// Ranks without rows to write know that an array was written only when the run has ended: they would leave out pulls
-/// that others make.
-void Plan::State::requireOwnArrays() const {
-    const auto writes = [](const State &state, std::size_t array) { return state.plan.outcome[array].written; };
-    for (const State *outer : runningHere)
-        for (std::size_t a = 0; a < outer->graph.arrays.size(); ++a)
-            for (std::size_t b = 0; b < graph.arrays.size(); ++b)
-                DNDS_CHECK(&outer->graph.arrays[a]->father() != &graph.arrays[b]->father() ||
-                               !(writes(*outer, a) || writes(*this, b)),
-                           StateError, "'{}' is run in a call of '{}', and one of them writes '{}': run it after '{}'",
-                           graph.name, outer->graph.name, graph.arrays[b]->name(), outer->graph.name);
-}
-
-thread_local std::vector<const Plan::State *> Plan::State::runningHere; // NOLINT: of this thread
 
 Plan::Plan(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Plan::Plan(Plan &&other) noexcept = default;
@@ -163,29 +93,15 @@ Plan::~Plan() = default;
 Plan Plan::compile(GraphModel graph, const CommunicatorView &comm, const Executor &executor,
                    const CompileOptions &options) {
     requireOneCommunicator(graph, comm);
-    const bool estimates = options.recompute == CompileOptions::Recompute::IfItPays;
-    CompileOptions first = options;
-    if (estimates)
-        first.recompute = CompileOptions::Recompute::Never;
-    std::unique_ptr<State> state = failTogether(comm, [&] {
+    return Plan(failTogether(comm, [&] {
         comm.guarded([&] { requireAlive(graph); });
         auto made = std::make_unique<State>(std::move(graph), comm, executor, options);
         comm.guarded([&] { made->graph.findReducedRows(); });
-        made->plan = compileGraph(made->graph, comm, first);
+        made->plan = compileGraph(made->graph, comm, options);
         made->connect();
         comm.guarded([&] { made->context->enlist(*made); });
         return made;
-    });
-    if (!estimates)
-        return Plan(std::move(state));
-    first.recompute = CompileOptions::Recompute::WherePossible;
-    PlanModel other = failTogether(comm, [&] { return compileGraph(state->graph, comm, first); });
-    if (state->recomputingPays(other))
-        failTogether(comm, [&] {
-            state->plan = std::move(other);
-            state->connect();
-        });
-    return Plan(std::move(state));
+    }));
 }
 
 void Plan::run() {
@@ -210,57 +126,31 @@ void Plan::State::enter(PlanEvent event) {
     stage = *stageAfter(stage, event);
 }
 
-/// From the begin of a run to its end, by an exception or not.
-class Plan::State::RunScope {
-  public:
-    explicit RunScope(State &state) : state_(state) {
-        state.enter(PlanEvent::Start);
-        runningHere.push_back(&state);
-    }
-    RunScope(const RunScope &) = delete;
-    RunScope &operator=(const RunScope &) = delete;
-    ~RunScope() {
-        runningHere.pop_back();
-        if (state_.stage == PlanStage::Running)
-            fail();
-    }
-
-    /// The operation that is under way.
-    std::size_t &next() { return next_.emplace(0); }
-
-  private:
-    void fail() noexcept {
-        state_.stage = *stageAfter(state_.stage, PlanEvent::Fail);
-        if (state_.device)
-            state_.device->abandon();
-        if (state_.host)
-            state_.host->abandon();
-        if (next_) // in threads and on the device parts before it may have been skipped
-            state_.history.noteFailure(*next_, state_.executor.onDevice() || state_.executor.threads() > 1);
-        if (state_.comm.size() == 1) // which has nobody to recover with
-            state_.transfers.endAlone();
-    }
-
-    State &state_;
-    std::optional<std::size_t> next_; ///< none before the first operation
-};
+void Plan::State::fail() noexcept {
+    stage = *stageAfter(stage, PlanEvent::Fail);
+    if (device)
+        device->abandon();
+    if (host)
+        host->abandon();
+    if (comm.size() == 1) // which has nobody to recover with
+        transfers.endAlone();
+}
 
 void Plan::State::runOnce() {
     require(PlanEvent::Start);
-    requireArrays();
-    requireOwnArrays();
+    requireAlive(graph);
     reductions->collect();
     const double begin = MPI_Wtime();
-    RunScope scope(*this);
+    enter(PlanEvent::Start);
+    const OnFailure undo([this] { fail(); });
     ++statistics.runs;
     ++runsSinceRecovery;
     statistics.dropped += history.begin(runsSinceRecovery);
     requireSameRows();
-    history.requireWritten();
     if (device)
-        device->start(scope.next());
+        device->start();
     else
-        host->run(scope.next());
+        host->run();
     history.noteOutcome();
     reductions->start(executor, [&](std::size_t n, std::size_t k) {
         const std::vector<LocalIndex> &list = (*graph.reductions[n].lists)[k];

@@ -20,13 +20,11 @@ std::uint64_t takeNumbers(std::size_t count) {
 } // namespace
 
 PlanHistory::PlanHistory(const GraphModel &graph, const PlanModel &plan)
-    : graph_(graph), plan_(plan), firstFinisher_(takeNumbers(graph.arrays.size())),
-      halfWritten_(graph.arrays.size(), 0) {}
+    : graph_(graph), plan_(plan), firstFinisher_(takeNumbers(graph.arrays.size())) {}
 
 void PlanHistory::connect() {
     dropped_.assign(plan_.transfers.size(), false);
     left_.assign(graph_.arrays.size(), {});
-    words_.reset();
     std::vector<std::shared_ptr<const ExchangePattern>> patterns;
     for (const Transfer &transfer : plan_.transfers)
         patterns.push_back(transfer.pattern);
@@ -97,50 +95,12 @@ void PlanHistory::noteOutcome() {
             array.setPulledFrom(array.father().version(), finisherOf(a)); // replayed pulls do not tell
         left_[a] = contentsOf(a);
     }
-    std::ranges::fill(halfWritten_, 0);
-}
-
-void PlanHistory::noteFailure(std::size_t next, bool besides) noexcept {
-    for (std::size_t t = 0; t < graph_.tasks.size(); ++t) {
-        bool begun = false, complete = !besides;
-        for (std::size_t k = 0; k < plan_.operations.size(); ++k) {
-            const Operation &operation = plan_.operations[k];
-            if (operation.kind == OperationKind::Start || operation.kind == OperationKind::Wait ||
-                t != (operation.kind == OperationKind::Part ? plan_.parts[operation.what].task : operation.what))
-                continue;
-            begun = begun || k <= next;
-            complete = complete && k < next;
-        }
-        for (const ArrayAccess &access : graph_.tasks[t].accesses)
-            if (begun && !complete && access.mode != Mode::Reads && graph_.arrays[access.array]->owned() > 0)
-                halfWritten_[access.array] = graph_.arrays[access.array]->father().version();
-    }
-    for (std::size_t a = 0; a < left_.size(); ++a)
-        left_[a] = contentsOf(a);
-}
-
-bool PlanHistory::isHalfWritten(std::size_t array) const {
-    return halfWritten_[array] != 0 && halfWritten_[array] == graph_.arrays[array]->father().version();
-}
-
-void PlanHistory::requireWritten() const {
-    for (std::size_t a = 0; a < halfWritten_.size(); ++a)
-        DNDS_CHECK(!isHalfWritten(a) || !plan_.outcome[a].readsEntry, StateError,
-                   "'{}' is half written: a run of '{}' failed while a task was writing it. Write it anew before the "
-                   "next run",
-                   graph_.arrays[a]->name(), graph_.name);
 }
 
 void PlanHistory::forgetPulls() {
-    for (std::size_t a = 0; a < graph_.arrays.size(); ++a) {
-        ArrayHandle &array = *graph_.arrays[a];
-        if (!array.alive())
-            continue;
-        const bool half = isHalfWritten(a);
-        array.markWritten();
-        if (half)
-            halfWritten_[a] = array.father().version();
-    }
+    for (const auto &array : graph_.arrays)
+        if (array->alive())
+            array->markWritten();
 }
 
 } // namespace DNDS::Task

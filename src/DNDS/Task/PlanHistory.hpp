@@ -12,14 +12,14 @@
 
 namespace DNDS::Task {
 
-/// Decides which pulls a run leaves out, from the versions of arrays, agrees on that with peers, and remembers which
-/// arrays a run that failed has written in part. Local where nothing else is said.
+/// Decides which pulls a run leaves out, from the versions of arrays, and agrees on that with peers. Local where nothing
+/// else is said.
 class PlanHistory {
   public:
     /// Refers to both, which outlive it.
     PlanHistory(const GraphModel &graph, const PlanModel &plan);
 
-    /// Forgets all runs: for another plan of the graph. Collective.
+    /// When the plan is made. Collective.
     void connect();
     /// Begins run `run`: decides which transfers it leaves out, from what this rank knows, and tells peers. Returns
     /// their number. Local, but waits for peers that are more than a run behind. Throws StateError where a peer did
@@ -38,12 +38,8 @@ class PlanHistory {
 
     /// A run is complete.
     void noteOutcome();
-    /// A run has failed while operation `next` was under way; `besides`: earlier ones may be incomplete, too.
-    void noteFailure(std::size_t next, bool besides) noexcept;
     /// Some ranks have pulled and written what others have not: for all plans the ghosts are old.
     void forgetPulls();
-    /// Throws StateError where a run would read what one that failed has written in part.
-    void requireWritten() const;
 
   private:
     /// Contents of an array at some moment.
@@ -52,7 +48,6 @@ class PlanHistory {
         bool operator==(const Contents &other) const = default;
     };
     Contents contentsOf(std::size_t array) const;
-    bool isHalfWritten(std::size_t array) const;
     /// Runs `work`, and explains a disagreement with peers.
     template <class Work>
     void explaining(const Work &work) const;
@@ -64,7 +59,6 @@ class PlanHistory {
     std::uint64_t firstFinisher_;            ///< [arrays] numbers from here on belong to no other plan of the process
     std::vector<bool> dropped_;              ///< [transfers] in this run
     std::vector<Contents> left_;             ///< [arrays] by the last run
-    std::vector<std::uint64_t> halfWritten_; ///< [arrays] version that a run which failed left, or 0
 };
 
 } // namespace DNDS::Task

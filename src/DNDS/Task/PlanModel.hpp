@@ -17,12 +17,9 @@ struct CompileOptions {
     enum class Recompute : unsigned char {
         AsDeclared, ///< by the tasks that say recomputeGhosts()
         Never,
-        WherePossible, ///< by all tasks
-        IfItPays       ///< by those for which an estimate says so: see Plan::describe
+        WherePossible ///< by all tasks
     };
     Recompute recompute = Recompute::AsDeclared;
-    /// Seconds that a pull costs beside its bytes, for IfItPays; 0: measured while compiling.
-    double secondsPerPull = 0;
     bool overlap = true;        ///< split tasks so that pulls run beside rows that need none; results are the same
     bool fuse = true;           ///< pulls that are due together on one pattern in one message a peer
     bool dropPulls = true;      ///< leave out pulls of ghosts that are current when a run begins
@@ -72,7 +69,6 @@ struct ArrayOutcome {
     bool current = false; ///< all ghosts equal their owners' rows, on all ranks
     /// The first reader's needs are met by what the run before has left, on all ranks, where nobody else wrote it.
     bool meetsEntry = false;
-    bool readsEntry = false; ///< a run reads contents from before it
 };
 
 /// What a plan does on this rank, and when: the result of `compile`, without the program's functions.

@@ -22,8 +22,6 @@ struct Plan::State final : Recoverable {
 
     /// Makes exchanges, reductions and runner for `plan`. Collective.
     void connect();
-    /// Whether a plan that computes ghosts again is taken to be faster than this one. Collective.
-    bool recomputingPays(PlanModel &other);
 
     /// Throws StateError where `event` must not happen now.
     void require(PlanEvent event) const;
@@ -31,6 +29,8 @@ struct Plan::State final : Recoverable {
     void enter(PlanEvent event);
     /// A run, but for work that is left on the device.
     void runOnce();
+    /// Ends a run that has thrown.
+    void fail() noexcept;
     void waitForDevice();
     void waitForAsides() const;
 
@@ -69,12 +69,8 @@ struct Plan::State final : Recoverable {
 
     /// Throws StateError where the communicator was freed.
     void requireCommunicator() const;
-    /// Throws StateError where an array was destroyed. Comes before all that looks at arrays.
-    void requireArrays() const;
     /// That arrays are those that the parts were made for.
     void requireSameRows() const;
-    /// Throws StateError in a call of another plan's run, where one of the two writes an array of the other.
-    void requireOwnArrays() const;
 
     /// What must not change of an array.
     struct Rows {
@@ -83,10 +79,6 @@ struct Plan::State final : Recoverable {
         bool operator==(const Rows &other) const = default;
     };
     Rows rowsOf(std::size_t array) const;
-
-    class RunScope;
-    /// Plans whose runs this thread is in, the outermost first.
-    static thread_local std::vector<const State *> runningHere;
 
     GraphModel graph;
     CommunicatorView comm;

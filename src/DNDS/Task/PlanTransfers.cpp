@@ -5,7 +5,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 namespace DNDS::Task {
@@ -35,9 +34,6 @@ void PlanTrace::begin(const GraphModel &graph, const PlanModel &plan, const Comm
 }
 
 void PlanTransfers::connect(const Executor &executor, const ExchangeOptions &options) {
-    exchanges_.clear();
-    traffic_.clear();
-    zeroing_.clear();
     std::map<std::pair<Direction, std::vector<std::size_t>>, std::size_t> known;
     for (Transfer &transfer : plan_.transfers) {
         const auto [place, isNew] = known.try_emplace({transfer.direction, transfer.arrays}, exchanges_.size());
@@ -134,27 +130,6 @@ void PlanTransfers::zeroGhosts(const Part &part, const Executor &where) {
             zeroing_.try_emplace(part.task, *graph_.arrays[sums->array]->pattern(), sons, where.space(), where.stream())
                 .first;
     place->second.run(sons, where.stream());
-}
-
-/// The median of a few pulls. The rows that they bring are those that the next run would pull.
-std::vector<double> PlanTransfers::measure(const Executor &executor) {
-    std::vector<double> seconds(exchanges_.size());
-    for (const Transfer &transfer : plan_.transfers) {
-        if (transfer.direction != Direction::Pull || seconds[transfer.exchange] > 0)
-            continue;
-        constexpr std::size_t repetitions = 9;
-        std::array<double, repetitions> each{};
-        Exchange &exchange = *exchanges_[transfer.exchange];
-        for (double &once : each) {
-            const double begin = MPI_Wtime();
-            exchange.start(executor.stream());
-            exchange.wait();
-            once = MPI_Wtime() - begin;
-        }
-        std::ranges::nth_element(each, each.begin() + repetitions / 2);
-        seconds[transfer.exchange] = each[repetitions / 2];
-    }
-    return seconds;
 }
 
 bool PlanTransfers::capturable() const {

@@ -63,8 +63,6 @@ class PlanTransfers {
     /// Makes the ghosts zero that the part will add to. Local.
     void zeroGhosts(const Part &part, const Executor &where);
 
-    /// The seconds that a pull of each exchange takes. Collective in effect: all ranks do the same.
-    std::vector<double> measure(const Executor &executor);
     /// Whether all exchanges may be captured in a graph of the device. Local.
     bool capturable() const;
     /// How the exchanges reach each peer. Local.

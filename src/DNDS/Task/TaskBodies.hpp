@@ -40,59 +40,41 @@ struct ReducedOf {
     }
 };
 
-/// Of arrays of one type.
+/// Of arrays without ghosts.
 template <class TArray>
-class HandleOf final : public ArrayHandle {
-    static constexpr bool isConst = std::is_const_v<TArray>;
-
+class HandleOf final : public RowsHandle {
   public:
     /// Refers to the array, which must outlive this.
-    explicit HandleOf(TArray &array) : array_(&array), name_(father().label()), lifetime_(array.lifetime()) {}
+    explicit HandleOf(TArray &array) : RowsHandle(array, !std::is_const_v<TArray>) {}
+};
+
+/// Of arrays with ghosts.
+template <IsPair TArray>
+class HandleOf<TArray> final : public ArrayHandle {
+    using Mutable = std::remove_const_t<TArray>;
+
+  public:
+    /// Refers to the pair, which must outlive this.
+    explicit HandleOf(TArray &pair) : pair_(&pair), name_(pair.father->label()), lifetime_(pair.lifetime()) {}
 
     std::string_view name() const override { return name_; }
     bool alive() const override { return !lifetime_.expired(); }
-    const ArrayBase &father() const override {
-        if constexpr (IsPair<TArray>)
-            return *array_->father;
-        else
-            return *array_;
-    }
-    const ArrayBase *son() const override {
-        if constexpr (IsPair<TArray>)
-            return array_->son.get();
-        else
-            return nullptr;
-    }
-    std::shared_ptr<const ExchangePattern> pattern() const override {
-        if constexpr (IsPair<TArray>)
-            return array_->trans.pattern();
-        else
-            return nullptr;
-    }
-    ExchangeMember member() const override {
-        if constexpr (IsPair<TArray>)
-            return array_->trans.member();
-        else
-            return {};
-    }
-    bool writable() const override { return !isConst; }
+    const ArrayBase &father() const override { return *pair_->father; }
+    const ArrayBase *son() const override { return pair_->son.get(); }
+    std::shared_ptr<const ExchangePattern> pattern() const override { return pair_->trans.pattern(); }
+    ExchangeMember member() const override { return pair_->trans.member(); }
+    bool writable() const override { return !std::is_const_v<TArray>; }
     // Copies between the sides change no contents.
-    void toDevice() override { const_cast<std::remove_const_t<TArray> *>(array_)->toDevice(); } // NOLINT
-    void toHost() override { const_cast<std::remove_const_t<TArray> *>(array_)->toHost(); }     // NOLINT
-    void markWritten() override {
-        if constexpr (IsPair<TArray>)
-            array_->father->markWritten();
-        else if constexpr (!isConst)
-            array_->markWritten();
-    }
+    void toDevice() override { const_cast<Mutable *>(pair_)->toDevice(); } // NOLINT
+    void toHost() override { const_cast<Mutable *>(pair_)->toHost(); }     // NOLINT
+    void markWritten() override { pair_->father->markWritten(); }
     void setPulledFrom(std::uint64_t version, std::uint64_t finishedBy) override {
-        if constexpr (IsPair<TArray>)
-            array_->son->setPulledFrom(version, finishedBy);
+        pair_->son->setPulledFrom(version, finishedBy);
     }
 
   private:
-    TArray *array_;
-    std::string name_; ///< for messages after the end of the array, too
+    TArray *pair_;
+    std::string name_; ///< for messages after the end of the pair, too
     std::weak_ptr<const void> lifetime_;
 };
 
@@ -132,12 +114,7 @@ struct Slot {
 /// A copy of what a task reads, in memory of its own.
 template <class TArray>
 class Snapshot {
-    using Rows = std::remove_cvref_t<decltype([](const auto &array) -> const auto & {
-        if constexpr (requires { array.father; })
-            return *array.father;
-        else
-            return array;
-    }(std::declval<const TArray &>()))>;
+    using Rows = std::remove_cvref_t<decltype(ReducedOf<TArray>::father(std::declval<const TArray &>()))>;
 
   public:
     /// Copies the array, with its ghosts where it has some. O(array).
@@ -245,6 +222,16 @@ struct KernelOfSums {
     }
 };
 
+/// Runs a kernel of `count` rows on the device. Throws ArgumentError where it cannot be copied there.
+template <class OfRows>
+void launch(const Executor &executor, index count, const OfRows &kernel) {
+    if constexpr (std::is_trivially_copyable_v<OfRows>)
+        parallelFor(executor, count, kernel);
+    else
+        throw ArgumentError("the functor of a task on the device must be trivially copyable: views and numbers, no "
+                            "arrays");
+}
+
 /// A loop's functor with its views.
 template <class Kernel, class... Slots>
 class LoopBody final : public TaskBody {
@@ -264,7 +251,7 @@ class LoopBody final : public TaskBody {
     void run([[maybe_unused]] const Executor &executor, const PartRows &rows, index begin, index end) const override {
         if constexpr (!adds) // sums on the device are made by `runAdding`
             if (executor.onDevice())
-                return launch(executor, end - begin, KernelOfRows<Kernel, Views>{from(rows, begin), kernel_, views_});
+                return launch(executor, end - begin, KernelOfRows<Kernel, Views>{rows.from(begin), kernel_, views_});
         if (begin < end && views_.allOwned(rows(end - 1)))
             loop<true>(rows, begin, end);
         else
@@ -300,20 +287,6 @@ class LoopBody final : public TaskBody {
             views_.call(kernel_, row);
 #endif
         }
-    }
-    static PartRows from(PartRows rows, index begin) {
-        if (rows.list != nullptr)
-            rows.list += begin;
-        rows.first += begin;
-        return rows;
-    }
-    template <class OfRows>
-    static void launch(const Executor &executor, index count, const OfRows &kernel) {
-        if constexpr (std::is_trivially_copyable_v<OfRows>)
-            parallelFor(executor, count, kernel);
-        else
-            throw ArgumentError("the functor of a task on the device must be trivially copyable: views and numbers, no "
-                                "arrays");
     }
     template <DeviceBackend backend, std::size_t... k>
     void take(std::span<const RowGuard> guards, std::index_sequence<k...> /*slots*/) {

@@ -80,32 +80,10 @@ template <class TValue>
 concept IsValue = std::same_as<std::remove_const_t<TValue>, Value<typename TValue::Element>>;
 
 template <IsValue TValue>
-class HandleOf<TValue> final : public ArrayHandle {
-    using Number = std::remove_cvref_t<decltype(std::declval<TValue &>().array())>;
-
+class HandleOf<TValue> final : public RowsHandle {
   public:
     /// Refers to the value, which must outlive this.
-    explicit HandleOf(TValue &value)
-        : value_(&value), name_(value.array().label()), lifetime_(value.array().lifetime()) {}
-
-    std::string_view name() const override { return name_; }
-    bool alive() const override { return !lifetime_.expired(); }
-    bool sameOnAllRanks() const override { return true; }
-    const ArrayBase &father() const override { return std::as_const(*value_).array(); }
-    const ArrayBase *son() const override { return nullptr; }
-    std::shared_ptr<const ExchangePattern> pattern() const override { return nullptr; }
-    ExchangeMember member() const override { return {}; }
-    bool writable() const override { return false; }
-    // Copies between the sides change no contents.
-    void toDevice() override { const_cast<Number &>(std::as_const(*value_).array()).toDevice(); } // NOLINT
-    void toHost() override { const_cast<Number &>(std::as_const(*value_).array()).toHost(); }     // NOLINT
-    void markWritten() override {}
-    void setPulledFrom(std::uint64_t /*version*/, std::uint64_t /*finishedBy*/) override {}
-
-  private:
-    TValue *value_;
-    std::string name_;
-    std::weak_ptr<const void> lifetime_;
+    explicit HandleOf(TValue &value) : RowsHandle(std::as_const(value).array(), false, true) {}
 };
 
 template <IsValue TValue, Mode does>

@@ -258,37 +258,6 @@ TEST_P(PlanFailures, RanksThatDisagreeAboutPulls) {
     }
 }
 
-TEST_P(PlanFailures, HalfWrittenArraysAreRefusedUntilTheyAreWritten) {
-    const Communicator own = Communicator::duplicate(MPI_COMM_WORLD);
-    Stepper stepper(3, own.view());
-    Plan plan = compiled(stepper);
-    stepper.fill();
-    plan.run();
-    const std::vector<std::uint64_t> expected = stepper.hashes();
-    const int last = worldSize() - 1;
-    index row = stepper.world.cells.owned - 1;
-    own.view().broadcast(row, last);
-    if (row < 0)
-        GTEST_SKIP() << "no rows on the last rank";
-    stepper.fault = {"update", last, row};
-    for (const char *told :
-         {"injected", "is half written: a run of 'step' failed", "is half written: a run of 'step' failed"}) {
-        const auto steps = [&] { step(plan, stepper); };
-        survive(own.view(), {.rank = last,
-                             .told = told,
-                             .happens = steps,
-                             .call = steps,
-                             .recover = [&] { plan.recover(); },
-                             .anyMayNotice = true});
-        stepper.fault = {};
-    }
-    PlanWorld::set(*stepper.u, stepper.world.cells, 1);
-    PlanWorld::set(*stepper.old, stepper.world.cells, 2);
-    PlanWorld::set(*stepper.sums, stepper.world.cells, 5);
-    plan.run(); // which writes gradient and flux before it reads them
-    EXPECT_EQ(stepper.hashes(), expected);
-}
-
 INSTANTIATE_TEST_SUITE_P(Threads, PlanFailures, testing::Values(1, 4)); // host threads
 
 /// A program's own exception destroys the plan on one rank while the others wait for its rows.

@@ -72,14 +72,13 @@ TEST_F(PlanMeaning, GhostsAreNotComputedAgainFromRowsThatRanksSeeDifferently) {
     std::vector<index> first(world.cells.owned > 0 ? 1 : 0, 0);
     const Region one = cells.define("the first", first);
     for (const auto reach : {Reach::Whole, Reach::Owned, Reach::Region})
-        for (const auto recompute : {CompileOptions::Recompute::AsDeclared, CompileOptions::Recompute::WherePossible,
-                                     CompileOptions::Recompute::IfItPays}) {
+        for (const auto recompute : {CompileOptions::Recompute::AsDeclared, CompileOptions::Recompute::WherePossible}) {
             const index count = reach == Reach::Whole   ? world.cells.size()
                                 : reach == Reach::Owned ? world.cells.owned
                                                         : static_cast<index>(first.size());
             Graph graph("sees", world.comm);
             const auto finish = [&](auto &&builder) {
-                std::move(builder).writes(*v).costs(0).recomputeGhosts().run(
+                std::move(builder).writes(*v).recomputeGhosts().run(
                     [count](index row, const auto &own, const auto &seen, const auto &out) {
                         addSum(row, own, seen, count, out);
                     });
@@ -94,7 +93,6 @@ TEST_F(PlanMeaning, GhostsAreNotComputedAgainFromRowsThatRanksSeeDifferently) {
             mean(graph, *v, *u);
             CompileOptions options;
             options.recompute = recompute;
-            options.secondsPerPull = 1;
             Plan plan = graph.compile(Executor::host(), options);
             PlanWorld::set(*u, world.cells, 1);
             plan.run();

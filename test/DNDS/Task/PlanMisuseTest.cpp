@@ -154,22 +154,6 @@ TEST_F(PlanMisuse, RecoveredByItsOwnTask) {
     }
 }
 
-TEST_F(PlanMisuse, RunInACallOfAPlanWithItsArrays) {
-    Graph inner("inner", world.comm);
-    real seen = 0;
-    inner.call("look").reads(*u).run([&](const auto &rows) { seen += rows.size() > 0 ? rows(0) : 0; });
-    Plan within = inner.compile();
-    Graph readers("reads", world.comm), writers = adding("writes", *u);
-    for (Graph *outer : {&readers, &writers})
-        outer->call("run").reads(owned(*u)).run([&](const auto & /*rows*/) { within.run(); });
-    Plan reads = readers.compile(), writes = writers.compile();
-    EXPECT_NO_THROW(reads.run()) << "nobody writes";
-    world.comm.barrier(); // before ranks fail
-    expectContains(messageOnAll<Error>([&] { writes.run(); }), "'inner' is run in a call of 'writes'");
-    writes.recover();
-    EXPECT_NO_THROW(within.run());
-}
-
 TEST_F(PlanMisuse, MovedFrom) {
     Plan plan = adding("moved", *u).compile();
     const Plan there = std::move(plan);
