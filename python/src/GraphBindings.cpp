@@ -221,10 +221,9 @@ void bindTasks(nb::class_<Graph> &type) {
             "rows"_a, nb::kw_only(), "reads"_a = nb::make_tuple(), "writes"_a = nb::make_tuple(),
             "reads_writes"_a = nb::make_tuple(), "adds"_a = nb::make_tuple(), "recompute_ghosts"_a = false,
             "name"_a.none() = nb::none(),
-            nb::sig(
-                "def task(self, rows: Entities | Region | Field, *, " DNDS_ACCESSES
-                "adds: collections.abc.Sequence[Field | SeenRows] | Field | SeenRows = (), "
-                "recompute_ghosts: bool = False, name: str | None = None) " DNDS_DECORATOR),
+            nb::sig("def task(self, rows: Entities | Region | Field, *, " DNDS_ACCESSES
+                    "adds: collections.abc.Sequence[Field | SeenRows] | Field | SeenRows = (), "
+                    "recompute_ghosts: bool = False, name: str | None = None) " DNDS_DECORATOR),
             taskText)
         .def(
             "call",
@@ -279,8 +278,8 @@ everything before each. Fields are of rows of one width.
         "Ranks of `comm`, MPI.COMM_WORLD unless given, declare the same tasks in the same order. Local.");
     bindTasks(type);
     type.def(
-            "compile", &compile, nb::kw_only(), "recompute"_a = "as-declared", "overlap"_a = true,
-            "fuse"_a = true, "drop_pulls"_a = true, "transport"_a = "auto",
+            "compile", &compile, nb::kw_only(), "recompute"_a = "as-declared", "overlap"_a = true, "fuse"_a = true,
+            "drop_pulls"_a = true, "transport"_a = "auto",
             R"(Makes a plan, which runs functions in the thread that runs it. The graph may be changed and compiled again.
 
 `recompute` is "as-declared" (by recompute_ghosts), "never" or "where-possible". `overlap` splits tasks so

@@ -58,7 +58,8 @@ class RowsHandle : public ArrayHandle {
     /// Refers to the rows. `lifetime` expires with them.
     template <class Rows>
     RowsHandle(const Rows &rows, bool writable, bool sameOnAllRanks = false)
-        : rows_(const_cast<Rows *>(&rows)), name_(rows.label()), lifetime_(rows.lifetime()), writable_(writable), // NOLINT
+        : rows_(const_cast<Rows *>(&rows)), name_(rows.label()), lifetime_(rows.lifetime()),
+          writable_(writable), // NOLINT
           same_(sameOnAllRanks) {}
 
     std::string_view name() const override { return name_; }

@@ -435,8 +435,8 @@ void Placement::findOutcome() {
     }
     comm_.allReduce(holds.data(), static_cast<int>(holds.size()), MPI_MIN);
     for (std::size_t a = 0; a < masks_.size(); ++a)
-        plan_.outcome.push_back({written_[a], pulled_[a], isPair(a) && holds[2 * a] != 0,
-                                 written_[a] && holds[2 * a + 1] != 0});
+        plan_.outcome.push_back(
+            {written_[a], pulled_[a], isPair(a) && holds[2 * a] != 0, written_[a] && holds[2 * a + 1] != 0});
 }
 
 } // namespace

@@ -60,8 +60,8 @@ class Plan {
     /// Throws on this rank what a task throws, with task and rows in front of the text; RevokedError where another rank
     /// failed; StateError where a peer entered the run in another state (it wrote an array that this rank did not), at
     /// the latest in the next run. Then call `recover` on all ranks before the next run, and set what the graph writes
-    /// from a common state: what a task was writing is written in part. On a communicator of one rank the next run needs
-    /// no `recover`. Ranks run their plans in the same order.
+    /// from a common state: what a task was writing is written in part. On a communicator of one rank the next run
+    /// needs no `recover`. Ranks run their plans in the same order.
     void run();
 
     /// As `run`, but what is queued on the device may run on when it returns: after what the stream of the executor

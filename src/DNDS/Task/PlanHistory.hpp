@@ -12,8 +12,8 @@
 
 namespace DNDS::Task {
 
-/// Decides which pulls a run leaves out, from the versions of arrays, and agrees on that with peers. Local where nothing
-/// else is said.
+/// Decides which pulls a run leaves out, from the versions of arrays, and agrees on that with peers. Local where
+/// nothing else is said.
 class PlanHistory {
   public:
     /// Refers to both, which outlive it.
@@ -56,9 +56,9 @@ class PlanHistory {
     const PlanModel &plan_;
     std::optional<PeerAgreement> words_; ///< none where nobody has peers
     index run_ = 0;
-    std::uint64_t firstFinisher_;            ///< [arrays] numbers from here on belong to no other plan of the process
-    std::vector<bool> dropped_;              ///< [transfers] in this run
-    std::vector<Contents> left_;             ///< [arrays] by the last run
+    std::uint64_t firstFinisher_; ///< [arrays] numbers from here on belong to no other plan of the process
+    std::vector<bool> dropped_;   ///< [transfers] in this run
+    std::vector<Contents> left_;  ///< [arrays] by the last run
 };
 
 } // namespace DNDS::Task

@@ -96,18 +96,16 @@ struct Slot {
     template <DeviceBackend backend>
     View view(const RowGuard *guard) const {
         // Ghosts are not checked by the pair: the plan knows which ones are current.
-        if constexpr (IsPair<TArray> && mode == Mode::Reads)
-            return {ArrayPairView(std::as_const(*array->father).template deviceView<backend>(),
-                                  std::as_const(*array->son).template deviceView<backend>()),
-                    guard};
-        else if constexpr (IsPair<TArray>)
-            return {ArrayPairView(array->father->template deviceView<backend>(),
-                                  array->son->template deviceView<backend>()),
-                    guard};
-        else if constexpr (mode == Mode::Reads)
-            return {std::as_const(*array).template deviceView<backend>(), guard};
+        const auto viewOf = [](auto &rows) {
+            if constexpr (mode == Mode::Reads)
+                return std::as_const(rows).template deviceView<backend>();
+            else
+                return rows.template deviceView<backend>();
+        };
+        if constexpr (IsPair<TArray>)
+            return {ArrayPairView(viewOf(*array->father), viewOf(*array->son)), guard};
         else
-            return {array->template deviceView<backend>(), guard};
+            return {viewOf(*array), guard};
     }
 };
 

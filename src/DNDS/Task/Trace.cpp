@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
@@ -25,8 +24,6 @@ namespace DNDS::Task {
 
 namespace {
 
-constexpr std::size_t longestName = 1000;
-
 std::string_view categoryOf(Trace::Kind kind) {
     static constexpr std::array<std::string_view, 6> names{"part", "pull", "push", "wait", "copy", "other"};
     return names[static_cast<std::size_t>(kind)];
@@ -36,40 +33,14 @@ bool runsBesideOthers(Trace::Kind kind) {
     return kind == Trace::Kind::Pull || kind == Trace::Kind::Push || kind == Trace::Kind::Copy;
 }
 
-/// How many bytes of `text` are one character of UTF-8 (RFC 3629): 0 where they are none.
-std::size_t characterLength(std::string_view text) {
-    const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(i < text.size() ? text[i] : '\0'); };
-    const unsigned char first = byte(0);
-    const std::size_t length = first < 0x80   ? 1
-                               : first < 0xc2 ? 0
-                               : first < 0xe0 ? 2
-                               : first < 0xf0 ? 3
-                               : first < 0xf5 ? 4
-                                              : 0;
-    for (std::size_t i = 1; i < length; ++i)
-        if ((byte(i) & 0xc0U) != 0x80U)
-            return 0;
-    // Overlong forms, surrogates and what is beyond U+10FFFF
-    const bool wrong = (first == 0xe0 && byte(1) < 0xa0) || (first == 0xed && byte(1) > 0x9f) ||
-                       (first == 0xf0 && byte(1) < 0x90) || (first == 0xf4 && byte(1) > 0x8f);
-    return wrong ? 0 : length;
-}
-
-/// `text` as a string of JSON. Bytes that are not UTF-8 become U+FFFD.
+/// `text`, which is UTF-8, as a string of JSON.
 void appendQuoted(std::string &out, std::string_view text) {
-    text = text.substr(0, longestName);
     out += '"';
-    while (!text.empty()) {
-        const std::size_t length = characterLength(text);
-        const char c = text.front();
-        if (length == 0)
-            out += "\xef\xbf\xbd";
-        else if (static_cast<unsigned char>(c) < 0x20)
+    for (const char c : text)
+        if (static_cast<unsigned char>(c) < 0x20)
             fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<int>(c));
         else
-            out.append(c == '"' || c == '\\' ? "\\" : "").append(text.substr(0, length));
-        text.remove_prefix(std::max<std::size_t>(length, 1));
-    }
+            out.append(c == '"' || c == '\\' ? "\\" : "").push_back(c);
     out += '"';
 }
 
@@ -273,8 +244,6 @@ void Trace::drain(bool onlyFull) noexcept {
 void Trace::format() {
     text_.clear();
     for (const Span &span : written_) {
-        if (!std::isfinite(span.begin) || !std::isfinite(span.end)) // JSON has no such numbers
-            continue;
         if (threads_.insert(span.thread).second)
             appendName(text_, "thread_name", rank_, span.thread, nameOfThread(span.thread));
         // Of no other span in this file; a double, as which viewers may read it, holds it.

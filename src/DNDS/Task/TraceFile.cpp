@@ -21,8 +21,6 @@ namespace {
 
 constexpr std::string_view start = "[\n";
 constexpr std::string_view end = "\n]\n";
-/// More than any event has (`Trace` cuts names).
-constexpr std::size_t longestEvent = std::size_t{1} << 16;
 
 std::string reasonOf(int error) { return std::generic_category().message(error); }
 
@@ -45,27 +43,6 @@ int writeAll(int file, std::string_view text, std::size_t position) {
         position += count;
     }
     return 0;
-}
-
-/// What a file of `size` bytes holds from `position`; shorter where that cannot be read.
-std::string readFrom(int file, std::size_t position, std::size_t size) {
-    std::string text(size - position, '\0');
-    const ssize_t got = ::pread(file, text.data(), text.size(), static_cast<off_t>(position));
-    text.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
-    return text;
-}
-
-/// The end of the last whole event in a file of `size` bytes, or npos where no event ends.
-std::size_t endOfEvents(int file, std::size_t size) {
-    const auto search = [&](std::size_t length) {
-        const std::size_t position = size - std::min(size, length);
-        const std::string tail = readFrom(file, position, size);
-        // Names have no line breaks, so that one after a brace ends an event.
-        const std::size_t found = std::max(tail.rfind("}\n") + 1, tail.rfind("},\n") + 1); // npos + 1 is 0
-        return found == 0 ? std::string::npos : position + found;
-    };
-    const std::size_t found = search(end.size() + 1); // of a file that nobody tore
-    return found != std::string::npos ? found : search(longestEvent);
 }
 
 } // namespace
@@ -96,7 +73,8 @@ std::unique_ptr<TraceFile> TraceFile::create(std::string path, std::string event
 std::unique_ptr<TraceFile> TraceFile::join(std::string path, std::string event) {
     std::unique_ptr<TraceFile> joined(new TraceFile(std::move(path), std::move(event), 0));
     const std::string expected = fmt::format("{}{}", start, joined->firstEvent);
-    if (readFrom(joined->file_, 0, expected.size()) != expected)
+    std::string found(expected.size(), '\0');
+    if (::pread(joined->file_, found.data(), found.size(), 0) < 0 || found != expected)
         refuse(joined->path, "rank 0 made another file of that name, on a disk of its own perhaps: choose a folder "
                              "that all machines share");
     return joined;
@@ -106,30 +84,12 @@ int TraceFile::append(const std::string &events) {
     while (::flock(file_, LOCK_EX) != 0)
         if (errno != EINTR)
             return errno;
-    const int error = appendLocked(events);
-    ::flock(file_, LOCK_UN);
-    return error;
-}
-
-int TraceFile::appendLocked(const std::string &events) const {
-    struct stat status {};
-    if (::fstat(file_, &status) != 0)
-        return errno;
-    const auto size = static_cast<std::size_t>(status.st_size);
-    const std::size_t kept = size == 0 ? 0 : endOfEvents(file_, size); // 0: somebody emptied the file
-    if (kept == std::string::npos)
-        return EBADMSG;
-    const std::string text = fmt::format("{}{}{}", kept == 0 ? start : ",\n", events, end);
-    int error = writeAll(file_, text, kept);
-    std::size_t length = kept + text.size();
-    if (error != 0) { // the old end had room
-        const std::string_view old = kept == 0 ? "[\n]\n" : end;
-        writeAll(file_, old, kept);
-        length = kept + old.size();
-    }
-    if (length < std::max(size, kept + text.size()) && ::ftruncate(file_, static_cast<off_t>(length)) != 0 &&
-        error == 0)
+    const auto place = ::lseek(file_, 0, SEEK_END) - static_cast<off_t>(end.size());
+    int error = writeAll(file_, fmt::format(",\n{}{}", events, end), static_cast<std::size_t>(place));
+    if (error != 0 && writeAll(file_, end, static_cast<std::size_t>(place)) == 0 && // the old end had room
+        ::ftruncate(file_, place + static_cast<off_t>(end.size())) != 0)
         error = errno;
+    ::flock(file_, LOCK_UN);
     return error;
 }
 

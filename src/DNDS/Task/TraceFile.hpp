@@ -11,8 +11,7 @@ namespace DNDS::Task {
 /// each append replaces the array's end, so that the file is valid JSON whenever nobody is writing. All functions are
 /// Local.
 ///
-/// A process that is killed while it appends leaves a torn event, which the next one to append takes away. A disk that
-/// is full leaves the file as it was.
+/// A disk that is full leaves the file as it was.
 class TraceFile {
   public:
     /// A file with one event, in place of what is at `path`. Throws ArgumentError with the system's reason.
@@ -34,8 +33,6 @@ class TraceFile {
   private:
     /// Opens `path` for reading and writing with the given flags of open(2).
     TraceFile(std::string path, std::string event, int flags);
-    /// The same with the file locked.
-    int appendLocked(const std::string &events) const;
 
     int file_ = -1;
 };

@@ -137,20 +137,9 @@ TEST(Trace, NamesMayHoldAnything) {
     const auto events = recorded(folder.file("trace.json"), 100, [&](Trace &trace) {
         for (const std::string &name : names)
             trace.record(span(name));
-        trace.record(span(std::string_view("latin \xe4, cut \xe2\x82", 15)));
-        trace.record(span("\xed\xa0\x80|\xc0\x80|\xf4\x90\x80\x80|\xe0\x80\x80"));
-        const std::string longName(100000, '\x02');
-        trace.record(span(trace.intern(longName)));
-        Trace::Span never = span("never");
-        never.end = std::numeric_limits<double>::quiet_NaN();
-        trace.record(never);
     });
     for (const std::string &name : names)
         EXPECT_EQ(eventsWith(eventsWith(events, "cat", "part"), "name", name).size(), toSize(world().size())) << name;
-    EXPECT_EQ(eventsWith(events, "name", "latin \xef\xbf\xbd, cut \xef\xbf\xbd\xef\xbf\xbd").size(),
-              toSize(world().size()));
-    EXPECT_EQ(eventsWith(events, "name", std::string(1000, '\x02')).size(), toSize(world().size()));
-    EXPECT_TRUE(eventsWith(events, "name", "never").empty());
 }
 
 TEST(Trace, InternedNamesOutliveTheirSource) {
@@ -205,31 +194,6 @@ TEST(Trace, TheFileIsWholeAfterEachWriteAndReplacesAnOlderOne) {
         EXPECT_TRUE(eventsWith(eventsOf(path), "name", "too early").empty());
         world().barrier();
     }
-}
-
-TEST(Trace, EventsThatAKilledRankToreAreTakenAway) {
-    const TemporaryFolder folder;
-    const std::string path = folder.file("trace.json");
-    Trace trace(path, 100);
-    trace.begin(world());
-    trace.record(span("first"));
-    trace.flush();
-    world().barrier();
-    if (world().rank() == 0) {
-        const std::string whole = folder.content("trace.json");
-        const std::string next =
-            whole.substr(0, whole.size() - 3) + ",\n" + R"({"ph":"X","name":"torn\nand long","args":{"rows":1}})";
-        for (std::size_t length = whole.size() - 3; length < next.size(); ++length) {
-            std::ofstream(path) << next.substr(0, length);
-            trace.record(span("second"));
-            trace.flush();
-            const auto events = eventsOf(path);
-            EXPECT_EQ(eventsWith(events, "name", "second").size(), 1U) << length;
-            EXPECT_LE(eventsWith(events, "name", "first").size(), toSize(world().size()));
-            EXPECT_GE(eventsWith(events, "name", "first").size(), toSize(world().size() - 1)) << length;
-        }
-    }
-    world().barrier();
 }
 
 TEST(Trace, PathsThatCannotBeWrittenThrowOnAllRanks) {
