@@ -1,6 +1,5 @@
 #include "DNDS/Exchange/Exchange.hpp"
 
-#include "DNDS/Base/Attempt.hpp"
 #include "DNDS/Base/ContentHash.hpp"
 #include "DNDS/Base/Table.hpp"
 #include "DNDS/Exchange/ExchangeState.hpp"
@@ -103,8 +102,8 @@ void Exchange::State::releaseArrays() {
 }
 
 void Exchange::State::drain() const noexcept {
-    if (stream) // what it throws: the device is lost, and nothing runs there
-        static_cast<void>(attempt([&] { stream->stream.synchronize(); }));
+    if (stream)
+        stream->drain();
 }
 
 void Exchange::State::tellPulled(Direction direction, const ExchangePattern &pattern, bool arrived) const {

@@ -91,7 +91,7 @@ class Exchange {
     Exchange(CommunicatorContext &context, Direction direction, const std::function<ExchangeRequest()> &describe,
              const ExchangeOptions &options = {}, PushOp op = PushOp::Replace);
     /// The same on the heap: a rank without memory for it takes part, and so all ranks throw. Collective.
-    static std::unique_ptr<Exchange> make(CommunicatorContext &context, Direction direction,
+    static std::shared_ptr<Exchange> make(CommunicatorContext &context, Direction direction,
                                           const std::function<ExchangeRequest()> &describe,
                                           const ExchangeOptions &options = {}, PushOp op = PushOp::Replace);
     Exchange(const Exchange &) = delete;
@@ -147,7 +147,7 @@ class Exchange {
 
     /// Chooses transports and lays out messages, in memory that it may take. Local. Returns the signature of what
     /// moves.
-    std::uint64_t prepare(CommunicatorContext &context, std::uint64_t round, const ExchangeOptions &options);
+    std::uint64_t prepare(CommunicatorContext &context, const ExchangeOptions &options);
     /// Where exchanges are counted, under the name of these arrays. Local.
     void beginCounting(const std::string &names);
     /// Lets transports find their peers. Collective.

@@ -1,5 +1,6 @@
 #include "DNDS/Exchange/ExchangeCounts.hpp"
 
+#include "DNDS/Base/Attempt.hpp"
 #include "DNDS/Base/Warning.hpp"
 #include "DNDS/Exchange/Report.hpp"
 #include "DNDS/Mpi/AtFinalize.hpp"
@@ -56,11 +57,8 @@ bool holdsAllRanks(const CommunicatorContext &context) {
 void noteAtEnd(void (*note)(void *) noexcept) {
     int rank = -1;
     checkMpi(MPI_Comm_rank(MPI_COMM_WORLD, &rank), "MPI_Comm_rank");
-    if (rank == 0)
-        try {
-            atFinalize(note, nullptr);
-        } catch (const std::exception &) { // others of the communicator know of no failure
-        }
+    if (rank == 0) // others of the communicator know of no failure
+        static_cast<void>(attempt([&] { atFinalize(note, nullptr); }));
 }
 
 } // namespace

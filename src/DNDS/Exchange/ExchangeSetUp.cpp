@@ -1,12 +1,13 @@
 #include "DNDS/Base/Attempt.hpp"
-#include "DNDS/Exchange/ChooseSpace.hpp"
 #include "DNDS/Exchange/Combine.hpp"
 #include "DNDS/Exchange/ExchangeState.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/Transport/TransportTable.hpp"
 
+#include <algorithm>
+#include <array>
 #include <mutex>
-#include <new>
+#include <optional>
 #include <utility>
 
 namespace DNDS {
@@ -69,6 +70,33 @@ std::vector<PeerPath> pathsOf(const ExchangePattern &pattern, Direction directio
     return list;
 }
 
+/// The requested memory space; a requested transport implies one. Local.
+ExchangeSpace spaceAskedFor(const TransportTable &transports, const ExchangeOptions &options) {
+    const TransportDescriptor *wished = transports.find(options.transport);
+    if (options.space != ExchangeSpace::Auto || wished == nullptr)
+        return options.space;
+    return wished->servesHost ? ExchangeSpace::Host : ExchangeSpace::Device;
+}
+
+/// Which copies an exchange moves: the same answer on all ranks. Collective; one reduction where there may be devices.
+/// Throws ArgumentError on all ranks where some ask for one space and some for the other.
+MemorySpace agreeOnSpace(const CommunicatorView &comm, std::span<const ExchangeMember> members, ExchangeSpace wish) {
+    if (Device::name() == "absent")
+        return MemorySpace::Host; // on all ranks; whoever asks for the device throws, and all of them then
+    const bool onDevice = Device::available() && std::ranges::all_of(members, [](const ExchangeMember &member) {
+                              return member.onDevice && member.onDevice();
+                          });
+    std::array<int, 3> all{wish != ExchangeSpace::Host ? 1 : 0, wish != ExchangeSpace::Device ? 1 : 0,
+                           wish != ExchangeSpace::Auto || onDevice ? 1 : 0};
+    comm.allReduce(all.data(), 3, MPI_MIN);
+    const bool hostUnwanted = all[0] == 1;
+    const bool deviceUnwanted = all[1] == 1;
+    DNDS_CHECK(hostUnwanted || deviceUnwanted, ArgumentError,
+               "some ranks ask for rows in host memory, others for rows in device memory: choose the same space or "
+               "transport on all ranks");
+    return !deviceUnwanted || (hostUnwanted && all[2] == 1) ? MemorySpace::Device : MemorySpace::Host;
+}
+
 CommunicatorContext &contextOf(const std::shared_ptr<const ExchangePattern> &pattern) {
     DNDS_CHECK(pattern != nullptr, StateError, "an exchange needs a pattern: create a ghost mapping first");
     return pattern->context();
@@ -85,15 +113,16 @@ Exchange::Exchange(std::shared_ptr<const ExchangePattern> pattern, Direction dir
           },
           options, op) {}
 
-std::unique_ptr<Exchange> Exchange::make(CommunicatorContext &context, Direction direction,
+std::shared_ptr<Exchange> Exchange::make(CommunicatorContext &context, Direction direction,
                                          const std::function<ExchangeRequest()> &describe,
                                          const ExchangeOptions &options, PushOp op) {
-    std::unique_ptr<Exchange> made(new (std::nothrow) Exchange(context, direction, describe, options, op));
-    if (!made)
+    std::shared_ptr<std::optional<Exchange>> place;
+    const std::exception_ptr noMemory = attempt([&] { place = std::make_shared<std::optional<Exchange>>(); });
+    if (noMemory)
         Exchange(
-            context, direction, []() -> ExchangeRequest { throw MemoryError("there is no memory for an exchange"); },
-            options, op);
-    return made;
+            context, direction, [&]() -> ExchangeRequest { std::rethrow_exception(noMemory); }, options, op);
+    place->emplace(context, direction, describe, options, op);
+    return {place, &**place};
 }
 
 Exchange::Exchange(CommunicatorContext &context, Direction direction, const std::function<ExchangeRequest()> &describe,
@@ -104,7 +133,6 @@ Exchange::Exchange(const CommunicatorContext::SetUp &setUp, CommunicatorContext 
                    const std::function<ExchangeRequest()> &describe, const ExchangeOptions &options, PushOp op)
     : direction_(direction), op_(op), ghosts_(direction == Direction::Push ? options.ghosts : GhostsAfterPush::Keep) {
     const Channel channel = context.nextChannel(); // before anything can fail: ranks stay in step
-    const std::uint64_t round = context.nextRound();
     announceReport(context);
     const TransportTable &transports = TransportTable::of(context);
     std::exception_ptr failure;
@@ -135,7 +163,7 @@ Exchange::Exchange(const CommunicatorContext::SetUp &setUp, CommunicatorContext 
                 Device::requireDevice("exchange rows of device memory");
             created.pattern = pattern_->serial();
             created.names = namesOf(state_->members);
-            created.signature = prepare(context, round, options);
+            created.signature = prepare(context, options);
             beginCounting(created.names);
         });
     if (failure) // perhaps without a state
@@ -146,7 +174,7 @@ Exchange::Exchange(const CommunicatorContext::SetUp &setUp, CommunicatorContext 
     state_->releaseArrays();
 }
 
-std::uint64_t Exchange::prepare(CommunicatorContext &context, std::uint64_t round, const ExchangeOptions &options) {
+std::uint64_t Exchange::prepare(CommunicatorContext &context, const ExchangeOptions &options) {
     State &state = *state_;
     state.space = space_;
     const std::size_t count = state.members.size();
@@ -178,7 +206,7 @@ std::uint64_t Exchange::prepare(CommunicatorContext &context, std::uint64_t roun
     if (ghosts_ == GhostsAfterPush::Zero)
         state.zeroing.emplace(*pattern_, state.sons, space_, state.stream ? state.stream->stream.handle() : nullptr);
     state.transports =
-        transports.make(splitByTransport(state.plan, state.channel, state.kinds), {context, round, state.stream});
+        transports.make(splitByTransport(state.plan, state.channel, state.kinds), {context, state.stream});
     for (const auto &transport : state.transports)
         state.needsProgress = state.needsProgress || transport->descriptor().needsProgress;
     state.looksAtMpi = state.transports.size() == 1 && state.transports.front()->descriptor().looksAtMpi;

@@ -1,7 +1,7 @@
 #include "DNDS/Exchange/MessagePlan.hpp"
 
 #include "DNDS/Base/ContentHash.hpp"
-#include "DNDS/Mpi/BroadcastText.hpp"
+#include "DNDS/Mpi/RequireSame.hpp"
 #include "DNDS/Transport/TransportTable.hpp"
 
 #include <algorithm>
@@ -66,20 +66,15 @@ std::uint64_t keyOf(const Created &created, int rank) {
 
 /// Throws StateError on all ranks unless all create what rank 0 does. Collective.
 void requireSameOrder(const CommunicatorView &comm, const Created &created) {
-    constexpr const char *advice = "create mappings and exchanges in the same order on all ranks";
-    const ShortText names = broadcastText(comm, created.names);
-    comm.guarded([&] {
-        DNDS_CHECK(names == ShortText(created.names), StateError,
-                   "rank {} makes the exchange of '{}' where rank 0 makes that of '{}': {}", comm.rank(), created.names,
-                   names.view(), advice);
-    });
-    ShortText numbers;
-    comm.guarded([&] { numbers = ShortText(fmt::format("{} on mapping {}", created.tag, created.pattern)); });
-    const ShortText first = broadcastText(comm, numbers.view());
-    comm.guarded([&] {
-        DNDS_CHECK(numbers == first, StateError,
-                   "rank {} makes an exchange of '{}' (number {}) where rank 0 makes another one (number {}): {}",
-                   comm.rank(), created.names, numbers.view(), first.view(), advice);
+    std::vector<std::string> mine;
+    comm.guarded([&] { mine = {created.names, fmt::format("{} on mapping {}", created.tag, created.pattern)}; });
+    requireSame(comm, mine, [&](std::size_t k, const std::string *first) {
+        constexpr const char *advice = "create mappings and exchanges in the same order on all ranks";
+        DNDS_CHECK(k > 0, StateError, "rank {} makes the exchange of '{}' where rank 0 makes that of '{}': {}",
+                   comm.rank(), created.names, *first, advice);
+        throw StateError(
+            fmt::format("rank {} makes an exchange of '{}' (number {}) where rank 0 makes another one (number {}): {}",
+                        comm.rank(), created.names, mine[k], *first, advice));
     });
 }
 

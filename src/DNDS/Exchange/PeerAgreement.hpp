@@ -2,11 +2,14 @@
 /// @brief Whether ranks that work in rounds agree: one word a peer and round.
 #pragma once
 
-#include "DNDS/Mpi/CommunicatorContext.hpp"
+#include "DNDS/Link/MessageLink.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -42,9 +45,8 @@ class PeerAgreement final : public Recoverable {
     /// Ends the round before as `finish` does, and tells peers the word of the next one. Local, but waits for peers
     /// that have not begun the round before. Cost O(peers). Throws as `finish`.
     void begin(std::uint64_t word);
-    /// Whether the words of all peers of this round have come; true before the first round. Local, does not wait; one
-    /// call of MPI for each peer whose word is missing. Throws StateError naming a peer whose word differs,
-    /// RevokedError, StateError where the communicator was freed.
+    /// Whether the words of all peers of this round have come; true before the first round. Local, does not wait.
+    /// Throws StateError naming a peer whose word differs, RevokedError, StateError where the communicator was freed.
     bool look();
     /// Waits until `look` is true; other exchanges of the thread go on meanwhile. Throws as `look`; PeerError as all
     /// waits.
@@ -54,11 +56,17 @@ class PeerAgreement final : public Recoverable {
     void renew() override;
 
   private:
-    struct State;
     void requireUsable() const;
+    /// Takes the words that have come; whether none is missing.
+    bool receive();
 
     std::shared_ptr<CommunicatorContext> context_;
-    std::shared_ptr<State> state_; ///< shared with the context when it is destroyed in flight
+    std::string what_;
+    std::vector<int> peers_;
+    std::optional<MessageLink> link_;
+    std::vector<std::size_t> missing_; ///< peers whose words of this round have not come
+    std::uint64_t word_ = 0;
+    std::uint64_t round_ = 0;
 };
 
 } // namespace DNDS

@@ -7,16 +7,11 @@ namespace DNDS {
 void PersistentExchange::init(CommunicatorContext &context, std::string_view what,
                               const std::function<ExchangeRequest()> &describe, const ExchangeOptions &options,
                               PushOp op) {
-    // Memory that this rank may not get is asked for where all ranks hear of it.
-    std::shared_ptr<std::unique_ptr<Exchange>> place;
     const auto request = [&] {
         requireNotInFlight(what);
-        place = std::make_shared<std::unique_ptr<Exchange>>();
         return describe();
     };
-    auto made = Exchange::make(context, direction_, std::ref(request), options, op);
-    *place = std::move(made);
-    exchange_ = std::shared_ptr<Exchange>(place, place->get());
+    exchange_ = Exchange::make(context, direction_, std::ref(request), options, op);
 }
 
 void PersistentExchange::clear(std::string_view what) {

@@ -2,7 +2,7 @@
 #include "DNDS/Base/Attempt.hpp"
 
 #include "DNDS/Index/SortUnique.hpp"
-#include "DNDS/Mpi/BroadcastText.hpp"
+#include "DNDS/Mpi/RequireSame.hpp"
 
 #include <algorithm>
 #include <array>
@@ -56,30 +56,28 @@ std::shared_ptr<const GhostMapping> GhostMapping::make(CommunicatorContext &cont
     // Two numberings of one serial may belong to different communicators.
     const bool owned = areOwned(*global, ghosts, [](int rank) { return rank; }) &&
                        areOwned(*global, wanted, [&](int) { return comm.rank(); });
-    ShortText mine;
+    std::string mine;
     std::shared_ptr<const GhostMapping> made;
     const std::exception_ptr failure = attempt([&] {
         const std::string of = name.empty() ? std::string() : fmt::format(", '{}'", name);
-        mine = ShortText(fmt::format("numbering {}{}", global->serial(), of));
+        mine = fmt::format("numbering {}{}", global->serial(), of);
         for (index &row : wanted.values)
             row -= global->localBegin();
         made.reset(new GhostMapping(std::move(global), serial, std::move(ghosts), std::move(wanted)));
     });
     // The keys of all ranks are equal if the largest key and, inverted, the smallest are.
-    const std::uint64_t key = std::hash<std::string_view>()(mine.view());
+    const std::uint64_t key = std::hash<std::string>()(mine);
     std::array<std::uint64_t, 4> most{key, ~key, owned ? 0U : 1U, failure ? 1U : 0U};
     comm.allReduce(most.data(), 4, MPI_MAX);
     if (most[3] != 0)
         comm.agree(failure);
-    if (most[0] != ~most[1]) {
-        const ShortText first = broadcastText(comm, mine.view());
-        comm.guarded([&] {
-            DNDS_CHECK(mine == first, StateError,
-                       "rank {} makes ghosts of {} where rank 0 makes those of {}: make numberings and ghosts in the "
-                       "same order on all ranks",
-                       comm.rank(), mine.view(), first.view());
+    if (most[0] != ~most[1])
+        requireSame(comm, std::span(&mine, 1), [&](std::size_t, const std::string *first) {
+            throw StateError(
+                fmt::format("rank {} makes ghosts of {} where rank 0 makes those of {}: make numberings and ghosts in "
+                            "the same order on all ranks",
+                            comm.rank(), mine, *first));
         });
-    }
     if (most[2] != 0)
         comm.guarded([&] {
             DNDS_CHECK(

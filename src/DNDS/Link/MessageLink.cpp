@@ -3,6 +3,7 @@
 #include "DNDS/Base/Environment.hpp"
 #include "DNDS/Link/MatchedMessage.hpp"
 #include "DNDS/Link/NodeMailbox.hpp"
+#include "DNDS/Mpi/ArenaNotes.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/Mpi/Wait.hpp"
 
@@ -135,32 +136,21 @@ MessageLink::~MessageLink() {
 }
 
 void MessageLink::connect() {
-    struct Place {
-        ArenaLocation mine, theirs;
-    };
-    std::vector<Place> places;
-    std::vector<MPI_Request> requests;
+    ArenaNotes notes;
     const CommunicatorView &comm = context_->comm();
     comm.guarded([&] {
-        places.resize(state_->peers.size());
-        requests.reserve(2 * places.size());
+        for (const State::Peer &peer : state_->peers)
+            if (peer.outbox) {
+                notes.tell(peer.rank, peer.outbox->location());
+                notes.expect(peer.rank);
+            }
     });
-    const Channel &channel = state_->channel;
-    for (std::size_t k = 0; k < places.size(); ++k)
-        if (const State::Peer &peer = state_->peers[k]; peer.outbox) {
-            places[k].mine = peer.outbox->location();
-            checkMpi(MPI_Irecv(&places[k].theirs, sizeof(ArenaLocation), MPI_BYTE, peer.rank, channel.tag, channel.comm,
-                               &requests.emplace_back()),
-                     "MPI_Irecv");
-            checkMpi(MPI_Isend(&places[k].mine, sizeof(ArenaLocation), MPI_BYTE, peer.rank, channel.tag, channel.comm,
-                               &requests.emplace_back()),
-                     "MPI_Isend");
-        }
-    checkMpi(MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE), "MPI_Waitall");
+    notes.exchange(state_->channel);
     comm.guarded([&] {
-        for (std::size_t k = 0; k < places.size(); ++k)
-            if (State::Peer &peer = state_->peers[k]; peer.outbox)
-                peer.inbox.emplace(state_->arena, peer.nodeRank, places[k].theirs);
+        std::size_t k = 0;
+        for (State::Peer &peer : state_->peers)
+            if (peer.outbox)
+                peer.inbox.emplace(state_->arena, peer.nodeRank, notes.heard(k++));
     });
 }
 
@@ -219,8 +209,6 @@ void MessageLink::renew() {
             peer.inbox->renew();
     }
 }
-
-bool MessageLink::staysOnNode(std::size_t k) const noexcept { return state_->peers[k].outbox.has_value(); }
 
 const Channel &MessageLink::channel() const noexcept { return state_->channel; }
 

@@ -50,8 +50,6 @@ class MessageLink {
     bool settle() noexcept;
     void renew();
 
-    /// Whether messages to peer `k` stay in the node's memory.
-    bool staysOnNode(std::size_t k) const noexcept;
     const Channel &channel() const noexcept;
     /// Memory of all buffers.
     std::size_t bufferBytes() const noexcept;

@@ -1,18 +1,10 @@
 /// @file ClockOffset.hpp
-/// @brief A clock, and how far the clocks of ranks are apart.
+/// @brief How far the clocks of ranks are apart.
 #pragma once
 
 #include "DNDS/Mpi/Communicator.hpp"
 
-#include <chrono>
-
 namespace DNDS {
-
-/// Seconds since a moment that is the same for all processes of a machine: it counts up evenly and never goes back.
-/// Local; some 20 ns.
-inline double monotonicSeconds() noexcept {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 /// What this rank adds to its clock to read rank 0's, in seconds; 0 on rank 0. Collective; 16 messages each way between
 /// rank 0 and each other rank, one rank after another.

@@ -1,5 +1,6 @@
 #include "DNDS/Mpi/CollectiveWatch.hpp"
 
+#include "DNDS/Base/Attempt.hpp"
 #include "DNDS/Base/Warning.hpp"
 #include "DNDS/Mpi/AtFinalize.hpp"
 #include "DNDS/Mpi/Check.hpp"
@@ -23,22 +24,6 @@ namespace DNDS::Detail {
 
 namespace {
 
-/// While one lives, this thread takes no signals, nor do those that it starts.
-class SignalsBlocked {
-  public:
-    SignalsBlocked() {
-        sigset_t all;
-        sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &before_);
-    }
-    SignalsBlocked(const SignalsBlocked &) = delete;
-    SignalsBlocked &operator=(const SignalsBlocked &) = delete;
-    ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-
-  private:
-    sigset_t before_{};
-};
-
 /// The thread, and what it looks at.
 class CollectiveWatch {
   public:
@@ -55,12 +40,14 @@ class CollectiveWatch {
         if (!start)
             return;
         atFinalize([](void *watch) noexcept { static_cast<CollectiveWatch *>(watch)->stop(); }, this);
-        try {
-            const SignalsBlocked blocked; // they are for the program's own threads
-            thread_ = std::thread([this] { run(); });
-        } catch (const std::exception &error) {
-            warn("DNDS_WAIT_TIMEOUT: there is no thread that could watch collective calls: {}", error.what());
-        }
+        sigset_t all, before;
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &before); // signals are for the program's own threads
+        const std::exception_ptr failure = attempt([&] { thread_ = std::thread([this] { run(); }); });
+        pthread_sigmask(SIG_SETMASK, &before, nullptr);
+        if (failure)
+            warn("DNDS_WAIT_TIMEOUT: there is no thread that could watch collective calls: {}",
+                 describeFailure(failure).message);
     }
 
     void seeThrough(const std::shared_ptr<NodeArena> &arena) {
@@ -102,7 +89,7 @@ class CollectiveWatch {
                 changed_.wait(lock);
             const double limit = limit_;
             const double since = oldestUntold();
-            if (end_ || limit <= 0 || since <= 0 || machineSeconds() - since < limit)
+            if (end_ || limit <= 0 || since <= 0 || monotonicSeconds() - since < limit)
                 continue;
             const std::weak_ptr<NodeArena> arena = widest();
             lock.unlock();
@@ -127,7 +114,7 @@ class CollectiveWatch {
             const std::string mine = ownWhereabouts();
             for (int lower = 0; arena != nullptr && lower < arena->nodeRank(); ++lower) {
                 const Whereabouts::Said said = arena->whereabouts(lower);
-                const double lasted = said.since > 0 ? machineSeconds() - said.since : 0;
+                const double lasted = said.since > 0 ? monotonicSeconds() - said.since : 0;
                 if (said.text != mine || lasted < limit / 2) // it only passes by
                     continue;
                 if (lasted >= limit)
@@ -137,7 +124,7 @@ class CollectiveWatch {
             const std::string all = rollCall(arena);
             if (noteTold(since))
                 warn(fmt::format("rank {} has been for {} (DNDS_WAIT_TIMEOUT) in {}{}", errorRank(),
-                                 secondsText(machineSeconds() - since), mine, all));
+                                 secondsText(monotonicSeconds() - since), mine, all));
         } catch (const std::exception &) { // no memory: nobody hears of it
         }
     }

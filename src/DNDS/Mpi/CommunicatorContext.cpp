@@ -2,10 +2,10 @@
 
 #include "DNDS/Base/Attempt.hpp"
 #include "DNDS/Base/Environment.hpp"
-#include "DNDS/Mpi/FindContext.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/Mpi/RequireSame.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <functional>
@@ -39,13 +39,11 @@ int deleteLeftovers(MPI_Comm, int, void *value, void *) {
     return MPI_SUCCESS;
 }
 
-class Making;
-
 /// The attribute keys, and the list of all contexts, which hangs on MPI_COMM_SELF.
 struct Keys {
     std::mutex mutex;             ///< of what follows, and held while a context is looked for or hung on
-    std::condition_variable made; ///< tells of the end of a `Making`
-    Making *making = nullptr;
+    std::condition_variable made; ///< tells that something has left `making`
+    std::vector<MPI_Comm> making; ///< communicators whose context some thread makes
     int context = MPI_KEYVAL_INVALID;
     int leftovers = MPI_KEYVAL_INVALID;
     int duplicate = MPI_KEYVAL_INVALID; ///< on the private duplicates: the context, which owns them
@@ -67,38 +65,6 @@ Keys &keys() {
     static Keys made;
     return made;
 }
-
-/// While one lives, some thread makes the context of a communicator. They form a list on the threads' stacks: nothing
-/// is allocated by one rank alone.
-class Making {
-  public:
-    /// Under the lock of `keys()`.
-    explicit Making(MPI_Comm comm) : comm_(comm), next_(std::exchange(keys().making, this)) {}
-    Making(const Making &) = delete;
-    Making &operator=(const Making &) = delete;
-    ~Making() {
-        {
-            const std::lock_guard lock(keys().mutex);
-            Making **place = &keys().making;
-            while (*place != this)
-                place = &(*place)->next_;
-            *place = next_;
-        }
-        keys().made.notify_all();
-    }
-
-    /// Under the lock of `keys()`.
-    static bool isUnderWay(MPI_Comm comm) {
-        const Making *making = keys().making;
-        while (making != nullptr && making->comm_ != comm)
-            making = making->next_;
-        return making != nullptr;
-    }
-
-  private:
-    MPI_Comm comm_;
-    Making *next_;
-};
 
 int largestTag(MPI_Comm comm) {
     void *value = nullptr;
@@ -140,9 +106,7 @@ std::shared_ptr<CommunicatorContext> foundOn(const CommunicatorView &comm) {
 
 } // namespace
 
-std::shared_ptr<CommunicatorContext> CommunicatorContext::find(const CommunicatorView &comm) { return foundOn(comm); }
-
-std::shared_ptr<CommunicatorContext> findContext(CommunicatorView comm) {
+std::shared_ptr<CommunicatorContext> CommunicatorContext::find(CommunicatorView comm) {
     const std::lock_guard lock(keys().mutex);
     return foundOn(comm);
 }
@@ -150,15 +114,26 @@ std::shared_ptr<CommunicatorContext> findContext(CommunicatorView comm) {
 std::shared_ptr<CommunicatorContext> CommunicatorContext::of(CommunicatorView comm) {
     requireMpiActive("a communicator's context is needed");
     // It is the same whichever thread of each rank makes it, so that several may ask for it at a time.
-    std::optional<Making> making;
+    const auto isMaking = [](MPI_Comm handle) {
+        return std::ranges::find(keys().making, handle) != keys().making.end();
+    };
     {
         std::unique_lock lock(keys().mutex);
-        keys().made.wait(lock, [&] { return !Making::isUnderWay(comm.handle()); });
-        if (auto found = find(comm))
+        keys().made.wait(lock, [&] { return !isMaking(comm.handle()); });
+        if (auto found = foundOn(comm))
             return found;
-        making.emplace(comm.handle());
+        keys().making.push_back(comm.handle());
     }
-    return make(comm);
+    std::shared_ptr<CommunicatorContext> made;
+    const std::exception_ptr failure = attempt([&] { made = make(comm); });
+    {
+        const std::lock_guard lock(keys().mutex);
+        std::erase(keys().making, comm.handle());
+    }
+    keys().made.notify_all();
+    if (failure)
+        std::rethrow_exception(failure);
+    return made;
 }
 
 std::shared_ptr<CommunicatorContext> CommunicatorContext::make(const CommunicatorView &comm) {
@@ -248,11 +223,6 @@ Channel CommunicatorContext::programChannel(int tag) const {
                lastTag_ - 1);
     static_cast<void>(comm()); // throws where it is gone
     return {channelOwners().front().view().handle(), lastTag_ + 1 + tag, 0};
-}
-
-std::uint64_t CommunicatorContext::nextRound() {
-    const SetUp setUp(*this);
-    return round_++;
 }
 
 std::uint64_t CommunicatorContext::nextSerial() {

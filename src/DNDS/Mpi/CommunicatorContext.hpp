@@ -65,6 +65,8 @@ class CommunicatorContext : public std::enable_shared_from_this<CommunicatorCont
     /// use, Local afterwards, on any thread. Throws ArgumentError on all ranks where their environment variables differ
     /// (docs/settings.md), or say what cannot be.
     static std::shared_ptr<CommunicatorContext> of(CommunicatorView comm);
+    /// The same where it was made already; null elsewhere. Local, on any thread.
+    static std::shared_ptr<CommunicatorContext> find(CommunicatorView comm);
 
     /// For `of`: Local, and of no use before `connect`.
     explicit CommunicatorContext(CommunicatorView user);
@@ -158,8 +160,6 @@ class CommunicatorContext : public std::enable_shared_from_this<CommunicatorCont
             place = &attachments_[std::type_index(typeid(T))];
         });
         std::shared_ptr<T> made = std::forward<Make>(make)();
-        comm().guarded(
-            [&] { DNDS_CHECK(made != nullptr, StateError, "there is nothing to attach to a communicator"); });
         const std::lock_guard lock(attaching_);
         *place = made;
         return *made;
@@ -172,9 +172,8 @@ class CommunicatorContext : public std::enable_shared_from_this<CommunicatorCont
         return found == attachments_.end() ? nullptr : std::static_pointer_cast<T>(found->second);
     }
 
-    /// Counts the exchanges set up on this communicator: the same number on all ranks. Local, called as `nextChannel`.
-    std::uint64_t nextRound();
-    /// The same for numberings and mappings, which ranks tell apart by it.
+    /// Counts numberings, mappings and patterns of this communicator, which ranks tell apart by it: the same number on
+    /// all ranks. Local, called as `nextChannel`.
     std::uint64_t nextSerial();
 
     /// For destructors: keeps what MPI or other ranks may still read or write until `finished`, which must not throw,
@@ -220,8 +219,6 @@ class CommunicatorContext : public std::enable_shared_from_this<CommunicatorCont
     /// For `running`, of the exception being handled.
     [[noreturn]] void failRunning(std::string_view call, std::string_view name, SourceLocation where);
     void keepForEver() noexcept;
-    /// The context of `comm`, null before it was made. Local; under the lock of all contexts.
-    static std::shared_ptr<CommunicatorContext> find(const CommunicatorView &comm);
     /// Makes it. Collective.
     static std::shared_ptr<CommunicatorContext> make(const CommunicatorView &comm);
     /// Makes the duplicate and finds out about the node. Collective.
@@ -232,6 +229,8 @@ class CommunicatorContext : public std::enable_shared_from_this<CommunicatorCont
     const std::vector<Communicator> &channelOwners() const noexcept { return channels_.empty() ? owned_ : channels_; }
     /// Whether nothing is left.
     bool freeFinished();
+    template <class Done>
+    void waitRevoked(std::string_view what, const Done &done);
     /// Waits until all ranks have come here; takes what arrives on channels meanwhile.
     void meet(std::string_view what, bool discards);
     bool settleAll() noexcept;
@@ -260,7 +259,6 @@ class CommunicatorContext : public std::enable_shared_from_this<CommunicatorCont
     std::unique_ptr<NodeTopology> node_; ///< filled in by `connect`
     mutable std::mutex attaching_;       ///< of `attachments_`
     std::map<std::type_index, std::shared_ptr<void>> attachments_;
-    std::uint64_t round_ = 0;
     std::uint64_t serial_ = 1;
     int nextTag_ = 1;
     int lastTag_ = 0; ///< of `nextChannel`; tags beyond it are the program's

@@ -102,56 +102,19 @@ class ColumnsOnHost final : public ExactRows {
     const ExactColumns &columns_;
 };
 
-/// Reductions of set-up calls: what one rank throws is thrown on all.
-class Agreeing {
-  public:
-    explicit Agreeing(CommunicatorView comm) : comm_(comm) {}
-
-    /// Calls `body`, and reduces the `numbers` that it has filled in over all ranks.
-    template <class T, class Body>
-    void reduce(std::vector<T> &numbers, MPI_Op op, const Body &body) const {
-        const std::exception_ptr failure = attempt([&] { body(); });
-        numbers.push_back(failure ? 1 : 0);
-        comm_.allReduce(numbers.data(), static_cast<int>(numbers.size()), op);
-        if (numbers.back() > 0)
-            comm_.agree(failure);
-        numbers.pop_back();
-    }
-
-  private:
-    CommunicatorView comm_;
-};
-
-/// Reductions of running calls.
-class ByMessages {
-  public:
-    explicit ByMessages(MessageReduction &messages) : messages_(messages) {}
-
-    /// As that of `Agreeing`, but throws at once on the rank where `body` does.
-    template <class T, class Body>
-    void reduce(std::vector<T> &numbers, MPI_Op op, const Body &body) const {
-        body();
-        constexpr auto largest = [](T a, T b) noexcept { return std::max(a, b); };
-        constexpr auto sum = [](T a, T b) noexcept { return a + b; };
-        messages_.reduce(std::span(numbers), op == MPI_MAX ? combineEach<T, largest> : combineEach<T, sum>);
-    }
-
-  private:
-    MessageReduction &messages_;
-};
-
-template <class Ranks>
-void sumsOver(const Ranks &ranks, const ExactRows &rows, std::span<real> sums) {
+/// `reduce(numbers, op, body)` calls `body`, and reduces the `numbers` that it has filled in over all ranks.
+template <class Reduce>
+void sumsOver(const Reduce &reduce, const ExactRows &rows, std::span<real> sums) {
     const std::size_t columns = sums.size();
     std::vector<real> largest(columns, 0.0); // magnitudes; infinite where some value is not finite
-    ranks.reduce(largest, MPI_MAX, [&] { rows.findLargest(largest); });
+    reduce(largest, MPI_MAX, [&] { rows.findLargest(largest); });
 
     std::vector<std::optional<Scale>> scales(columns);
     for (std::size_t k = 0; k < columns; k++)
         if (std::isfinite(largest[k]) && largest[k] != 0.0)
             scales[k].emplace(largest[k]);
     std::vector<std::int64_t> parts(3 * columns, 0);
-    ranks.reduce(parts, MPI_SUM, [&] {
+    reduce(parts, MPI_SUM, [&] {
         std::vector<Wide> own(columns);
         rows.add(scales, own);
         for (std::size_t k = 0; k < columns; k++)
@@ -167,11 +130,25 @@ void sumsOver(const Ranks &ranks, const ExactRows &rows, std::span<real> sums) {
 } // namespace
 
 void exactSums(CommunicatorView comm, const ExactRows &rows, std::span<real> sums) {
-    sumsOver(Agreeing(comm), rows, sums);
+    const auto reduce = [&]<class T>(std::vector<T> &numbers, MPI_Op op, const auto &body) {
+        const std::exception_ptr failure = attempt([&] { body(); }); // thrown on all ranks
+        numbers.push_back(failure ? 1 : 0);
+        comm.allReduce(numbers.data(), static_cast<int>(numbers.size()), op);
+        if (numbers.back() > 0)
+            comm.agree(failure);
+        numbers.pop_back();
+    };
+    sumsOver(reduce, rows, sums);
 }
 
 void exactSums(MessageReduction &messages, const ExactRows &rows, std::span<real> sums) {
-    sumsOver(ByMessages(messages), rows, sums);
+    const auto reduce = [&]<class T>(std::vector<T> &numbers, MPI_Op op, const auto &body) {
+        body(); // throws at once
+        constexpr auto largest = [](T a, T b) noexcept { return std::max(a, b); };
+        constexpr auto sum = [](T a, T b) noexcept { return a + b; };
+        messages.reduce(std::span(numbers), op == MPI_MAX ? combineEach<T, largest> : combineEach<T, sum>);
+    };
+    sumsOver(reduce, rows, sums);
 }
 
 void exactSums(MessageReduction &messages, const ExactColumns &columns, std::span<real> sums) {

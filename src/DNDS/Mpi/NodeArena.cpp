@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <new>
+#include <span>
 
 namespace DNDS {
 
@@ -23,7 +24,7 @@ std::size_t blockBytes(std::size_t bytes) { return roundedUp(std::max<std::size_
 
 NodeArena::NodeArena(int nodeRank, int nodeSize) : nodeRank_(nodeRank), nodeSize_(nodeSize) {
     own_.reserve(ArenaHeader::mostSegments); // the header is looked up while another thread may add a segment
-    addSegment(std::max(firstSegmentBytes, 2 * ArenaHeader::bytesWithBoard(nodeSize)));
+    addSegment(firstSegmentBytes);
     Detail::addWhereabouts(ownHeader().whereabouts);
 }
 
@@ -59,12 +60,11 @@ void NodeArena::addSegment(std::size_t bytes) {
     BlockAllocator blocks(bytes);
     SegmentPages pages(bytes);
     SharedSegment memory = SharedSegment::make(bytes);
-    const std::size_t used = own_.empty() ? ArenaHeader::bytesWithBoard(nodeSize_) : 0;
+    const std::size_t used = own_.empty() ? sizeof(ArenaHeader) : 0;
     if (used > 0) {
         blocks.allocate(used, 64);
         pages.take(0, used, [&](const SegmentPages::Range &range) { memory.reserve(range); });
-        auto *header = new (memory.base()) ArenaHeader{};
-        NoticeBoard::make(header->board(), nodeSize_);
+        new (memory.base()) ArenaHeader{};
     }
     SharedSegment::forbid(memory.base() + used, bytes - used);
     own_.push_back(OwnSegment{std::move(memory), std::move(blocks), std::move(pages)}); // there is room: cannot fail
@@ -101,28 +101,16 @@ PeerMemory::Announcement NodeArena::announce() {
 }
 
 std::shared_ptr<NodeArena> NodeArena::create(CommunicatorView node, std::string &whyNot) {
-    std::vector<PeerMemory::Announcement> all;
-    node.guarded([&] { all.resize(static_cast<std::size_t>(node.size())); });
     std::shared_ptr<NodeArena> arena;
     PeerMemory::Announcement mine;
     std::exception_ptr failure = attempt([&] {
         arena.reset(new NodeArena(node.rank(), node.size()));
         mine = arena->announce();
     });
-    static_assert(sizeof(mine) == 4 * sizeof(std::int64_t));
-    {
-        const Doing doing = Doing::collective("MPI_Allgather");
-        checkMpi(MPI_Allgather(&mine, 4, MPI_INT64_T, all.data(), 4, MPI_INT64_T, node.handle()), "MPI_Allgather");
-    }
-
+    const auto all = node.allGatherV(std::span<const PeerMemory::Announcement>(&mine, 1));
     if (!failure) // ranks that do not get so far must not leave those waiting that do
         failure = attempt([&] { arena->peers_.emplace(all).tryNext(node.rank()); });
-    int works = failure ? 0 : 1;
-    {
-        const Doing doing = Doing::collective("MPI_Allreduce");
-        checkMpi(MPI_Allreduce(MPI_IN_PLACE, &works, 1, MPI_INT, MPI_MIN, node.handle()), "MPI_Allreduce");
-    }
-    if (works == 1)
+    if (node.allReduce(failure ? 0 : 1, MPI_MIN) == 1)
         return arena;
     node.guarded([&] {
         whyNot = failure
@@ -264,11 +252,6 @@ std::optional<ArenaLocation> NodeArena::locate(const void *address) const {
             return ArenaLocation{static_cast<std::uint32_t>(s), static_cast<std::uint64_t>(byte - segment.base())};
     }
     return std::nullopt;
-}
-
-std::optional<ArenaLocation> NodeArena::lookUp(int writer, std::uint64_t round) {
-    const ArenaHeader &header = writer == nodeRank_ ? ownHeader() : peers_->header(writer);
-    return NoticeBoard(header.board()).lookUp(nodeRank_, round);
 }
 
 void NodeArena::retire(void *address, std::size_t bytes, const std::atomic<std::uint32_t> *until) noexcept {

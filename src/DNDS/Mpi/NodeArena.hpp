@@ -4,7 +4,6 @@
 
 #include "DNDS/Base/BlockAllocator.hpp"
 #include "DNDS/Mpi/Communicator.hpp"
-#include "DNDS/Mpi/NoticeBoard.hpp"
 #include "DNDS/Mpi/PeerMemory.hpp"
 #include "DNDS/Mpi/SegmentPages.hpp"
 #include "DNDS/Mpi/SharedSegment.hpp"
@@ -81,13 +80,6 @@ class NodeArena : public std::pmr::memory_resource {
     /// Where the ranks of the node tell each other that the communicator is revoked: in the first one's memory. Local.
     /// Throws MemoryError where it cannot be mapped.
     RevocationRecord &revocationRecord();
-
-    /// A note for another rank of the node about a record in this rank's arena; see `NoticeBoard`. Local.
-    void publish(int reader, std::uint64_t round, const ArenaLocation &location) noexcept {
-        NoticeBoard(ownHeader().board()).publish(reader, round, location);
-    }
-    /// The note that `writer` left for this rank in `round`, if it did. Local. Throws as `translate`.
-    std::optional<ArenaLocation> lookUp(int writer, std::uint64_t round);
 
     /// Frees an allocation of this rank once `until` is set by another rank, or at once if it is null. Local.
     void retire(void *address, std::size_t bytes, const std::atomic<std::uint32_t> *until) noexcept;

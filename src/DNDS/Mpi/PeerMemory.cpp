@@ -16,8 +16,7 @@ const SharedSegment &PeerMemory::mapped(int nodeRank, std::uint32_t segment) {
     SharedSegment opened;
     if (segment == 0) {
         // Only what is really read decides: another process may have the same number, or the file another owner by now.
-        opened = SharedSegment::open(peer.told.owner, static_cast<int>(peer.told.file), 0,
-                                     ArenaHeader::bytesWithBoard(nodeSize()));
+        opened = SharedSegment::open(peer.told.owner, static_cast<int>(peer.told.file), sizeof(ArenaHeader));
         DNDS_CHECK(reinterpret_cast<const ArenaHeader *>(opened.base())->mark ==
                        static_cast<std::uint64_t>(peer.told.mark),
                    MemoryError, "process numbers mean different processes on this node (containers?)");

@@ -2,7 +2,6 @@
 /// @brief The shared memory of the ranks of a node, mapped as it is needed.
 #pragma once
 
-#include "DNDS/Mpi/NoticeBoard.hpp"
 #include "DNDS/Mpi/Revocation.hpp"
 #include "DNDS/Mpi/SharedSegment.hpp"
 #include "DNDS/Mpi/Whereabouts.hpp"
@@ -17,7 +16,13 @@
 
 namespace DNDS {
 
-/// At the start of each rank's first segment: what others need to find the rest. The rank's notice board follows it.
+/// A place in a rank's arena, in numbers that are the same for all ranks of the node.
+struct ArenaLocation {
+    std::uint32_t segment = 0;
+    std::uint64_t offset = 0;
+};
+
+/// At the start of each rank's first segment: what others need to find the rest.
 struct ArenaHeader {
     static constexpr std::size_t mostSegments = 64;
     struct Entry {
@@ -30,15 +35,6 @@ struct ArenaHeader {
     std::uint64_t mark; ///< differs between ranks, to tell their memory apart
     std::array<Entry, mostSegments> entries;
     std::atomic<std::uint32_t> count;
-
-    /// Bytes from the header to the notice board, and of both together in a node of so many ranks; and the board's
-    /// memory.
-    static std::size_t boardOffset() noexcept {
-        return (sizeof(ArenaHeader) + NoticeBoard::alignment - 1) / NoticeBoard::alignment * NoticeBoard::alignment;
-    }
-    static std::size_t bytesWithBoard(int nodeSize) noexcept { return boardOffset() + NoticeBoard::bytes(nodeSize); }
-    void *board() noexcept { return reinterpret_cast<std::byte *>(this) + boardOffset(); }
-    const void *board() const noexcept { return const_cast<ArenaHeader *>(this)->board(); }
 };
 
 /// The segments of all ranks of a node as this process sees them. A rank's memory is mapped when it is first asked for:

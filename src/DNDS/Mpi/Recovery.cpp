@@ -2,7 +2,6 @@
 
 #include "DNDS/Base/Attempt.hpp"
 #include "DNDS/Mpi/CommunicatorContext.hpp"
-#include "DNDS/Mpi/FindContext.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/Mpi/ProgressEngine.hpp"
 #include "DNDS/Mpi/Wait.hpp"
@@ -19,7 +18,7 @@ namespace DNDS {
 namespace {
 
 std::shared_ptr<CommunicatorContext> contextOf(const CommunicatorView &comm) {
-    std::shared_ptr<CommunicatorContext> context = findContext(comm);
+    std::shared_ptr<CommunicatorContext> context = CommunicatorContext::find(comm);
     DNDS_CHECK(context != nullptr, StateError, "nothing of DNDS uses this communicator yet");
     return context;
 }
@@ -101,23 +100,30 @@ bool CommunicatorContext::settleAll() noexcept {
     return settled;
 }
 
-/// As a barrier of MPI, but one that sees ranks that have ended, and, where it discards, takes what arrives on
-/// channels.
-void CommunicatorContext::meet(std::string_view what, bool discards) {
-    MPI_Request request = MPI_REQUEST_NULL;
-    checkMpi(MPI_Ibarrier(view_.handle(), &request), "MPI_Ibarrier");
+/// Waits until `done`, though the communicator is revoked.
+template <class Done>
+void CommunicatorContext::waitRevoked(std::string_view what, const Done &done) {
     Backoff backoff(view_.handle(), node_->crowded);
-    for (int met = 0; met == 0;) {
-        if (discards)
-            discardArrived();
-        checkMpi(MPI_Test(&request, &met, MPI_STATUS_IGNORE), "MPI_Test");
-        if (met != 0)
-            return;
+    while (!done()) {
         ProgressEngine::progressAll(); // of other communicators: a rank may wait for that first
         backoff.pauseIfCrowded();
         if (backoff.longWait())
             requireAlive(*this, what, backoff.seconds(), patience_);
     }
+}
+
+/// As a barrier of MPI, but one that sees ranks that have ended, and, where it discards, takes what arrives on
+/// channels.
+void CommunicatorContext::meet(std::string_view what, bool discards) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    checkMpi(MPI_Ibarrier(view_.handle(), &request), "MPI_Ibarrier");
+    waitRevoked(what, [&] {
+        int met = 0;
+        if (discards)
+            discardArrived();
+        checkMpi(MPI_Test(&request, &met, MPI_STATUS_IGNORE), "MPI_Test");
+        return met != 0;
+    });
 }
 
 /// Frees what all ranks keep, and notes what only some of them have destroyed.
@@ -159,17 +165,10 @@ void CommunicatorContext::recover() {
     // Receives first, so that messages on their way are taken here, and not by what is given up.
     static_cast<void>(settleAll());
     meet("all ranks to call recover", true);
-    Backoff backoff(view_.handle(), node_->crowded);
-    for (bool settled = false; !settled;) {
+    waitRevoked("messages to leave this rank", [&] {
         discardArrived();
-        settled = settleAll() & freeFinished();
-        if (settled)
-            break;
-        ProgressEngine::progressAll();
-        backoff.pauseIfCrowded();
-        if (backoff.longWait())
-            requireAlive(*this, "messages to leave this rank", backoff.seconds(), patience_);
-    }
+        return static_cast<bool>(settleAll() & freeFinished());
+    });
     meet("all ranks to give up what is under way", true);
 
     std::vector<std::shared_ptr<void>> ended;
@@ -190,11 +189,10 @@ void CommunicatorContext::recover() {
         for (Recoverable *object : recoverables_)
             object->renew();
     });
-    std::array<std::uint64_t, 3> counts{static_cast<std::uint64_t>(nextTag_), round_, serial_};
-    comm().allReduce(counts.data(), 3, MPI_MAX); // they differ after a set-up call that some ranks did not come to
+    std::array<std::uint64_t, 2> counts{static_cast<std::uint64_t>(nextTag_), serial_};
+    comm().allReduce(counts.data(), 2, MPI_MAX); // they differ after a set-up call that some ranks did not come to
     nextTag_ = static_cast<int>(counts[0]);
-    round_ = counts[1];
-    serial_ = counts[2];
+    serial_ = counts[1];
     revocation_.forget();
     meet("all ranks to end their recovery", false);
 }

@@ -82,7 +82,13 @@ class Outbox {
   public:
     std::vector<index> &to(int rank) { return lists_[rank]; }
     /// As `sparseExchange` takes them. Empties the box.
-    RankLists take();
+    RankLists take() {
+        RankLists lists;
+        for (const auto &[rank, values] : lists_)
+            lists.append(rank, values);
+        lists_.clear();
+        return lists;
+    }
 
   private:
     std::map<int, std::vector<index>> lists_;

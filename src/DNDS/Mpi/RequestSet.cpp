@@ -4,14 +4,10 @@
 
 namespace DNDS {
 
-RequestSet &RequestSet::operator=(RequestSet &&other) noexcept {
-    if (this == &other)
-        return *this;
-    clear();
-    kind_ = other.kind_;
-    active_ = std::exchange(other.active_, false);
-    requests_.swap(other.requests_);
-    return *this;
+MPI_Request *RequestSet::add() {
+    if (kind_ == Kind::Receive)
+        statuses_.emplace_back();
+    return &requests_.emplace_back(MPI_REQUEST_NULL);
 }
 
 void RequestSet::startAll() {
@@ -28,24 +24,18 @@ void RequestSet::start(std::size_t which) {
     cancelled_ = false;
 }
 
-void RequestSet::waitAll(std::span<MPI_Status> statuses) {
-    if (requests_.empty())
-        return;
-    const int code = MPI_Waitall(static_cast<int>(requests_.size()), requests_.data(),
-                                 statuses.empty() ? MPI_STATUSES_IGNORE : statuses.data());
-    active_ = false;
-    check(code, "MPI_Waitall", statuses);
-}
-
-bool RequestSet::testAll(std::span<MPI_Status> statuses) {
+bool RequestSet::testAll() {
     if (requests_.empty())
         return true;
     int complete = 0;
     const int code = MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &complete,
-                                 statuses.empty() ? MPI_STATUSES_IGNORE : statuses.data());
-    check(code, "MPI_Testall", statuses);
-    if (complete != 0)
-        active_ = false;
+                                 statuses_.empty() ? MPI_STATUSES_IGNORE : statuses_.data());
+    if (code == MPI_ERR_IN_STATUS)
+        for (const MPI_Status &status : statuses_)
+            if (status.MPI_ERROR != MPI_ERR_PENDING)
+                checkMpi(status.MPI_ERROR, "MPI_Testall");
+    checkMpi(code, "MPI_Testall");
+    active_ = active_ && complete == 0;
     return complete != 0;
 }
 
@@ -55,27 +45,12 @@ bool RequestSet::complete(std::size_t which) const {
     return complete != 0;
 }
 
-void RequestSet::check(int code, const char *call, std::span<const MPI_Status> statuses) {
-    if (code == MPI_ERR_IN_STATUS)
-        for (const MPI_Status &status : statuses)
-            if (status.MPI_ERROR != MPI_SUCCESS && status.MPI_ERROR != MPI_ERR_PENDING)
-                checkMpi(status.MPI_ERROR, call);
-    checkMpi(code, call);
-}
-
-void RequestSet::cancelReceives() noexcept {
-    if (!active_ || kind_ != Kind::Receive || std::exchange(cancelled_, true))
-        return;
-    for (MPI_Request &request : requests_)
-        if (request != MPI_REQUEST_NULL)
+bool RequestSet::settle() noexcept {
+    if (active_ && kind_ == Kind::Receive && !std::exchange(cancelled_, true))
+        for (MPI_Request &request : requests_)
             MPI_Cancel(&request); // has no effect on those that are complete
-}
-
-bool settleRequests(RequestSet &receives, RequestSet &sends) noexcept {
-    receives.cancelReceives();
     try {
-        const bool received = receives.testAll();
-        return sends.testAll() && received;
+        return testAll();
     } catch (const Error &) { // of MPI: then it may still use the buffers
         return false;
     }
@@ -94,6 +69,7 @@ void RequestSet::clear() noexcept {
         }
     }
     requests_.clear();
+    statuses_.clear();
     active_ = false;
 }
 

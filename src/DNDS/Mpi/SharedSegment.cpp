@@ -88,7 +88,7 @@ SharedSegment SharedSegment::make(std::size_t bytes) {
     return made;
 }
 
-SharedSegment SharedSegment::open(const ProcessId &owner, int file, std::size_t bytes, std::size_t atLeast) {
+SharedSegment SharedSegment::open(const ProcessId &owner, int file, std::size_t atLeast) {
     const std::string path = fmt::format("/proc/{}/fd/{}", owner.process, file);
     const int opened = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
     DNDS_CHECK(opened >= 0, MemoryError, "cannot open shared memory of process {}: {}", owner.process,
@@ -96,10 +96,10 @@ SharedSegment SharedSegment::open(const ProcessId &owner, int file, std::size_t 
     struct stat info {};
     void *base = MAP_FAILED;
     int reason = EINVAL;
-    if (fstat(opened, &info) != 0)
+    std::size_t bytes = 0;
+    if (fstat(opened, &info) != 0) {
         reason = errno;
-    else if (const auto has = static_cast<std::size_t>(info.st_size); bytes == 0 ? has >= atLeast : has == bytes) {
-        bytes = has;
+    } else if (bytes = static_cast<std::size_t>(info.st_size); bytes > 0 && bytes >= atLeast) {
         base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, opened, 0);
         reason = errno;
     }
@@ -149,7 +149,7 @@ SharedSegment::~SharedSegment() = default;
 SharedSegment SharedSegment::make(std::size_t) {
     throw NoMemory("shared memory between ranks is built for Linux only");
 }
-SharedSegment SharedSegment::open(const ProcessId &, int, std::size_t, std::size_t) {
+SharedSegment SharedSegment::open(const ProcessId &, int, std::size_t) {
     throw NotBuiltError("shared memory between ranks is built for Linux only");
 }
 void SharedSegment::reserve(const SegmentPages::Range &) const {}

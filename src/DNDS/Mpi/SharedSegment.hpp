@@ -44,9 +44,9 @@ class SharedSegment {
 
     /// A new file of `bytes` bytes, whose memory is reserved later. Throws NoMemory.
     static SharedSegment make(std::size_t bytes);
-    /// The file that another process knows by the number `file`, of `bytes` bytes; where `bytes` is 0, of any size from
-    /// `atLeast` on. Throws MemoryError where it cannot be opened, because the process has ended, say.
-    static SharedSegment open(const ProcessId &owner, int file, std::size_t bytes, std::size_t atLeast = 1);
+    /// The file that another process knows by the number `file`, which has at least so many bytes. Throws MemoryError
+    /// where it cannot be opened, because the process has ended, say.
+    static SharedSegment open(const ProcessId &owner, int file, std::size_t atLeast);
 
     /// Whether memory is mapped; where this process sees it; and its size in bytes.
     explicit operator bool() const noexcept { return base_ != nullptr; }

@@ -13,7 +13,6 @@
 #include <charconv>
 #include <csignal>
 #include <cstring>
-#include <ctime>
 #include <exception>
 #include <map>
 #include <mutex>
@@ -25,19 +24,11 @@
 
 namespace DNDS {
 
-double Detail::machineSeconds() noexcept {
-    timespec now{};
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
-
 std::string Detail::secondsText(double seconds) {
     return seconds < 10 ? fmt::format("{:.1f} s", std::max(0.0, seconds)) : fmt::format("{:.0f} s", seconds);
 }
 
 namespace {
-
-using Detail::machineSeconds;
 
 /// Where this process says what it does. Never destroyed: arenas may live longer than statics.
 struct Places {
@@ -83,7 +74,7 @@ void answerSignal(int /*signal*/) {
     const std::size_t count = places().own.copy(text, sizeof(text));
     add(count > 0 ? std::string_view(text, count) : "in no call of DNDS");
     if (const double since = places().since.load(); since > 0) {
-        const long tenths = static_cast<long>(10 * (machineSeconds() - since));
+        const long tenths = static_cast<long>(10 * (monotonicSeconds() - since));
         add(" for ");
         addNumber(tenths / 10);
         add(".");
@@ -192,13 +183,13 @@ void Doing::enter(std::string_view call, std::string_view name, std::uint64_t nu
     call_ = call;
     name_ = name;
     number_ = number;
-    since_ = machineSeconds();
+    since_ = monotonicSeconds();
     tell(this, since_);
 }
 
 void Doing::leave() noexcept {
     innermostCall = outer_;
-    tell(outer_, outer_ != nullptr ? outer_->since_ : machineSeconds());
+    tell(outer_, outer_ != nullptr ? outer_->since_ : monotonicSeconds());
 }
 
 void Doing::tell(const Doing *innermost, double since) noexcept {
@@ -304,7 +295,7 @@ void Detail::prepareRollCall(const Environment &environment) {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     places().rank = rank;
     if (pid_t none = 0; places().process.compare_exchange_strong(none, getpid()))
-        places().since = machineSeconds();
+        places().since = monotonicSeconds();
     Doing::on() = true;
     if (environment.rollCall)
         answerSignals();
@@ -320,7 +311,7 @@ void Detail::prepareRollCall() {
 std::string rollCall(NodeArena *arena) {
     if (arena == nullptr || !Doing::on())
         return {};
-    const double now = machineSeconds();
+    const double now = monotonicSeconds();
     std::map<std::string, Group> groups;
     for (int nodeRank = 0; nodeRank < arena->nodeSize(); ++nodeRank) {
         const auto [text, since] = arena->whereabouts(nodeRank);

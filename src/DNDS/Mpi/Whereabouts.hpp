@@ -4,6 +4,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -14,10 +15,14 @@ namespace DNDS {
 class NodeArena;
 struct Environment;
 
+/// Seconds since a moment that is the same for all processes of a machine: it counts up evenly and never goes back.
+/// Local; some 20 ns.
+inline double monotonicSeconds() noexcept {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
 namespace Detail {
 
-/// Seconds, by one clock for all processes of a machine. Local.
-double machineSeconds() noexcept;
 /// "3.2 s", or "120 s". Local.
 std::string secondsText(double seconds);
 /// When the oldest blocking collective call began that this process is in and that was not told of; 0: none. Local.

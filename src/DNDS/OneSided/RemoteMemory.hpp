@@ -6,7 +6,7 @@
 #include "DNDS/Device/DeviceBuffer.hpp"
 #include "DNDS/Mpi/CommunicatorContext.hpp"
 #include "DNDS/Mpi/MessageReduction.hpp"
-#include "DNDS/Mpi/NoticeBoard.hpp"
+#include "DNDS/Mpi/PeerMemory.hpp"
 #include "DNDS/Mpi/Wait.hpp"
 #include "DNDS/Mpi/Whereabouts.hpp"
 #include "DNDS/OneSided/FarAccess.hpp"

@@ -2,7 +2,6 @@
 
 #include "DNDS/Base/Attempt.hpp"
 #include "DNDS/Link/MatchedMessage.hpp"
-#include "DNDS/Mpi/FindContext.hpp"
 #include "DNDS/Mpi/Wait.hpp"
 #include "DNDS/Sparse/PollTimer.hpp"
 
@@ -17,7 +16,7 @@ namespace DNDS::Detail {
 namespace {
 
 std::shared_ptr<CommunicatorContext> contextOf(const CommunicatorView &comm) {
-    if (auto context = findContext(comm))
+    if (auto context = CommunicatorContext::find(comm))
         return context;
     DNDS_CHECK(comm.size() == 1, StateError,
                "DNDS has no context for this communicator, and to make it is collective: call "

@@ -79,7 +79,7 @@ class PlanTransfers {
     PlanModel &plan_;
     const PlanTrace &trace_;
     PlanStatistics &statistics_;
-    std::vector<std::unique_ptr<Exchange>> exchanges_;
+    std::vector<std::shared_ptr<Exchange>> exchanges_;
     std::vector<Traffic> traffic_;                ///< [exchanges]
     std::map<std::size_t, GhostZeroing> zeroing_; ///< by task that adds
 };

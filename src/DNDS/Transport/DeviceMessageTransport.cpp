@@ -9,15 +9,8 @@
 namespace DNDS {
 
 DeviceMessageTransport::DeviceMessageTransport(Buffers buffers, TransportPlan plan, const TransportSetup &setup)
-    : buffers_(buffers), plan_(std::move(plan)), stream_(setup.stream) {
+    : PersistentMessages(std::move(plan)), buffers_(buffers), stream_(setup.stream) {
     build();
-}
-
-DeviceMessageTransport::~DeviceMessageTransport() {
-    try {
-        stream_->stream.synchronize(); // kernels use the buffers
-    } catch (const Error &) {          // the device is lost, and so are they
-    }
 }
 
 DeviceMessageTransport::Buffer DeviceMessageTransport::makeBuffer(std::size_t bytes) const {
@@ -44,22 +37,17 @@ void DeviceMessageTransport::build() {
     sendBuffer_ = makeBuffer(outgoing_.total());
     receiveBuffer_ = makeBuffer(incoming_.total());
     sizes_.reserve(outgoing_.size() + incoming_.size());
-    statuses_.resize(incoming_.size());
     for (std::size_t k = 0; k < outgoing_.size(); ++k) {
         for (const RowGather &part : plan_.outgoing[k].parts)
             pack_.addGather(part);
         const ByteCount &size = sizes_.emplace_back(outgoing_.bytes(k));
-        checkMpi(MPI_Send_init(sendBuffer_.forMpi + outgoing_.begin(k), size.count(), size.type(),
-                               plan_.outgoing[k].peer, plan_.channel.tag, plan_.channel.comm, sends_.add()),
-                 "MPI_Send_init");
+        addSend(sendBuffer_.forMpi + outgoing_.begin(k), size.count(), size.type());
     }
     for (std::size_t k = 0; k < incoming_.size(); ++k) {
         for (const RowScatter &part : plan_.incoming[k].parts)
             unpack_.addScatter(part);
         const ByteCount &size = sizes_.emplace_back(incoming_.bytes(k));
-        checkMpi(MPI_Recv_init(receiveBuffer_.forMpi + incoming_.begin(k), size.count(), size.type(),
-                               plan_.incoming[k].peer, plan_.channel.tag, plan_.channel.comm, receives_.add()),
-                 "MPI_Recv_init");
+        addReceive(receiveBuffer_.forMpi + incoming_.begin(k), size.count(), size.type());
     }
 }
 
@@ -97,7 +85,7 @@ bool DeviceMessageTransport::progress() {
         packing_ = false;
         sends_.startAll();
     }
-    if (!received_ && receives_.testAll(statuses_)) {
+    if (!received_ && receives_.testAll()) {
         received_ = true;
         unpack_.launch(stream_->stream);
         unpacked_.record(stream_->stream);
@@ -107,19 +95,7 @@ bool DeviceMessageTransport::progress() {
 }
 
 std::string DeviceMessageTransport::awaited() const {
-    for (std::size_t k = 0; !received_ && k < plan_.incoming.size(); ++k)
-        if (!receives_.complete(k))
-            return fmt::format("rank {} to send rows", plan_.incoming[k].peer);
-    for (std::size_t k = 0; !packing_ && !sent_ && k < plan_.outgoing.size(); ++k)
-        if (!sends_.complete(k))
-            return fmt::format("rank {} to take rows", plan_.outgoing[k].peer);
-    return "the device to pack rows";
-}
-
-bool DeviceMessageTransport::settle() noexcept {
-    packing_ = false;
-    received_ = sent_ = true;
-    return settleRequests(receives_, sends_);
+    return received_ && packing_ ? "the device to pack rows" : PersistentMessages::awaited();
 }
 
 void DeviceMessageTransport::renew(const CommunicatorContext &context) {

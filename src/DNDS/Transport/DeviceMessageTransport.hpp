@@ -2,11 +2,10 @@
 /// @brief Rows of device memory in MPI messages: by way of pinned host memory, or straight from device memory.
 #pragma once
 
-#include "DNDS/Mpi/RequestSet.hpp"
 #include "DNDS/Transport/DeviceRowCopy.hpp"
 #include "DNDS/Transport/ExchangeStream.hpp"
 #include "DNDS/Transport/MessageLayout.hpp"
-#include "DNDS/Transport/TransportDescriptor.hpp"
+#include "DNDS/Transport/MessageTransport.hpp"
 
 #include <memory>
 #include <vector>
@@ -20,19 +19,22 @@ namespace DNDS {
 ///
 /// `start` queues the packing and returns; the sends leave as soon as it has run, which `progress` notices. So, unlike
 /// with host memory, this rank's rows may leave only when it next waits for any exchange.
-class DeviceMessageTransport final : public Transport {
+class DeviceMessageTransport final : public PersistentMessages {
   public:
     enum class Buffers : unsigned char { Pinned, OnDevice };
 
     DeviceMessageTransport(Buffers buffers, TransportPlan plan, const TransportSetup &setup);
-    ~DeviceMessageTransport() override;
+    ~DeviceMessageTransport() override { stream_->drain(); } // kernels use the buffers
 
     void replacePlan(TransportPlan plan) override;
     void bind(const Endpoints &endpoints) override;
     void start() override;
     bool progress() override;
     std::string awaited() const override;
-    bool settle() noexcept override;
+    bool settle() noexcept override {
+        packing_ = false;
+        return PersistentMessages::settle();
+    }
     void renew(const CommunicatorContext &context) override;
 
   private:
@@ -48,7 +50,6 @@ class DeviceMessageTransport final : public Transport {
     Buffer makeBuffer(std::size_t bytes) const;
 
     Buffers buffers_;
-    TransportPlan plan_;
     std::shared_ptr<ExchangeStream> stream_;
     MessageLayout outgoing_;
     MessageLayout incoming_;
@@ -57,14 +58,9 @@ class DeviceMessageTransport final : public Transport {
     Buffer sendBuffer_;
     Buffer receiveBuffer_;
     std::vector<ByteCount> sizes_; ///< of the messages: outgoing, then incoming
-    std::vector<MPI_Status> statuses_;
-    RequestSet receives_{RequestSet::Kind::Receive};
-    RequestSet sends_{RequestSet::Kind::Send};
     Device::Event packed_;
     Device::Event unpacked_;
     bool packing_ = false; ///< sends wait for `packed_`
-    bool received_ = true; ///< since the last start, and unpacking is queued
-    bool sent_ = true;
 };
 
 TransportDescriptor describeStagedTransport();

@@ -1,38 +1,51 @@
 #include "DNDS/Transport/DevicePeerTransport.hpp"
 
 #include "DNDS/Base/Environment.hpp"
-#include "DNDS/Mpi/NodeTopology.hpp"
+#include "DNDS/Transport/DeviceTopology.hpp"
 
-#include <algorithm>
+#include <new>
+#include <thread>
 #include <utility>
 
 namespace DNDS {
 
+PackedSource::PackedSource(std::shared_ptr<NodeArena> arena, std::size_t bytes, std::size_t readers)
+    : arena_(std::move(arena)), buffer_(bytes) {
+    const OnFailure undo([&] { free(); });
+    records_.reserve(readers);
+    for (std::size_t k = 0; k < readers; ++k)
+        records_.push_back(new (allocateData(*arena_, sizeof(PeerRecord), alignof(PeerRecord), "flags of an exchange"))
+                               PeerRecord{});
+}
+
+void PackedSource::free() noexcept {
+    for (PeerRecord *record : records_)
+        arena_->deallocate(record, sizeof(PeerRecord), alignof(PeerRecord));
+}
+
 DevicePeerTransport::DevicePeerTransport(TransportPlan plan, const TransportSetup &setup)
-    : NodeTransport(std::move(plan), setup), devices_(DeviceTopology::madeFor(setup.context)), stream_(setup.stream),
-      writers_(plan_.incoming.size()), outgoing_(plan_.outgoing), incoming_(plan_.incoming) {
-    devices_->reap();
+    : NodeTransport(std::move(plan), setup), stream_(setup.stream), writers_(plan_.incoming.size()),
+      outgoing_(plan_.outgoing), incoming_(plan_.incoming) {
     build();
+    for (const Incoming &incoming : plan_.incoming)
+        notes_.expect(incoming.peer);
     if (plan_.outgoing.empty())
         return;
-    source_ = std::make_unique<PackedSource>(arena_, 2 * secondBuffer(), plan_.outgoing.size());
+    source_ = std::make_shared<PackedSource>(arena_, 2 * secondBuffer(), plan_.outgoing.size());
     const Device::SharedHandle handle = Device::share(source_->memory());
     for (std::size_t k = 0; k < plan_.outgoing.size(); ++k) {
         PeerRecord *record = source_->records()[k];
         record->buffer = handle;
         record->begin[0] = outgoing_.begin(k);
         record->begin[1] = secondBuffer() + outgoing_.begin(k);
-        publish(readerRank(k), record);
+        notes_.tell(plan_.outgoing[k].peer, *arena_->locate(record));
     }
 }
 
 DevicePeerTransport::~DevicePeerTransport() {
     if (inForkedChild()) // the flags are the parent's
         return;
-    try {
-        stream_->stream.synchronize(); // kernels read what peers packed, and the lists
-    } catch (const Error &) {          // the device is lost: nothing runs any more
-    }
+    stream_->drain(); // kernels read what peers packed, and the lists
     for (Writer &writer : writers_) {
         writer.memory = {};
         if (writer.record != nullptr)
@@ -40,12 +53,14 @@ DevicePeerTransport::~DevicePeerTransport() {
     }
     if (!source_)
         return;
-    for (PeerRecord *record : source_->records()) {
-        record->edge.closeWriter();
-        if (!connected_) // nobody has looked it up
+    if (!connected_) // nobody has looked them up
+        for (PeerRecord *record : source_->records())
             record->edge.closeReader();
-    }
-    devices_->retire(std::move(source_));
+    if (mpiActive())
+        context_->park(
+            source_, [source = source_.get()] { return source->unused(); }, std::this_thread::get_id());
+    else // nobody can say when readers have closed it
+        static_cast<void>(new (std::nothrow) std::shared_ptr<PackedSource>(std::move(source_)));
 }
 
 void DevicePeerTransport::build() {
@@ -62,9 +77,9 @@ void DevicePeerTransport::build() {
 }
 
 void DevicePeerTransport::lookUpRecords() {
-    // Where the memory of one cannot be opened, all are told that this rank is gone.
+    // Records of all first, so that all are closed in the end, also where the memory of one cannot be opened.
     forEachOf(writers_.size(),
-              [&](std::size_t k) { writers_[k].record = lookUp<PeerRecord>(writerRank(k), plan_.incoming[k].peer); });
+              [&](std::size_t k) { writers_[k].record = lookUp<PeerRecord>(plan_.incoming[k].peer, k); });
     forEachOf(writers_.size(),
               [&](std::size_t k) { writers_[k].memory = Device::SharedMemory(writers_[k].record->buffer); });
 }
@@ -121,8 +136,6 @@ void DevicePeerTransport::progressPacking() {
         for (const PeerRecord *record : source_->records())
             if (!record->edge.mayPack(epoch_))
                 return;
-    }
-    if (packing_ == Packing::WaitingForReaders) {
         copies_[epoch_ % 2].pack.launch(stream_->stream);
         packed_.record(stream_->stream);
         packing_ = Packing::Running;
@@ -138,14 +151,10 @@ void DevicePeerTransport::progressReading() {
     if (!reading_)
         return;
     bool all = true;
-    for (std::size_t k = 0; k < writers_.size(); ++k) {
-        Writer &writer = writers_[k];
+    for (Writer &writer : writers_) {
         if (!writer.pending)
             continue;
-        const EdgeState state = writer.record->edge.poll(epoch_);
-        DNDS_CHECK(state != EdgeState::Closed, PeerError, "rank {} destroyed its exchange before sending its rows",
-                   plan_.incoming[k].peer);
-        writer.pending = state == EdgeState::Waiting;
+        writer.pending = writer.record->edge.poll(epoch_) == EdgeState::Waiting;
         all = all && !writer.pending;
     }
     if (!all)
@@ -158,10 +167,7 @@ void DevicePeerTransport::progressReading() {
 bool DevicePeerTransport::settle() noexcept {
     packing_ = Packing::Done;
     reading_ = false;
-    try {
-        stream_->stream.synchronize(); // kernels that this rank has launched, which wait for nothing
-    } catch (const Error &) {          // the device is lost: nothing runs there any more
-    }
+    stream_->drain(); // kernels that this rank has launched, which wait for nothing
     return true;
 }
 

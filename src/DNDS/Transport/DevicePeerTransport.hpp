@@ -2,24 +2,58 @@
 /// @brief Between ranks of one node: each device reads packed rows straight from the other's memory.
 #pragma once
 
+#include "DNDS/Device/SharedMemory.hpp"
 #include "DNDS/Transport/DeviceRowCopy.hpp"
-#include "DNDS/Transport/DeviceTopology.hpp"
 #include "DNDS/Transport/ExchangeStream.hpp"
 #include "DNDS/Transport/MessageLayout.hpp"
 #include "DNDS/Transport/NodeTransport.hpp"
-#include "DNDS/Transport/PackedSource.hpp"
+#include "DNDS/Transport/PeerEdge.hpp"
 
+#include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <vector>
 
 namespace DNDS {
+
+/// What a writer keeps for one reader, in memory that their hosts share.
+struct PeerRecord {
+    PeerEdge edge;
+    Device::SharedHandle buffer;     ///< of both buffers
+    std::uint64_t begin[2] = {0, 0}; ///< of the reader's message in each of them
+};
+
+/// Device memory with packed rows that other ranks of the node read, and a record for each of them. It outlives its
+/// exchange until all readers have closed it. Local.
+class PackedSource {
+  public:
+    /// Throws MemoryError.
+    PackedSource(std::shared_ptr<NodeArena> arena, std::size_t bytes, std::size_t readers);
+    PackedSource(const PackedSource &) = delete;
+    PackedSource &operator=(const PackedSource &) = delete;
+    ~PackedSource() { free(); }
+
+    std::byte *memory() const noexcept { return buffer_.data(); }
+    const std::vector<PeerRecord *> &records() const noexcept { return records_; }
+    /// Whether no reader will touch it any more.
+    bool unused() const noexcept {
+        return std::ranges::all_of(records_, [](const PeerRecord *record) { return record->edge.readerIsClosed(); });
+    }
+
+  private:
+    void free() noexcept;
+
+    std::shared_ptr<NodeArena> arena_;
+    Device::DeviceBuffer<std::byte> buffer_;
+    std::vector<PeerRecord *> records_;
+};
 
 /// One kernel packs the rows for all readers into a buffer that they have opened, one kernel of each reader copies its
 /// rows from the buffers of all owners into the destination. No byte passes through the host. `PeerEdge` is the
 /// protocol; arrays need not be shared, so that resizing and swapping them costs nothing here.
 class DevicePeerTransport final : public NodeTransport {
   public:
-    /// Local. Throws MemoryError, and StateError where the device does not share memory.
+    /// Local. Throws MemoryError.
     DevicePeerTransport(TransportPlan plan, const TransportSetup &setup);
     ~DevicePeerTransport() override;
 
@@ -58,12 +92,11 @@ class DevicePeerTransport final : public NodeTransport {
     /// Where the second buffer begins behind the first.
     std::size_t secondBuffer() const noexcept { return outgoing_.next(); }
 
-    std::shared_ptr<DeviceTopology> devices_;
     std::shared_ptr<ExchangeStream> stream_;
     std::vector<Writer> writers_;
     MessageLayout outgoing_;
     MessageLayout incoming_;
-    std::unique_ptr<PackedSource> source_;
+    std::shared_ptr<PackedSource> source_;
     Copies copies_[2];
     Device::Event packed_;
     Device::Event read_;

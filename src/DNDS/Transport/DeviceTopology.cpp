@@ -6,15 +6,14 @@
 #include "DNDS/Device/Stream.hpp"
 #include "DNDS/Mpi/GpuAware.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
+#include "DNDS/Mpi/SparseExchange.hpp"
 #include "DNDS/Storage/HostDeviceBuffer.hpp"
-#include "DNDS/Transport/PackedSource.hpp"
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <csignal>
 #include <cstring>
-#include <new>
+#include <span>
 #include <utility>
 
 #include <unistd.h>
@@ -49,25 +48,22 @@ class Pattern {
     HostDeviceBuffer buffer_;
 };
 
-/// What a rank tells the others of its node while they try to read its memory.
-struct Trial {
-    Device::SharedHandle handle;
-    std::atomic<std::uint32_t> offered{0};
-    std::atomic<std::uint32_t>
-        read[1]; ///< by rank of the node, as many as there are: 1 where that rank's bytes were right
-};
-
 constexpr std::size_t trialBytes = 4096;
 constexpr std::size_t trialOffset = 1040; ///< so that handles are seen to keep offsets
 
 std::uint64_t seedOf(int rank) { return 77 + static_cast<std::uint64_t>(rank); }
 
+/// A handle in words that ranks tell each other.
+using HandleWords = std::array<index, (sizeof(Device::SharedHandle) + sizeof(index) - 1) / sizeof(index)>;
+
 /// Reads what another rank offers; why it could not, or empty.
-std::string tryToRead(const Trial &trial, int owner) {
-    if (trial.offered.load(std::memory_order_acquire) == 0)
+std::string tryToRead(std::span<const index> words, int owner) {
+    if (words.empty())
         return "it does not share its device memory";
     try {
-        const Device::SharedMemory memory(trial.handle);
+        Device::SharedHandle handle;
+        std::memcpy(static_cast<void *>(&handle), words.data(), sizeof handle);
+        const Device::SharedMemory memory(handle);
         std::array<std::byte, 512> bytes{};
         const Device::Stream stream;
         Device::copy(bytes.data(), MemorySpace::Host, memory.get(), MemorySpace::Device, bytes.size(), stream);
@@ -168,76 +164,43 @@ DeviceTopology::DeviceTopology(CommunicatorContext &context) {
     tryMpi(context, available);
 }
 
-/// Sources of rows that readers may still look at: reachable for ever, so that nothing reports them as lost.
-static std::vector<std::unique_ptr<PackedSource>> &keptForEver() {
-    static auto *const kept = new std::vector<std::unique_ptr<PackedSource>>;
-    return *kept;
-}
-
-DeviceTopology::~DeviceTopology() {
-    reap();
-    for (std::unique_ptr<PackedSource> &source : retired_) // of readers that have not closed yet
-        if (attempt([&] { keptForEver().push_back(std::move(source)); }))
-            static_cast<void>(source.release()); // it stays taken all the same
-}
-
 void DeviceTopology::tryPeers(CommunicatorContext &context, bool available) {
-    const CommunicatorView &comm = context.comm();
     const NodeTopology &node = context.node();
-    const std::uint64_t round = context.nextRound();
-    const std::size_t ranksHere = node.members.size();
-    const std::size_t bytes = sizeof(Trial) + ranksHere * sizeof(std::atomic<std::uint32_t>);
     std::unique_ptr<Pattern> pattern;
-    Trial *mine = nullptr;
+    RankLists handles; // of the pattern, to each rank of the node; none where this rank shares no device memory
+    std::string whyNotMine = !node.arena ? node.whyNoArena : !available ? Device::unavailableReason() : std::string();
     const std::exception_ptr failure = attempt([&] {
-        if (node.arena) {
-            mine = new (node.arena->allocate(bytes, 128)) Trial{};
-            for (std::size_t k = 0; k < ranksHere; ++k)
-                new (&mine->read[k]) std::atomic<std::uint32_t>(0);
-            if (available) {
-                pattern = std::make_unique<Pattern>(trialBytes, seedOf(comm.rank()));
-                mine->handle = Device::share(pattern->device() + trialOffset);
-                mine->offered.store(1, std::memory_order_release);
-            }
-            for (std::size_t k = 0; k < ranksHere; ++k)
-                node.arena->publish(static_cast<int>(k), round, *node.arena->locate(mine));
+        if (!whyNotMine.empty())
+            return;
+        pattern = std::make_unique<Pattern>(trialBytes, seedOf(context.comm().rank()));
+        const Device::SharedHandle handle = Device::share(pattern->device() + trialOffset);
+        HandleWords words{};
+        std::memcpy(words.data(), &handle, sizeof handle);
+        for (const int peer : node.members)
+            handles.append(peer, words);
+    });
+    if (failure) {
+        whyNotMine = describeFailure(failure).message;
+        handles = {};
+    }
+    const auto listFrom = [](const RankLists &lists, int rank) {
+        const auto k = static_cast<std::size_t>(std::ranges::find(lists.ranks, rank) - lists.ranks.begin());
+        return k < lists.size() ? lists.list(k) : std::span<const index>();
+    };
+    const RankLists offered = sparseExchange(context, handles);
+    RankLists read; // to the ranks whose memory this one has read
+    context.comm().guarded([&] {
+        for (const int peer : node.members) {
+            std::string &why = whyNot_[peer];
+            why = !whyNotMine.empty() ? whyNotMine : tryToRead(listFrom(offered, peer), peer);
+            if (why.empty())
+                read.append(peer, std::array<index, 1>{1});
         }
     });
-    const std::string whyNotMine = failure     ? describeFailure(failure).message
-                                   : available ? std::string()
-                                               : Device::unavailableReason();
-    comm.barrier();
-    const auto trialOf = [&](int nodeRank) -> Trial * {
-        Trial *trial = nullptr; // where its memory cannot be mapped
-        static_cast<void>(attempt([&] {
-            if (const auto place = node.arena ? node.arena->lookUp(nodeRank, round) : std::nullopt)
-                trial = reinterpret_cast<Trial *>(node.arena->translate(nodeRank, *place));
-        }));
-        return trial;
-    };
-    const auto forEachPeer = [&](auto &&body) {
-        for (std::size_t k = 0; k < ranksHere; ++k)
-            body(node.members[k], static_cast<int>(k), whyNot_[node.members[k]]);
-    };
-    forEachPeer([&](int peer, int nodeRank, std::string &why) {
-        const Trial *theirs = mine != nullptr ? trialOf(nodeRank) : nullptr;
-        why = !node.arena           ? node.whyNoArena
-              : !whyNotMine.empty() ? whyNotMine
-              : theirs == nullptr   ? "it takes no part"
-                                    : tryToRead(*theirs, peer);
-        if (mine != nullptr)
-            mine->read[nodeRank].store(why.empty() ? 1 : 0, std::memory_order_release);
-    });
-    comm.barrier();
-    const int me = node.nodeRank(comm.rank());
-    forEachPeer([&](int, int nodeRank, std::string &why) {
-        const Trial *theirs = mine != nullptr ? trialOf(nodeRank) : nullptr;
-        if (why.empty() && (theirs == nullptr || theirs->read[me].load(std::memory_order_acquire) == 0))
+    const RankLists readers = sparseExchange(context, read); // all have read: the pattern may go
+    for (auto &[peer, why] : whyNot_)
+        if (why.empty() && listFrom(readers, peer).empty())
             why = "it cannot read this rank's device memory";
-    });
-    comm.barrier(); // before memory goes that others look at
-    if (mine != nullptr)
-        node.arena->deallocate(mine, bytes, 128);
 }
 
 void DeviceTopology::tryMpi(CommunicatorContext &context, bool available) {
@@ -275,18 +238,6 @@ void DeviceTopology::tryMpi(CommunicatorContext &context, bool available) {
     aboutMpi_ = gpuAware_         ? fmt::format("{}, and moved device memory rightly", claim)
                 : !whyNot.empty() ? whyNot
                                   : std::string("MPI does not move device memory of another rank");
-}
-
-void DeviceTopology::retire(std::unique_ptr<PackedSource> source) noexcept {
-    reap();
-    const std::lock_guard lock(retiring_);
-    if (!source->unused() && attempt([&] { retired_.push_back(std::move(source)); }))
-        static_cast<void>(source.release()); // it stays taken
-}
-
-void DeviceTopology::reap() noexcept {
-    const std::lock_guard lock(retiring_);
-    std::erase_if(retired_, [](const std::unique_ptr<PackedSource> &source) { return source->unused(); });
 }
 
 } // namespace DNDS

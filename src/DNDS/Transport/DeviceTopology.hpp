@@ -6,13 +6,9 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
-#include <vector>
 
 namespace DNDS {
-
-class PackedSource;
 
 /// Why device rows go by way of pinned memory where the user wants that.
 inline constexpr const char *forcedStaging = "DNDS_FORCE_HOST_STAGING is set";
@@ -35,15 +31,6 @@ class DeviceTopology {
     /// Why not; empty where they do.
     const std::string &whyNot(int peer) const;
 
-    /// Keeps what peers may still read until they have closed it. Local.
-    void retire(std::unique_ptr<PackedSource> source) noexcept;
-    /// Gives back what was retired and is no longer read. Local.
-    void reap() noexcept;
-
-    DeviceTopology(const DeviceTopology &) = delete;
-    DeviceTopology &operator=(const DeviceTopology &) = delete;
-    ~DeviceTopology();
-
   private:
     explicit DeviceTopology(CommunicatorContext &context);
 
@@ -51,8 +38,6 @@ class DeviceTopology {
     void tryMpi(CommunicatorContext &context, bool available);
 
     std::map<int, std::string> whyNot_; ///< of the ranks of this node
-    std::mutex retiring_;               ///< of `retired_`: exchanges may be destroyed on any thread
-    std::vector<std::unique_ptr<PackedSource>> retired_;
     std::string aboutMpi_;
     bool gpuAware_ = false;
 };

@@ -2,6 +2,7 @@
 /// @brief The stream on which one exchange packs and unpacks, and how it meets the streams of the program.
 #pragma once
 
+#include "DNDS/Base/Attempt.hpp"
 #include "DNDS/Device/Event.hpp"
 #include "DNDS/Device/Stream.hpp"
 
@@ -22,6 +23,10 @@ struct ExchangeStream {
     void precede(Device::StreamHandle consumer) const {
         finished.record(stream);
         finished.holdBack(consumer);
+    }
+    /// Waits for what the stream holds. Where that throws the device is lost, and nothing runs there.
+    void drain() const noexcept {
+        static_cast<void>(attempt([&] { stream.synchronize(); }));
     }
 };
 

@@ -1,11 +1,55 @@
 #include "DNDS/Transport/LocalTransport.hpp"
 
-#include "DNDS/Transport/DeviceLocalTransport.hpp"
+#include "DNDS/Transport/BoxToBox.hpp"
+#include "DNDS/Transport/DeviceRowCopy.hpp"
 
 #include <cstring>
 #include <utility>
 
 namespace DNDS {
+
+namespace {
+
+/// Copies in `start`, as a message would leave in `start`.
+class LocalTransport final : public Transport {
+  public:
+    explicit LocalTransport(TransportPlan plan) { LocalTransport::replacePlan(std::move(plan)); }
+
+    void replacePlan(TransportPlan plan) override;
+    void bind(const Endpoints &endpoints) override { endpoints_ = endpoints; }
+    void start() override;
+    bool progress() override { return true; }
+
+  private:
+    struct Scattered { ///< a part whose destination is several runs
+        std::size_t part;
+        BoxToBox boxes;
+        std::vector<Device::CopyBlock> blocks; ///< where rows are no boxes
+    };
+
+    TransportPlan plan_;
+    std::vector<Scattered> scattered_;
+    Endpoints endpoints_;
+};
+
+/// Copies within this rank's device memory, by one kernel on the stream of the exchange.
+class DeviceLocalTransport final : public Transport {
+  public:
+    DeviceLocalTransport(TransportPlan plan, std::shared_ptr<ExchangeStream> stream) : stream_(std::move(stream)) {
+        DeviceLocalTransport::replacePlan(std::move(plan));
+    }
+    ~DeviceLocalTransport() override { stream_->drain(); } // a kernel uses the lists
+
+    void replacePlan(TransportPlan plan) override;
+    void bind(const Endpoints &endpoints) override;
+    void start() override { copy_.launch(stream_->stream); }
+    bool progress() override { return true; }
+
+  private:
+    TransportPlan plan_;
+    std::shared_ptr<ExchangeStream> stream_;
+    DeviceRowCopy copy_;
+};
 
 void LocalTransport::replacePlan(TransportPlan plan) {
     plan_ = std::move(plan);
@@ -33,6 +77,28 @@ void LocalTransport::start() {
                         endpoints_.sources[part.part] + block.source, block.bytes);
     }
 }
+
+void DeviceLocalTransport::replacePlan(TransportPlan plan) {
+    stream_->stream.synchronize();
+    plan_ = std::move(plan);
+    copy_ = {};
+    for (std::size_t k = 0; k < plan_.outgoing.size(); ++k)
+        for (std::size_t p = 0; p < plan_.outgoing[k].parts.size(); ++p) {
+            const RowGather &from = plan_.outgoing[k].parts[p];
+            const RowScatter &to = plan_.incoming[k].parts[p];
+            to.contiguous() ? copy_.addGather(from) : copy_.addBlocks(blocksBetween(from, to));
+        }
+}
+
+void DeviceLocalTransport::bind(const Endpoints &endpoints) {
+    std::size_t segment = 0;
+    for (std::size_t k = 0; k < plan_.outgoing.size(); ++k)
+        for (std::size_t p = 0; p < plan_.outgoing[k].parts.size(); ++p, ++segment)
+            copy_.point(segment, endpoints.sources[p], endpoints.destinations[p] + plan_.incoming[k].parts[p].offset());
+    copy_.prepare(stream_->stream);
+}
+
+} // namespace
 
 TransportDescriptor describeLocalTransport() {
     TransportDescriptor transport;

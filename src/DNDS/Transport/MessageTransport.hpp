@@ -1,19 +1,45 @@
 /// @file MessageTransport.hpp
-/// @brief The transports that send one MPI message a peer, and what they have in common: receives and completion.
+/// @brief The transports that send one MPI message a peer, and what they have in common: requests and completion.
 #pragma once
 
 #include "DNDS/Mpi/RequestSet.hpp"
-#include "DNDS/Transport/Transport.hpp"
+#include "DNDS/Storage/HostDeviceBuffer.hpp"
 #include "DNDS/Transport/TransportDescriptor.hpp"
 
 namespace DNDS {
 
-/// Persistent receives straight into the destinations: no unpacking where one run of one array is exchanged, and the
-/// MPI library's own scattering into blocks elsewhere. Derived classes define what is sent.
-class MessageTransport : public Transport {
+/// One persistent message to or from each peer of the plan.
+class PersistentMessages : public Transport {
   public:
+    std::string awaited() const override;
+    bool settle() noexcept override;
+
+  protected:
     /// Local.
-    MessageTransport(TransportPlan plan, const TransportSetup &setup);
+    explicit PersistentMessages(TransportPlan plan) : plan_(std::move(plan)) {}
+
+    /// The next request, of `count` of `type`. Local.
+    void addSend(const void *from, int count, MPI_Datatype type);
+    void addReceive(void *to, int count, MPI_Datatype type);
+    /// Whether all messages are through. Local.
+    bool progressMessages() {
+        received_ = received_ || receives_.testAll();
+        sent_ = sent_ || sends_.testAll();
+        return received_ && sent_;
+    }
+
+    TransportPlan plan_;
+    RequestSet receives_{RequestSet::Kind::Receive};
+    RequestSet sends_{RequestSet::Kind::Send};
+    bool received_ = true; ///< since the last start
+    bool sent_ = true;
+};
+
+/// Of rows in host memory: receives straight into the destinations, with no unpacking where one run of one array is
+/// exchanged, and the MPI library's own scattering into blocks elsewhere. Derived classes define what is sent.
+class MessageTransport : public PersistentMessages {
+  public:
+    explicit MessageTransport(TransportPlan plan) : PersistentMessages(std::move(plan)) {}
 
     void replacePlan(TransportPlan plan) final {
         plan_ = std::move(plan);
@@ -21,34 +47,21 @@ class MessageTransport : public Transport {
     }
     void bind(const Endpoints &endpoints) final;
     void start() final;
-    bool progress() final;
-    std::string awaited() const final;
-    bool settle() noexcept final { return settleRequests(receives_, sends_); }
+    bool progress() final { return progressMessages(); }
     void renew(const CommunicatorContext &context) final;
 
   protected:
-    /// Makes `sends` one persistent send a peer of `outgoing()`. Only the sources matter, and they differ from the last
-    /// call's.
-    virtual void bindSends(const Endpoints &endpoints, RequestSet &sends) = 0;
+    /// Makes `sends_` one persistent send a peer. Only the sources matter, and they differ from the last call's.
+    virtual void bindSends(const Endpoints &endpoints) = 0;
     /// Prepares and starts each send.
-    virtual void startSends(RequestSet &sends) = 0;
-
-    const std::vector<Outgoing> &outgoing() const noexcept { return plan_.outgoing; }
-    const Channel &channel() const noexcept { return plan_.channel; }
+    virtual void startSends() = 0;
 
   private:
     void bindReceives(const Endpoints &endpoints);
-    void addReceive(void *to, int count, MPI_Datatype type, int peer);
 
-    TransportPlan plan_;
     Endpoints bound_; ///< what the requests were made for
     std::vector<ByteCount> sizes_;
     std::vector<Datatype> types_;
-    std::vector<MPI_Status> statuses_; ///< of the receives
-    RequestSet receives_{RequestSet::Kind::Receive};
-    RequestSet sends_{RequestSet::Kind::Send};
-    bool received_ = true; ///< since the last start
-    bool sent_ = true;
 };
 
 /// Rows are gathered into one buffer a peer; rows that are contiguous already are sent from where they are.
@@ -58,13 +71,13 @@ class PackedTransport final : public MessageTransport {
     static TransportDescriptor describe();
 
   private:
-    void bindSends(const Endpoints &endpoints, RequestSet &sends) override;
-    void startSends(RequestSet &sends) override;
+    void bindSends(const Endpoints &endpoints) override;
+    void startSends() override;
 
     std::vector<const std::byte *> sources_;
     bool allPacked_ = false;          ///< the sends do not depend on the sources' addresses
     std::vector<std::byte *> packed_; ///< a place in `buffer_` for each peer; null where nothing is packed
-    std::unique_ptr<std::byte[]> buffer_;
+    HostDeviceBuffer buffer_;
     std::vector<ByteCount> sizes_;
 };
 
@@ -75,8 +88,8 @@ class DatatypeTransport final : public MessageTransport {
     static TransportDescriptor describe();
 
   private:
-    void bindSends(const Endpoints &endpoints, RequestSet &sends) override;
-    void startSends(RequestSet &sends) override;
+    void bindSends(const Endpoints &endpoints) override;
+    void startSends() override { sends_.startAll(); }
 
     std::vector<Datatype> types_;
 };

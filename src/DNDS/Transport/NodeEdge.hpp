@@ -11,8 +11,7 @@ namespace DNDS {
 enum class EdgeState : unsigned char {
     Waiting, ///< the other side has not come so far
     Open,    ///< go ahead: the reader wants the rows / the rows are there
-    Offered, ///< the rows lie in the writer's memory, for whichever side comes first to move them on
-    Closed   ///< the other side is gone
+    Offered  ///< the rows lie in the writer's memory, for whichever side comes first to move them on
 };
 
 /// Set once by a side that will not touch the memory of the other one any more.
@@ -42,20 +41,12 @@ class EpochFlag {
             epoch_.store(epoch, std::memory_order_relaxed);
     }
 
-    /// The side that polls: Waiting, Open or Closed. What the other side did before it closed counts.
-    EdgeState poll(std::uint32_t epoch, const ClosedFlag &closed) const noexcept {
-        if (reached(epoch))
-            return EdgeState::Open;
-        if (closed.load(std::memory_order_acquire) == 0)
-            return EdgeState::Waiting;
-        return reached(epoch) ? EdgeState::Open : EdgeState::Closed;
+    /// The side that polls: Waiting or Open.
+    EdgeState poll(std::uint32_t epoch) const noexcept {
+        return since(epoch_.load(std::memory_order_acquire), epoch) >= 0 ? EdgeState::Open : EdgeState::Waiting;
     }
 
   private:
-    bool reached(std::uint32_t epoch) const noexcept {
-        return since(epoch_.load(std::memory_order_acquire), epoch) >= 0;
-    }
-
     std::atomic<std::uint32_t> epoch_;
 };
 
@@ -91,7 +82,7 @@ class NodeEdge {
     void open(std::uint32_t epoch) noexcept { opened_.reach(epoch); }
     /// Whether the rows of `epoch` are there, or offered.
     EdgeState pollArrival(std::uint32_t epoch) const noexcept {
-        const EdgeState state = arrived_.poll(epoch, writerClosed_);
+        const EdgeState state = arrived_.poll(epoch);
         if (state != EdgeState::Open && offer_.load(std::memory_order_acquire) == offerWord(epoch, Offer::Made))
             return EdgeState::Offered;
         return state;
@@ -101,12 +92,11 @@ class NodeEdge {
     void taken(std::uint32_t epoch) noexcept {
         offer_.store(offerWord(epoch, Offer::Taken), std::memory_order_release);
     }
-    void closeReader() noexcept { readerClosed_.store(1, std::memory_order_release); }
 
     // The writer's side.
 
     /// Whether the destination may be overwritten for `epoch`.
-    EdgeState pollOpening(std::uint32_t epoch) const noexcept { return opened_.poll(epoch, readerClosed_); }
+    EdgeState pollOpening(std::uint32_t epoch) const noexcept { return opened_.poll(epoch); }
     /// All rows of `epoch` are written.
     void arrive(std::uint32_t epoch) noexcept { arrived_.reach(epoch); }
     /// All rows of `epoch` lie in the writer's memory, which stays as it is until they are taken or withdrawn.
@@ -155,7 +145,6 @@ class NodeEdge {
 
     /// Two lines apart, because processors fetch lines in pairs.
     alignas(128) EpochFlag opened_;
-    ClosedFlag readerClosed_{0};
     alignas(128) EpochFlag arrived_;
     std::atomic<std::uint64_t> offer_{0};
     ClosedFlag writerClosed_{0};

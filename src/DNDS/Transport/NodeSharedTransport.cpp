@@ -1,5 +1,4 @@
 #include "DNDS/Transport/NodeSharedTransport.hpp"
-#include "DNDS/Mpi/NodeTopology.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -49,9 +48,12 @@ NodeSharedTransport::NodeSharedTransport(TransportPlan plan, const TransportSetu
                 arena_->deallocate(writer.record, recordBytes(), alignof(Record));
     });
     for (std::size_t k = 0; k < writers_.size(); ++k) {
-        writers_[k].record = new (allocateRecord(recordBytes(), alignof(Record))) Record{};
-        publish(writerRank(k), writers_[k].record);
+        Record *&record = writers_[k].record;
+        record = new (allocateData(*arena_, recordBytes(), alignof(Record), "flags of an exchange")) Record{};
+        notes_.tell(plan_.incoming[k].peer, *arena_->locate(record));
     }
+    for (const Outgoing &outgoing : plan_.outgoing)
+        notes_.expect(outgoing.peer);
 }
 
 NodeSharedTransport::~NodeSharedTransport() {
@@ -63,15 +65,13 @@ NodeSharedTransport::~NodeSharedTransport() {
     for (Writer &writer : writers_) {
         if (writer.record == nullptr)
             continue;
-        writer.record->edge.closeReader();
         // The writer may still look at the flags; before it was connected it cannot.
         arena_->retire(writer.record, recordBytes(), connected_ ? &writer.record->edge.writerClosed() : nullptr);
     }
 }
 
 void NodeSharedTransport::lookUpRecords() {
-    forEachOf(readers_.size(),
-              [&](std::size_t k) { readers_[k].record = lookUp<Record>(readerRank(k), plan_.outgoing[k].peer); });
+    forEachOf(readers_.size(), [&](std::size_t k) { readers_[k].record = lookUp<Record>(plan_.outgoing[k].peer, k); });
 }
 
 void NodeSharedTransport::replacePlan(TransportPlan plan) {
@@ -174,7 +174,7 @@ void NodeSharedTransport::serveOrOffer() {
             all = progressReader(k) && all;
         return all;
     };
-    if (crowded_) { // a reader without a processor cannot come: spinning would only keep it away
+    if (context_->node().crowded) { // a reader without a processor cannot come: spinning would only keep it away
         for (int turn = 0; turn < turnsOffered; ++turn) {
             std::this_thread::yield();
             if (served())
@@ -207,21 +207,13 @@ bool NodeSharedTransport::progressReader(std::size_t k) {
     if (!reader.pending)
         return true;
     NodeEdge &edge = reader.record->edge;
-    switch (reader.offering ? edge.pollOffer(epoch_) : edge.pollOpening(epoch_)) {
-    case EdgeState::Waiting:
-    case EdgeState::Offered:
+    if ((reader.offering ? edge.pollOffer(epoch_) : edge.pollOpening(epoch_)) != EdgeState::Open)
         return false;
-    case EdgeState::Open:
-        if (!reader.offering || edge.withdraw(epoch_)) {
-            reader.offering = false; // first: where `write` throws, `settle` must not wait for the reader
-            write(k);
-        } else if (!edge.wasTaken(epoch_)) {
-            return false;
-        }
-        break;
-    case EdgeState::Closed:
-        throw PeerError(
-            fmt::format("rank {} destroyed its exchange before taking this rank's rows", plan_.outgoing[k].peer));
+    if (!reader.offering || edge.withdraw(epoch_)) {
+        reader.offering = false; // first: where `write` throws, `settle` must not wait for the reader
+        write(k);
+    } else if (!edge.wasTaken(epoch_)) {
+        return false;
     }
     reader.pending = false;
     reader.offering = false;
@@ -232,19 +224,10 @@ bool NodeSharedTransport::progressWriter(std::size_t k) {
     Writer &writer = writers_[k];
     if (!writer.pending)
         return true;
-    switch (writer.record->edge.pollArrival(epoch_)) {
-    case EdgeState::Waiting:
+    const EdgeState state = writer.record->edge.pollArrival(epoch_);
+    if (state == EdgeState::Waiting || (state == EdgeState::Offered && !takeOffer(k)))
         return false;
-    case EdgeState::Open:
-        writer.arrived = true;
-        break;
-    case EdgeState::Offered:
-        if (!takeOffer(k))
-            return false;
-        break;
-    case EdgeState::Closed:
-        throw PeerError(fmt::format("rank {} destroyed its exchange before sending its rows", plan_.incoming[k].peer));
-    }
+    writer.arrived = state == EdgeState::Open;
     writer.pending = false;
     return true;
 }
@@ -272,7 +255,7 @@ void NodeSharedTransport::offer(std::size_t k) {
 bool NodeSharedTransport::takeOffer(std::size_t k) {
     Writer &writer = writers_[k];
     if (writer.offeredRows == nullptr)
-        writer.offeredRows = arena_->translate(writerRank(k), writer.record->offered);
+        writer.offeredRows = arena_->translate(nodeRank(plan_.incoming[k].peer), writer.record->offered);
     if (!writer.record->edge.take(epoch_))
         return false; // the writer found this rank ready and is writing
     const std::byte *from = writer.offeredRows;
@@ -288,7 +271,8 @@ bool NodeSharedTransport::takeOffer(std::size_t k) {
 void NodeSharedTransport::lookUpPlaces(std::size_t k) {
     Reader &reader = readers_[k];
     const std::uint64_t version = reader.record->version;
-    const auto here = [&](const ArenaLocation &location) { return arena_->translate(readerRank(k), location); };
+    const int owner = nodeRank(plan_.outgoing[k].peer);
+    const auto here = [&](const ArenaLocation &location) { return arena_->translate(owner, location); };
     reader.streamable = 0;
     for (std::size_t p = 0; p < parts_; ++p) {
         const RowGather &part = plan_.outgoing[k].parts[p];
@@ -348,7 +332,7 @@ bool NodeSharedTransport::settle() noexcept {
             continue;
         // A reader that has begun to take what was offered is copying it.
         const bool taking = reader.offering && !reader.record->edge.withdraw(epoch_) &&
-                            !reader.record->edge.wasTaken(epoch_) && arena_->alive(readerRank(k));
+                            !reader.record->edge.wasTaken(epoch_) && arena_->alive(nodeRank(plan_.outgoing[k].peer));
         reader.pending = reader.offering = taking;
         settled = settled && !taking;
     }

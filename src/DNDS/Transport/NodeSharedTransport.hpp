@@ -2,7 +2,6 @@
 /// @brief On a node: the owner writes rows straight into the reader's son. No message, no packing, no unpacking.
 #pragma once
 
-#include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/Storage/HostDeviceBuffer.hpp"
 #include "DNDS/Transport/BoxToBox.hpp"
 #include "DNDS/Transport/NodeEdge.hpp"
@@ -24,7 +23,7 @@ namespace DNDS {
 /// of this rank and offers them. `progress` is true when it has what this rank reads, and until its own rows are
 /// written or taken. So, once both sides have started, each of them can finish without a further call of the other.
 ///
-/// The record of an edge lies in the reader's arena; the reader leaves the note, the writer reads it.
+/// The record of an edge lies in the reader's arena; the reader tells the writer where.
 class NodeSharedTransport final : public NodeTransport {
   public:
     /// Local; throws MemoryError.

@@ -25,18 +25,17 @@ class PeerEdge {
 
     // The writer's side.
 
-    /// Whether the buffer of `epoch` is free. A reader that is gone needs none.
+    /// Whether the buffer of `epoch` is free.
     bool mayPack(std::uint32_t epoch) const noexcept {
-        return EpochFlag::since(taken_.load(std::memory_order_acquire), epoch - 2) >= 0 || readerIsClosed();
+        return EpochFlag::since(taken_.load(std::memory_order_acquire), epoch - 2) >= 0;
     }
     void packed(std::uint32_t epoch) noexcept { slots_[epoch % 2].reach(epoch); }
-    void closeWriter() noexcept { writerClosed_.store(1, std::memory_order_release); }
     bool readerIsClosed() const noexcept { return readerClosed_.load(std::memory_order_acquire) != 0; }
 
     // The reader's side.
 
     /// Open: the rows are in the buffer of this epoch.
-    EdgeState poll(std::uint32_t epoch) const noexcept { return slots_[epoch % 2].poll(epoch, writerClosed_); }
+    EdgeState poll(std::uint32_t epoch) const noexcept { return slots_[epoch % 2].poll(epoch); }
     /// The reader's device is done with all epochs up to this one.
     void taken(std::uint32_t epoch) noexcept { taken_.store(epoch, std::memory_order_release); }
     /// The reader will not touch the writer's memory any more.
@@ -51,7 +50,6 @@ class PeerEdge {
 
   private:
     alignas(128) std::array<EpochFlag, 2> slots_; ///< of even and odd epochs
-    ClosedFlag writerClosed_{0};
     alignas(128) std::atomic<std::uint32_t> taken_{initialEpoch};
     ClosedFlag readerClosed_{0};
 };

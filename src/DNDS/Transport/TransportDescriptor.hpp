@@ -30,8 +30,7 @@ struct Reach {
 
 /// What a transport is made from, besides its plan.
 struct TransportSetup {
-    const CommunicatorContext &context;
-    std::uint64_t round = 0;                ///< number of this set-up on the communicator: the same on all ranks
+    CommunicatorContext &context;
     std::shared_ptr<ExchangeStream> stream; ///< of an exchange of device memory; null for others
 };
 

@@ -1,7 +1,6 @@
 #include "DNDS/Transport/TransportTable.hpp"
 
 #include "DNDS/Base/Environment.hpp"
-#include "DNDS/Transport/DeviceLocalTransport.hpp"
 #include "DNDS/Transport/DeviceMessageTransport.hpp"
 #include "DNDS/Transport/DevicePeerTransport.hpp"
 #include "DNDS/Transport/LocalTransport.hpp"
@@ -28,7 +27,6 @@ const TransportTable &builtInTable() {
 
 /// Numbers of added transports begin here.
 constexpr int firstAdded = 64;
-constexpr int mostAdded = 128;
 
 void append(std::string &reasons, const std::string &reason) {
     if (reasons.find(reason) != std::string::npos) // none, or that of another transport, too
@@ -66,7 +64,6 @@ TransportKind TransportTable::add(TransportDescriptor transport) {
                ArgumentError,
                "the transport '{}' needs a space that it serves, `reach` and `make`; its kind is given to it",
                transport.name);
-    DNDS_CHECK(added_ < mostAdded, ArgumentError, "there are too many transports");
     const auto kind = static_cast<TransportKind>(firstAdded + added_);
     transport.kind = kind;
     insert(std::move(transport));

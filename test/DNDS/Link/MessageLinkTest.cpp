@@ -76,14 +76,6 @@ TEST_P(MessageLinks, AnySizesInOrder) {
     EXPECT_LE(link->bufferBytes(), peers.size() * 3 * 260'000);
 }
 
-TEST_P(MessageLinks, StayOnTheNodeWhereRanksShareIt) {
-    const NodeTopology &node = context->node();
-    const auto link = make();
-    const bool may = GetParam()[0] != 'p';
-    for (std::size_t k = 0; k < peers.size(); ++k)
-        EXPECT_EQ(link->staysOnNode(k), may && node.arena && node.sameNode(peers[k]));
-}
-
 /// Rank 0 sends and destroys its link at once; the others come late, and read all.
 TEST_P(MessageLinks, WhatWasSentArrivesAfterTheSenderHasGone) {
     auto link = make();

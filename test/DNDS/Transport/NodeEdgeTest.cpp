@@ -174,33 +174,6 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"offeredWithBothSlow", 20'000, Way::Offered, 16, 16}),
     [](const auto &test) { return std::string(test.param.name); });
 
-TEST(NodeEdge, whatASideDidBeforeClosingCounts) {
-    NodeEdge edge;
-    const std::uint32_t epoch = NodeEdge::initialEpoch + 1;
-    edge.arrive(epoch);
-    edge.closeWriter();
-    EXPECT_EQ(edge.pollArrival(epoch), EdgeState::Open);
-    EXPECT_EQ(edge.pollArrival(epoch + 1), EdgeState::Closed);
-    edge.closeReader();
-    EXPECT_EQ(edge.pollOpening(epoch), EdgeState::Closed);
-}
-
-TEST(NodeEdge, aWriterThatOfferedLearnsOfTheEnd) {
-    NodeEdge edge;
-    const std::uint32_t epoch = NodeEdge::initialEpoch + 1;
-    edge.arrive(epoch);
-    edge.open(epoch + 1);
-    EXPECT_EQ(edge.pollArrival(epoch + 1), EdgeState::Waiting);
-    edge.offer(epoch + 1);
-    EXPECT_TRUE(edge.take(epoch + 1));
-    edge.taken(epoch + 1);
-    edge.closeReader();
-    EXPECT_EQ(edge.pollOffer(epoch + 1), EdgeState::Open); // what it did before closing counts
-    edge.offer(epoch + 2);
-    EXPECT_EQ(edge.pollOffer(epoch + 2), EdgeState::Closed);
-    EXPECT_TRUE(edge.withdraw(epoch + 2));
-}
-
 TEST(NodeEdge, manyEpochsWhoseOffersWereAllTakenAreNotTakenForArrivals) {
     // Three times round the counter in leaps, as 2^33 and more epochs would do in which the writer never arrives
     // itself.

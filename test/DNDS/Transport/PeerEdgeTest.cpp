@@ -12,15 +12,14 @@ namespace {
 
 using State = EdgeState;
 
-TEST(PeerEdge, ClosingShowsOnlyWhereNothingCame) {
+TEST(PeerEdge, PacksTwoEpochsAheadOfTheReader) {
     PeerEdge edge;
     const std::uint32_t e = PeerEdge::initialEpoch + 1;
     edge.packed(e);
-    edge.closeWriter();
     EXPECT_EQ(edge.poll(e), State::Open);
-    EXPECT_EQ(edge.poll(e + 1), State::Closed);
+    EXPECT_EQ(edge.poll(e + 1), State::Waiting);
     EXPECT_FALSE(edge.mayPack(e + 2));
-    edge.closeReader();
+    edge.taken(e);
     EXPECT_TRUE(edge.mayPack(e + 2));
 }
 

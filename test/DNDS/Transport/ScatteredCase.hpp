@@ -35,7 +35,6 @@ class ScatteredCase {
         transports.prepare(*context_, space);
         const bool own = transports.at(kind).withinRank;
         const Channel channel = context_->nextChannel();
-        const std::uint64_t round = context_->nextRound();
         if (space == MemorySpace::Device)
             stream_ = std::make_shared<ExchangeStream>();
         const HostMemoryResource memory =
@@ -51,7 +50,7 @@ class ScatteredCase {
         plan_.channel = channel;
         if (plan_.outgoing.empty())
             return;
-        transport_ = std::move(transports.make({{kind, plan_}}, {*context_, round, stream_}).front());
+        transport_ = std::move(transports.make({{kind, plan_}}, {*context_, stream_}).front());
     }
 
     void connect() {

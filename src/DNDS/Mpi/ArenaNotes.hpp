@@ -1,0 +1,46 @@
+/// @file ArenaNotes.hpp
+/// @brief Ranks of a node tell each other of places in their arenas.
+#pragma once
+
+#include "DNDS/Mpi/CommunicatorContext.hpp"
+#include "DNDS/Mpi/PeerMemory.hpp"
+
+#include <cstddef>
+#include <vector>
+
+namespace DNDS {
+
+/// The notes that this rank sends to some peers and receives from others in a set-up. Local, but for `exchange`.
+class ArenaNotes {
+  public:
+    /// The next note: to a peer, about a place in this rank's arena; or from a peer.
+    void tell(int peer, const ArenaLocation &place) { told_.push_back({peer, place, MPI_REQUEST_NULL}); }
+    void expect(int peer) { heard_.push_back({peer, {}, MPI_REQUEST_NULL}); }
+    /// Sends and receives all. Waits for the peers, who do the same. Allocates nothing.
+    void exchange(const Channel &channel) {
+        for (Note &note : heard_)
+            checkMpi(MPI_Irecv(&note.place, sizeof note.place, MPI_BYTE, note.peer, channel.tag, channel.comm,
+                               &note.request),
+                     "MPI_Irecv");
+        for (Note &note : told_)
+            checkMpi(MPI_Isend(&note.place, sizeof note.place, MPI_BYTE, note.peer, channel.tag, channel.comm,
+                               &note.request),
+                     "MPI_Isend");
+        for (std::vector<Note> *notes : {&heard_, &told_})
+            for (Note &note : *notes)
+                checkMpi(MPI_Wait(&note.request, MPI_STATUS_IGNORE), "MPI_Wait");
+    }
+    /// What note number `k` of those expected says.
+    const ArenaLocation &heard(std::size_t k) const { return heard_[k].place; }
+
+  private:
+    struct Note {
+        int peer;
+        ArenaLocation place;
+        MPI_Request request;
+    };
+    std::vector<Note> told_;
+    std::vector<Note> heard_;
+};
+
+} // namespace DNDS
