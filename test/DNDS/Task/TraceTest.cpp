@@ -12,7 +12,6 @@
 #include <fstream>
 #include <functional>
 #include <limits>
-#include <memory>
 #include <set>
 #include <string>
 #include <thread>
@@ -151,15 +150,6 @@ TEST(Trace, NamesMayHoldAnything) {
               toSize(world().size()));
     EXPECT_EQ(eventsWith(events, "name", std::string(1000, '\x02')).size(), toSize(world().size()));
     EXPECT_TRUE(eventsWith(events, "name", "never").empty());
-}
-
-TEST(Trace, InternedNamesOutliveTheirSource) {
-    Trace trace("never opened", 10);
-    std::string name = "gradient of a state with a long name";
-    const std::string_view kept = trace.intern(name);
-    EXPECT_EQ(trace.intern(std::string(name)).data(), kept.data());
-    name.assign(name.size(), 'x');
-    EXPECT_EQ(kept, "gradient of a state with a long name");
 }
 
 TEST(Trace, FullMemoryIsWrittenByWhicheverThreadFillsIt) {
