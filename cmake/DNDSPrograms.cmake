@@ -62,7 +62,7 @@ function(dnds_add_mpi_run name)
     message(FATAL_ERROR "dnds_add_mpi_run(${name}): unknown arguments ${arg_UNPARSED_ARGUMENTS}")
   endif()
   if(NOT arg_RANKS)
-    set(arg_RANKS 1 2 3 4 8)
+    set(arg_RANKS 1 2 3 8)
   endif()
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 60)
@@ -78,7 +78,7 @@ function(dnds_add_mpi_run name)
     set(test ${name}.np${ranks})
     # A leak shows on few ranks as well as on many, where the check is slow.
     set(leaks "")
-    if(DNDS_SANITIZE MATCHES "address" AND ranks GREATER 3)
+    if(DNDS_SANITIZE MATCHES "address" AND ranks GREATER 2)
       set(leaks "ASAN_OPTIONS=detect_leaks=0:strict_string_checks=1:check_initialization_order=1:abort_on_error=0")
     endif()
     add_test(NAME ${test} COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${ranks} ${DNDS_MPIEXEC_FLAGS}
@@ -139,7 +139,7 @@ endfunction()
 
 # dnds_add_mpi_test(<name> <source>... [RANKS <n>...] [TIMEOUT <seconds>] [LABELS <label>...] [LIBRARIES <target>...]
 #                   [ENVIRONMENT <VAR=value>...])
-# A GoogleTest executable <name> whose main starts MPI (test/support/MpiMain.cpp), run on 1, 2, 3, 4 and 8 ranks unless
+# A GoogleTest executable <name> whose main starts MPI (test/support/MpiMain.cpp), run on 1, 2, 3 and 8 ranks unless
 # RANKS says otherwise.
 function(dnds_add_mpi_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "RANKS;LABELS;LIBRARIES;ENVIRONMENT")

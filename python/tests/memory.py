@@ -12,7 +12,8 @@ _poisoned = getattr(ctypes.CDLL(None), "__asan_region_is_poisoned", None)
 if _poisoned is not None:
     _poisoned.argtypes, _poisoned.restype = [ctypes.c_void_p, ctypes.c_size_t], ctypes.c_void_p
 
-needs_sanitizer = pytest.mark.skipif(_poisoned is None, reason="needs the address sanitizer (preset debug)")
+under_sanitizer = _poisoned is not None
+needs_sanitizer = pytest.mark.skipif(not under_sanitizer, reason="needs the address sanitizer (preset debug)")
 
 
 def span(array):

@@ -422,46 +422,6 @@ class Unusual(Exception):
     pass
 
 
-@pytest.mark.parametrize("task", ["gradient", "fluxes", "update"])
-def test_exceptions_come_out_as_they_are(comm, task):
-    mesh = box(comm)
-    mine, expected = Diffusion(mesh), Diffusion(mesh)
-    raising = []
-    original = getattr(mine, task)
-
-    def guarded(rows, *arrays):
-        if raising:
-            raise Unusual(len(rows))
-        original(rows, *arrays)
-
-    guarded.__name__ = task
-    setattr(mine, task, guarded)
-    plan = mine.graph().compile()
-    plan.run()
-    expected.by_hand()
-    for rank in range(comm.size):
-        if comm.rank == rank:
-            raising.append(True)
-            with pytest.raises(Unusual) as caught:
-                plan.run()
-            if sys.version_info >= (3, 11):
-                assert caught.value.__notes__[0].startswith(f"in task '{task}' (")
-            if comm.size > 1:
-                with pytest.raises(dnds.RevokedError, match="this rank failed in"):
-                    plan.run()
-            raising.clear()
-        else:
-            with pytest.raises(dnds.RevokedError, match=f"rank {rank} failed in .*Unusual"):
-                for _ in range(2):
-                    plan.run()
-            assert dnds.is_revoked(comm)
-        plan.recover()
-        mine.u.owned[:] = expected.u.owned
-        plan.run()
-        expected.by_hand()
-        np.testing.assert_array_equal(mine.u.owned, expected.u.owned)
-
-
 def test_arrays_that_are_read_cannot_be_written(comm):
     mesh = box(comm)
     u, v = mesh.field(name="u"), mesh.field(name="v")

@@ -42,17 +42,6 @@ TEST(ArrayAdjacency, RowsAreRanges) {
 #endif
 }
 
-TEST(ArrayAdjacency, GrowsWhileDecompressed) {
-    ArrayAdjacency<NonUniformSize, NonUniformSize, LocalIndex> adjacency("cells of a node", test::world());
-    adjacency.resize(3);
-    for (LocalIndex k = 0; k < 6; ++k)
-        adjacency.appendToRow(k % 3, k);
-    EXPECT_EQ(adjacency[2][1], 5);
-    adjacency.compress();
-    EXPECT_EQ(adjacency.view()[2][1], 5);
-    EXPECT_THROW(adjacency.resizeRow(0, 7), StateError);
-}
-
 TEST(ArrayAdjacency, RunTimeWidthIsGivenToTheConstructor) {
     ArrayPair<ArrayAdjacency<DynamicSize>> pair;
     pair.initPair("edges", test::world(), 2);

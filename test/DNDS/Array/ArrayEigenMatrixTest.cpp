@@ -113,16 +113,6 @@ TEST(ArrayEigenMatrix, RunTimeSizesAreCheckedAndStartOver) {
     EXPECT_THROW((ArrayEigenMatrix<2, 3>("w", test::world()).adoptShape(high)), LayoutError) << "as many elements";
 }
 
-TEST(ArrayEigenMatrix, RanksWithoutRowsLearnTheShape) {
-    ArrayPair<ArrayEigenMatrix<dynamic, dynamic>> pair;
-    pair.initPair("m", test::world());
-    if (test::ownedRows() > 0)
-        pair.father->resize(test::ownedRows(), 2, 3);
-    test::makeGhosts(pair);
-    EXPECT_EQ(pair.father->commonShape(), (MatrixShape{2, 3}));
-    EXPECT_EQ(pair.son->commonShape(), (MatrixShape{2, 3}));
-}
-
 TEST(ArrayEigenMatrix, DifferentShapesOnRanksAreRefusedOnAll) {
     if (test::worldSize() == 1)
         GTEST_SKIP() << "needs two ranks";

@@ -235,24 +235,6 @@ TEST(ArrayPair, CloningIntoAPairThatExchangesAlready) {
     });
 }
 
-TEST(ArrayPair, ACloneInFlightTogetherWithItsSource) {
-    forEachTransport([&](const ExchangeOptions &options) {
-        RealField u = ringField();
-        u.trans.initPersistentPull(options);
-        fill(u, 1);
-        RealField copy;
-        copy.clone(u);
-        fill(copy, 2);
-        copy.trans.initPersistentPull(options);
-        u.trans.startPersistentPull();
-        copy.trans.startPersistentPull();
-        u.trans.waitPersistentPull();
-        copy.trans.waitPersistentPull();
-        EXPECT_EQ(wrongGhosts(u, 1), 0);
-        EXPECT_EQ(wrongGhosts(copy, 2), 0);
-    });
-}
-
 /// Two time levels that are swapped each step: both must go on moving what they hold now.
 template <class Pair>
 void expectSwapsWork(Pair u, Pair v, const ExchangeOptions &options, bool persistentFirst) {
@@ -356,25 +338,6 @@ TEST(ArrayPair, SwappedPaddedFieldsMoveTheirNewSizes) {
             EXPECT_EQ(u.son->rowSize(ghost), 5);
             EXPECT_EQ(v.son->rowSize(ghost), 2);
         }
-    });
-}
-
-TEST(ArrayPair, OneRankMaySwapTwiceAsOftenAsOthers) {
-    // Local, O(1): only what is there at the next start counts.
-    forEachTransport([&](const ExchangeOptions &options) {
-        RealField u = ringField("u");
-        RealField v = ringField("v");
-        v.trans.borrowGGIndexing(u.trans);
-        u.trans.initPersistentPull(options);
-        fill(u, 1);
-        fill(v, 2);
-        u.swapData(v);
-        if (worldRank() == 0) {
-            u.swapData(v);
-            u.swapData(v);
-        }
-        pull(u);
-        EXPECT_EQ(wrongGhosts(u, 2), 0);
     });
 }
 

@@ -33,33 +33,11 @@ TEST(ArrayTransformer, APushListMakesAMappingThatIsSearchableAndPulls) {
         }
         u.trans.createGhostMapping(localRows, starts);
         u.trans.createMPITypes();
-        for (const index row : wishes.myReads()) {
-            const auto ghost = u.trans.ghostMapping()->findGhost(row);
-            ASSERT_TRUE(ghost.has_value());
-            EXPECT_EQ(u.trans.ghostMapping()->ghosts()[static_cast<std::size_t>(*ghost)], row);
-        }
+        for (const index row : wishes.myReads())
+            EXPECT_TRUE(u.trans.ghostMapping()->findGhost(row).has_value());
         u.trans.initPersistentPull();
         expectPullWorks(u, 1);
     }
-}
-
-TEST(ArrayTransformer, SonsTakeWidthsAndRowSizesFromTheOwners) {
-    for (const auto &field : allFieldCases()) {
-        field->create(Wishes::everything());
-        field->fillFather(0); // the sizes of version 0 are those at creation
-        field->pullOnce(TransportKind::Auto);
-        field->expectSon(0);
-    }
-}
-
-TEST(ArrayTransformer, ContentsOfTheSonAreZeroUntilPulled) {
-    RealField u = ringField();
-    fill(u, 1);
-    u.trans.pullOnce();
-    u.trans.createMPITypes();
-    for (index row = 0; row < u.son->size(); ++row)
-        for (rowsize j = 0; j < 5; ++j)
-            EXPECT_EQ((*u.son)(row, j), 0);
 }
 
 TEST(ArrayTransformer, RowSizesChangedAreTakenOverByCreateMPITypes) {
@@ -72,17 +50,6 @@ TEST(ArrayTransformer, RowSizesChangedAreTakenOverByCreateMPITypes) {
             u.trans.initPersistentPull({.transport = kind});
             expectPullWorks(u, 3);
         }
-}
-
-TEST(ArrayTransformer, AttachingNewArraysForgetsTheMapping) {
-    RealField u = ringField();
-    u.trans.initPersistentPull();
-    u.initPair("v", CommunicatorView(MPI_COMM_WORLD));
-    u.transAttach();
-    EXPECT_EQ(u.trans.pattern(), nullptr);
-    EXPECT_EQ(u.trans.father(), u.father);
-    EXPECT_EQ(u.trans.son(), u.son);
-    messageOnAll<StateError>([&] { u.trans.startPersistentPull(); });
 }
 
 TEST(ArrayTransformer, MappingsAreBorrowedWithoutCommunicatingThemAgain) {

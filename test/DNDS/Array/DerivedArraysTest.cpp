@@ -1,7 +1,6 @@
 // Arrays of matrices, batches and adjacencies given to the transformer of the type they are derived from: they are
 // treated as what they are.
 
-#include "DNDS/Array/ArrayDof.hpp"
 #include "DerivedCase.hpp"
 
 #include "DNDS/Exchange/FieldCase.hpp"
@@ -106,29 +105,6 @@ TYPED_TEST(DerivedArrays, WithFathersOfTheBaseAreRefusedOnAllRanks) {
     pair.father = derived;
     pair.son = std::make_shared<TypeParam>("derived, too", world());
     expectContains(messageOnAll<LayoutError>([&] { pair.transAttach(); }), "declare the pair");
-}
-
-TEST(DerivedArraysOfDof, AreExchangedByTheTransformerOfTheirBase) {
-    ArrayDof<DynamicSize, 2> u;
-    u.initPair("u", world(), 3, 2);
-    u.father->resize(ownedRows());
-    forOwned([&](index i, index global) {
-        for (index j = 0; j < 6; ++j)
-            (*u.father)[i](j % 3, j / 3) = valueOf(global, j, 1);
-    });
-    ArrayTransformer<ParArray<real, DynamicSize>> transformer;
-    transformer.setFatherSon(u.father, u.son);
-    transformer.createFatherGlobalMapping();
-    transformer.createGhostMapping(wantedRows());
-    transformer.createMPITypes();
-    transformer.pullOnce();
-    index ghost = 0;
-    for (const index global : transformer.ghostMapping()->ghosts()) {
-        ASSERT_EQ(u.son->matrixShape(ghost), (MatrixShape{3, 2}));
-        for (index j = 0; j < 6; ++j)
-            EXPECT_EQ((*u.son)[ghost](j % 3, j / 3), valueOf(global, j, 1));
-        ++ghost;
-    }
 }
 
 } // namespace

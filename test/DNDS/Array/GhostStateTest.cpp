@@ -180,26 +180,6 @@ TEST(GhostState, AFailedPullLeavesNoGhosts) {
     EXPECT_EQ(u.ghostState(), GhostState::Current);
 }
 
-TEST(GhostState, GroupsPullAllTheirMembers) {
-    RealField u = ringField("u");
-    RealField v = emptyPair<RealField>("v");
-    v.father->resize(ringRows);
-    v.transAttach();
-    v.trans.borrowGGIndexing(u.trans);
-    v.trans.createMPITypes();
-    ExchangeGroup group;
-    group.add(u.trans);
-    group.add(v.trans);
-    group.initPersistentPull();
-    for (int round = 0; round < 2; ++round) {
-        fill(u, round);
-        group.startPersistentPull();
-        group.waitPersistentPull();
-        EXPECT_EQ(u.ghostState(), GhostState::Current);
-        EXPECT_EQ(v.ghostState(), GhostState::Current);
-    }
-}
-
 TEST(GhostState, PulledShapesAreNoContents) {
     ArrayPair<ArrayEigenMatrix<NonUniformSize, NonUniformSize>> u;
     u.initPair("u", MPI_COMM_WORLD);

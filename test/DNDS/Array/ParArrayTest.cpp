@@ -14,14 +14,6 @@ using namespace DNDS::test;
 
 using Dynamic = ParArray<real, DynamicSize>;
 
-TEST(ParArray, KnowsItsCommunicatorAndName) {
-    const ParArray<real, 3> u("velocity", MPI_COMM_WORLD);
-    EXPECT_EQ(u.name(), "velocity");
-    EXPECT_EQ(u.comm().size(), worldSize());
-    EXPECT_EQ(u.globalMapping(), nullptr);
-    EXPECT_EQ((ParArray<real, 3>(MPI_COMM_SELF).comm().size()), 1);
-}
-
 TEST(ParArray, NumbersItsRowsGlobally) {
     ParArray<real, 2> u("u", MPI_COMM_WORLD);
     u.resize(worldRank() % 3);
@@ -145,11 +137,6 @@ TEST(ParArray, WhatCommunicatesSaysThatTheCommunicatorWasFreed) {
     other.swapData(u);
     EXPECT_EQ(u.globalSize(), 0);
     EXPECT_THROW((void)other.globalSize(), StateError);
-}
-
-TEST(ParArray, NegativeNumbersOfRowsAreRefused) {
-    ParArray<real, 2> u("u", MPI_COMM_WORLD);
-    expectContains(messageOf<ArgumentError>([&] { u.resize(-1); }), "-1 rows");
 }
 
 } // namespace

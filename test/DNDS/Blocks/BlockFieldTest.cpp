@@ -163,40 +163,6 @@ TEST(BlockField, SeveralExchangesAreInFlightAndReadersMayBeLate) {
     });
 }
 
-TEST(BlockField, MayBeDestroyedInFlight) {
-    const Config config{"destroyed", {18, 10}, {true, true}, {1, 1}, {6, 5}, {}};
-    const auto grid = gridOf(config);
-    forEachTransport([&](const ExchangeOptions &options) {
-        BlockField<real> kept("kept", world(), grid, {.ghosts = config.ghosts});
-        {
-            BlockField<real> u("u", world(), grid, {.ghosts = config.ghosts, .components = 3});
-            u.initExchangeGhosts(options);
-            fillField(u, 1);
-            u.startExchangeGhosts();
-            world().barrier();
-        }
-        recover(world());
-        kept.initExchangeGhosts(options);
-        fillField(kept, 2);
-        kept.exchangeGhosts();
-        checkField(kept, 2, modulo(spaceOf(config)));
-    });
-}
-
-TEST(BlockField, WhatIsSentIsNotChangedBehindItsBack) {
-    BlockField<real> u("u", world(), gridOf({"resized", {18, 10}, {true, true}, {1, 1}, {}, {}}), {.ghosts = {1, 1}});
-    u.exchangeGhosts();
-    world().barrier();
-    const bool breaks = world().rank() == 0;
-    if (breaks)
-        u.array().resize(3);
-    if (breaks)
-        EXPECT_THROW(u.exchangeGhosts(), StateError);
-    else
-        EXPECT_THROW(while (true) u.exchangeGhosts(), RevokedError);
-    recover(world());
-}
-
 TEST(BlockField, ExchangesMoveNoMemory) {
     std::vector<Config> all = configs();
     all.push_back({"upwind, the first rank reads nobody", {40}, {}, GhostWidths::of({1}, {0}), {}, {}});

@@ -13,7 +13,7 @@ CommunicatorView world() { return {MPI_COMM_WORLD}; }
 
 TEST(BlocksOutOfMemory, EndsTheSetUpOnAllRanks) {
     if (world().size() > 4)
-        GTEST_SKIP() << "runs with 4 ranks tell it, and faster";
+        GTEST_SKIP() << "runs with fewer ranks tell it, and faster";
     constexpr int samples = 60;
     const IndexSpace space{"box", Box({0, 0}, {12, 10}), {true, false}};
     const auto kept = BlockGrid::blocksOf(world(), space, {4, 5});

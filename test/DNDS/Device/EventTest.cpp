@@ -21,12 +21,6 @@ using test::Words;
 static_assert(!std::is_copy_constructible_v<Event> && std::is_nothrow_move_constructible_v<Event> &&
               std::is_nothrow_move_assignable_v<Event>);
 
-TEST(Event, WithoutADeviceThereIsNone) {
-    if (available())
-        GTEST_SKIP() << "this build has a device";
-    EXPECT_THROW(Event(), NotBuiltError);
-}
-
 TEST(Event, MovesItsHandle) {
     if (!available())
         GTEST_SKIP() << unavailableReason();

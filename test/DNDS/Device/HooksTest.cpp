@@ -18,7 +18,6 @@
 #include <cstdint>
 #include <memory_resource>
 #include <string>
-#include <vector>
 
 namespace DNDS::Device {
 namespace {
@@ -96,19 +95,6 @@ TEST(Hooks, InteriorPointersAreDeviceMemory) {
     copy(middle.data(), MemorySpace::Host, device.get() + 90, MemorySpace::Device, 40, nullptr);
     synchronize(nullptr);
     EXPECT_EQ(middle, countingWords(10, 90));
-}
-
-TEST(Hooks, CopiesOfOneStreamRunInOrder) {
-    if (!available())
-        GTEST_SKIP() << unavailableReason();
-    const Stream stream;
-    const DeviceWords a(countingWords(50, 100));
-    const DeviceWords b(Words(50, 0));
-    Words result(50);
-    copy(b.get(), MemorySpace::Device, a.get(), MemorySpace::Device, a.bytes(), stream);
-    copy(result.data(), MemorySpace::Host, b.get(), MemorySpace::Device, a.bytes(), stream);
-    stream.synchronize();
-    EXPECT_EQ(result, countingWords(50, 100));
 }
 
 TEST(Hooks, SynchronizeAllFinishesEveryStream) {

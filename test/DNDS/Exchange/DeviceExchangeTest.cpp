@@ -56,22 +56,6 @@ TEST_F(DeviceExchange, PullsOfOwnRowsAreReplayedFromGraphs) {
     }
 }
 
-TEST_F(DeviceExchange, SonsAreBitwiseThoseOfTheHost) {
-    for (const auto &field : allFieldCases()) {
-        field->create(Wishes::random(11));
-        field->fillFather(5);
-        field->pullOnce(TransportKind::Packed);
-        const std::uint64_t expected = field->sonHash();
-        for (const TransportKind kind : deviceTransports()) {
-            field->clearSon();
-            field->toDevice();
-            field->pullOnce(kind);
-            field->toHost();
-            EXPECT_EQ(field->sonHash(), expected) << field->name() << ", " << transportName(kind);
-        }
-    }
-}
-
 /// Holds a stream of the emulated device up for a while, then changes the field there.
 struct LateWriter {
     ArrayView<real, 5> rows;

@@ -4,10 +4,6 @@
 #include "DNDS/Exchange/FieldCase.hpp"
 #include "DNDS/Exchange/RingField.hpp"
 
-#include <algorithm>
-#include <chrono>
-#include <functional>
-#include <string>
 #include <thread>
 #include <vector>
 
@@ -29,21 +25,26 @@ TEST(ExchangeReady, IsFalseUntilAllPeersHaveStarted) {
     const CommunicatorView world(MPI_COMM_WORLD);
     const Wishes wishes = Wishes::ring();
     forEachTransport([&](const ExchangeOptions &options) {
-        RealField u = ringField();
-        Exchange pull = exchangeOf(u, Direction::Pull, options);
-        for (int late = 0; late < worldSize(); ++late) {
-            fill(u, 1 + late);
-            if (worldRank() != late) {
-                pull.start();
-                for (int times = 0; times < 50 && wishes.hasReader(late, worldRank()); ++times)
-                    EXPECT_FALSE(pull.ready());
+        for (const Direction direction : {Direction::Pull, Direction::Push}) {
+            const bool isPull = direction == Direction::Pull;
+            RealField u = ringField();
+            Exchange exchange = exchangeOf(u, direction, options);
+            for (int late = 0; late < worldSize(); ++late) {
+                fill(u, 1 + late);
+                const bool needsLate =
+                    isPull ? wishes.hasReader(late, worldRank()) : wishes.hasReader(worldRank(), late);
+                if (worldRank() != late) {
+                    exchange.start(); // does not wait for those that come later
+                    for (int times = 0; times < 50 && needsLate; ++times)
+                        EXPECT_FALSE(exchange.ready());
+                }
+                world.barrier();
+                if (worldRank() == late)
+                    exchange.start();
+                poll(exchange);
+                exchange.wait();
+                EXPECT_EQ(isPull ? wrongGhosts(u, 1 + late) : 0, 0);
             }
-            world.barrier();
-            if (worldRank() == late)
-                pull.start();
-            poll(pull);
-            pull.wait();
-            EXPECT_EQ(wrongGhosts(u, 1 + late), 0);
         }
     });
 }

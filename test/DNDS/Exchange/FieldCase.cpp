@@ -85,26 +85,18 @@ class FieldCaseOf final : public FieldCase {
         expectRows(father, expected);
     }
 
-    void toDevice() override { pair_.toDevice(); }
-    void toHost() override { pair_.toHost(); }
-
     void initPull(TransportKind kind) override { pair_.trans.initPersistentPull({.transport = kind}); }
     void initPush(PushOp op, TransportKind kind) override { pair_.trans.initPersistentPush(op, {.transport = kind}); }
     void pullOnce(TransportKind kind) override { pair_.trans.pullOnce({.transport = kind}); }
     void pushOnce(PushOp op, TransportKind kind) override { pair_.trans.pushOnce(op, {.transport = kind}); }
     TransformerCore &trans() override { return pair_.trans; }
     void addTo(ExchangeGroup &group) const override { group.add(pair_.trans); }
-    std::uint64_t sonHash() override {
-        const HostSide host(*this);
-        return pair_.son->hash();
-    }
     std::size_t pullBytes() const override {
         std::size_t bytes = 0;
         for (const PeerPath &path : pair_.trans.pullPaths())
             bytes += path.bytesReceived;
         return bytes;
     }
-    void destroy() override { pair_ = {}; }
 
   private:
     /// Arrays that live on the device are on the host meanwhile.

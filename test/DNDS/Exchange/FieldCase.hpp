@@ -96,10 +96,6 @@ class FieldCase {
     /// Fails the test unless owned rows are those of `fatherVersion` after all ranks' sons of `sonVersion` were pushed.
     virtual void expectFather(std::uint64_t fatherVersion, std::uint64_t sonVersion, PushOp op) = 0;
 
-    /// Both arrays.
-    virtual void toDevice() = 0;
-    virtual void toHost() = 0;
-
     virtual void initPull(TransportKind kind) = 0;
     virtual void initPush(PushOp op, TransportKind kind) = 0;
     virtual void pullOnce(TransportKind kind) = 0;
@@ -107,10 +103,7 @@ class FieldCase {
     /// Start, wait, clear.
     virtual TransformerCore &trans() = 0;
     virtual void addTo(ExchangeGroup &group) const = 0;
-    virtual std::uint64_t sonHash() = 0;
     virtual std::size_t pullBytes() const = 0;
-    /// Forgets arrays, mapping and exchanges, also in flight.
-    virtual void destroy() = 0;
 
     const Wishes &wishes() const { return wishes_; }
     void liveOnDevice() { onDevice_ = true; }

@@ -119,28 +119,6 @@ TEST(CommunicatorView, GathersListsOfAnyLength) {
     EXPECT_EQ(byBroadcasts, expected);
 }
 
-TEST(Communicator, DuplicateHasTheSameRanksAndMessagesOfItsOwn) {
-    const Communicator copy = Communicator::duplicate(MPI_COMM_WORLD);
-    int relation = MPI_UNEQUAL;
-    MPI_Comm_compare(copy.view().handle(), MPI_COMM_WORLD, &relation);
-    EXPECT_EQ(relation, MPI_CONGRUENT);
-
-    // The same peer and tag on both; received in the other order than sent.
-    const int to = (worldRank() + 1) % worldSize();
-    const int from = (worldRank() + worldSize() - 1) % worldSize();
-    const int first = 1;
-    const int second = 2;
-    MPI_Request sends[2];
-    MPI_Isend(&first, 1, MPI_INT, to, 7, MPI_COMM_WORLD, &sends[0]);
-    MPI_Isend(&second, 1, MPI_INT, to, 7, copy.view().handle(), &sends[1]);
-    int got = 0;
-    MPI_Recv(&got, 1, MPI_INT, from, 7, copy.view().handle(), MPI_STATUS_IGNORE);
-    EXPECT_EQ(got, 2);
-    MPI_Recv(&got, 1, MPI_INT, from, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    EXPECT_EQ(got, 1);
-    MPI_Waitall(2, sends, MPI_STATUSES_IGNORE);
-}
-
 TEST(Communicator, ReturnsErrorsInsteadOfEndingTheJob) {
     const Communicator copy = Communicator::duplicate(MPI_COMM_WORLD);
     const Communicator half = Communicator::split(MPI_COMM_WORLD, worldRank() % 2, 0);
@@ -154,6 +132,7 @@ TEST(Communicator, ReturnsErrorsInsteadOfEndingTheJob) {
 }
 
 TEST(Communicator, SplitOrdersByKeyAndLeavesOutUndefined) {
+    messageOnAll<ArgumentError>([] { (void)Communicator::splitNode(MPI_COMM_WORLD, -1); });
     const bool out = worldRank() == worldSize() - 1 && worldSize() > 1;
     const Communicator reversed = Communicator::split(MPI_COMM_WORLD, out ? MPI_UNDEFINED : 0, -worldRank());
     EXPECT_EQ(reversed.valid(), !out);
@@ -175,19 +154,6 @@ TEST(Communicator, MovedFromIsEmptyAndTheMovedWorks) {
     from = std::move(to);
     EXPECT_EQ(from.view().allReduce(1, MPI_SUM), worldSize());
     EXPECT_FALSE(Communicator().valid());
-}
-
-TEST(Communicator, SplitNodeDividesAMachineIntoVirtualNodes) {
-    const Communicator machine = Communicator::splitNode(MPI_COMM_WORLD);
-    EXPECT_EQ(machine.view().size(), worldSize()) << "tests run on one machine";
-    for (const int perNode : {1, 2, 3, 100}) {
-        const Communicator node = Communicator::splitNode(MPI_COMM_WORLD, perNode);
-        const int first = worldRank() / perNode * perNode;
-        EXPECT_EQ(node.view().rank(), worldRank() - first);
-        EXPECT_EQ(node.view().size(), std::min(perNode, worldSize() - first));
-        EXPECT_EQ(node.view().allReduce(worldRank(), MPI_MIN), first);
-    }
-    messageOnAll<ArgumentError>([] { (void)Communicator::splitNode(MPI_COMM_WORLD, -1); });
 }
 
 TEST(Agree, NobodyThrowsWhereNobodyFailed) {

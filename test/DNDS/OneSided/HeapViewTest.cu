@@ -112,31 +112,6 @@ TEST_P(HeapViews, WrongAccessesAreThrownByTheNextCallOnTheHost) {
     heap.barrier();
 }
 
-TEST_P(HeapViews, FaultsOfOneRankDoNotHoldUpOthers) {
-    SymmetricHeap heap(MPI_COMM_WORLD, 1 << 14, GetParam());
-    const auto words = filled<std::int64_t>(heap, 8, 5);
-    const bool mine = worldRank() == 0;
-    const auto doWrong = [&] {
-        if (!mine)
-            return;
-        parallelFor(executor(), 3, OneSidedWrong{heap.view(), words, 0});
-        executor().synchronize();
-    };
-    doWrong();
-    try {
-        heap.barrier();
-        EXPECT_FALSE(mine);
-    } catch (const IndexError &) {
-        EXPECT_TRUE(mine);
-    } catch (const RevokedError &error) { // told before all messages of the barrier came
-        EXPECT_EQ(error.failedRank(), 0);
-    }
-    MPI_Barrier(MPI_COMM_WORLD);
-    recover(MPI_COMM_WORLD);
-    heap.barrier();
-    doWrong(); // nobody asks before the heap goes
-}
-
 TEST_P(HeapViews, KernelsSignalEachOther) {
     SymmetricHeap heap(MPI_COMM_WORLD, 1 << 14, GetParam());
     if (!allReached(heap))
@@ -185,23 +160,6 @@ TEST_P(HeapViews, TheHostOperatesOnTheSameMemory) {
     heap.barrier();
     EXPECT_EQ(heap.compareSwap(words + 3, 7, 8, next()), 7);
     EXPECT_EQ(heap.swap(words + 3, 9, next()), 8);
-    heap.barrier();
-}
-
-TEST_P(HeapViews, ReachRanksOfOtherNodesThroughTheProxy) {
-    if (onDevice())
-        return; // DeviceHeaps.ReachRanksOfOtherNodesByRequests
-    SymmetricHeap heap(MPI_COMM_WORLD, 1 << 14);
-    const auto words = filled<std::int64_t>(heap, 1, 0);
-    heap.barrier();
-    for (int rank = 0; rank < worldSize(); ++rank) {
-        EXPECT_TRUE(heap.view().reaches(rank));
-        parallelFor(executor(), 5, OneSidedOneAdd{heap.view(), words, rank});
-        heap.quiet();
-    }
-    heap.barrier();
-    EXPECT_EQ(heap.fetch(words, worldRank()) % worldSize(), 0);
-    EXPECT_GE(heap.fetch(words, worldRank()), 5 * worldSize());
     heap.barrier();
 }
 
@@ -265,36 +223,6 @@ TEST(DeviceHeaps, ReachRanksOfOtherNodesByRequests) {
     }
     heap.barrier();
     EXPECT_EQ(heap.fetch(counter, 0) - 11 * worldSize(), mpiServesAllThreads() ? toFirst : 0);
-    heap.barrier();
-}
-
-/// On all ranks, or some would wait for kernels that others do not start.
-TEST(DeviceHeaps, KernelsMayWaitOnAllRanksOrOnNone) {
-    if (!Device::available() || !onOneNode())
-        GTEST_SKIP() << "for ranks that reach each other's devices; " << Device::unavailableReason();
-    SymmetricHeap heap(MPI_COMM_WORLD, 4096, MemorySpace::Device);
-    int may = 1;
-    try {
-        heap.view(KernelWaits::Yes);
-    } catch (const StateError &) {
-        may = 0;
-    }
-    const int all = CommunicatorView(MPI_COMM_WORLD).allReduce(may, MPI_SUM);
-    EXPECT_TRUE(all == 0 || all == worldSize()) << all;
-    heap.barrier();
-}
-
-TEST(DeviceHeaps, KernelsMustNotWaitWhereTheyTakeTurns) {
-    if (Device::name() != "emulated" || !onOneNode() || worldSize() == 1)
-        GTEST_SKIP() << "for several ranks on the emulated device of one node, which pretends";
-    const bool odd = worldRank() == worldSize() - 1; // all ranks come to know of one
-    if (odd)
-        ::setenv("DNDS_EMULATED_DEVICE", "takes-turns", 1);
-    SymmetricHeap heap(MPI_COMM_WORLD, 4096, MemorySpace::Device);
-    ::unsetenv("DNDS_EMULATED_DEVICE");
-    const std::string text = test::messageOnAll<StateError>([&] { heap.view(KernelWaits::Yes); });
-    test::expectContains(text, fmt::format("kernels must not wait: ranks 0 and {} share a GPU", worldSize() - 1));
-    heap.view(); // others may be made
     heap.barrier();
 }
 

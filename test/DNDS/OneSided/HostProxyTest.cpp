@@ -43,6 +43,13 @@ class Memory {
     std::vector<std::byte> bytes_;
 };
 
+/// A proxy to that memory.
+HostProxy proxyOf(Memory &memory, HostProxy::Serving serving = HostProxy::Serving::ByThread) {
+    return {MemorySpace::Host,
+            [&memory](const RemoteOperation &operation, std::byte *data) { memory.carryOut(operation, data); }, [] {},
+            serving};
+}
+
 /// Requests of kernels.
 struct Asking {
     ProxyView view;
@@ -68,9 +75,7 @@ TEST(HostProxies, ManyProducersAndMoreRequestsThanSlots) {
     constexpr std::size_t threads = 8;
     constexpr std::int64_t each = 500;
     Memory memory(8 * (threads + 1));
-    HostProxy proxy(
-        MemorySpace::Host, [&](const RemoteOperation &operation, std::byte *data) { memory.carryOut(operation, data); },
-        [] {});
+    HostProxy proxy = proxyOf(memory);
     std::vector<std::int64_t> wrong(threads, 0);
     std::vector<std::thread> crew;
     for (std::size_t t = 0; t < threads; ++t)
@@ -99,10 +104,7 @@ TEST(HostProxies, ManyProducersAndMoreRequestsThanSlots) {
 TEST(HostProxies, ServeInWaitsWhereNoThreadMay) {
     Memory memory(16);
     {
-        HostProxy proxy(
-            MemorySpace::Host,
-            [&](const RemoteOperation &operation, std::byte *data) { memory.carryOut(operation, data); }, [] {},
-            HostProxy::Serving::InWaits);
+        HostProxy proxy = proxyOf(memory, HostProxy::Serving::InWaits);
         const Asking view{proxy.view()};
         std::uint64_t before = 7;
         EXPECT_TRUE(view.addOne(0));
@@ -129,9 +131,7 @@ TEST(HostProxies, ServeInWaitsWhereNoThreadMay) {
 TEST(HostProxies, PiecesOfALongGetAreUnderWayTogether) {
     constexpr std::size_t bytes = 8 * Detail::proxyDataBytes;
     Memory memory(bytes);
-    HostProxy proxy(
-        MemorySpace::Host, [&](const RemoteOperation &operation, std::byte *data) { memory.carryOut(operation, data); },
-        [] {}, HostProxy::Serving::InWaits);
+    HostProxy proxy = proxyOf(memory, HostProxy::Serving::InWaits);
     std::vector<std::byte> to(bytes, std::byte{1});
     std::atomic<bool> done{false};
     std::thread kernel([&, view = Asking{proxy.view()}] {
@@ -150,9 +150,7 @@ TEST(HostProxies, PiecesOfALongGetAreUnderWayTogether) {
 TEST(HostProxies, LongCopiesTakeSeveralSlots) {
     constexpr std::size_t bytes = 5 * Detail::proxyDataBytes + 24;
     Memory memory(bytes);
-    HostProxy proxy(
-        MemorySpace::Host, [&](const RemoteOperation &operation, std::byte *data) { memory.carryOut(operation, data); },
-        [] {});
+    HostProxy proxy = proxyOf(memory);
     std::vector<std::byte> from(bytes), to(bytes);
     for (std::size_t k = 0; k < bytes; ++k)
         from[k] = static_cast<std::byte>(k * 7);
@@ -166,9 +164,7 @@ TEST(HostProxies, LongCopiesTakeSeveralSlots) {
 
 TEST(HostProxies, QuietAsksOnlyWhereSomethingIsIncomplete) {
     Memory memory(64);
-    HostProxy proxy(
-        MemorySpace::Host, [&](const RemoteOperation &operation, std::byte *data) { memory.carryOut(operation, data); },
-        [] {});
+    HostProxy proxy = proxyOf(memory);
     const Asking view{proxy.view()};
     std::uint64_t bits = 0;
     EXPECT_TRUE(view.view.quiet());

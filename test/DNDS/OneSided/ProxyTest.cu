@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <string>
 #include <thread>
 #include <vector>
 
@@ -74,19 +73,6 @@ struct OneSidedProxyWrong {
     SymmetricPointer<std::int64_t> words;
     int rank;
     DNDS_HOST_DEVICE void operator()(index /*k*/) const { heap.putValue(words + 8, 1, rank); }
-};
-
-struct OneSidedProxyOnWindow {
-    WindowView window;
-    DNDS_HOST_DEVICE void operator()(index k) const {
-        for (int rank = 0; rank < window.ranks(); ++rank) {
-            const std::int64_t one = 1;
-            window.accumulate(&one, 1, rank, 0, AccumulateOp::Sum);
-            window.fetchAndOp(static_cast<std::int64_t>(k), rank, 1, AccumulateOp::Max);
-            window.put(&one, 1, rank, 2 + window.rank());
-            window.flush(rank);
-        }
-    }
 };
 
 class Proxies : public test::InBothSpaces {
@@ -211,34 +197,6 @@ TEST(ProxiesOfThreads, ManyThreadsAtOnce) {
     EXPECT_EQ(std::count(wrong.begin(), wrong.end(), 0), threads);
     EXPECT_EQ(*counter.local(), threads * each);
     heap.barrier();
-}
-
-TEST_P(Proxies, KernelsOperateOnWindowsOfAllRanks) {
-    constexpr index threads = 40;
-    WindowInfo info;
-    if (onDevice())
-        info = {{"mpi_alloc_memory_kind", "gpu:device"}, {"win_populate_to_device", "true"}};
-    Window window = Window::allocate(MPI_COMM_WORLD, (2 + static_cast<std::size_t>(worldSize())) * 8, 8, info);
-    const std::vector<std::int64_t> zeros(2 + static_cast<std::size_t>(worldSize()), 0);
-    window.lockAll();
-    window.put(zeros.data(), zeros.size(), worldRank(), 0);
-    window.flushAll();
-    window.unlockAll();
-    window.barrier();
-    window.lockAll();
-    parallelFor(executor(), threads, OneSidedProxyOnWindow{window.view()});
-    executor().synchronize();
-    window.flushAll();
-    window.unlockAll();
-    window.barrier();
-    std::vector<std::int64_t> got(zeros.size());
-    window.lockAll();
-    window.get(got.data(), got.size(), worldRank(), 0);
-    window.unlockAll();
-    EXPECT_EQ(got[0], worldSize() * threads);
-    EXPECT_EQ(got[1], threads - 1);
-    EXPECT_EQ(std::count(got.begin() + 2, got.end(), 1), worldSize());
-    window.barrier();
 }
 
 INSTANTIATE_TEST_SUITE_P(InBothSpaces, Proxies, testing::Values(MemorySpace::Host, MemorySpace::Device),

@@ -113,39 +113,5 @@ TEST(RandomOperations, EndAsIfDoneOneAfterTheOther) {
     }
 }
 
-TEST(RandomOperations, SumsOfAllTypesAreComplete) {
-    SymmetricHeap heap(MPI_COMM_WORLD, 1 << 14);
-    const auto reals = heap.allocate<double>(3);
-    const auto floats = heap.allocate<float>(3);
-    const auto small = heap.allocate<std::int32_t>(3);
-    const auto bits = heap.allocate<std::uint32_t>(3);
-    for (int k = 0; k < 3; ++k)
-        reals.local()[k] = floats.local()[k] = static_cast<float>(small.local()[k] = 0);
-    std::fill(bits.local(), bits.local() + 3, ~0U);
-    heap.barrier();
-    constexpr int rounds = 100;
-    for (int k = 0; k < rounds; ++k)
-        for (int rank = 0; rank < worldSize(); ++rank) {
-            heap.add(reals + k % 3, 0.25, rank); // exact, so that the order of terms does not show
-            heap.add(floats + k % 3, 0.5F, rank);
-            heap.add(small + k % 3, -2, rank);
-            heap.bitAnd(bits + k % 3, ~(1U << static_cast<unsigned>((k + worldRank()) % 32)), rank);
-        }
-    heap.barrier();
-    double sum = 0;
-    float floatSum = 0;
-    int smallSum = 0;
-    for (int k = 0; k < 3; ++k) {
-        sum += reals.local()[k];
-        floatSum += floats.local()[k];
-        smallSum += small.local()[k];
-        EXPECT_EQ(bits.local()[k], 0U);
-    }
-    EXPECT_EQ(sum, 0.25 * rounds * worldSize());
-    EXPECT_EQ(floatSum, 0.5F * rounds * static_cast<float>(worldSize()));
-    EXPECT_EQ(smallSum, -2 * rounds * worldSize());
-    heap.barrier();
-}
-
 } // namespace
 } // namespace DNDS

@@ -1,7 +1,6 @@
 #include "HeapTest.hpp"
 
 #include "../Mpi/ThrowsOnAll.hpp"
-#include "DNDS/Mpi/RmaWindow.hpp"
 #include "DNDS/OneSided/RemoteMemory.hpp"
 
 #include <gtest/gtest.h>
@@ -10,12 +9,10 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <chrono>
 #include <cstring>
 #include <exception>
 #include <stdexcept>
 #include <thread>
-#include <vector>
 
 namespace DNDS {
 namespace {
@@ -134,28 +131,6 @@ TEST(CopyShare, OfAllLanesCopiesEachByteAtAnyAlignment) {
                                 expected.begin() + static_cast<std::ptrdiff_t>(other));
                     EXPECT_EQ(target, expected) << bytes << " bytes, " << shift << ", " << other << ", " << lanes;
                 }
-}
-
-TEST(RmaWindow, PutsAndGetsReachOtherRanks) {
-    std::vector<int> memory(4, -1);
-    RmaWindow window(MPI_COMM_WORLD, memory.data(), 16);
-    const int next = test::next();
-    const int mine = 100 + worldRank();
-    window.put(&mine, 4, next, 8);
-    window.flushLocal(next);
-    window.flush(next);
-    MPI_Barrier(MPI_COMM_WORLD);
-    window.sync();
-    EXPECT_EQ(memory[2], 100 + test::previous());
-    int got = 0;
-    window.get(&got, 4, next, 8);
-    window.flush(next);
-    EXPECT_EQ(got, mine);
-    MPI_Barrier(MPI_COMM_WORLD);
-    RmaWindow moved = std::move(window);
-    EXPECT_FALSE(static_cast<bool>(window)); // NOLINT: what a moved-from window says
-    moved.free();
-    EXPECT_FALSE(static_cast<bool>(moved));
 }
 
 } // namespace

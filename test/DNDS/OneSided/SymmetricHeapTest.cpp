@@ -292,24 +292,5 @@ TEST(SymmetricHeap, CannotBeUsedAfterItsCommunicatorWasFreed) {
     other.barrier(); // serves all heaps
 }
 
-TEST(SymmetricHeap, SeveralHeapsDoNotMix) {
-    std::vector<SymmetricHeap> heaps;
-    std::vector<SymmetricPointer<std::int32_t>> words;
-    for (int k = 0; k < 3; ++k) {
-        heaps.emplace_back(MPI_COMM_WORLD, 1024);
-        words.push_back(heaps.back().allocate<std::int32_t>(1));
-        *words.back().local() = 0;
-    }
-    heaps[0].barrier();
-    for (int round = 0; round < 30; ++round)
-        for (std::size_t k = 0; k < 3; ++k)
-            heaps[k].add(words[k], static_cast<std::int32_t>(k + 1), (worldRank() + round) % worldSize());
-    for (const SymmetricHeap &heap : heaps)
-        const_cast<SymmetricHeap &>(heap).barrier();
-    for (std::size_t k = 0; k < 3; ++k)
-        EXPECT_EQ(*words[k].local(), 30 * static_cast<int>(k + 1));
-    heaps[0].barrier();
-}
-
 } // namespace
 } // namespace DNDS

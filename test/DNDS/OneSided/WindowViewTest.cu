@@ -9,6 +9,7 @@
 #include <mpi.h>
 
 #include <cstdlib>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -127,6 +128,16 @@ class WindowViews : public test::InBothSpaces {
             info = {{"mpi_alloc_memory_kind", "gpu:device"}, {"win_populate_to_device", "true"}};
         return Window::allocate(MPI_COMM_WORLD, words * 8, 8, info);
     }
+    /// For kernels that wait; none where ranks share a GPU.
+    static std::optional<WindowView> waitingView(Window &window) {
+        try {
+            return window.view(KernelWaits::Yes);
+        } catch (const StateError &error) {
+            test::expectContains(error.what(), "take turns");
+            window.barrier();
+            return std::nullopt;
+        }
+    }
     static bool allReached(const Window &window) {
         for (int rank = 0; rank < worldSize(); ++rank)
             if (!onDevice() && window.sharedQuery(rank).base == nullptr)
@@ -138,8 +149,6 @@ class WindowViews : public test::InBothSpaces {
 TEST_P(WindowViews, OperateOnAllRanks) {
     const auto words = static_cast<std::size_t>(2 + worldSize());
     Window window = make(words);
-    if (!allReached(window))
-        GTEST_SKIP() << "ranks on several nodes";
     EXPECT_EQ(window.residing(), GetParam());
     constexpr index threads = 100;
     window.lockAll();
@@ -160,18 +169,13 @@ TEST_P(WindowViews, TakeLocks) {
     Window window = make(2);
     if (!allReached(window))
         GTEST_SKIP() << "ranks on several nodes";
-    WindowView view;
-    try {
-        view = window.view(KernelWaits::Yes);
-    } catch (const StateError &error) { // ranks that share a GPU
-        test::expectContains(error.what(), "take turns");
-        window.barrier();
+    auto view = waitingView(window);
+    if (!view)
         return;
-    }
     const int home = worldSize() - 1;
     constexpr int turns = 20;
     for (int turn = 0; turn < turns; ++turn)
-        parallelFor(executor(), 1, OneSidedLocked{view, home});
+        parallelFor(executor(), 1, OneSidedLocked{*view, home});
     executor().synchronize();
     window.barrier();
     window.lock(LockType::Shared, home);
@@ -189,18 +193,13 @@ TEST_P(WindowViews, LockAllRanksAndWatchTheirOwnWords) {
         GTEST_SKIP() << "ranks on several nodes";
     EXPECT_EQ(window.sharedQuery(worldRank()).base, onDevice() ? nullptr : window.own());
     EXPECT_NE(window.own(), nullptr);
-    WindowView view;
-    try {
-        view = window.view(KernelWaits::Yes);
-    } catch (const StateError &error) { // ranks that share a GPU
-        test::expectContains(error.what(), "take turns");
-        window.barrier();
+    auto view = waitingView(window);
+    if (!view)
         return;
-    }
-    EXPECT_EQ(view.residing(), GetParam());
+    EXPECT_EQ(view->residing(), GetParam());
     window.barrier();
-    parallelFor(executor(), 1, OneSidedLocksAll{view, 16});
-    parallelFor(executor(), 1, OneSidedWatches{view});
+    parallelFor(executor(), 1, OneSidedLocksAll{*view, 16});
+    parallelFor(executor(), 1, OneSidedWatches{*view});
     executor().synchronize();
     window.barrier();
     window.lock(LockType::Shared, worldRank());
@@ -214,16 +213,11 @@ TEST_P(WindowViews, LockAllRanksAndWatchTheirOwnWords) {
 
 TEST_P(WindowViews, WrongLocksAreThrownByTheHost) {
     Window window = make(2);
-    WindowView view;
-    try {
-        view = window.view(KernelWaits::Yes);
-    } catch (const StateError &error) { // ranks that share a GPU
-        test::expectContains(error.what(), "take turns");
-        window.barrier();
+    auto view = waitingView(window);
+    if (!view)
         return;
-    }
     const auto textOf = [&](OneSidedWrongLocks::Kind kind) -> std::string {
-        parallelFor(executor(), 1, OneSidedWrongLocks{view, kind});
+        parallelFor(executor(), 1, OneSidedWrongLocks{*view, kind});
         executor().synchronize();
         return test::refused<Error>([&] { window.test(0, Comparison::Equal, std::int64_t{0}); });
     };

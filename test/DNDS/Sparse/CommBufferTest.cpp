@@ -222,21 +222,6 @@ TEST_P(CommBuffers, WithinARankAsBetweenRanks) {
     EXPECT_EQ(pool.use().liveObjects, within && GetParam() == ReceiveWay::Ahead ? 1U : 0U) << "of `alone`";
 }
 
-TEST_P(CommBuffers, OneCopyIsBothEndsInTurn) {
-    auto pool = CommBuffer<real>::makePool();
-    CommBuffer<real> both(7, 0, 0, {MPI_COMM_SELF}, 4, pool, GetParam());
-    for (int step = 0; step < 3; ++step) {
-        EXPECT_EQ(both.state(), ChannelState::Stale);
-        both.allocate();
-        both.buffer().assign(4, step);
-        both.send();
-        EXPECT_TRUE(both.tryReceive());
-        EXPECT_EQ(both.state(), ChannelState::Received);
-        EXPECT_EQ(both.buffer().back(), step);
-        both.stale();
-    }
-}
-
 /// Rank 0 fails in each of these ways; rank 1 waits for it, and after a recovery the channel works. See also
 /// `DyingRank kill channel`.
 TEST_P(CommBuffers, AFailureEndsTheWaitOfTheOtherEnd) {

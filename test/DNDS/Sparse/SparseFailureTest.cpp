@@ -176,7 +176,7 @@ INSTANTIATE_TEST_SUITE_P(Faults, SparseFailure,
 
 TEST(SparseOutOfMemory, EndsTheSetUpOnAllRanks) {
     if (world().size() > 4)
-        GTEST_SKIP() << "runs with 4 ranks tell it, and faster";
+        GTEST_SKIP() << "runs with fewer ranks tell it, and faster";
     const auto grid = torus.on(world());
     failEverywhere(40, [&] { (void)SparsePattern::make(world(), grid, torus.ghosts); });
     const auto pattern = SparsePattern::make(world(), grid, torus.ghosts);
@@ -194,7 +194,7 @@ TEST(SparseOutOfMemory, EndsTheSetUpOnAllRanks) {
 /// Each allocation of an exchange fails in turn on one rank.
 TEST(SparseOutOfMemory, InExchangesIsRecoveredFrom) {
     if (world().size() > 4)
-        GTEST_SKIP() << "runs with 4 ranks tell it, and faster";
+        GTEST_SKIP() << "runs with fewer ranks tell it, and faster";
     for (const int victim : {0, world().size() - 1}) {
         std::unique_ptr<Case> now;
         failRunningCalls(

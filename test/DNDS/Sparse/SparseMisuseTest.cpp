@@ -43,6 +43,8 @@ TEST(SparseMisuse, BadOptions) {
         messageOf<ArgumentError>([&] { make({.allocationThreshold = 1e-7, .deallocationThreshold = 1e-6}, 0); }),
         "1e-07");
     EXPECT_THROW(make({.deallocationCount = -1}, 0), ArgumentError);
+    expectContains(messageOf<ArgumentError>([&] { make({.components = 1 << 30, .stages = 1 << 24}, 0); }),
+                   "too many bytes");
     const real nan = std::numeric_limits<real>::quiet_NaN();
     EXPECT_THROW(make({.allocationThreshold = 1}, nan), ArgumentError);
     EXPECT_NO_THROW(make({}, nan));
@@ -52,12 +54,6 @@ TEST(SparseMisuse, BadOptions) {
     SparseField<real> v("v", second);
     EXPECT_THROW(SparseFields("both", {&u, &v}), ArgumentError);
     EXPECT_THROW(SparseFields("both", {&u, &u}), ArgumentError);
-}
-
-TEST(SparseMisuse, SizesBeyondAllMemory) {
-    const auto pattern = SparsePattern::make(world(), ring.on(world()), ring.ghosts);
-    SparseFieldOptions options{.components = 1 << 30, .stages = 1 << 24};
-    expectContains(messageOf<ArgumentError>([&] { SparseField<real> made("u", pattern, options); }), "too many bytes");
 }
 
 TEST(SparseMisuse, NullAndMovedFromFields) {
@@ -111,13 +107,16 @@ TEST(SparseMisuse, AMovedFromFieldSaysSo) {
 TEST(SparseMisuse, ACommunicatorFreedDuringAnExchange) {
     MPI_Comm mine = MPI_COMM_NULL;
     MPI_Comm_dup(MPI_COMM_WORLD, &mine);
-    SparseField<real> u("u", SparsePattern::make(mine, ring.on(mine), ring.ghosts));
+    const auto pattern = SparsePattern::make(mine, ring.on(mine), ring.ghosts);
+    SparseField<real> u("u", pattern), idle("idle", pattern);
+    idle.exchangeGhosts();
     u.exchange().startExchangeGhosts();
     world().barrier();
     MPI_Comm_free(&mine);
     EXPECT_THROW((void)u.exchange().receiveBoundBufs(), StateError);
     EXPECT_THROW(u.exchange().setBounds(), StateError);
     EXPECT_THROW(u.exchange().finishExchangeGhosts(), StateError);
+    expectContains(messageOf<StateError>([&] { idle.exchangeGhosts(); }), "freed");
 }
 
 TEST(SparseMisuse, AbsentBlocksHaveNoView) {
@@ -127,16 +126,6 @@ TEST(SparseMisuse, AbsentBlocksHaveNoView) {
         expectContains(messageOf<StateError>([&] { (void)u.view(0); }), "not allocated");
     EXPECT_THROW((void)u.view(u.blocks()), IndexError);
     EXPECT_THROW((void)u.isAllocated(-1), IndexError);
-}
-
-TEST(SparseMisuse, CommunicatorFreed) {
-    MPI_Comm copy = MPI_COMM_NULL;
-    MPI_Comm_dup(MPI_COMM_WORLD, &copy);
-    const auto pattern = SparsePattern::make({copy}, ring.on({copy}), ring.ghosts);
-    SparseField<real> u("u", pattern);
-    u.exchangeGhosts();
-    MPI_Comm_free(&copy);
-    expectContains(messageOf<StateError>([&] { u.exchangeGhosts(); }), "freed");
 }
 
 } // namespace

@@ -475,12 +475,5 @@ TEST(ArrayShapes, AreAdoptedByEmptyArrays) {
     EXPECT_THROW(paddedSon.adoptShape(father), LayoutError);
 }
 
-TEST(ArrayShapes, HaveReadableSignatures) {
-    EXPECT_EQ(Csr().layoutSignature(), "int64[8]:CSR:-2:-2:-1");
-    EXPECT_EQ(Padded().layoutSignature(), "float64[8]:StaticMax:-2:4:-1");
-    EXPECT_EQ(Fixed().layoutHash(), (Array<real, DynamicSize, 8>().layoutHash()));
-    EXPECT_NE(Fixed().layoutHash(), (Array<float, DynamicSize>().layoutHash()));
-}
-
 } // namespace
 } // namespace DNDS

@@ -53,38 +53,6 @@ TEST(ArrayView, StaticWidthIsAConstant) {
     EXPECT_EQ(view.row(1).size(), 5U);
 }
 
-TEST(ArrayView, AlignedRowsAreApart) {
-    std::array<real, 16> memory{};
-    const ArrayView<real, 5, 5, 64> fixed(memory.data(), 2, {});
-    EXPECT_EQ(fixed[1] - fixed[0], 8);
-    const ArrayView<real, DynamicSize, DynamicSize, 64> dynamic(memory.data(), 2, {8, 5});
-    EXPECT_EQ(dynamic[1] - dynamic[0], 8);
-    EXPECT_EQ(dynamic.rowSize(), 5);
-}
-
-TEST(ArrayView, PaddedRowsHaveSizesOfTheirOwn) {
-    std::vector<real> memory(12);
-    const std::vector<rowsize> sizes{1, 0, 4};
-    const ArrayView<real, NonUniformSize, 4> view(memory.data(), 3, {sizes.data()});
-    EXPECT_EQ(view.rowSize(0), 1);
-    EXPECT_EQ(view.rowSize(2), 4);
-    EXPECT_EQ(view.row(1).size(), 0U);
-    EXPECT_EQ(view[2], memory.data() + 8);
-    const ArrayView<real, NonUniformSize, DynamicSize> runTime(memory.data(), 3, {sizes.data(), 4});
-    EXPECT_EQ(runTime[2], memory.data() + 8);
-    EXPECT_EQ(runTime.rowSize(2), 4);
-}
-
-TEST(ArrayView, CsrRowsFollowEachOther) {
-    std::vector<real> memory{1, 2, 3, 4};
-    const std::vector<index> offsets{0, 3, 3, 4};
-    const ArrayView<const real, NonUniformSize> view(memory.data(), 3, {offsets.data()});
-    EXPECT_EQ(view.rowSize(0), 3);
-    EXPECT_EQ(view.rowSize(1), 0);
-    EXPECT_EQ(view(2, 0), 4.0);
-    EXPECT_EQ(view(0, 2), 3.0);
-}
-
 TEST(ArrayView, ChecksBoundsInDebugBuilds) {
 #if defined(DNDS_DEBUG_CHECKS)
     std::vector<real> memory(12);

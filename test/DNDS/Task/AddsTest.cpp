@@ -157,38 +157,5 @@ TEST(Adds, ToArraysWithoutGhosts) {
     }
 }
 
-TEST(Adds, SumsArePushedBeforeTheyAreRead) {
-    PlanWorld world(3, 70);
-    auto flux = PlanWorld::pair("flux", world.faces, 1), sums = PlanWorld::pair("sums", world.cells, 2),
-         hand = PlanWorld::pair("hand", world.cells, 2), out = PlanWorld::pair("out", world.cells, 3),
-         handOut = PlanWorld::pair("hand out", world.cells, 3);
-    Graph graph("adds", world.comm);
-    graph.task("sum", world.faces)
-        .reads(*flux)
-        .adds(through(*sums, world.faceCells))
-        .run(AddKernel{world.viewOf(world.faceCells)});
-    graph.task("mean", world.cells)
-        .reads(through(*sums, world.cellCells))
-        .writes(*out)
-        .run(MeanKernel{world.viewOf(world.cellCells)});
-    Plan plan = graph.compile();
-    for (int run = 0; run < 3; ++run) {
-        plan.run();
-        addByHand(world, *flux, *hand);
-        hand->trans.pullOnce();
-        const auto in = std::as_const(*hand).view();
-        const auto adjacency = world.viewOf(world.cellCells);
-        for (index row = 0; row < world.cells.owned; ++row) {
-            real sum = 0.125;
-            for (const LocalIndex other : adjacency[row])
-                if (other >= 0)
-                    sum = 0.7 * sum + 0.3 * in(other, 0);
-            (*handOut)(row, 0) = sum;
-        }
-        EXPECT_EQ(different(*out, *handOut), 0);
-        EXPECT_EQ(different(*sums, *hand), 0);
-    }
-}
-
 } // namespace
 } // namespace DNDS::Task

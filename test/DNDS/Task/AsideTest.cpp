@@ -96,15 +96,5 @@ TEST(Aside, MayOutliveItsGraphButNotItsPlan) {
     EXPECT_EQ(calls, 1);
 }
 
-TEST(Calls, TakePlaceInEverySoManyRuns) {
-    Fixture f;
-    int calls = 0;
-    f.graph.call("report", 4).reads(f.u).run([&](const ReadRows<Values> & /*u*/) { ++calls; });
-    Plan plan = f.graph.compile();
-    for (int run = 0; run < 9; ++run)
-        plan.run();
-    EXPECT_EQ(calls, 3);
-}
-
 } // namespace
 } // namespace DNDS::Task

@@ -97,19 +97,6 @@ TEST(DebugGuards, ElementsThatRowsDoNotHave) {
         expectContains(text, "task 'add' adds to element -1 of row 0 of 'v', which has 1");
 }
 
-TEST(DebugGuards, DeclaredRowsAreAllowed) {
-    const PlanWorld world;
-    auto u = PlanWorld::pair("u", world.cells, 1), v = PlanWorld::pair("v", world.cells, 2);
-    Graph graph("guards", world.comm);
-    graph.task("mean", world.cells)
-        .reads(through(*u, world.cellCells))
-        .writes(*v)
-        .run(MeanKernel{world.viewOf(world.cellCells)});
-    Plan plan = graph.compile();
-    plan.run();
-    EXPECT_EQ(PlanWorld::wrong(*v, world.cells, meanOf(world.allCellCells, world.all(true, 1))), 0);
-}
-
 #else
 
 TEST(DebugGuards, CostNothingInOtherBuilds) {

@@ -104,9 +104,5 @@ struct AddHalf {
         out(row) += 0.5 * in(row);
     }
 };
-inline void addHalf(AllRows &out, const AllRows &in) {
-    for (std::size_t row = 0; row < out.size(); ++row)
-        out[row] += 0.5 * in[row];
-}
 
 } // namespace DNDS::test

@@ -135,64 +135,6 @@ TEST_F(PlanTest, PullsOfCurrentGhostsAreDropped) {
               std::string::npos);
 }
 
-TEST_F(PlanTest, WritesThroughViewsThatWereKeptAreToldByChanged) {
-    Graph graph = this->graph();
-    mean(graph, "mean", *u, *v);
-    Plan plan = graph.compile();
-    const auto kept = u->father->view();
-    plan.run();
-    for (index row = 0; row < world.cells.owned; ++row)
-        kept(row, 0) = fieldValue(world.cells.global[toSize(row)], 9);
-    changed(*u);
-    plan.run();
-    expectCells(*v, meanOfAll(world.all(true, 9)), "written through a kept view");
-}
-
-TEST_F(PlanTest, SwapsAnyNumberOfTimesThenAnotherPlan) {
-    Graph step = graph("step"), look = graph("look");
-    mean(step, "mean", *u, *v);
-    step.swap(*u, *v);
-    mean(look, "look", *u, *w);
-    Plan stepping = step.compile(), looking = look.compile();
-    for (const int steps : {1, 3, 2, 0, 1, 1}) {
-        for (int k = 0; k < steps; ++k) {
-            stepping.run();
-            allV = meanOfAll(allU);
-            std::swap(allU, allV);
-        }
-        looking.run();
-        expectCells(*u, allU, "u");
-        expectCells(*v, allV, "v");
-        expectCells(*w, meanOfAll(allU), "w");
-    }
-    EXPECT_EQ(looking.statistics().dropped, world.times(1)) << "only where no step was made";
-}
-
-TEST_F(PlanTest, ASubsetIsWrittenThenGhostsAreRead) {
-    RowSpace cells("cells", world.cells);
-    std::vector<index> some;
-    for (index row = 0; row < world.cells.owned; ++row)
-        if (world.cells.global[toSize(row)] % 4 == 1)
-            some.push_back(row);
-    Graph graph = this->graph();
-    mean(graph, "before", *u, *v);
-    graph.task("some", cells.define("some", some))
-        .reads(*v)
-        .writes(*u)
-        .run([](index row, const auto &in, const auto &out) { out(row) = in(row); });
-    mean(graph, "after", *u, *w);
-    Plan plan = graph.compile();
-    for (int run = 0; run < 3; ++run) {
-        plan.run();
-        allV = meanOfAll(allU);
-        for (std::size_t row = 1; row < allU.size(); row += 4)
-            allU[row] = allV[row];
-        expectCells(*u, allU, "u");
-        expectCells(*w, meanOfAll(allU), "w");
-    }
-    EXPECT_EQ(plan.statistics().transfers, world.times(2 + 1 + 1)) << "the next run begins with current ghosts";
-}
-
 TEST_F(PlanTest, FinishedPullsAreFinishedOnceEach) {
     RowSpace cells("cells", world.cells);
     Graph graph = this->graph();
@@ -317,37 +259,6 @@ TEST_F(PlanTest, SwapsKnowWhatWasPulledIfPullsAreDropped) {
     }
 }
 
-TEST_F(PlanTest, DeepGhostsServeSeveralTasks) {
-    Fields deep(7, 90, 3);
-    const auto program = [&](bool recompute) {
-        Graph graph("deep", deep.world.comm);
-        deep.mean(graph, "one", *deep.u, *deep.v, recompute);
-        deep.mean(graph, "two", *deep.v, *deep.w, recompute);
-        deep.mean(graph, "three", *deep.w, *deep.u, recompute);
-        return graph;
-    };
-    for (const bool recompute : {true, false})
-        for (const auto choice : {CompileOptions::Recompute::AsDeclared, CompileOptions::Recompute::Never,
-                                  CompileOptions::Recompute::WherePossible}) {
-            CompileOptions options;
-            options.recompute = choice;
-            Plan plan = program(recompute).compile(Executor::host(), options);
-            const bool computes = choice == CompileOptions::Recompute::WherePossible ||
-                                  (recompute && choice == CompileOptions::Recompute::AsDeclared);
-            EXPECT_EQ(pullsOf(plan), deep.world.times(computes ? 1 : 3));
-            PlanWorld::set(*deep.u, deep.world.cells, 1);
-            deep.allU = deep.world.all(true, 1);
-            for (int run = 0; run < 3; ++run) {
-                for (PlanPair *pair : {deep.v.get(), deep.w.get(), deep.u.get()}) // whatever ghosts hold
-                    for (index row = 0; row < pair->son->size(); ++row)
-                        (*pair->son)(row, 0) = std::numeric_limits<real>::quiet_NaN();
-                plan.run();
-                deep.allU = deep.meanOfAll(deep.meanOfAll(deep.meanOfAll(deep.allU)));
-                deep.expectCells(*deep.u, deep.allU, plan.describe());
-            }
-        }
-}
-
 TEST_F(PlanTest, CallsKeepRowsThatTheyDoNotWrite) {
     // An array without ghosts, whose rows of neighbours are computed here; a call sets some of its rows in between.
     PlanLocal flags("flags", world.comm);
@@ -418,26 +329,6 @@ TEST_F(PlanTest, MeshesWithoutRows) {
     EXPECT_EQ(plan.statistics().runs, 2);
 }
 
-TEST_F(PlanTest, RegionsThatAreEmptyOnSomeRanks) {
-    // All rows of the region are on one rank; what they write is read by neighbours.
-    RowSpace cells("cells", world.cells);
-    std::vector<index> here;
-    for (index row = 0; row < world.cells.owned; ++row)
-        if (world.cells.global[toSize(row)] == 30)
-            here.push_back(row);
-    Graph graph = this->graph();
-    graph.task("source", cells.define("source", here)).readsWrites(*u).run([](index row, const auto &out) {
-        out(row) += 1;
-    });
-    mean(graph, "mean", *u, *v);
-    Plan plan = graph.compile();
-    for (int run = 0; run < 3; ++run) {
-        plan.run();
-        allU[30] += 1;
-        expectCells(*v, meanOfAll(allU), "v");
-    }
-}
-
 TEST_F(PlanTest, SaysWhatItDoes) {
     Graph graph = this->graph("stage");
     mean(graph, "gradient", *u, *v);
@@ -462,24 +353,6 @@ TEST_F(PlanTest, SaysWhatItDoes) {
     for (std::size_t k = 0; k < operations.size(); ++k)
         for (const std::size_t before : operations[k].after)
             EXPECT_LT(before, k);
-}
-
-TEST_F(PlanTest, EachRowRunsOnceWithAndWithoutOverlap) {
-    for (const bool overlap : {true, false}) {
-        std::vector<int> times(toSize(world.cells.size()), 0);
-        Graph graph = this->graph();
-        mean(graph, "mean", *u, *v);
-        graph.task("count", world.cells)
-            .reads(through(*v, world.cellCells))
-            .readsWrites(*u)
-            .run([&](index row, const auto & /*in*/, const auto & /*out*/) { ++times[toSize(row)]; });
-        CompileOptions options;
-        options.overlap = overlap;
-        Plan plan = graph.compile(Executor::host(), options);
-        plan.run();
-        for (index row = 0; row < world.cells.size(); ++row)
-            EXPECT_EQ(times[toSize(row)], row < world.cells.owned ? 1 : 0);
-    }
 }
 
 } // namespace

@@ -12,7 +12,6 @@
 #include <fstream>
 #include <functional>
 #include <limits>
-#include <memory>
 #include <set>
 #include <string>
 #include <thread>
@@ -140,15 +139,6 @@ TEST(Trace, NamesMayHoldAnything) {
     });
     for (const std::string &name : names)
         EXPECT_EQ(eventsWith(eventsWith(events, "cat", "part"), "name", name).size(), toSize(world().size())) << name;
-}
-
-TEST(Trace, InternedNamesOutliveTheirSource) {
-    Trace trace("never opened", 10);
-    std::string name = "gradient of a state with a long name";
-    const std::string_view kept = trace.intern(name);
-    EXPECT_EQ(trace.intern(std::string(name)).data(), kept.data());
-    name.assign(name.size(), 'x');
-    EXPECT_EQ(kept, "gradient of a state with a long name");
 }
 
 TEST(Trace, FullMemoryIsWrittenByWhicheverThreadFillsIt) {

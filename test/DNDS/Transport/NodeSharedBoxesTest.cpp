@@ -6,8 +6,9 @@
 #include "DNDS/Blocks/BlockCase.hpp"
 #include "DNDS/Transport/BoxToBox.hpp"
 
-#include <chrono>
+#include <algorithm>
 #include <functional>
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -59,7 +60,9 @@ struct Cubes {
         }
         return boxes;
     }
-    std::shared_ptr<const ExchangePattern> pattern() const {
+    /// `spoil` changes what rank 0 gives and receives.
+    std::shared_ptr<const ExchangePattern> pattern(const std::function<void(ExchangePattern::Boxes &)> &spoil =
+                                                       [](auto &) {}) const {
         return ExchangePattern::fromBoxes(CommunicatorContext::of(comm.handle()), [&] {
             ExchangePattern::Boxes boxes;
             boxes.fatherSize = boxes.sonSize = rows();
@@ -67,6 +70,8 @@ struct Cubes {
                 boxes.given.append(peer, RowList::boxes(given(comm.rank(), peer)));
                 boxes.received.append(peer, RowList::boxes(received(peer)));
             }
+            if (comm.rank() == 0)
+                spoil(boxes);
             return boxes;
         });
     }
@@ -132,8 +137,16 @@ struct CubeField {
                 .onDevice = [array = cells] { return array->valid(MemorySpace::Device); },
                 .pattern = nullptr};
     }
-    std::unique_ptr<Exchange> makePull(std::shared_ptr<const ExchangePattern> pattern) const {
-        return std::make_unique<Exchange>(std::move(pattern), Direction::Pull, std::vector{member()});
+    std::unique_ptr<Exchange> makePull(std::shared_ptr<const ExchangePattern> pattern,
+                                       const ExchangeOptions &options = {}) const {
+        return std::make_unique<Exchange>(std::move(pattern), Direction::Pull, std::vector{member()}, options);
+    }
+    /// One pull of a version of all rows.
+    void pullOnce(std::shared_ptr<const ExchangePattern> pattern, int version, const ExchangeOptions &options = {}) {
+        const auto pull = makePull(std::move(pattern), options);
+        fill(version);
+        pull->start();
+        pull->wait();
     }
 
     Cubes cubes;
@@ -182,6 +195,67 @@ TEST_F(NodeSharedBoxes, RowsOfAnyWidthArriveWhicheverWayTheyGo) {
         }
 }
 
+TEST_F(NodeSharedBoxes, OtherTransportsMoveTheSame) {
+    const Cubes cubes(world.comm(), true);
+    forEachTransport([&](const ExchangeOptions &options) {
+        CubeField u(cubes, 5);
+        u.pullOnce(cubes.pattern(), 1, options);
+        EXPECT_EQ(u.wrong(1, 1), 0);
+    });
+}
+
+TEST_F(NodeSharedBoxes, OfARestrictionTheChosenGhostsMove) {
+    const Cubes cubes(world.comm(), true);
+    const auto pattern = cubes.pattern();
+    const int me = cubes.comm.rank();
+    std::set<index> some;
+    for (int owner = 0; owner < cubes.comm.size(); ++owner)
+        RowList::boxes(Cubes::received(owner)).forEach([&](index row) {
+            if ((row * 7 + me) % 3 == 0)
+                some.insert(row);
+        });
+    CubeField u(cubes, 5), all(cubes, 5);
+    all.pullOnce(pattern, 1);
+    u.pullOnce(pattern->restrictedTo(std::vector<index>(some.begin(), some.end())), 1);
+    for (index row = 0; row < cubes.rows(); ++row)
+        for (rowsize j = 0; j < 5; ++j)
+            ASSERT_EQ((*u.cells)(row, j), some.contains(row) ? (*all.cells)(row, j) : CubeField::value(me, row, j, 1));
+}
+
+TEST_F(NodeSharedBoxes, PatternsKnowBoundaryRows) {
+    const Cubes cubes(world.comm(), true);
+    std::set<index> given;
+    for (int reader = 0; reader < cubes.comm.size(); ++reader)
+        RowList::boxes(cubes.given(cubes.comm.rank(), reader)).forEach([&](index row) { given.insert(row); });
+    EXPECT_TRUE(std::ranges::equal(cubes.pattern()->boundaryRows(), given));
+}
+
+TEST_F(NodeSharedBoxes, WrongBoxesOfOneRankThrowOnAll) {
+    using Boxes = ExchangePattern::Boxes;
+    const Cubes cubes(world.comm());
+    const auto made = [&](const std::function<void(Boxes &)> &spoil) {
+        return [&, spoil] { (void)cubes.pattern(spoil); };
+    };
+    const auto peer = static_cast<std::size_t>(cubes.comm.size() - 1);
+    const RowBox before{-1, {1, 1, 1, 1, 2}, {0, 0, 0, 0, 7}}, twice{1, {1, 1, 1, 2, 2}, {0, 0, 0, 1, 1}};
+    expectContains(messageOnAll<IndexError>(made([&](Boxes &all) {
+                       all.received.lists[0] = RowList::boxes({&before, 1});
+                   })),
+                   "row -1 is in the boxes of received rows");
+    expectContains(messageOnAll<IndexError>(made([](Boxes &all) { all.given.lists[0] = RowList(5, 99999); })),
+                   "row 99998 is in the boxes of given rows");
+    expectContains(messageOnAll<ArgumentError>(made([&](Boxes &all) {
+                       all.received.lists[0] = RowList::boxes({&twice, 1});
+                   })),
+                   "ghost 2 is received twice");
+    const std::vector<index> rows{3, 1};
+    expectContains(messageOnAll<ArgumentError>(made([&](Boxes &all) { all.given.lists[0] = RowList(rows); })),
+                   "make boxes or a range");
+    expectContains(messageOnAll<StateError>(made([&](Boxes &all) { all.given.lists[peer] = RowList(0, 1); })),
+                   "rank 0 gives 1 rows to rank");
+    (void)cubes.pattern(); // and the next one is made
+}
+
 TEST_F(NodeSharedBoxes, LongRunsAreInPlaceBeforeWaitUnpacksAnything) {
     const Cubes cubes(world.comm(), true);
     CubeField u(cubes, 25);
@@ -198,64 +272,6 @@ TEST_F(NodeSharedBoxes, LongRunsAreInPlaceBeforeWaitUnpacksAnything) {
         };
         EXPECT_EQ(u.wrong(version, 0, sharesMemory), 0) << "version " << version;
         pull->wait();
-    }
-}
-
-TEST_F(NodeSharedBoxes, TwoPullsAreInFlightAtATime) {
-    const Cubes cubes(world.comm(), true);
-    const auto pattern = cubes.pattern();
-    CubeField u(cubes, 5, "u");
-    CubeField w(cubes, 12, "w");
-    const auto pullU = u.makePull(pattern);
-    const auto pullW = w.makePull(pattern);
-    u.fill(0);
-    w.fill(0);
-    for (int version = 1; version <= 60; ++version) {
-        u.fillCells(version);
-        pullU->start();
-        w.fillCells(version);
-        pullW->start();
-        if ((version + world.comm().rank()) % 3 == 0) { // in any order
-            pullW->wait();
-            pullU->wait();
-        } else {
-            pullU->wait();
-            pullW->wait();
-        }
-        ASSERT_EQ(u.wrong(version, 0), 0) << "version " << version;
-        ASSERT_EQ(w.wrong(version, 0), 0) << "version " << version;
-    }
-}
-
-TEST_F(NodeSharedBoxes, OwnersDoNotOverwriteGhostsThatALateReaderStillReads) {
-    const Cubes cubes(world.comm(), true);
-    CubeField u(cubes, 12);
-    const auto pull = u.makePull(cubes.pattern());
-    const auto exchange = [&](int version) {
-        u.fillCells(version);
-        pull->start();
-        pull->wait();
-        EXPECT_EQ(u.wrong(version, 0), 0) << "version " << version;
-    };
-    u.fill(0);
-    int version = 0;
-    for (int round = 0; round < 3 * world.comm().size(); ++round) {
-        const int late = round % world.comm().size();
-        exchange(++version);
-        if (world.comm().rank() == late) {
-            for (int rank = 0; rank < world.comm().size(); ++rank)
-                if (rank != late)
-                    awaitSignal(rank, world.comm());
-            std::this_thread::sleep_for(std::chrono::milliseconds(3)); // they are in wait by now
-            EXPECT_EQ(u.wrong(version, 0), 0);
-            exchange(++version);
-        } else {
-            u.fillCells(++version);
-            pull->start();
-            signalTo(late, world.comm());
-            pull->wait();
-            EXPECT_EQ(u.wrong(version, 0), 0);
-        }
     }
 }
 

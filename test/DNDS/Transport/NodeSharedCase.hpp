@@ -77,10 +77,6 @@ struct Field {
     }
     void expect(int version) const { EXPECT_EQ(wrongGhost(version), ""); }
 
-    std::unique_ptr<Exchange> makePull(const ExchangeOptions &options = nodeShared) const {
-        return std::make_unique<Exchange>(pair.trans.pattern(), Direction::Pull, std::vector{pair.trans.member()},
-                                          options);
-    }
     void pull(int version) {
         fill(version);
         pair.trans.startPersistentPull();

@@ -78,29 +78,6 @@ TEST_F(NodeShared, SonsThatLeaveTheArenaStillGetTheirRows) {
         }
 }
 
-TEST_F(NodeShared, SwappedPairsKeepMovingTheirContents) {
-    Field a(world.comm(), Wishes::everything(), "a");
-    Field b(world.comm(), Wishes::everything(), "b");
-    b.pair.trans.borrowGGIndexing(a.pair.trans);
-    b.pair.trans.createMPITypes();
-    a.pair.trans.initPersistentPull(nodeShared);
-    b.pair.trans.initPersistentPull(nodeShared);
-    for (int round = 0; round < 10; ++round) {
-        if (round % 3 == 1)
-            a.pair.swapData(b.pair);
-        if (round == 5)
-            b.pair.son->rehost(nullptr); // from now on one of the two is outside
-        a.fill(2 * round);
-        b.fill(2 * round + 1);
-        a.pair.trans.startPersistentPull();
-        b.pair.trans.startPersistentPull();
-        b.pair.trans.waitPersistentPull();
-        a.pair.trans.waitPersistentPull();
-        a.expect(2 * round);
-        b.expect(2 * round + 1);
-    }
-}
-
 // ---------------------------------------------------------------------------------------------------------------------
 // Order
 
@@ -136,49 +113,6 @@ TEST_F(NodeShared, LargeMessagesArriveWholeWhicheverWayTheyAreWritten) {
         field.pair.trans.waitPersistentPull();
         ASSERT_EQ(field.wrongGhost(epoch), "") << "epoch " << epoch;
     }
-}
-
-TEST_F(NodeShared, OwnersDoNotOverwriteGhostsThatALateReaderStillReads) {
-    Field field(world.comm(), Wishes::everything());
-    field.pair.trans.initPersistentPull(nodeShared);
-    int version = 0;
-    for (int late = 0; late < worldSize(); ++late) {
-        field.pull(++version);
-        if (worldRank() == late) {
-            for (int rank = 0; rank < worldSize(); ++rank)
-                if (rank != late)
-                    awaitSignal(rank, world.comm());
-            std::this_thread::sleep_for(std::chrono::milliseconds(5)); // they are in wait by now
-            field.expect(version);
-            field.pull(++version);
-        } else {
-            field.fill(++version);
-            field.pair.trans.startPersistentPull();
-            signalTo(late, world.comm());
-            field.pair.trans.waitPersistentPull();
-            field.expect(version);
-        }
-    }
-}
-
-TEST_F(NodeShared, StartDoesNotWaitForPeersThatStartLater) {
-    Field field(world.comm(), Wishes::everything());
-    field.pair.trans.initPersistentPull(nodeShared);
-    field.pair.trans.initPersistentPush(PushOp::Replace, nodeShared);
-    for (int first = 0; first < worldSize(); ++first)
-        for (const bool push : {false, true}) {
-            field.fill(first);
-            // A chain: nobody starts before the rank ahead of it has returned from start.
-            const int place = (worldRank() - first + worldSize()) % worldSize();
-            if (place > 0)
-                awaitSignal((worldRank() + worldSize() - 1) % worldSize(), world.comm());
-            push ? field.pair.trans.startPersistentPush() : field.pair.trans.startPersistentPull();
-            if (place + 1 < worldSize())
-                signalTo((worldRank() + 1) % worldSize(), world.comm());
-            push ? field.pair.trans.waitPersistentPush() : field.pair.trans.waitPersistentPull();
-            if (!push)
-                field.expect(first);
-        }
 }
 
 // As with messages: once both sides have started, neither needs a further call of the other.
