@@ -3,6 +3,7 @@
 #pragma once
 
 #include "DNDS/Base/Attempt.hpp"
+#include "DNDS/Mpi/NodeArena.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/Transport/NodeEdge.hpp"
 #include "DNDS/Transport/Transport.hpp"
