@@ -2,8 +2,8 @@
 #   find_package(DNDS REQUIRED)
 #   target_link_libraries(solver PRIVATE DNDS::DNDS)
 #
-# Each library is a component of its own (DNDS, Serialize, GridFile, Petsc, Hypre, Geom; programs are Tools). Libraries that
-# were not built are left out, and find_package says so.
+# Each library is a component of its own (DNDS, Files, OneSided, Blocks, Sparse, Petsc, Hypre, Geom; programs are Tools).
+# Libraries that were not built are left out, and find_package says so.
 include(CMakePackageConfigHelpers)
 
 set(packageDir "${CMAKE_INSTALL_LIBDIR}/cmake/DNDS")
@@ -47,7 +47,8 @@ endif()"
 endfunction()
 
 dnds_install_library(DNDS DNDS)
-foreach(library IN ITEMS Serialize GridFile Petsc Hypre Geom)
+set(libraries Files OneSided Blocks Sparse Petsc Hypre Geom) # in the order in which they need each other
+foreach(library IN LISTS libraries)
   string(TOUPPER "DNDS_HAS_${library}" has)
   set(${has} FALSE)
   if(TARGET DNDS${library})
@@ -56,6 +57,12 @@ foreach(library IN ITEMS Serialize GridFile Petsc Hypre Geom)
   endif()
 endforeach()
 
+set(DNDS_GEOM_NEEDS "")
+if(DNDS_HAS_SPARSE)
+  set(DNDS_GEOM_NEEDS Sparse)
+elseif(DNDS_HAS_BLOCKS)
+  set(DNDS_GEOM_NEEDS Blocks)
+endif()
 configure_package_config_file(cmake/DNDSConfig.cmake.in "${PROJECT_BINARY_DIR}/DNDSConfig.cmake"
                               INSTALL_DESTINATION "${packageDir}")
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/DNDSConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
@@ -84,7 +91,7 @@ install(
 
 include(DNDSPkgConfig)
 
-foreach(library IN ITEMS Serialize GridFile Geom)
+foreach(library IN ITEMS Files OneSided Blocks Sparse Geom)
   if(TARGET DNDS${library})
     string(TOLOWER "dnds-${library}" pkgConfig)
     dnds_install_if_built(DNDS${library} ${library} ${pkgConfig})

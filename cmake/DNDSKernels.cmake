@@ -1,9 +1,9 @@
 # dnds_kernel_sources(<target> <file.cu>...): adds sources whose kernels (calls of parallelFor for the device) nvcc
-# compiles where DNDS was built for CUDA, and the C++ compiler elsewhere. Call it in the folder of the target.
+# compiles where DNDS was built for CUDA, and the C++ compiler elsewhere.
 function(dnds_kernel_sources target)
   target_sources(${target} PRIVATE ${ARGN})
   if(DNDS_DEVICE STREQUAL "cuda")
-    set_source_files_properties(${ARGN} PROPERTIES LANGUAGE CUDA)
+    set_source_files_properties(${ARGN} TARGET_DIRECTORY ${target} PROPERTIES LANGUAGE CUDA)
     # Products and sums are not fused, so that results are those of the host to the bit; std::span is constexpr only. The
     # standard is an option because CMake 3.25 does not know nvcc's. The warnings are of host functions
     # called by functions for host and device, in Eigen and OneSided/Verbs.hpp.
@@ -15,6 +15,6 @@ function(dnds_kernel_sources target)
       set_property(TARGET ${target} PROPERTY DNDS_HAS_KERNELS ON)
     endif()
   else()
-    set_source_files_properties(${ARGN} PROPERTIES LANGUAGE CXX)
+    set_source_files_properties(${ARGN} TARGET_DIRECTORY ${target} PROPERTIES LANGUAGE CXX)
   endif()
 endfunction()

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Checks that files of src/ include only what their layer may, that no folders include each other in a circle, and that
-installed headers and the Python package include installed ones only.
+"""Checks that files of src/ include only what their layer may, that no folders include each other in a circle, and
+that just those headers are installed that a tutorial, a case, a document or the Python package includes, and what these
+include.
 
     scripts/check_layers.py [--graph] [FILE]
 
@@ -19,6 +20,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 INCLUDE = re.compile(r'^\s*#\s*include\s+["<]((?:DNDS|CUDA)/[^">]+)[">]', re.MULTILINE)
 UPWARD = re.compile(r'^\s*#\s*include\s+"(\.\./[^"]+)"', re.MULTILINE)
+FOR_DEVELOPERS = {"architecture.md", "decisions.md", "performance.md"}  # they name what is inside the library
 SUFFIXES = {".h", ".hpp", ".inl", ".cpp", ".cu", ".cuh"}
 
 
@@ -68,15 +70,41 @@ def installed_headers(source):
     return names
 
 
-def missing_headers(source, clients):
-    """(installed header or file of `clients`, header that it includes and that is not installed)."""
+def programs_of(root):
+    """Files like those of users: cases and tutorials without their tests, the Python package, templates."""
+    for folder in ("docs/tutorial", "cases", "python/src", "scripts/new-solver"):
+        for file in sorted((root / folder).rglob("*")):
+            if file.suffix in SUFFIXES and not file.stem.endswith("Test"):
+                yield file
+
+
+def named_headers(root):
+    """Headers that documents for users include or name with their path."""
+    names = set()
+    for file in [root / "README.md", *sorted((root / "docs").glob("*.md"))]:
+        if file.is_file() and file.name not in FOR_DEVELOPERS:
+            names.update(re.findall(r"\bDNDS/(?:\w+/)+\w+\.hpp", file.read_text()))
+    return names
+
+
+def check_installed(source):
+    """What is wrong with the lists of installed headers."""
     installed = installed_headers(source)
-    files = [(name, source / name) for name in sorted(installed)]
-    files += [(str(file), file) for folder in clients for file in sorted(folder.rglob("*")) if file.suffix in SUFFIXES]
-    for name, file in files:
-        for included in INCLUDE.findall(file.read_text()) if file.is_file() else ():
-            if included not in installed:
-                yield name, included
+    root = source.parent
+    needed = {}  # header: a file that includes it
+    todo = [(name, str(file)) for file in programs_of(root) for name in INCLUDE.findall(file.read_text())]
+    todo += [(name, "a document") for name in sorted(named_headers(root)) if (source / name).is_file()]
+    while todo:
+        name, by = todo.pop()
+        if name in needed or not name.startswith("DNDS/"):
+            continue
+        needed[name] = by
+        if name not in installed:
+            yield f"{by} includes {name}, which is not installed (headers in CMakeLists.txt)"
+        elif (source / name).is_file():
+            todo += [(other, name) for other in INCLUDE.findall((source / name).read_text())]
+    for name in sorted(installed - needed.keys()):
+        yield f"{name} is installed, but no tutorial, case, document or Python binding includes it: make it private"
 
 
 def main():
@@ -112,9 +140,7 @@ def main():
     for folder in layers:
         for other in sorted(layers[folder] - {second for first, second in graph if first == folder}):
             errors.append(f"{arguments.layers}: {folder} includes nothing of {other}: take it off the list")
-    # The Python package is built against an installed library, too.
-    for name, included in missing_headers(arguments.source, [arguments.source.parent / "python/src"]):
-        errors.append(f"{name} includes {included}, which is not installed (headers in CMakeLists.txt)")
+    errors += check_installed(arguments.source)
     for error in errors:
         print(error)
     if errors:

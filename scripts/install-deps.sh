@@ -75,7 +75,7 @@ check_tools() {
 
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
     say "not a Debian-like system: nothing is installed. Needed are a C++20 compiler, CMake 3.25, Ninja, MPI, fmt," \
-        "Eigen 3, GoogleTest, CLI11, nlohmann-json and, for DNDS::Geom, PT-Scotch, parallel HDF5 and the CGNS library, for DNDS::Serialize parallel HDF5 and zlib, for DNDS::GridFile parallel NetCDF"
+        "Eigen 3, GoogleTest, CLI11, nlohmann-json and, for DNDS::Geom, PT-Scotch, parallel HDF5 and the CGNS library, for DNDS::Files zlib, parallel HDF5 and parallel NetCDF"
     check_tools
     exit 0
 fi

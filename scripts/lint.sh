@@ -89,10 +89,11 @@ check_format() {
     fi
 }
 
-# Every source, and every public header, is named in the nearest CMakeLists.txt.
+# Every source, and every public header, is named in the nearest CMakeLists.txt; tests in any of test/.
 check_lists() {
     say "source lists"
-    local file folder complete=true
+    local file folder complete=true test_lists
+    test_lists=$(find test -name CMakeLists.txt -exec cat {} +) # a test may lie in another folder than its program
     for file in "${sources[@]}"; do
         case "$file" in
         docs/* | test/consumer/* | src/CUDA/*.hpp | src/CUDA/*.cuh) continue ;;
@@ -101,7 +102,8 @@ check_lists() {
         esac
         folder=$(dirname "$file")
         while [ "$folder" != . ] && [ ! -f "$folder/CMakeLists.txt" ]; do folder=$(dirname "$folder"); done
-        if ! grep -qE "(^|[^A-Za-z0-9_/])${file#"$folder"/}([^A-Za-z0-9_]|\$)" "$folder/CMakeLists.txt"; then
+        if ! grep -qE "(^|[^A-Za-z0-9_/])${file#"$folder"/}([^A-Za-z0-9_]|\$)" "$folder/CMakeLists.txt" &&
+            ! { [[ $file == test/* ]] && grep -qE "/${file#test/*/}([^A-Za-z0-9_]|\$)" <<<"$test_lists"; }; then
             echo "$file is not named in $folder/CMakeLists.txt"
             complete=false
         fi

@@ -9,6 +9,7 @@
 #include "Components.hpp"
 
 #include "DNDS/DNDS.hpp"
+#include "DNDS/Device/Stream.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>

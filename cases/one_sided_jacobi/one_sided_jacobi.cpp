@@ -8,6 +8,7 @@
 #include "Jacobi.hpp"
 
 #include "DNDS/DNDS.hpp"
+#include "DNDS/Device/Stream.hpp"
 #include "DNDS/OneSided/SymmetricHeap.hpp"
 
 #include <CLI/CLI.hpp>

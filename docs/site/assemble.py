@@ -18,13 +18,11 @@ LINK = re.compile(r"\]\(([A-Za-z0-9_./-]+)(#[^)]*)?\)")
 
 def public_headers(source):
     """The headers that the library installs, as programs include them, in the order of the lists."""
-    parts = ("Serialize", "GridFile", "Petsc", "Hypre")
-    for folder, prefix in (("src", ""), *((f"src/DNDS/{part}", f"DNDS/{part}/") for part in parts),
-                           ("src/Geom", "DNDS/Geom/")):
-        if (source / folder / "CMakeLists.txt").exists():
-            block = re.search(r"set\(headers\s+(.*?)\)", (source / folder / "CMakeLists.txt").read_text(), re.S)[1]
+    for lists in (source / "src/CMakeLists.txt", *sorted((source / "src/DNDS").glob("*/CMakeLists.txt"))):
+        prefix = "" if lists.parent.name == "src" else f"DNDS/{lists.parent.name}/"
+        for block in re.findall(r"^set\(headers\s+(.*?)\)", lists.read_text(), re.S | re.M):
             for name in re.sub(r"#.*", "", block).split():
-                yield name if name.startswith(prefix) else prefix + name
+                yield prefix + name
 
 
 def copy(source, target, name):

@@ -58,6 +58,20 @@ class CheckLayers(unittest.TestCase):
         self.assertIn("C.cpp includes DNDS/Base/Other.hpp, which is not installed", text)
         self.assertEqual(len(text.splitlines()), 2, text)
 
+    def test_names_installed_headers_that_no_program_includes(self):
+        files = {
+            "CMakeLists.txt": "set(headers\n    DNDS/Base/A.hpp\n    DNDS/Base/B.hpp\n    DNDS/Base/C.hpp)\n",
+            "DNDS/Base/A.hpp": "",
+            "DNDS/Base/B.hpp": "",
+            "DNDS/Base/C.hpp": "",
+            "../cases/a/A.cpp": '#include "DNDS/Base/A.hpp"\n',
+            "../cases/a/BTest.cpp": '#include "DNDS/Base/B.hpp"\n',
+            "../docs/guide.md": "`DNDS/Base/C.hpp` has more.\n",
+        }
+        code, text = self.check("DNDS/Base:\n", files)
+        self.assertEqual((code, len(text.splitlines())), (1, 1), text)
+        self.assertIn("DNDS/Base/B.hpp is installed, but no tutorial", text)
+
     def test_refuses_cycles_unlisted_folders_unused_edges_and_paths_upward(self):
         code, text = self.check("DNDS/A: DNDS/B\nDNDS/B: DNDS/A\n", {})
         self.assertEqual(code, 1)

@@ -1,5 +1,6 @@
 #include "DNDS/Array/ArrayTransformer.hpp"
 
+#include "DNDS/Mpi/NodeArena.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/Mpi/RequireSame.hpp"
 #include "DNDS/Mpi/Whereabouts.hpp"

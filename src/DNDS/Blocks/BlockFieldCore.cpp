@@ -1,5 +1,6 @@
 #include "DNDS/Blocks/BlockFieldCore.hpp"
 
+#include "DNDS/Mpi/NodeArena.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
 
 #include <utility>

@@ -127,7 +127,7 @@ class NdArray {
 
     /// Reads a variable of a NetCDF file, each rank its own part; ghosts are unchanged. The variable has the array's
     /// shape, apart from dimensions of length 1 and a leading one, read at index `step` (-1: the last). Missing values
-    /// are NaN, packed ones unpacked; see NetcdfReader. Collective; needs DNDS::GridFile. Throws as `readNetcdf`.
+    /// are NaN, packed ones unpacked; see NetcdfReader. Collective; needs DNDS::Files. Throws as `readNetcdf`.
     void readNetcdfAuto(const std::string &path, const std::string &variable, index step = 0) {
         const NetcdfReader file(field().array().comm(), path);
         NetcdfReadOptions options;
@@ -136,7 +136,7 @@ class NdArray {
         readNetcdf(file, variable, field(), options);
     }
     /// Writes a NetCDF file of this array alone, without coordinates: use NetcdfWriter for more.
-    /// `dimensions` are names; {}: "x0", "x1", ... Collective; needs DNDS::GridFile. Throws as NetcdfWriter.
+    /// `dimensions` are names; {}: "x0", "x1", ... Collective; needs DNDS::Files. Throws as NetcdfWriter.
     void writeNetcdf(const std::string &path, const std::string &variable, std::vector<std::string> dimensions = {},
                      std::vector<NetcdfAttribute> attributes = {}) const {
         NetcdfWriter file(field().array().comm(), path);

@@ -5,6 +5,7 @@
 #include "DNDS/Exchange/Report.hpp"
 #include "DNDS/Mpi/AtFinalize.hpp"
 #include "DNDS/Mpi/CommunicatorContext.hpp"
+#include "DNDS/Mpi/NodeArena.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
 
 #include <algorithm>

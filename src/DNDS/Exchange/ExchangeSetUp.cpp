@@ -1,6 +1,7 @@
 #include "DNDS/Base/Attempt.hpp"
 #include "DNDS/Exchange/Combine.hpp"
 #include "DNDS/Exchange/ExchangeState.hpp"
+#include "DNDS/Mpi/NodeArena.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/Transport/TransportTable.hpp"
 

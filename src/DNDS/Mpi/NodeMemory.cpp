@@ -1,6 +1,7 @@
 #include "DNDS/Mpi/NodeMemory.hpp"
 
 #include "DNDS/Base/Environment.hpp"
+#include "DNDS/Mpi/NodeArena.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
 
 #include <algorithm>

@@ -1,6 +1,7 @@
 #include "DNDS/Mpi/NodeTopology.hpp"
 
 #include "DNDS/Mpi/CollectiveWatch.hpp"
+#include "DNDS/Mpi/NodeArena.hpp"
 
 #include <algorithm>
 #include <thread>

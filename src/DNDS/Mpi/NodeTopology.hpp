@@ -2,7 +2,7 @@
 /// @brief Which ranks share this rank's node, and the memory they share.
 #pragma once
 
-#include "DNDS/Mpi/NodeArena.hpp"
+#include "DNDS/Mpi/Communicator.hpp"
 
 #include <algorithm>
 #include <memory>
@@ -10,6 +10,8 @@
 #include <vector>
 
 namespace DNDS {
+
+class NodeArena;
 
 /// What a communicator's ranks know about the node they are on.
 struct NodeTopology {

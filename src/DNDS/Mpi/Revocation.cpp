@@ -3,6 +3,7 @@
 #include "DNDS/Base/Attempt.hpp"
 #include "DNDS/Mpi/Check.hpp"
 #include "DNDS/Mpi/Communicator.hpp"
+#include "DNDS/Mpi/NodeArena.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
 
 #include <algorithm>

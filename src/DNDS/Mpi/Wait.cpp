@@ -1,5 +1,6 @@
 #include "DNDS/Mpi/Wait.hpp"
 
+#include "DNDS/Mpi/NodeArena.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/Mpi/ProgressEngine.hpp"
 #include "DNDS/Mpi/Whereabouts.hpp"

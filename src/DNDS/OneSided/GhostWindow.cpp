@@ -1,5 +1,6 @@
 #include "DNDS/OneSided/GhostWindow.hpp"
 
+#include "DNDS/Mpi/NodeArena.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/OneSided/DeviceAccess.hpp"
 

@@ -6,6 +6,7 @@
 #include "DNDS/Base/Warning.hpp"
 #include "DNDS/Device/Hooks.hpp"
 #include "DNDS/Device/KernelLoading.hpp"
+#include "DNDS/Mpi/NodeArena.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/OneSided/DeviceAccess.hpp"
 #include "DNDS/OneSided/HostProxy.hpp"

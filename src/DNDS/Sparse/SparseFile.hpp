@@ -1,5 +1,5 @@
 /// @file SparseFile.hpp
-/// @brief Sparse fields on a grid in files for ParaView. For programs that link `DNDS::GridFile`.
+/// @brief Sparse fields on a grid in files for ParaView. For programs that link `DNDS::Files`.
 #pragma once
 
 #include "DNDS/Blocks/BlockFile.hpp"

@@ -4,6 +4,7 @@
 
 #include "DNDS/Base/Attempt.hpp"
 #include "DNDS/Mpi/ArenaNotes.hpp"
+#include "DNDS/Mpi/NodeArena.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/Transport/NodeEdge.hpp"
 #include "DNDS/Transport/TransportDescriptor.hpp"

@@ -7,6 +7,7 @@
 #include "RingField.hpp"
 
 #include "DNDS/Exchange/Report.hpp"
+#include "DNDS/Mpi/NodeArena.hpp"
 
 #include <atomic>
 #include <latch>

@@ -1,5 +1,6 @@
 #include "DNDS/Link/MessageLink.hpp"
 
+#include "DNDS/Mpi/NodeArena.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/Mpi/Recovery.hpp"
 #include "DNDS/Mpi/ThrowsOnAll.hpp"

@@ -1,6 +1,7 @@
 #include "DNDS/Mpi/Whereabouts.hpp"
 
 #include "DNDS/Mpi/CommunicatorContext.hpp"
+#include "DNDS/Mpi/NodeArena.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
 #include "support/MpiTest.hpp"
 

@@ -2,6 +2,7 @@
 /// @brief Exchanges planned by hand, whose destinations are rows in runs, over any transport.
 #pragma once
 
+#include "DNDS/Mpi/NodeArena.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/Mpi/ThrowsOnAll.hpp"
 #include "DNDS/Mpi/Wait.hpp"
