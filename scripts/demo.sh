@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds DNDS and runs its demo: as many ranks as there are cores compute a wind tunnel with a step at Mach 3, with pictures on
-# the way, and checks on this machine what the README says. Takes about a minute after the build on two cores.
+# the way, and checks on this machine what the README says. After the build it takes little more than a minute on two cores.
 #
 #   scripts/demo.sh [--ghosts] [--jobs N] [--ranks N] [--no-install]
 #
@@ -8,8 +8,8 @@
 #   --ranks N     so many instead of one a core, at most 16
 #   --no-install  install no packages
 #
-# It builds in build/release where that is configured (scripts/test.sh does), else in build/demo, with several sources joined
-# into one: half the work, but for nothing that others could use.
+# It builds in build/release where that is configured (scripts/test.sh does), else in build/demo with several sources joined to
+# one (DNDS_FAST_COMPILE): 95 steps instead of 270, which take 0.55 times as long, but objects that no other build could use.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
