@@ -13,7 +13,8 @@ Json measurePairs(CommunicatorView world);
 
 /// Pulls of a field whose ranks are a ring, by each transport that there is, checked: a list of `transport`,
 /// `microseconds` (median of the slowest rank; null where it was not used), `paths` (what ranks really used), `wrong`
-/// (ghosts), `error`. Collective.
+/// (ghosts), `error`; and for rows on the host `by_hand_microseconds`, of the same by persistent messages, in turns.
+/// Collective.
 Json measurePulls(CommunicatorView world);
 
 } // namespace DNDS::Doctor

@@ -90,10 +90,13 @@ void print(const Json &report) {
         fmt::print("{:>6} {:>6} {:>12.2f} {:>12.0f}{}\n", pair["from"].get<int>(), pair["to"].get<int>(),
                    pair["latency_us"].get<double>(), pair["megabytes_per_s"].get<double>(),
                    pair["same_machine"] ? "" : "  between machines");
-    fmt::print("\n{:<14} {:>12}  {}\n", "pull by", "us", "reached by");
+    fmt::print("\n{:<14} {:>12} {:>12}  {}\n", "pull by", "us", "by hand us", "reached by");
+    const auto microseconds = [](const Json &pull, const char *key) {
+        return pull.value(key, Json()).is_null() ? "-" : fmt::format("{:.1f}", pull[key].get<double>());
+    };
     for (const Json &pull : report["pulls"])
-        fmt::print("{:<14} {:>12}  {}\n", pull["transport"].get<std::string>(),
-                   pull["microseconds"].is_null() ? "-" : fmt::format("{:.1f}", pull["microseconds"].get<double>()),
+        fmt::print("{:<14} {:>12} {:>12}  {}\n", pull["transport"].get<std::string>(),
+                   microseconds(pull, "microseconds"), microseconds(pull, "by_hand_microseconds"),
                    pull["paths"].is_null()
                        ? pull["error"].get<std::string>()
                        : fmt::format("{}", fmt::join(pull["paths"].get<std::vector<std::string>>(), ", ")));

@@ -36,6 +36,7 @@ assert report["exit_code"] == max(finding["level"] for finding in report["findin
 assert all(finding["cure"] for finding in report["findings"] if finding["level"] == 2)
 assert len(report["ranks"]) == 2 and len(report["pairs"]) == 1 and len(report["files"]) == 2
 assert all(pull["wrong"] == 0 for pull in report["pulls"])
+assert all(pull["by_hand_microseconds"] > 0 for pull in report["pulls"] if not pull["device"])
 END
 
 # The picture, where there is Matplotlib.

@@ -32,14 +32,18 @@ Primitive primitiveOf(Settings settings) {
     return w;
 }
 
-Geom::BoxRamp rampOf(Settings settings) {
-    Geom::BoxRamp ramp;
-    if (settings.choice<bool>("kind", {{"flat", false}, {"ramp", true}}, false)) {
-        ramp.start = settings.need<real>("start");
-        ramp.angle = settings.need<real>("angle");
-    }
+/// Reads how a side goes; only the floor can have a step.
+void readSide(Settings settings, Geom::BoxRamp &ramp, Geom::BoxStep *step) {
+    enum class Kind : unsigned char { Flat, Ramp, Step };
+    std::vector<std::pair<std::string, Kind>> words{{"flat", Kind::Flat}, {"ramp", Kind::Ramp}};
+    if (step != nullptr)
+        words.emplace_back("step", Kind::Step);
+    const Kind kind = settings.choice(std::string("kind"), words, Kind::Flat);
+    if (kind == Kind::Ramp)
+        ramp = {settings.need<real>("start"), settings.need<real>("angle")};
+    else if (kind == Kind::Step)
+        *step = {settings.need<real>("start"), settings.positive("height")};
     settings.finish();
-    return ramp;
 }
 
 Geom::BoxMeshOptions boxOf(Settings settings) {
@@ -58,8 +62,8 @@ Geom::BoxMeshOptions boxOf(Settings settings) {
     }
     box.jitter = settings.get<real>("jitter", 0);
     box.shuffled = settings.get<bool>("shuffled", false);
-    box.floor = rampOf(settings.object("floor"));
-    box.ceiling = rampOf(settings.object("ceiling"));
+    readSide(settings.object("floor"), box.floor, &box.step);
+    readSide(settings.object("ceiling"), box.ceiling, nullptr);
     settings.finish();
     return box;
 }

@@ -232,6 +232,24 @@ TEST(Wedge, HasTheExactShockOnAMeshOfAFile) {
     expectObliqueShock(content);
 }
 
+/// The bow shock is normal at the floor: behind it the flow comes to rest in the corner, at Rayleigh's pressure. A
+/// shock that still moves, and cells of a tenth of the step's height, leave some per cent.
+TEST(ForwardStep, BringsTheFlowToRestInTheCorner) {
+    json content = caseOf("forward_step.json");
+    content["output"].erase("picture");
+    content["mesh"]["box"]["cells"] = {150, 50};
+    Simulation run = runOf(content);
+    run(nullptr);
+    const Geom::MeshMetrics metrics = computeMetrics(run.mesh());
+    EXPECT_EQ(run.mesh().cells.owned, 150 * 50 - 120 * 10);
+    real pressure = 0;
+    for (index cell = 0; cell < run.mesh().cells.owned; cell++)
+        if (std::abs(metrics.centroids(cell, 0) - 0.59) < 0.005 && metrics.centroids(cell, 1) < 0.02)
+            pressure = run.solver().state()(cell, 4);
+    EXPECT_NEAR(pressure, 12.061, 0.03 * 12.061);
+    testing::Test::RecordProperty("pressure", std::to_string(pressure));
+}
+
 /// A tenth of the way to the steady flow, whose lift is 0.335: the lift grows, both sides have their suction, the upper
 /// one more of it, and what hits the nose is stopped. There pressure follows from isentropic compression, but cells
 /// have centres downstream of that point.

@@ -104,10 +104,11 @@ std::string textOf(const RunCosts &costs) {
         costs.waiting, costs.cellsPerSecondAndRank() / 1e6, costs.cellsPerSecondAndRank() * costs.stages / 1e6);
     if (costs.bytesPulled > 0)
         text += fmt::format("sent {:.3f} MB in {} pulls of all ranks together; a stage's pulls took {:.1f} "
-                            "microseconds of a rank, late peers included, "
-                            "{:.1f} without overlap: {:.0f} % hidden\n",
+                            "microseconds of a rank, late peers included{}\n",
                             static_cast<double>(costs.bytesSent) / 1e6, costs.pullsMade, 1e6 * costs.pullsOfStage,
-                            1e6 * costs.pullsOfStageAlone, 100 * costs.hidden());
+                            costs.hidden() > 0 ? fmt::format(", {:.1f} without overlap: {:.0f} % hidden",
+                                                             1e6 * costs.pullsOfStageAlone, 100 * costs.hidden())
+                                               : "");
     if (costs.kinetics > 0)
         text += fmt::format("kinetics {:.3f} s (slowest rank {:.3f} s)\n", costs.kinetics, costs.kineticsMost);
     if (costs.balance.mean > 0)
@@ -158,7 +159,8 @@ void writeRunReport(DNDS::CommunicatorView comm, const std::string &path, const 
         report["reference"] = {{"density", far.density},
                                {"pressure", far.pressure},
                                {"velocity", {far.velocity.x, far.velocity.y, far.velocity.z}},
-                               {"mach", configuration.gas.mach(far)}};
+                               {"mach", configuration.gas.mach(far)},
+                               {"area", configuration.reference.area}};
         report["steps"] = result.steps;
         report["time"] = result.time;
         report["converged"] = result.converged;

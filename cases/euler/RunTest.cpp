@@ -47,7 +47,9 @@ TEST(Configuration, SaysWhatIsWrong) {
     expect(with("/output/forces", {"wing"}), "'wing' of output.forces is not a patch of the mesh, which has: x-");
     expect(with("/mesh/file", "a"), "mesh needs either a file or a box");
     expect(with("/mesh/box/fill", "foam"), "foam");
-    expect(with("/mesh/box/floor", {{"kind", "hill"}}), "mesh.box.floor.kind is 'hill'; there are: flat, ramp");
+    expect(with("/mesh/box/floor", {{"kind", "hill"}}), "mesh.box.floor.kind is 'hill'; there are: flat, ramp, step");
+    expect(with("/mesh/box/ceiling", {{"kind", "step"}}), "mesh.box.ceiling.kind is 'step'; there are: flat, ramp");
+    expect(with("/mesh/box/floor", {{"kind", "step"}, {"start", 0.5}}), "mesh.box.floor.height is missing");
     expect(with("/mesh/box/floor", {{"kind", "ramp"}, {"start", 0.5}}), "mesh.box.floor.angle is missing");
     expect(with("/mesh/box/ceiling", {{"kind", "ramp"}, {"start", 0.4}, {"angle", 10}}), "corner of a ramp at x = 0.4");
     json lacking = good;

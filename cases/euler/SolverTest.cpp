@@ -175,6 +175,14 @@ TEST(Solver, FindsTheObliqueShockOfARamp) {
     EXPECT_NEAR(result.lift, -0.25234950, 0.002 * 0.25234950);
 }
 
+TEST(Solver, PassesAStepWithTheSameBitsOnAllRanks) {
+    json content = caseOf("forward_step.json");
+    content["output"].erase("picture");
+    content["mesh"]["box"]["cells"] = {45, 15};
+    content["time"]["steps"] = 60;
+    expectSameBits(content);
+}
+
 TEST(Solver, FindsTheObliqueShockOfAWedge) {
     const std::string file = sharedMesh("wedge_hdf5.cgns");
     if (file.empty())

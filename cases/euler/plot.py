@@ -1,16 +1,19 @@
 #!/usr/bin/env python3
 """Draws what euler wrote, one picture each, and prints their paths.
 
-    plot.py FOLDER [--output FOLDER] [--wedge X Y DEGREES] [--reference CSV] [--zoom X0 X1 Y0 Y1]
+    plot.py FOLDER [--output FOLDER] [--wedge X Y DEGREES] [--reference CSV] [--zoom X0 X1 Y0 Y1] [--range LOW HIGH]
+            [--format png|pdf|svg]
 
 field.png    the pressure, and the outlines of the parts that the ranks computed; needs h5py and a flat mesh
 parts.png    with "balance": the parts of the ranks at six times
 history.png  residuals and force coefficients by step
 surface.png  the pressure coefficient on walls; --reference adds a solution of SU2 (node values with the columns x, y
              and Pressure) where its nodes lie on the walls
-shock.png    in its place with --wedge: the flow over a compression corner at (X, Y) against the exact oblique shock
+shock.png    in its place with --wedge: the flow over a compression corner at (X, Y) against the exact oblique shock;
+             exact forces are in history.png, too
 
-FOLDER is the output folder of a run. Pictures go there, or to --output.
+FOLDER is the output folder of a run. Pictures go there, or to --output. --range sets the ends of the scale of the
+pressure, as a share of that far away, in all pictures; pdf and svg are drawings, whose text and lines can be edited.
 """
 
 import argparse
@@ -81,12 +84,18 @@ def pressure_ratio(mach, beta, gamma):
 # Drawing. Each function draws into axes that it is given.
 
 
-def draw_field(figure, axes, field, run, zoom=None, parts=True):
+def draw_field(figure, axes, field, run, zoom=None, parts=True, limits=None):
     """Pressure by that far away, and who computed it."""
-    cells = draw_cells(axes, field, field.fields["pressure"] / run["reference"]["pressure"], zoom, cmap="viridis")
+    pressure = field.fields["pressure"] / run["reference"]["pressure"]
+    cells = draw_cells(axes, field, pressure, zoom, cmap="viridis", rasterized=True)
+    extend = "neither"
+    if limits:
+        cells.set_clim(*limits)
+        beyond = (pressure.min() < limits[0], pressure.max() > limits[1])
+        extend = {(True, True): "both", (True, False): "min", (False, True): "max"}.get(beyond, extend)
     if parts and run["ranks"] > 1:
-        draw_parts(axes, field, field.fields["rank"].astype(int), zoom)
-    bar = figure.colorbar(cells, ax=axes, label="pressure / free stream", shrink=0.85, pad=0.02)
+        draw_parts(axes, field, field.fields["rank"].astype(int), zoom, pressure)
+    bar = figure.colorbar(cells, ax=axes, label="pressure / free stream", shrink=0.85, pad=0.02, extend=extend)
     bar.outline.set_visible(False)
 
 
@@ -108,11 +117,15 @@ def draw_residuals(axes, history):
     axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
 
 
-def draw_forces(axes, history):
+def draw_forces(axes, history, exact):
     for name, color in (("lift", BLUE), ("drag", ORANGE)):
         values = history[name]
         if np.any(values != 0):
             axes.plot(history["step"], values, color=color, linewidth=1.4, label=f"{name}\n{values[-1]:.5f}")
+        if name in exact:
+            label = f"exact\n{exact[name]:.5f}"
+            axes.axhline(exact[name], color=color, linewidth=1, linestyle=(0, (4, 3)), label=label)
+            print(f"{name}: computed {values[-1]:.5f}, exact {exact[name]:.5f}")
     axes.set(title="Forces", ylabel="coefficient")
     axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
 
@@ -160,9 +173,9 @@ def shock_points(field, run, corner, beta, ratio):
     found = []
     top = field.points[:, 1].max()
     right = field.points[:, 0].max()
-    for y in np.linspace(corner[1], top, 40)[4:-2]:
+    for y in np.linspace(corner[1], top, 40)[2:]:  # nearer to the corner the shock fills the cells below it
         at = corner[0] + (y - corner[1]) / np.tan(beta)
-        if at > right - 4 * size:
+        if at > right - 3 * size:
             break
         near = (np.abs(middle[:, 1] - y) < 0.6 * size) & (np.abs(middle[:, 0] - at) < 8 * size)
         x = along_shock(middle[near], y, beta)
@@ -175,21 +188,38 @@ def shock_points(field, run, corner, beta, ratio):
     return np.array(found).reshape(-1, 2)
 
 
-def draw_shock(figure, axes, field, surface, run, wedge):
-    """Left the field with the exact shock, right the pressure on the wall and across the field."""
-    corner, deflection = wedge[:2], np.radians(wedge[2])
+def exact_shock(run, wedge):
+    """Angle and pressure ratio of the shock of a corner."""
     gamma, mach = run["gas"]["gamma"], run["reference"]["mach"]
-    beta = shock_angle(mach, deflection, gamma)
+    beta = shock_angle(mach, np.radians(wedge[2]), gamma)
     if beta is None:
         sys.exit(f"plot.py: at Mach {mach:g} a corner of {wedge[2]:g} degrees has no attached shock")
-    ratio = pressure_ratio(mach, beta, gamma)
+    return beta, pressure_ratio(mach, beta, gamma)
+
+
+def exact_forces(field, run, wedge):
+    """Lift and drag of the wall behind a corner; nothing where the shock comes back to it."""
+    beta, ratio = exact_shock(run, wedge)
+    right, top = field.points[:, :2].max(axis=0)
+    length = right - wedge[0]
+    if wedge[1] + length * np.tan(beta) > top:
+        return {}
+    dynamic = 0.5 * run["gas"]["gamma"] * run["reference"]["mach"] ** 2
+    lift = -(ratio - 1) * length / (dynamic * run["reference"]["area"])
+    return {"lift": lift, "drag": -lift * np.tan(np.radians(wedge[2]))}
+
+
+def draw_shock(figure, axes, field, surface, run, wedge, limits):
+    """Left the field with the exact shock, right the pressure on the wall and across the field."""
+    corner, deflection = wedge[:2], np.radians(wedge[2])
+    beta, ratio = exact_shock(run, wedge)
     x = field.points[:, 0]
     top = field.points[:, 1].max()
     end = min(x.max(), corner[0] + (top - corner[1]) / np.tan(beta))
     rise = (end - corner[0]) * np.tan(beta)
 
     plane = axes[0]
-    draw_field(figure, plane, field, run, parts=False)
+    draw_field(figure, plane, field, run, parts=False, limits=limits)
     found = shock_points(field, run, corner, beta, ratio)
     plane.plot(*found.T, "o", markersize=3.5, markerfacecolor="white", markeredgecolor=INK, label="computed, half-way")
     plane.plot(
@@ -221,15 +251,29 @@ def draw_shock(figure, axes, field, surface, run, wedge):
     )
     wall.set(title="On the wall", ylabel="pressure / free stream", xlim=(x.min(), x.max()))
     wall.legend(loc="upper left")
+    wall.text(
+        x.max(),
+        1.04,
+        "the shock begins inside one cell:\na wave along ten others, half as\nlong where they are half as large",
+        ha="right",
+        fontsize=8,
+        color=INK,
+    )
 
     level = corner[1] + 0.55 * rise
     middle = centres(field)
     size = np.sqrt(np.prod(np.ptp(field.points[:, :2], axis=0)) / len(middle))
-    row = np.abs(middle[:, 1] - level) < 0.5 * size
+    heights = field.points[field.cell_nodes, 1]
+    row = np.minimum.reduceat(heights, field.cell_offsets[:-1]) <= level
+    row &= np.maximum.reduceat(heights, field.cell_offsets[:-1]) > level
     at = corner[0] + (level - corner[1]) / np.tan(beta)
     across.plot([x.min(), at, at, x.max()], [1, 1, ratio, ratio], color=ORANGE, linewidth=1.4)
     pressure = field.fields["pressure"][row] / scale
-    across.plot(along_shock(middle[row], level, beta), pressure, ".", color=BLUE, markersize=4)
+    along = along_shock(middle[row], level, beta)
+    across.plot(along, pressure, ".", color=BLUE, markersize=4)
+    behind = pressure[along > at + 8 * size]
+    if len(behind):
+        print(f"pressure behind it: computed {behind.mean():.4f}, exact {ratio:.4f} times that ahead")
     across.set(
         title=f"In the field, at y = {level:.2f}", xlabel="x", ylabel="pressure / free stream", xlim=(x.min(), x.max())
     )
@@ -241,18 +285,20 @@ def draw_shock(figure, axes, field, surface, run, wedge):
 
 
 def save(figure, path):
+    """With the ending that --format asks for."""
+    path = path.with_suffix("." + plt.rcParams["savefig.format"])
     figure.savefig(path)
     plt.close(figure)
     return path
 
 
-def picture_of_field(folder, field, run, zoom):
+def picture_of_field(folder, field, run, zoom, limits):
     figure, axes = plt.subplots(figsize=(7, 4.6), layout="constrained")
     width, height, _ = np.ptp(field.points, axis=0)
     if height < 0.05 * width:
         draw_tube(axes, field, run)
     else:
-        draw_field(figure, axes, field, run, zoom)
+        draw_field(figure, axes, field, run, zoom, limits=limits)
     ranks = f"{run['ranks']} ranks" if run["ranks"] > 1 else "1 rank"
     mach = run["reference"]["mach"]
     axes.set_title((f"Mach {mach:g}, " if mach > 0 else "") + f"{run['cells']} cells on {ranks}")
@@ -276,7 +322,7 @@ def picture_of_parts(folder, path, hot=None):
     return save(figure, folder / "parts.png")
 
 
-def picture_of_history(folder, history):
+def picture_of_history(folder, history, exact):
     forces = np.any(history["lift"] != 0) or np.any(history["drag"] != 0)
     rows = 1 + forces
     figure, axes = plt.subplots(
@@ -284,7 +330,7 @@ def picture_of_history(folder, history):
     )
     draw_residuals(axes[0, 0], history)
     if forces:
-        draw_forces(axes[1, 0], history)
+        draw_forces(axes[1, 0], history, exact)
     axes[-1, 0].set_xlabel("step")
     return save(figure, folder / "history.png")
 
@@ -295,10 +341,10 @@ def picture_of_surface(folder, surface, reference):
     return save(figure, folder / "surface.png")
 
 
-def picture_of_shock(folder, field, surface, run, wedge):
+def picture_of_shock(folder, field, surface, run, wedge, limits):
     figure = plt.figure(figsize=(11, 4.6), layout="constrained")
     left, right = figure.subfigures(1, 2, width_ratios=(1.3, 1))
-    draw_shock(left, (left.subplots(), right.subplots(2, 1, sharex=True)), field, surface, run, wedge)
+    draw_shock(left, (left.subplots(), right.subplots(2, 1, sharex=True)), field, surface, run, wedge, limits)
     return save(figure, folder / "shock.png")
 
 
@@ -309,11 +355,13 @@ def main():
     parser.add_argument("--wedge", type=float, nargs=3, metavar=("X", "Y", "DEGREES"))
     parser.add_argument("--reference", type=pathlib.Path)
     parser.add_argument("--zoom", type=float, nargs=4, metavar=("X0", "X1", "Y0", "Y1"))
+    parser.add_argument("--range", type=float, nargs=2, metavar=("LOW", "HIGH"))
+    parser.add_argument("--format", choices=("png", "pdf", "svg"), default="png")
     arguments = parser.parse_args()
     folder = arguments.output or arguments.folder
     folder.mkdir(parents=True, exist_ok=True)
 
-    plt.rcParams.update(STYLE)
+    plt.rcParams.update({**STYLE, "savefig.format": arguments.format, "svg.fonttype": "none"})
     run = json.loads((arguments.folder / "run.json").read_text())
     surface = read_columns(arguments.folder / "surface.csv")
     # A run that went on from a checkpoint has a file for each part of it.
@@ -324,12 +372,13 @@ def main():
 
     pictures = []
     if field is not None:
-        pictures.append(picture_of_field(folder, field, run, arguments.zoom))
+        pictures.append(picture_of_field(folder, field, run, arguments.zoom, arguments.range))
     if field is not None and "balance" in run and len(field.times) > 1:
         pictures.append(picture_of_parts(folder, files[-1], run.get("kinetics")))
-    pictures.append(picture_of_history(folder, read_columns(arguments.folder / "history.csv")))
+    exact = exact_forces(field, run, arguments.wedge) if arguments.wedge else {}
+    pictures.append(picture_of_history(folder, read_columns(arguments.folder / "history.csv"), exact))
     if arguments.wedge:
-        pictures.append(picture_of_shock(folder, field, surface, run, arguments.wedge))
+        pictures.append(picture_of_shock(folder, field, surface, run, arguments.wedge, arguments.range))
     elif len(surface["x"]) > 0 and np.isfinite(surface["pressureCoefficient"]).all():
         pictures.append(picture_of_surface(folder, surface, arguments.reference))
     for path in pictures:

@@ -49,17 +49,34 @@ def draw_cells(axes, content, values, zoom=None, **options):
     return cells
 
 
-def draw_parts(axes, content, parts, zoom=None):
-    """The outlines of parts of a flat mesh, `parts` [cells], and the number of each that is seen."""
+def draw_parts(axes, content, parts, zoom=None, values=None):
+    """The outlines of parts of a flat mesh, `parts` [cells], and the number of each that is seen; with `values` [cells]
+    at a place where these hardly vary."""
     edges = content.edges_between(parts)[:, :, :2]
     axes.add_collection(LineCollection(edges, colors="white", linewidths=1.4, capstyle="round"))
     middle = content.means(content.points)[:, :2]
     of_polygons = parts[content.polygon_cells]
     seen = _inside(middle, zoom) if zoom else np.ones(len(middle), dtype=bool)
     for part in np.unique(of_polygons[seen]):
-        x, y = np.median(middle[seen & (of_polygons == part)], axis=0)
+        x, y = _calm_place(middle, seen & (of_polygons == part), values, content)
         label = axes.text(x, y, f"rank {part}", ha="center", va="center", fontsize=8, color=INK)
         label.set_bbox({"facecolor": "white", "alpha": 0.8, "edgecolor": "none", "boxstyle": "round,pad=0.25"})
+
+
+def _calm_place(middle, inside, values, content):
+    """Near the middle of the polygons `inside`, but where `values` vary least under a label."""
+    centre = np.median(middle[inside], axis=0)
+    if values is None:
+        return centre
+    shown, extent = values[content.polygon_cells], np.ptp(middle, axis=0)
+    places = middle[inside][:: max(1, np.count_nonzero(inside) // 200)]
+
+    def cost(place):
+        under = (np.abs(middle - place) < 0.06 * extent).all(axis=1)
+        unrest = np.ptp(shown[under]) / max(np.ptp(shown), 1e-300) + np.count_nonzero(under & ~inside) / len(middle)
+        return 10 * unrest + np.linalg.norm((place - centre) / extent)
+
+    return min(places, key=cost)
 
 
 def draw_owners(axes, content, owners, zoom=None):

@@ -25,6 +25,30 @@ bool isSurface(BoxCells fill) { return fill <= BoxCells::MixedSurface; }
 
 bool isFlat(const BoxRamp &ramp) { return ramp.angle == 0.0; }
 
+/// Throws unless edges of bricks meet the sides at `place` of `length`.
+void checkEdge(const char *what, char axis, real place, real length, index cells) {
+    const real bricks = place / length * static_cast<real>(cells);
+    DNDS_CHECK(std::fabs(bricks - std::round(bricks)) < 1e-6, ArgumentError,
+               "the corner of a {0} at {1} = {2} is {3:.3f} of {4} bricks from {1}-: choose a number of bricks in {1} "
+               "or a length with an edge there",
+               what, axis, place, bricks, cells);
+}
+
+void checkStep(const BoxMeshOptions &options) {
+    const auto [start, height] = options.step;
+    if (height == 0.0)
+        return;
+    DNDS_CHECK(options.fill == BoxCells::Triangles || options.fill == BoxCells::Quadrilaterals, ArgumentError,
+               "a box with a step is filled with triangles or quadrilaterals");
+    DNDS_CHECK(start > 0.0 && start < options.lengths[0] && height > 0.0 && height < options.lengths[1], ArgumentError,
+               "a step from x = {}, up to y = {}, is outside the box [0, {}] x [0, {}]", start, height,
+               options.lengths[0], options.lengths[1]);
+    checkEdge("step", 'x', start, options.lengths[0], options.cells[0]);
+    checkEdge("step", 'y', height, options.lengths[1], options.cells[1]);
+    DNDS_CHECK(options.jitter == 0.0 && !options.periodic[0] && !options.periodic[1], ArgumentError,
+               "a box with a step can have neither jitter nor periodic sides");
+}
+
 void checkRamps(const BoxMeshOptions &options) {
     const real length = options.lengths[0];
     for (const BoxRamp &ramp : {options.floor, options.ceiling}) {
@@ -34,11 +58,7 @@ void checkRamps(const BoxMeshOptions &options) {
                    ramp.angle);
         DNDS_CHECK(ramp.start >= 0.0 && ramp.start < length, ArgumentError,
                    "a ramp from x = {} is outside the box [0, {}]", ramp.start, length);
-        const real bricks = ramp.start / length * static_cast<real>(options.cells[0]);
-        DNDS_CHECK(std::fabs(bricks - std::round(bricks)) < 1e-6, ArgumentError,
-                   "the corner of a ramp at x = {} is {:.3f} of {} bricks from x-: choose a number of bricks in x or a "
-                   "length with an edge there",
-                   ramp.start, bricks, options.cells[0]);
+        checkEdge("ramp", 'x', ramp.start, length, options.cells[0]);
         DNDS_CHECK(options.jitter == 0.0, ArgumentError, "a box with ramps cannot have jitter");
         DNDS_CHECK(!options.periodic[0], ArgumentError,
                    "sides x- and x+ of a box with ramps differ: they cannot be periodic");
@@ -85,6 +105,7 @@ void checkOptions(const BoxMeshOptions &options) {
                "sides x- and x+ of a mixed-volume box differ: they cannot be periodic");
     DNDS_CHECK(dimension == 3 || !options.periodic[2], ArgumentError, "a box of two dimensions is not periodic in z");
     checkRamps(options);
+    checkStep(options);
 }
 
 /// The first of `count` numbers in block `part` of `parts`, without overflow.
@@ -158,8 +179,10 @@ BoxCells boxCellsOf(std::string_view word) {
 SourceMesh makeBoxMesh(const BoxMeshOptions &options, int part, int parts) {
     DNDS_CHECK(parts >= 1 && part >= 0 && part < parts, ArgumentError, "block {} of {}", part, parts);
     checkOptions(options);
-    const auto pattern =
+    auto pattern =
         options.fill == BoxCells::Polyhedra ? Detail::makeColumnPattern(options) : Detail::makeBrickPattern(options);
+    if (options.step.height != 0.0)
+        pattern = Detail::cutStep(std::move(pattern), options);
     SourceMesh mesh;
     mesh.origin = fmt::format("box of {} x {} x {} {}", options.cells[0], options.cells[1],
                               pattern->dimension() == 2 ? 1 : options.cells[2],

@@ -33,6 +33,13 @@ struct BoxRamp {
     real heightAt(real x) const;
 };
 
+/// A step of the floor in two dimensions: what lies beyond x = `start` and below y = `height` is left out. Its front
+/// and its top belong to y-.
+struct BoxStep {
+    real start = 0;
+    real height = 0; ///< 0: no step
+};
+
 /// The mesh to generate. The same on all ranks.
 struct BoxMeshOptions {
     BoxCells fill = BoxCells::Tetrahedra;
@@ -44,6 +51,7 @@ struct BoxMeshOptions {
     std::uint64_t seed = 1;
     BoxRamp floor{};   ///< ramp of y-
     BoxRamp ceiling{}; ///< ramp of y+
+    BoxStep step{};    ///< step of y-
 };
 
 /// The kind of cells for a user's word: "triangles", "mixed-surface", ... Local. Throws ArgumentError for an unknown
@@ -59,7 +67,8 @@ BoxCells boxCellsOf(std::string_view word);
 ///
 /// Throws ArgumentError for options out of range; for MixedVolume with fewer than four bricks in x or with periodic
 /// sides in x, which do not match; and for ramps whose corner is not at an edge of bricks, that meet the other side,
-/// with jitter, or on periodic sides that would no longer match.
+/// with jitter, or on periodic sides that would no longer match. A step needs triangles or quadrilaterals, both corners
+/// at edges of bricks inside the box, no jitter, and sides that are not periodic.
 SourceMesh makeBoxMesh(const BoxMeshOptions &options, int part, int parts);
 
 /// The block of this rank. Local.

@@ -39,5 +39,7 @@ real randomSigned(std::uint64_t seed, std::uint64_t number);
 std::unique_ptr<BoxPattern> makeBrickPattern(const BoxMeshOptions &options);
 /// Hexagonal columns cut in z.
 std::unique_ptr<BoxPattern> makeColumnPattern(const BoxMeshOptions &options);
+/// A rectangle of triangles or quadrilaterals, without what lies below `BoxMeshOptions::step`.
+std::unique_ptr<BoxPattern> cutStep(std::unique_ptr<BoxPattern> whole, const BoxMeshOptions &options);
 
 } // namespace DNDS::Geom::Detail

@@ -127,6 +127,42 @@ TEST(BoxMesh, CellsFillTheSpaceBetweenRamps) {
     }
 }
 
+TEST(BoxMesh, StepsOfTheFloorAreLeftOut) {
+    const CommunicatorView comm(MPI_COMM_WORLD);
+    for (const BoxCells fill : {BoxCells::Triangles, BoxCells::Quadrilaterals})
+        for (const bool shuffled : {false, true}) {
+            BoxMeshOptions options = optionsOf(fill);
+            options.step = {0.8, 0.25}; // 3 x 1 of 5 x 3 bricks
+            options.shuffled = shuffled;
+            const SourceMesh whole = wholeOf(options);
+            SCOPED_TRACE(whole.origin);
+            expectConforming(whole);
+            EXPECT_EQ(whole.cells.size(), fill == BoxCells::Triangles ? 24 : 12);
+            EXPECT_EQ(whole.nodes(), 21);
+            EXPECT_EQ(test::facesOfMarks(whole), (std::map<int, index>{{0, 3}, {1, 2}, {2, 6}, {3, 5}}));
+            for (index face = 0; face < whole.faces.size(); face++)
+                for (const index node : test::cornersOf(whole.faces, face)) {
+                    const auto &p = whole.coordinates[static_cast<std::size_t>(node)];
+                    if (whole.faceMarks[static_cast<std::size_t>(face)] == 2) {
+                        EXPECT_TRUE(p[0] > 0.8 ? p[1] == 0.25 : p[1] == 0 || (p[0] == 0.8 && p[1] == 0.25));
+                    }
+                }
+            const SourceMesh alone = makeBoxMesh(options, 0, 1);
+            EXPECT_EQ(whole.coordinates, alone.coordinates);
+            EXPECT_EQ(whole.faceMarks, alone.faceMarks);
+            test::expectSame(whole.cells, alone.cells);
+            test::expectSame(whole.faces, alone.faces);
+            MeshReport report;
+            const UnstructuredMesh mesh = buildMesh(comm, makeBoxMesh(options, comm), {.report = &report});
+            const MeshMetrics metrics = computeMetrics(mesh);
+            real sum = 0;
+            for (index cell = 0; cell < mesh.cells.owned; cell++)
+                sum += metrics.volumes(cell);
+            EXPECT_NEAR(comm.allReduce(sum, MPI_SUM), 2.0 * 0.75 - 1.2 * 0.25, 1e-13);
+            EXPECT_TRUE(report.warnings.empty()) << report.warnings.front();
+        }
+}
+
 TEST(BoxMesh, IsTheSameToTheBitInAnyNumberOfBlocks) {
     const CommunicatorView comm(MPI_COMM_WORLD);
     for (const BoxCells fill : allFills)
@@ -284,6 +320,21 @@ TEST(BoxMesh, RefusesWhatItCannotMake) {
     EXPECT_THROW(makeWithRamps({0, 10}, {}, [](BoxMeshOptions &o) { o.jitter = 0.1; }), ArgumentError);
     EXPECT_THROW(makeWithRamps({0, 10}, {}, [](BoxMeshOptions &o) { o.periodic[0] = true; }), ArgumentError);
     EXPECT_THROW(makeWithRamps({0, 10}, {}, [](BoxMeshOptions &o) { o.periodic[1] = true; }), ArgumentError);
+    const auto makeWithStep = [](BoxStep step, auto &&change) {
+        BoxMeshOptions options = optionsOf(BoxCells::Quadrilaterals);
+        options.step = step;
+        change(options);
+        makeBoxMesh(options, 0, 1);
+    };
+    EXPECT_NO_THROW(makeWithStep({0.8, 0.25}, unchanged));
+    EXPECT_NO_THROW(makeWithStep({0.8, 0.25}, [](BoxMeshOptions &o) { o.floor = {0.8, 10}; }));
+    for (const BoxStep step : {BoxStep{0.7, 0.25}, {0.8, 0.2}, {0, 0.25}, {2, 0.25}, {0.8, 0.75}, {0.8, -0.25}})
+        EXPECT_THROW(makeWithStep(step, unchanged), ArgumentError) << step.start << ", " << step.height;
+    EXPECT_THROW(makeWithStep({0.8, std::nan("")}, unchanged), ArgumentError);
+    EXPECT_THROW(makeWithStep({0.8, 0.25}, [](BoxMeshOptions &o) { o.jitter = 0.1; }), ArgumentError);
+    EXPECT_THROW(makeWithStep({0.8, 0.25}, [](BoxMeshOptions &o) { o.periodic[0] = true; }), ArgumentError);
+    EXPECT_THROW(makeWithStep({0.8, 0.25}, [](BoxMeshOptions &o) { o.periodic[1] = true; }), ArgumentError);
+    EXPECT_THROW(makeWithStep({0.8, 0.25}, [](BoxMeshOptions &o) { o.fill = BoxCells::MixedSurface; }), ArgumentError);
     EXPECT_THROW(makeBoxMesh(BoxMeshOptions{}, 2, 2), ArgumentError);
     EXPECT_EQ(boxCellsOf("mixed-volume"), BoxCells::MixedVolume);
     EXPECT_THROW(boxCellsOf("cubes"), ArgumentError);
