@@ -212,6 +212,13 @@ void checkFit(const std::string &path, const CheckpointArray &stored, const Arra
     DNDS_CHECK(!fixed || stored.rows == 0 || array.width() == DynamicSize || array.width() == stored.width, LayoutError,
                "{}: rows of {} have {} elements, those of {} have {}", path, stored.name, stored.width, array.label(),
                array.width());
+    const MatrixShape matrix = array.shapeOfWidth(fixed ? static_cast<rowsize>(stored.width) : 0);
+    const bool whole = !fixed || shape.declared == MatrixShape{} || matrix.size() == stored.width;
+    DNDS_CHECK(
+        stored.rows == 0 || (matrix.chosen() && whole), LayoutError,
+        "{}: the shape of the matrices of {} was not chosen, and does not follow from rows of {} of {} elements: "
+        "choose it first, by resize(0, rows, columns)",
+        path, array.label(), stored.name, stored.ragged ? "different numbers of" : fmt::format("{}", stored.width));
 }
 
 /// Gives `array` rows of these sizes in bytes.
