@@ -9,7 +9,6 @@
 #include "DNDS/Base/Error.hpp"
 #include "DNDS/Base/Warning.hpp"
 #include "DNDS/Device/KernelLoading.hpp"
-#include "DNDS/Device/Mps.hpp"
 
 #include <atomic>
 #include <mutex>
@@ -143,13 +142,13 @@ DeviceInfo deviceInfo() {
 }
 
 std::string sharedScheduler() {
-    constexpr auto mpsEnabled = static_cast<cudaDeviceAttr>(133); // cudaDevAttrMpsEnabled, which CUDA 11 does not know
+    constexpr auto mpsEnabled =
+        static_cast<cudaDeviceAttr>(133); // cudaDevAttrMpsEnabled, which older drivers do not know
     const int number = deviceInfo().number;
     int mps = 0;
-    const bool known = cudaDeviceGetAttribute(&mps, mpsEnabled, number) == cudaSuccess;
-    if (!known)
+    if (cudaDeviceGetAttribute(&mps, mpsEnabled, number) != cudaSuccess)
         static_cast<void>(cudaGetLastError());
-    return (known ? mps != 0 : mpsAnswers(mpsFolder())) ? "MPS of " + mpsFolder() : std::string();
+    return mps != 0 ? "MPS of " + mpsFolder() : std::string();
 }
 
 bool loadsKernelsLazily() {

@@ -95,40 +95,23 @@ class ArrayDof : public ArrayPair<ArrayEigenMatrix<m, n>> {
         keepGhosts(current);
     }
 
-    /// With a number, with another array or with a matrix that stands for every row. All are component-wise: `*=` is no
-    /// matrix product.
-    ArrayDof &operator+=(real a) { return combine(Operation::Add, a); }
-    ArrayDof &operator-=(real a) { return combine(Operation::Subtract, a); }
-    ArrayDof &operator*=(real a) { return combine(Operation::Multiply, a); }
-    ArrayDof &operator/=(real a) { return combine(Operation::Divide, a); }
-    ArrayDof &operator+=(const ArrayDof &other) { return combine(Operation::Add, other); }
-    ArrayDof &operator-=(const ArrayDof &other) { return combine(Operation::Subtract, other); }
-    ArrayDof &operator*=(const ArrayDof &other) { return combine(Operation::Multiply, other); }
-    ArrayDof &operator/=(const ArrayDof &other) { return combine(Operation::Divide, other); }
-    template <class Derived>
-    ArrayDof &operator+=(const Eigen::MatrixBase<Derived> &row) {
-        return combineRows(Operation::Add, row);
+    /// With a number, with another array, with a matrix that stands for every row or, unless rows are numbers, with a
+    /// number for each row, `ArrayDof<1, 1>`. All are component-wise: `*=` is no matrix product.
+    template <class Other>
+    ArrayDof &operator+=(const Other &other) {
+        return combine(Operation::Add, other);
     }
-    template <class Derived>
-    ArrayDof &operator-=(const Eigen::MatrixBase<Derived> &row) {
-        return combineRows(Operation::Subtract, row);
+    template <class Other>
+    ArrayDof &operator-=(const Other &other) {
+        return combine(Operation::Subtract, other);
     }
-    template <class Derived>
-    ArrayDof &operator*=(const Eigen::MatrixBase<Derived> &row) {
-        return combineRows(Operation::Multiply, row);
+    template <class Other>
+    ArrayDof &operator*=(const Other &other) {
+        return combine(Operation::Multiply, other);
     }
-    template <class Derived>
-    ArrayDof &operator/=(const Eigen::MatrixBase<Derived> &row) {
-        return combineRows(Operation::Divide, row);
-    }
-    /// Scales each row by its number in `scalars`.
-    template <std::derived_from<ArrayDof<1, 1>> Scalars>
-    requires(m != 1 || n != 1) ArrayDof &operator*=(const Scalars &scalars) {
-        return combineScalars(Operation::Multiply, scalars);
-    }
-    template <std::derived_from<ArrayDof<1, 1>> Scalars>
-    requires(m != 1 || n != 1) ArrayDof &operator/=(const Scalars &scalars) {
-        return combineScalars(Operation::Divide, scalars);
+    template <class Other>
+    ArrayDof &operator/=(const Other &other) {
+        return combine(Operation::Divide, other);
     }
 
     /// this += alpha * x
@@ -280,14 +263,16 @@ class ArrayDof : public ArrayPair<ArrayEigenMatrix<m, n>> {
         return *this;
     }
     template <class Derived>
-    ArrayDof &combineRows(Operation operation, const Eigen::MatrixBase<Derived> &value) {
+    ArrayDof &combine(Operation operation, const Eigen::MatrixBase<Derived> &value) {
         const Matrix row = fitted(value);
         return change(hasPulledGhosts(), [&](std::span<real> part) {
             DofKernels::combineRows(operation, part, elementsOfRow(row), executor_);
         });
     }
-    ArrayDof &combineScalars(Operation operation, const ArrayDof<1, 1> &scalars) {
-        forEachPart(scalars, [this, operation](std::span<real> to, std::span<const real> from) {
+    template <std::derived_from<ArrayDof<1, 1>> Scalars>
+    requires(m != 1 || n != 1) ArrayDof &combine(Operation operation, const Scalars &scalars) {
+        const ArrayDof<1, 1> &numbers = scalars;
+        forEachPart(numbers, [this, operation](std::span<real> to, std::span<const real> from) {
             DofKernels::combineScalars(operation, to, from, executor_);
         });
         return *this;

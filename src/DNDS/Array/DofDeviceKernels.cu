@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <iterator>
 #include <limits>
 #include <vector>
 
@@ -221,18 +222,6 @@ void accumulateRows(StreamHandle stream, std::span<const real> x, std::span<cons
 
 } // namespace
 
-void combine(StreamHandle stream, Operation operation, std::span<real> x, real a) {
-    withOperation(operation, [&](auto apply) {
-        launch(stream, x.size(), WithNumber<decltype(apply)>{apply, x.data(), a});
-    });
-}
-
-void combine(StreamHandle stream, Operation operation, std::span<real> x, std::span<const real> y) {
-    withOperation(operation, [&](auto apply) {
-        launch(stream, x.size(), WithElements<decltype(apply)>{apply, x.data(), y.data()});
-    });
-}
-
 void combineRows(StreamHandle stream, Operation operation, std::span<real> x, std::span<const real> row) {
     withOperation(operation, [&](auto apply) { withRow(stream, apply, x, row); });
 }
@@ -247,19 +236,7 @@ void combineScalars(StreamHandle stream, Operation operation, std::span<real> x,
     });
 }
 
-void fill(StreamHandle stream, std::span<real> x, real value) {
-    launch(stream, x.size(), WithNumber<Second>{{}, x.data(), value});
-}
-
 void fillRows(StreamHandle stream, std::span<real> x, std::span<const real> row) { withRow(stream, Second{}, x, row); }
-
-void addTo(StreamHandle stream, std::span<real> y, real a, std::span<const real> x) {
-    launch(stream, y.size(), AddScaled{y.data(), a, x.data()});
-}
-
-void copy(StreamHandle stream, std::span<real> to, std::span<const real> from) {
-    Device::copy(to.data(), MemorySpace::Device, from.data(), MemorySpace::Device, to.size_bytes(), stream);
-}
 
 real dot(StreamHandle stream, std::span<const real> x, std::span<const real> y) {
     return sumOf(stream, x.size(), Product{x.data(), y.data()});
@@ -296,3 +273,29 @@ void accumulate(StreamHandle stream, Component component, std::span<const real> 
 }
 
 } // namespace DNDS::DofDeviceKernels
+
+namespace DNDS::DofKernels { // on the host, too
+
+using namespace DofDeviceKernels;
+
+void combine(Operation operation, std::span<real> x, real a, const Executor &on) {
+    withOperation(operation, [&](auto apply) {
+        parallelFor(on, std::ssize(x), WithNumber<decltype(apply)>{apply, x.data(), a});
+    });
+}
+
+void combine(Operation operation, std::span<real> x, std::span<const real> y, const Executor &on) {
+    withOperation(operation, [&](auto apply) {
+        parallelFor(on, std::ssize(x), WithElements<decltype(apply)>{apply, x.data(), y.data()});
+    });
+}
+
+void fill(std::span<real> x, real value, const Executor &on) {
+    parallelFor(on, std::ssize(x), WithNumber<Second>{{}, x.data(), value});
+}
+
+void addTo(std::span<real> y, real a, std::span<const real> x, const Executor &on) {
+    parallelFor(on, std::ssize(y), AddScaled{y.data(), a, x.data()});
+}
+
+} // namespace DNDS::DofKernels

@@ -66,24 +66,6 @@ void accumulateRows(std::span<const real> x, std::span<const real> y, std::span<
 
 } // namespace
 
-void combine(Operation operation, std::span<real> x, real a, const Executor &on) {
-    if (on.onDevice())
-        return DofDeviceKernels::combine(on.stream(), operation, x, a);
-    withOperation(operation, [&](auto apply) {
-        for (real &value : x)
-            value = apply(value, a);
-    });
-}
-
-void combine(Operation operation, std::span<real> x, std::span<const real> y, const Executor &on) {
-    if (on.onDevice())
-        return DofDeviceKernels::combine(on.stream(), operation, x, y);
-    withOperation(operation, [to = x.data(), from = y.data(), count = x.size()](auto apply) {
-        for (std::size_t i = 0; i < count; ++i)
-            to[i] = apply(to[i], from[i]);
-    });
-}
-
 void combineRows(Operation operation, std::span<real> x, std::span<const real> row, const Executor &on) {
     if (on.onDevice())
         return DofDeviceKernels::combineRows(on.stream(), operation, x, row);
@@ -113,15 +95,10 @@ void combineScalars(Operation operation, std::span<real> x, std::span<const real
     });
 }
 
-void fill(std::span<real> x, real value, const Executor &on) {
-    if (on.onDevice())
-        return DofDeviceKernels::fill(on.stream(), x, value);
-    std::fill(x.begin(), x.end(), value);
-}
-
 void copy(std::span<real> to, std::span<const real> from, const Executor &on) {
     if (on.onDevice())
-        return DofDeviceKernels::copy(on.stream(), to, from);
+        return Device::copy(to.data(), MemorySpace::Device, from.data(), MemorySpace::Device, to.size_bytes(),
+                            on.stream());
     std::copy(from.begin(), from.end(), to.begin());
 }
 
@@ -130,16 +107,6 @@ void fillRows(std::span<real> x, std::span<const real> row, const Executor &on) 
         return DofDeviceKernels::fillRows(on.stream(), x, row);
     for (std::size_t begin = 0; begin < x.size(); begin += row.size())
         std::copy(row.begin(), row.end(), x.begin() + static_cast<std::ptrdiff_t>(begin));
-}
-
-void addTo(std::span<real> y, real a, std::span<const real> x, const Executor &on) {
-    if (on.onDevice())
-        return DofDeviceKernels::addTo(on.stream(), y, a, x);
-    real *to = y.data();
-    const real *from = x.data();
-    const std::size_t count = y.size();
-    for (std::size_t i = 0; i < count; ++i)
-        to[i] += a * from[i];
 }
 
 real dot(std::span<const real> x, std::span<const real> y, const Executor &on) {

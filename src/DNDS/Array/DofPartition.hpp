@@ -94,14 +94,9 @@ using DofKernels::Extremes;
 using DofKernels::Operation;
 
 /// As the functions of these names in DofKernels.hpp.
-void combine(StreamHandle stream, Operation operation, std::span<real> x, real a);
-void combine(StreamHandle stream, Operation operation, std::span<real> x, std::span<const real> y);
 void combineRows(StreamHandle stream, Operation operation, std::span<real> x, std::span<const real> row);
 void combineScalars(StreamHandle stream, Operation operation, std::span<real> x, std::span<const real> scalars);
-void fill(StreamHandle stream, std::span<real> x, real value);
 void fillRows(StreamHandle stream, std::span<real> x, std::span<const real> row);
-void addTo(StreamHandle stream, std::span<real> y, real a, std::span<const real> x);
-void copy(StreamHandle stream, std::span<real> to, std::span<const real> from);
 real dot(StreamHandle stream, std::span<const real> x, std::span<const real> y);
 real squaredDistance(StreamHandle stream, std::span<const real> x, std::span<const real> y);
 real sum(StreamHandle stream, std::span<const real> x);

@@ -91,8 +91,8 @@ LauncherSays launcherSays();
 
 /// Where NVIDIA's MPS talks with programs; its default where the variable is not set. Local.
 ///
-/// CUDA_MPS_PIPE_DIRECTORY=FOLDER: where the daemon of NVIDIA's MPS is looked for (`/tmp/nvidia-mps` where it is not
-/// set) when ranks that share a GPU want kernels to wait (`docs/one_sided.md#kernels-that-wait`).
+/// CUDA_MPS_PIPE_DIRECTORY=FOLDER: tells daemons of NVIDIA's MPS apart (`/tmp/nvidia-mps` where it is not set) when
+/// ranks that share a GPU want kernels to wait (`docs/one_sided.md#kernels-that-wait`).
 std::string mpsFolder();
 
 /// Whether DNDS_EMULATED_DEVICE contains the word `what`. Local.

@@ -4,7 +4,7 @@
 
 #include "DNDS/Device/Hooks.hpp"
 
-#include <utility>
+#include <memory>
 
 namespace DNDS::Device {
 
@@ -19,30 +19,19 @@ namespace DNDS::Device {
 class Event {
   public:
     Event() : handle_(createEvent()) {}
-    Event(Event &&other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
-    Event &operator=(Event &&other) noexcept {
-        if (this != &other) {
-            destroyEvent(handle_);
-            handle_ = std::exchange(other.handle_, nullptr);
-        }
-        return *this;
-    }
-    Event(const Event &) = delete;
-    Event &operator=(const Event &) = delete;
-    ~Event() { destroyEvent(handle_); }
 
     /// Null in a moved-from object.
-    EventHandle handle() const noexcept { return handle_; }
+    EventHandle handle() const noexcept { return handle_.get(); }
 
     /// The event happens when the work queued on `stream` until now has run. Returns at once.
-    void record(StreamHandle stream) const { recordEvent(handle_, stream); }
+    void record(StreamHandle stream) const { recordEvent(handle_.get(), stream); }
     /// Makes later work on `stream` wait for the event; returns at once.
-    void holdBack(StreamHandle stream) const { waitEvent(stream, handle_); }
-    bool reached() const { return eventReached(handle_); }
-    void synchronize() const { synchronizeEvent(handle_); }
+    void holdBack(StreamHandle stream) const { waitEvent(stream, handle_.get()); }
+    bool reached() const { return eventReached(handle_.get()); }
+    void synchronize() const { synchronizeEvent(handle_.get()); }
 
   private:
-    EventHandle handle_;
+    std::unique_ptr<EventImpl, EndBy<destroyEvent>> handle_;
 };
 
 /// Work queued on `later` from now on runs after the work that `earlier` holds now.

@@ -5,6 +5,7 @@
 #include "DNDS/Base/Attempt.hpp"
 #include "DNDS/Device/Hooks.hpp"
 
+#include <memory>
 #include <utility>
 
 namespace DNDS::Device {
@@ -25,17 +26,6 @@ class Graph {
   public:
     /// Empty; cannot be launched.
     Graph() = default;
-    Graph(Graph &&other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
-    Graph &operator=(Graph &&other) noexcept {
-        if (this != &other) {
-            destroyGraph(handle_);
-            handle_ = std::exchange(other.handle_, nullptr);
-        }
-        return *this;
-    }
-    Graph(const Graph &) = delete;
-    Graph &operator=(const Graph &) = delete;
-    ~Graph() { destroyGraph(handle_); }
 
     /// Captures what `work` queues on `stream`, which must not be the default stream. Nothing runs. If `work` throws,
     /// the capture ends. @throws StateError if something cannot be captured.
@@ -49,7 +39,7 @@ class Graph {
             std::forward<Work>(work)();
         }
         Graph graph;
-        graph.handle_ = endCapture(stream);
+        graph.handle_.reset(endCapture(stream));
         return graph;
     }
 
@@ -57,10 +47,10 @@ class Graph {
     explicit operator bool() const noexcept { return handle_ != nullptr; }
 
     /// Queues the graph as one entry of `stream`. @throws ArgumentError for an empty graph.
-    void launch(StreamHandle stream) const { launchGraph(handle_, stream); }
+    void launch(StreamHandle stream) const { launchGraph(handle_.get(), stream); }
 
   private:
-    GraphHandle handle_ = nullptr;
+    std::unique_ptr<GraphImpl, EndBy<destroyGraph>> handle_;
 };
 
 } // namespace DNDS::Device

@@ -35,6 +35,16 @@ struct GraphImpl;
 /// Captured work that can be launched repeatedly. `Graph` owns one.
 using GraphHandle = GraphImpl *;
 
+/// For std::unique_ptr: ends what it owns by a function of this interface.
+template <auto end>
+struct EndBy {
+    /// `pointer` is not null.
+    template <class T>
+    void operator()(T *pointer) const noexcept {
+        end(pointer);
+    }
+};
+
 // ---------------------------------------------------------------------------------------------------------------------
 // The device
 

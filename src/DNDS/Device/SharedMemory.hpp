@@ -4,7 +4,7 @@
 
 #include "DNDS/Device/Hooks.hpp"
 
-#include <utility>
+#include <memory>
 
 namespace DNDS::Device {
 
@@ -20,28 +20,17 @@ class SharedMemory {
     SharedMemory() = default;
     /// Opens memory that another process shared. @throws as openShared.
     explicit SharedMemory(const SharedHandle &handle) : pointer_(openShared(handle)) {}
-    SharedMemory(SharedMemory &&other) noexcept : pointer_(std::exchange(other.pointer_, nullptr)) {}
-    SharedMemory &operator=(SharedMemory &&other) noexcept {
-        if (this != &other) {
-            closeShared(pointer_);
-            pointer_ = std::exchange(other.pointer_, nullptr);
-        }
-        return *this;
-    }
-    SharedMemory(const SharedMemory &) = delete;
-    SharedMemory &operator=(const SharedMemory &) = delete;
-    ~SharedMemory() { closeShared(pointer_); }
 
     /// Where the shared byte is in this process; null when empty.
-    void *get() const noexcept { return pointer_; }
+    void *get() const noexcept { return pointer_.get(); }
     /// The same as a pointer to `T`.
     template <class T>
     T *as() const noexcept {
-        return static_cast<T *>(pointer_);
+        return static_cast<T *>(pointer_.get());
     }
 
   private:
-    void *pointer_ = nullptr;
+    std::unique_ptr<void, EndBy<closeShared>> pointer_;
 };
 
 } // namespace DNDS::Device

@@ -4,7 +4,7 @@
 
 #include "DNDS/Device/Hooks.hpp"
 
-#include <utility>
+#include <memory>
 
 namespace DNDS::Device {
 
@@ -19,27 +19,16 @@ class Stream {
   public:
     /// A new stream; kernels of a higher priority start first where both wait.
     explicit Stream(Priority priority = Priority::Normal) : handle_(createStream(priority)) {}
-    Stream(Stream &&other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
-    Stream &operator=(Stream &&other) noexcept {
-        if (this != &other) {
-            destroyStream(handle_);
-            handle_ = std::exchange(other.handle_, nullptr);
-        }
-        return *this;
-    }
-    Stream(const Stream &) = delete;
-    Stream &operator=(const Stream &) = delete;
-    ~Stream() { destroyStream(handle_); }
 
     /// The handle to pass on; null (the default stream) in a moved-from object.
-    StreamHandle handle() const noexcept { return handle_; }
-    operator StreamHandle() const noexcept { return handle_; }
+    StreamHandle handle() const noexcept { return handle_.get(); }
+    operator StreamHandle() const noexcept { return handle_.get(); }
 
     /// Returns when everything queued so far has run.
-    void synchronize() const { Device::synchronize(handle_); }
+    void synchronize() const { Device::synchronize(handle_.get()); }
 
   private:
-    StreamHandle handle_;
+    std::unique_ptr<StreamImpl, EndBy<destroyStream>> handle_;
 };
 
 } // namespace DNDS::Device

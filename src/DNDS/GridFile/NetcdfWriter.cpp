@@ -69,6 +69,14 @@ struct WritePlan {
     bool raw = false;
     std::string what;
     std::size_t elementBytes = 1;
+
+    /// The numbers of a chunk as the file has them.
+    void numbersOf(const WrittenSlab &slab, const SlabChunk &chunk, std::byte *to) const {
+        if (raw)
+            Detail::gatherChunk(slab, chunk, elementBytes, to);
+        else
+            Detail::packChunk(packing, slab, chunk, to, what);
+    }
 };
 
 } // namespace
@@ -318,10 +326,7 @@ int NetcdfWriter::File::put(const WritePlan &plan, const WrittenSlab *slab, cons
     if (slab != nullptr && !failure) {
         attempt(failure, [&] {
             buffer.resize(static_cast<std::size_t>(chunk.elements) * plan.elementBytes);
-            if (plan.raw)
-                Detail::gatherChunk(*slab, chunk, plan.elementBytes, buffer.data());
-            else
-                Detail::packChunk(plan.packing, *slab, chunk, buffer.data(), plan.what);
+            plan.numbersOf(*slab, chunk, buffer.data());
             const std::vector<index> first = fileStart(*slab, chunk);
             std::copy(first.begin(), first.end(), start.begin());
             std::copy(chunk.count.begin(), chunk.count.end(), count.begin());
@@ -335,11 +340,8 @@ int NetcdfWriter::File::put(const WritePlan &plan, const WrittenSlab *slab, cons
 void NetcdfWriter::File::putScalar(const WritePlan &plan, std::span<const WrittenSlab> slabs) {
     Detail::PackedNumber number{};
     comm.guarded([&] {
-        const SlabChunk one{{}, {}, 1};
-        if (comm.rank() == 0 && plan.raw)
-            Detail::gatherChunk(slabs[0], one, plan.elementBytes, number.data());
-        else if (comm.rank() == 0)
-            Detail::packChunk(plan.packing, slabs[0], one, number.data(), plan.what);
+        if (comm.rank() == 0)
+            plan.numbersOf(slabs[0], SlabChunk{{}, {}, 1}, number.data());
     });
     comm.broadcast(number);
     const int status = nc_put_var(plan.place.group, plan.place.variable, number.data());

@@ -25,18 +25,12 @@ T numberOf(const PackedNumber &number) {
 }
 
 ElementKind unsignedOf(ElementKind kind) {
-    switch (kind) {
-    case ElementKind::Int8:
-        return ElementKind::UInt8;
-    case ElementKind::Int16:
-        return ElementKind::UInt16;
-    case ElementKind::Int32:
-        return ElementKind::UInt32;
-    case ElementKind::Int64:
-        return ElementKind::UInt64;
-    default:
-        return kind;
-    }
+    return withNumber(kind, [kind](auto number) {
+        if constexpr (std::is_integral_v<decltype(number)>)
+            return elementKindOf<std::make_unsigned_t<decltype(number)>>();
+        else
+            return kind;
+    });
 }
 
 /// The fill values of the NetCDF library (netcdf.h); none for bytes.

@@ -45,27 +45,30 @@ SlabChunk SlabChunks::at(index k) const {
     return chunk;
 }
 
-void gatherChunk(const WrittenSlab &slab, const SlabChunk &chunk, std::size_t elementBytes, std::byte *packed) {
-    const auto *data = static_cast<const std::byte *>(slab.data);
+namespace {
+
+/// Calls `copy(memory, packed, bytes)` for each contiguous piece of a chunk: its places, in bytes, and its size.
+template <class Byte, class Copy>
+void forEachPiece(const BasicSlab<Byte> &slab, const SlabChunk &chunk, std::size_t elementBytes, Copy &&copy) {
     const auto bytes = static_cast<index>(elementBytes);
-    forEachRun(chunk, stridesOf(slab), [&](index to, index from, index length, index stride) {
-        if (stride == 1)
-            std::memcpy(packed + to * bytes, data + from * bytes, static_cast<std::size_t>(length * bytes));
-        else
-            for (index i = 0; i < length; i++)
-                std::memcpy(packed + (to + i) * bytes, data + (from + i * stride) * bytes, elementBytes);
+    forEachRun(chunk, stridesOf(slab), [&](index packed, index memory, index length, index stride) {
+        const index together = stride == 1 ? length : 1;
+        for (index i = 0; i < length; i += together)
+            copy((memory + i * stride) * bytes, (packed + i) * bytes, static_cast<std::size_t>(together * bytes));
+    });
+}
+
+} // namespace
+
+void gatherChunk(const WrittenSlab &slab, const SlabChunk &chunk, std::size_t elementBytes, std::byte *packed) {
+    forEachPiece(slab, chunk, elementBytes, [&](index from, index to, std::size_t bytes) {
+        std::memcpy(packed + to, static_cast<const std::byte *>(slab.data) + from, bytes);
     });
 }
 
 void scatterChunk(const Slab &slab, const SlabChunk &chunk, std::size_t elementBytes, const std::byte *packed) {
-    auto *data = static_cast<std::byte *>(slab.data);
-    const auto bytes = static_cast<index>(elementBytes);
-    forEachRun(chunk, stridesOf(slab), [&](index from, index to, index length, index stride) {
-        if (stride == 1)
-            std::memcpy(data + to * bytes, packed + from * bytes, static_cast<std::size_t>(length * bytes));
-        else
-            for (index i = 0; i < length; i++)
-                std::memcpy(data + (to + i * stride) * bytes, packed + (from + i) * bytes, elementBytes);
+    forEachPiece(slab, chunk, elementBytes, [&](index to, index from, std::size_t bytes) {
+        std::memcpy(static_cast<std::byte *>(slab.data) + to, packed + from, bytes);
     });
 }
 

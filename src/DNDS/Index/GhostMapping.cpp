@@ -100,6 +100,18 @@ std::shared_ptr<const GhostMapping> GhostMapping::fromPullList(std::shared_ptr<c
         discovery);
 }
 
+std::shared_ptr<const GhostMapping> GhostMapping::fromRepeatedPullList(std::shared_ptr<const GlobalMapping> global,
+                                                                       std::span<const index> pullRows,
+                                                                       PeerDiscovery discovery) {
+    requireGlobal(global);
+    return fromPullList(
+        *global->context(),
+        [&] {
+            return PullRequest{global, pullRows, {}, true};
+        },
+        discovery);
+}
+
 // Sorts the list, splits it by owner and sends each owner its part: one sparse exchange, O(n) for n rows. Invariant:
 // requests ascend on both ends, so that the ghosts of one owner are contiguous and need no unpacking by index.
 std::shared_ptr<const GhostMapping> GhostMapping::fromPullList(CommunicatorContext &context,
@@ -122,7 +134,10 @@ std::shared_ptr<const GhostMapping> GhostMapping::fromPullList(CommunicatorConte
             "{} ranks: number the rows on the communicator of their array",
             global->ranks(), global->rank(), context.comm().size());
         const std::span<const index> pullRows = request.pullRows;
-        std::vector<index> sorted = sortedUnique(pullRows);
+        DNDS_CHECK(!request.repeats || std::ranges::is_sorted(pullRows), ArgumentError,
+                   "a pull list of {} rows with repeats does not ascend", pullRows.size());
+        std::vector<index> sorted =
+            request.repeats ? std::vector<index>(pullRows.begin(), pullRows.end()) : sortedUnique(pullRows);
         if (!sorted.empty() && !(global->contains(sorted.front()) && global->contains(sorted.back()))) {
             const auto bad =
                 std::find_if(pullRows.begin(), pullRows.end(), [&](index row) { return !global->contains(row); });
@@ -135,29 +150,6 @@ std::shared_ptr<const GhostMapping> GhostMapping::fromPullList(CommunicatorConte
     }
     RankLists wanted = sparseExchange(context, ghosts, discovery, failure);
     return make(context, std::move(global), std::move(ghosts), std::move(wanted), name);
-}
-
-std::shared_ptr<const GhostMapping> GhostMapping::fromRepeatedPullList(std::shared_ptr<const GlobalMapping> global,
-                                                                       std::span<const index> pullRows,
-                                                                       PeerDiscovery discovery) {
-    requireGlobal(global);
-    CommunicatorContext &context = *global->context();
-    const CommunicatorContext::SetUp setUp(context);
-    RankLists ghosts;
-    std::exception_ptr failure;
-    try { // here, so that errors name this function
-        setUp.requireAlone();
-        DNDS_CHECK(std::is_sorted(pullRows.begin(), pullRows.end()), ArgumentError,
-                   "a pull list of {} rows with repeats does not ascend", pullRows.size());
-        DNDS_CHECK(pullRows.empty() || (global->contains(pullRows.front()) && global->contains(pullRows.back())),
-                   IndexError, "the pull list has rows {} to {}, but global rows are 0 to {}", pullRows.front(),
-                   pullRows.back(), global->globalSize() - 1);
-        ghosts = splitByOwner(*global, {pullRows.begin(), pullRows.end()});
-    } catch (...) {
-        failure = std::current_exception();
-    }
-    RankLists wanted = sparseExchange(context, ghosts, discovery, failure);
-    return make(context, std::move(global), std::move(ghosts), std::move(wanted), {});
 }
 
 std::shared_ptr<const GhostMapping> GhostMapping::fromPushList(std::shared_ptr<const GlobalMapping> global,

@@ -57,6 +57,7 @@ class GhostMapping {
         std::shared_ptr<const GlobalMapping> global;
         std::span<const index> pullRows;
         std::string_view name = {}; ///< name of the array, if any; must outlive the call
+        bool repeats = false;       ///< as `fromRepeatedPullList`
     };
     static std::shared_ptr<const GhostMapping> fromPullList(CommunicatorContext &context,
                                                             const std::function<PullRequest()> &describe,

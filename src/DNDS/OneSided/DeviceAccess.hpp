@@ -65,7 +65,6 @@ class DeviceAccess final : public FarAccess {
     void quiet() override;
     void sync() override {}
     bool progress() noexcept override { return messages_ != nullptr && messages_->progress(); }
-    bool settle() noexcept override { return messages_ == nullptr || messages_->settle(); }
     void renew() override;
     void stop() noexcept override {
         if (messages_)

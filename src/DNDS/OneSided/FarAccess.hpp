@@ -8,9 +8,10 @@
 namespace DNDS {
 
 /// Operations on memory of other ranks; arguments have been checked. Called within `CommunicatorContext::running`. Part
-/// of a Recoverable object, which calls `settle` and `renew`. Local, unless stated.
+/// of a Recoverable object, which calls `renew`. Local, unless stated.
 class FarAccess : public Recoverable {
   public:
+    bool settle() noexcept override { return true; } // `MessageService` does
     /// Put, Get, Atomic or FetchAtomic with the bytes at `from`; results go to `to`. With Completion::Now `from` may be
     /// changed afterwards, and results are there.
     virtual void operate(const RemoteOperation &operation, const void *from, void *to, Completion completion) = 0;

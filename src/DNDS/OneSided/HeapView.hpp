@@ -40,10 +40,6 @@ class HeapView : public HeapVerbs<HeapView, index> {
     DNDS_HOST_DEVICE int ranks() const { return table_.ranks; }
     /// The memory that the heap lies in.
     DNDS_HOST_DEVICE MemorySpace space() const { return table_.space; }
-    /// Polls of a wait; 0 where the view does not allow any.
-    DNDS_HOST_DEVICE std::uint64_t patience() const { return table_.patience; }
-    /// What this rank's kernels cannot change words of that rank's memory for; None where they can.
-    DNDS_HOST_DEVICE AccessFault whyNoAtomics(int rank) const { return table_.whyNoAtomics(rank); }
     /// Whether kernels reach this rank, by loads and stores or through the proxy.
     DNDS_HOST_DEVICE bool reaches(int rank) const {
         return rank >= 0 && rank < table_.ranks && (table_.bases[rank] != nullptr || table_.proxy);

@@ -111,8 +111,7 @@ class MessageAccess final : public FarAccess {
     void quiet() override;
     void sync() override;
     bool progress() noexcept override { return service_->progress(); }
-    bool settle() noexcept override { return true; } // the service does
-    void renew() override { flushUsed(); }           // all ranks are in MPI now
+    void renew() override { flushUsed(); } // all ranks are in MPI now
     void stop() noexcept override {
         engine_.end();
         service_->remove(number_);

@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -75,6 +76,9 @@ class RemoteMemory final : public Recoverable {
         /// Whether ranks brought different numbers.
         bool differ() const noexcept { return least != most; }
     };
+
+    /// Bytes of a rank at most.
+    static constexpr std::size_t mostBytes = std::numeric_limits<std::ptrdiff_t>::max() / 2;
 
     /// Memory for the constructor: in `space`, and on the host where the other ranks of the node map it, if they can.
     /// Local. Throws MemoryError, NotBuiltError.

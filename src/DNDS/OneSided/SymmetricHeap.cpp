@@ -3,7 +3,6 @@
 #include "DNDS/Mpi/NodeMemory.hpp"
 
 #include <algorithm>
-#include <limits>
 
 namespace DNDS {
 
@@ -11,8 +10,6 @@ namespace {
 
 using Detail::HeapBlock;
 using Detail::heapUnit;
-
-constexpr std::size_t mostBytes = std::numeric_limits<std::ptrdiff_t>::max() / 2;
 
 std::size_t inUnits(std::size_t bytes) {
     return (std::max<std::size_t>(bytes, 1) + heapUnit - 1) / heapUnit * heapUnit;
@@ -29,7 +26,7 @@ SymmetricHeap::SymmetricHeap(CommunicatorView comm, std::size_t bytes, MemorySpa
     DNDS_CHECK(!where.differ(), ArgumentError,
                "{}: rank {} asks for host memory, but rank {} for device memory: give all the same", name,
                where.leastRank, where.mostRank);
-    DNDS_CHECK(bytes <= mostBytes, MemoryError, "{}: no room for {} bytes", name, bytes);
+    DNDS_CHECK(bytes <= RemoteMemory::mostBytes, MemoryError, "{}: no room for {} bytes", name, bytes);
     if (space == MemorySpace::Host)
         requireNodeMemory(*context, inUnits(bytes), name);
     std::shared_ptr<std::byte> memory;
@@ -60,7 +57,8 @@ void SymmetricHeap::throwMoved() { throw StateError("this symmetric heap was mov
 
 HeapBlock SymmetricHeap::allocateBytes(std::size_t count, std::size_t objectBytes) {
     const CommunicatorView &comm = core().context->comm();
-    const std::size_t bytes = count > mostBytes / objectBytes ? mostBytes : count * objectBytes;
+    const std::size_t bytes =
+        count > RemoteMemory::mostBytes / objectBytes ? RemoteMemory::mostBytes : count * objectBytes;
     const auto [size, before] = core().memory->meet(CollectiveCall::Allocate, {bytes, core().calls});
     DNDS_CHECK(!size.differ(), ArgumentError,
                "{}: rank {} allocates {} bytes, but rank {} allocates {}: make all ranks allocate and free the same in "

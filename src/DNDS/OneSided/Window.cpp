@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cstring>
 #include <exception>
-#include <limits>
 #include <string>
 #include <utility>
 
@@ -31,9 +30,6 @@ MemorySpace spaceOf(const WindowInfo &info) {
     return MemorySpace::Host;
 }
 
-/// Most bytes of a window: its own words follow.
-constexpr std::size_t mostWindowBytes = std::numeric_limits<std::ptrdiff_t>::max() / 2;
-
 std::string nameOf(const WindowInfo &info) { return valueOf(info, "name", "a window"); }
 
 void requirePopulatable(MemorySpace space, const std::string &name) {
@@ -53,7 +49,7 @@ Window Window::allocate(CommunicatorView comm, std::size_t bytes, std::size_t di
     std::shared_ptr<std::byte> memory;
     MemorySpace space = MemorySpace::Host;
     comm.guarded([&] { space = spaceOf(info); });
-    const std::size_t all = bytes < mostWindowBytes ? bytes + 128 + wordBytes(comm.size()) : bytes;
+    const std::size_t all = bytes < RemoteMemory::mostBytes ? bytes + 128 + wordBytes(comm.size()) : bytes;
     requireNodeMemory(*context, space == MemorySpace::Host ? all : 0, nameOf(info));
     comm.guarded([&] {
         memory = RemoteMemory::allocate(*context, all, space, nameOf(info));

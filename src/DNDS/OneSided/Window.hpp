@@ -58,7 +58,8 @@ class Window : public WindowVerbs<Window, std::size_t> {
         return Window(CommunicatorView(heap.communicator()), unowned(heap.own(memory)), count * sizeof(T), sizeof(T),
                       heap.space(), {{"name", "a window over an allocation of " + heap.name()}});
     }
-    /// Over memory of the caller, which must outlive the window; `bytes` may be 0. On the host only memory in the
+    /// Over memory of the caller, which must outlive the window and, if that is destroyed after a failure, the next
+    /// `recover` or the communicator; `bytes` may be 0. On the host only memory in the
     /// node's arena (sons, and what `RemoteMemory::allocate` gives) is mapped by other ranks of the node. Words that
     /// are changed atomically lie at multiples of their size: aligned displacements do not help where `base` is not.
     /// Collective.

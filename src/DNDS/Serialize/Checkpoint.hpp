@@ -171,12 +171,12 @@ class CheckpointReader {
     const std::vector<real> &numbers(std::string_view name) const;
 
     /// Makes `array` the rows with these ids, in this order: the number of rows and, if not chosen yet, run-time widths
-    /// come from the file. Several ranks may request the same id. Collective. Needs memory for three copies of a rank's
-    /// part.
+    /// and one dimension of matrices come from the file. Several ranks may request the same id. Collective. Needs
+    /// memory for three copies of a rank's part.
     /// @throws on all ranks: ArgumentError if the file is for a mesh and the reader was given neither a mesh nor
-    /// `anyMesh`; LayoutError for another element type or width, or rows that do not fit; DataError for ids missing in
-    /// the file and for damaged blocks; ArgumentError as `array`. The array then stays unchanged, except matrices
-    /// beyond its limits.
+    /// `anyMesh`; LayoutError for another element type or width, rows that do not fit, or matrices whose shape is open;
+    /// DataError for ids missing in the file and for damaged blocks; ArgumentError as `array`. The array then stays
+    /// unchanged, except matrices beyond its limits.
     void read(std::string_view name, ArrayBase &array, std::span<const index> ids) const;
     template <HasRowShapes TArray>
     void read(std::string_view name, TArray &array, std::span<const index> ids) const {

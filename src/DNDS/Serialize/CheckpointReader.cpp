@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstring>
 #include <functional>
 #include <limits>
@@ -26,127 +25,6 @@ namespace {
 
 using Detail::RowSlab;
 
-/// Packs numbers and texts one after the other, and unpacks them in the same order.
-class Stream {
-  public:
-    void put(index value) { putBytes(&value, sizeof value); }
-    template <class T>
-    void putList(const T &list) {
-        put(static_cast<index>(list.size()));
-        putBytes(list.data(), list.size() * sizeof(list[0]));
-    }
-    index take() {
-        index value = 0;
-        takeBytes(&value, sizeof value);
-        return value;
-    }
-    template <class T>
-    T takeList() {
-        T list(static_cast<std::size_t>(take()), typename T::value_type{});
-        takeBytes(list.data(), list.size() * sizeof(list[0]));
-        return list;
-    }
-    /// Broadcasts the values that rank 0 packed. Collective.
-    void broadcast(CommunicatorView comm) { broadcastList(comm, bytes_); }
-
-  private:
-    void putBytes(const void *from, std::size_t count) {
-        const auto *begin = static_cast<const char *>(from);
-        bytes_.insert(bytes_.end(), begin, begin + count);
-    }
-    void takeBytes(void *to, std::size_t count) {
-        if (count > 0)
-            std::memcpy(to, bytes_.data() + taken_, count);
-        taken_ += count;
-    }
-
-    std::vector<char> bytes_;
-    std::size_t taken_ = 0;
-};
-
-/// Numbers of an array's description, in a fixed order.
-template <class Array, class Function>
-void forEachNumber(Array &array, Function &&function) {
-    for (auto *number : {&array.elementBytes, &array.width, &array.rows, &array.elements, &array.blockRows,
-                         &array.values.values, &array.values.checksums, &array.offsets.values, &array.offsets.checksums,
-                         &array.ids.values, &array.ids.checksums})
-        function(*number);
-}
-
-void put(Stream &stream, const CheckpointContent &content) {
-    stream.put(content.mesh ? 1 : 0);
-    stream.put(std::bit_cast<index>(content.mesh.value_or(0)));
-    stream.put(static_cast<index>(content.arrays.size()));
-    for (const CheckpointArray &array : content.arrays) {
-        stream.putList(array.name);
-        stream.put(static_cast<index>(array.kind));
-        stream.put(array.ragged ? 1 : 0);
-        stream.put(array.listed ? 1 : 0);
-        forEachNumber(array, [&](index number) { stream.put(number); });
-    }
-    stream.put(static_cast<index>(content.values.size()));
-    for (const auto &[name, value] : content.values) {
-        stream.putList(name);
-        stream.put(static_cast<index>(value.index()));
-        std::visit([&](const auto &list) { stream.putList(list); }, value);
-    }
-}
-
-CheckpointContent take(Stream &stream) {
-    CheckpointContent content;
-    const bool hasMesh = stream.take() != 0;
-    if (const auto mesh = std::bit_cast<std::uint64_t>(stream.take()); hasMesh)
-        content.mesh = mesh;
-    content.arrays.resize(static_cast<std::size_t>(stream.take()));
-    for (CheckpointArray &array : content.arrays) {
-        array.name = stream.takeList<std::string>();
-        array.kind = static_cast<ElementKind>(stream.take());
-        array.ragged = stream.take() != 0;
-        array.listed = stream.take() != 0;
-        forEachNumber(array, [&](index &number) { number = stream.take(); });
-    }
-    for (index count = stream.take(); count > 0; count--) {
-        std::string name = stream.takeList<std::string>();
-        const index kind = stream.take();
-        CheckpointValue &value = content.values[std::move(name)];
-        if (kind == 0)
-            value = stream.takeList<std::vector<index>>();
-        else if (kind == 1)
-            value = stream.takeList<std::vector<real>>();
-        else
-            value = stream.takeList<std::string>();
-    }
-    return content;
-}
-
-/// Compares the checksums of a rank's blocks of one dataset.
-class BlockCheck {
-  public:
-    BlockCheck(const DurableFile &file, const std::string &path, const CheckpointArray &array, const char *dataset,
-               const CheckpointPlace &place, index first, index count)
-        : path_(path), array_(array), dataset_(dataset), first_(first), sums_(static_cast<std::size_t>(count)) {
-        file.readAt(place.checksums + first * static_cast<index>(sizeof(std::uint32_t)),
-                    std::as_writable_bytes(std::span(sums_)));
-    }
-    void operator()(index block, std::span<const std::byte> bytes) const {
-        const std::uint32_t found = Detail::crc32Of(bytes);
-        const std::uint32_t stored = sums_[static_cast<std::size_t>(block - first_)];
-        DNDS_CHECK(
-            found == stored, DataError,
-            "{} is damaged: the {} of array {}, rows {} to {}, have checksum {:08x}, but {:08x} was written; use "
-            "an older checkpoint",
-            path_, dataset_, array_.name, block * array_.blockRows,
-            std::min(array_.rows, (block + 1) * array_.blockRows) - 1, found, stored);
-    }
-
-  private:
-    const std::string &path_;
-    const CheckpointArray &array_;
-    const char *dataset_;
-    index first_;
-    std::vector<std::uint32_t> sums_;
-};
-
 template <class T>
 std::vector<T> readList(const DurableFile &file, index place, index count) {
     std::vector<T> list(static_cast<std::size_t>(count));
@@ -154,26 +32,43 @@ std::vector<T> readList(const DurableFile &file, index place, index count) {
     return list;
 }
 
+/// Compares the checksums of this rank's blocks of one dataset; `bytesOf` returns the bytes of rows.
+template <class BytesOf>
+void checkBlocks(const DurableFile &file, const CheckpointArray &array, const Detail::FileRanks &files, int rank,
+                 const char *dataset, const CheckpointPlace &place, BytesOf &&bytesOf) {
+    const Detail::BlockSpread spread(array, files);
+    const index first = spread.firstBlock(rank);
+    const auto sums = readList<std::uint32_t>(file, place.checksums + first * static_cast<index>(sizeof(std::uint32_t)),
+                                              spread.firstBlock(rank + 1) - first);
+    Detail::forEachBlock(array, files, rank, [&](index block, index begin, index end) {
+        const std::uint32_t found = Detail::crc32Of(bytesOf(begin, end));
+        const std::uint32_t stored = sums[static_cast<std::size_t>(block - first)];
+        DNDS_CHECK(
+            found == stored, DataError,
+            "{} is damaged: the {} of array {}, rows {} to {}, have checksum {:08x}, but {:08x} was written; use "
+            "an older checkpoint",
+            file.path(), dataset, array.name, block * array.blockRows,
+            std::min(array.rows, (block + 1) * array.blockRows) - 1, found, stored);
+    });
+}
+
 /// Reads and checks this rank's blocks. Local.
 RowSlab readSlab(const DurableFile &file, const CheckpointArray &array, const Detail::FileRanks &files, int rank) {
     const std::string &path = file.path();
     const Detail::BlockSpread spread(array, files);
-    const index firstBlock = spread.firstBlock(rank);
-    const index blocks = spread.firstBlock(rank + 1) - firstBlock;
     constexpr auto word = static_cast<index>(sizeof(index));
     RowSlab slab;
     slab.first = spread.firstRow(rank);
     const index rows = slab.rows = spread.firstRow(rank + 1) - slab.first;
     slab.rowBytes = array.width * array.elementBytes;
-    if (blocks == 0)
+    if (spread.firstBlock(rank) == spread.firstBlock(rank + 1))
         return slab;
     index before = slab.first * slab.rowBytes;
     if (array.ragged) {
         const std::vector<index> starts = readList<index>(file, array.offsets.values + slab.first * word, rows + 1);
-        const BlockCheck check(file, path, array, "offsets", array.offsets, firstBlock, blocks);
-        Detail::forEachBlock(array, files, rank, [&](index block, index begin, index end) {
-            check(block, std::as_bytes(std::span(starts).subspan(static_cast<std::size_t>(begin),
-                                                                 static_cast<std::size_t>(end - begin) + 1)));
+        checkBlocks(file, array, files, rank, "offsets", array.offsets, [&](index begin, index end) {
+            return std::as_bytes(
+                std::span(starts).subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin) + 1));
         });
         DNDS_CHECK(starts.front() >= 0 && starts.back() <= array.elements &&
                        std::is_sorted(starts.begin(), starts.end()),
@@ -185,18 +80,16 @@ RowSlab readSlab(const DurableFile &file, const CheckpointArray &array, const De
     }
     if (array.listed) {
         slab.ids = readList<index>(file, array.ids.values + slab.first * word, rows);
-        const BlockCheck check(file, path, array, "ids", array.ids, firstBlock, blocks);
-        Detail::forEachBlock(array, files, rank, [&](index block, index begin, index end) {
-            check(block, std::as_bytes(std::span(slab.ids).subspan(static_cast<std::size_t>(begin),
-                                                                   static_cast<std::size_t>(end - begin))));
+        checkBlocks(file, array, files, rank, "ids", array.ids, [&](index begin, index end) {
+            return std::as_bytes(
+                std::span(slab.ids).subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin)));
         });
         DNDS_CHECK(std::adjacent_find(slab.ids.begin(), slab.ids.end(), std::greater_equal<>()) == slab.ids.end(),
                    DataError, "{} is damaged: ids of array {} do not ascend", path, array.name);
     }
     slab.values = readList<std::byte>(file, array.values.values + before, slab.start(rows));
-    const BlockCheck check(file, path, array, "values", array.values, firstBlock, blocks);
-    Detail::forEachBlock(array, files, rank,
-                         [&](index block, index begin, index end) { check(block, slab.bytes(begin, end)); });
+    checkBlocks(file, array, files, rank, "values", array.values,
+                [&](index begin, index end) { return slab.bytes(begin, end); });
     return slab;
 }
 
@@ -212,6 +105,13 @@ void checkFit(const std::string &path, const CheckpointArray &stored, const Arra
     DNDS_CHECK(!fixed || stored.rows == 0 || array.width() == DynamicSize || array.width() == stored.width, LayoutError,
                "{}: rows of {} have {} elements, those of {} have {}", path, stored.name, stored.width, array.label(),
                array.width());
+    const MatrixShape matrix = array.shapeOfWidth(fixed ? static_cast<rowsize>(stored.width) : 0);
+    const bool whole = !fixed || shape.declared == MatrixShape{} || matrix.size() == stored.width;
+    DNDS_CHECK(
+        stored.rows == 0 || (matrix.chosen() && whole), LayoutError,
+        "{}: the shape of the matrices of {} was not chosen, and does not follow from rows of {} of {} elements: "
+        "choose it first, by resize(0, rows, columns)",
+        path, array.label(), stored.name, stored.ragged ? "different numbers of" : fmt::format("{}", stored.width));
 }
 
 /// Gives `array` rows of these sizes in bytes.
@@ -276,19 +176,21 @@ Detail::FileRanks CheckpointReader::fileRanks() const { return {comm_.size(), re
 
 bool CheckpointReader::open() {
     DurableFile file;
-    Stream stream;
+    Detail::FileImage image;
+    std::uint64_t identity = 0;
     comm_.guarded([&] {
         if (comm_.rank() != 0)
             return;
         file = DurableFile::forReading(path_);
-        put(stream, Detail::readDescription(file));
-        stream.put(std::bit_cast<index>(Detail::identityOf(file)));
+        image = Detail::readImage(file);
+        identity = Detail::identityOf(file);
     });
-    stream.broadcast(comm_);
-    content_ = take(stream);
-    const auto identity = std::bit_cast<std::uint64_t>(stream.take());
+    comm_.broadcast(identity);
+    comm_.broadcast(image.bytes);
+    broadcastList(comm_, image.front);
     int different = 0;
     comm_.guarded([&] {
+        content_ = Detail::contentOf(image, path_);
         const bool reads = std::any_of(content_.arrays.begin(), content_.arrays.end(), [&](const auto &array) {
             const Detail::BlockSpread spread(array, fileRanks());
             return spread.firstBlock(comm_.rank()) < spread.firstBlock(comm_.rank() + 1);

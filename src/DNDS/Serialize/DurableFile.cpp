@@ -29,13 +29,6 @@ int opened(const std::string &path, int flags, const char *what) {
     return descriptor;
 }
 
-struct stat statusOf(const std::string &path, int descriptor) {
-    struct stat status {};
-    if (::fstat(descriptor, &status) != 0)
-        fail(path, "cannot be examined", errno);
-    return status;
-}
-
 /// Writing beyond a limit (ulimit -f) ends a process by a signal: throw before.
 void checkLimit(const std::string &path, index bytes) {
     rlimit limit{};
@@ -108,9 +101,12 @@ DurableFile::~DurableFile() {
         ::close(descriptor_);
 }
 
-index DurableFile::size() const { return statusOf(path_, descriptor_).st_size; }
-
-index DurableFile::number() const { return static_cast<index>(statusOf(path_, descriptor_).st_ino); }
+index DurableFile::size() const {
+    struct stat status {};
+    if (::fstat(descriptor_, &status) != 0)
+        fail(path_, "cannot be examined", errno);
+    return status.st_size;
+}
 
 void DurableFile::readAt(index place, std::span<std::byte> bytes) const {
     while (!bytes.empty()) {

@@ -37,8 +37,6 @@ class DurableFile {
     /// The path with which it was opened; and its current size in bytes, as the system reports it.
     const std::string &path() const noexcept { return path_; }
     index size() const;
-    /// Its number in the file system (inode), which differs for a file that replaces it.
-    index number() const;
     /// Reads all the bytes, or throws if the file ends before.
     void readAt(index place, std::span<std::byte> bytes) const;
     void writeAt(index place, std::span<const std::byte> bytes) const;

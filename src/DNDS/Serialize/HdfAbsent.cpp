@@ -10,9 +10,8 @@ constexpr const char *reason = "checkpoints need HDF5, but DNDS was built withou
 
 FileImage makeImage(CheckpointContent &) { throw NotBuiltError(reason); }
 std::string headerOf(const FileImage &, std::uint64_t) { throw NotBuiltError(reason); }
-CheckpointContent readDescription(const DurableFile &file) {
-    throw NotBuiltError(fmt::format("{}: {}", file.path(), reason));
-}
+FileImage readImage(const DurableFile &file) { throw NotBuiltError(fmt::format("{}: {}", file.path(), reason)); }
+CheckpointContent contentOf(const FileImage &, const std::string &) { throw NotBuiltError(reason); }
 std::uint64_t identityOf(const DurableFile &) { throw NotBuiltError(reason); }
 bool hasHdf5() noexcept { return false; }
 

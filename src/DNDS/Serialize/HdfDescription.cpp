@@ -17,7 +17,6 @@
 #include <new>
 #include <numeric>
 #include <span>
-#include <string_view>
 #include <utility>
 
 #include <sys/mman.h>
@@ -37,10 +36,19 @@ constexpr index mostDescription = std::numeric_limits<int>::max();
 constexpr hsize_t headerBytes = alignment;
 constexpr const char *headerText =
     "DNDS checkpoint {}\nfile of {} bytes, description up to byte {} with crc32 {:08x}\n";
-/// The third line, absent from the first files. Old readers ignore it.
+/// The third line.
 constexpr const char *contentText = "content {:016x}\n";
 /// The position at which version 2 of the superblock stores the size of the file without the header.
 constexpr std::size_t endOfFilePlace = headerBytes + 28;
+
+void *keepUser(void *self) { return self; }
+herr_t freeUser(void *) { return 0; }
+
+/// Has HDF5 keep a file in memory of the callbacks, and never on the disk.
+void useMemory(const HdfObject &access, std::size_t increment, H5FD_file_image_callbacks_t callbacks) {
+    hdfNeed(H5Pset_fapl_core(access.get(), increment, false), "a file in memory");
+    hdfNeed(H5Pset_file_image_callbacks(access.get(), &callbacks), "a file in memory");
+}
 
 /// The memory of a file that HDF5 keeps in memory ("core") and hands over when it closes the file. It ends with the
 /// last byte that HDF5 wrote, while the file may be far longer: bytes of datasets take no memory.
@@ -52,9 +60,7 @@ class MemoryFile {
 
     void use(const HdfObject &access) {
         constexpr std::size_t increment = 64 << 10;
-        hdfNeed(H5Pset_fapl_core(access.get(), increment, false), "a file in memory");
-        H5FD_file_image_callbacks_t callbacks{allocate, copy, reallocate, release, keepUser, freeUser, this};
-        hdfNeed(H5Pset_file_image_callbacks(access.get(), &callbacks), "a file in memory");
+        useMemory(access, increment, {allocate, copy, reallocate, release, keepUser, freeUser, this});
     }
     std::vector<std::byte> &bytes() { return bytes_; }
 
@@ -79,8 +85,6 @@ class MemoryFile {
         std::free(memory);
         return 0;
     }
-    static void *keepUser(void *self) { return self; }
-    static herr_t freeUser(void *) { return 0; }
 
     std::size_t size_ = 0;
     std::vector<std::byte> bytes_;
@@ -92,17 +96,15 @@ constexpr const char *noFile = "/dev/null/checkpoint";
 /// A file in memory, zero beyond the given bytes, however long: only these take memory. HDF5 opens it without a copy.
 class SparseImage {
   public:
-    /// Copies `front` to byte `begin`.
-    SparseImage(index bytes, index begin, std::span<const std::byte> front) : size_(static_cast<std::size_t>(bytes)) {
+    explicit SparseImage(const FileImage &image) : size_(static_cast<std::size_t>(image.bytes)) {
         // A read-only mapping is never charged, even where the system does not overcommit memory.
         memory_ = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        DNDS_CHECK(memory_ != MAP_FAILED, MemoryError, "no address space for a file of {} bytes", bytes);
-        const std::size_t end = static_cast<std::size_t>(begin) + front.size();
-        if (::mprotect(memory_, end, PROT_READ | PROT_WRITE) != 0) {
+        DNDS_CHECK(memory_ != MAP_FAILED, MemoryError, "no address space for a file of {} bytes", size_);
+        if (::mprotect(memory_, image.front.size(), PROT_READ | PROT_WRITE) != 0) {
             ::munmap(memory_, size_);
-            throw MemoryError(fmt::format("no memory for a description of {} bytes", end));
+            throw MemoryError(fmt::format("no memory for a description of {} bytes", image.front.size()));
         }
-        std::memcpy(static_cast<std::byte *>(memory_) + begin, front.data(), front.size());
+        std::memcpy(memory_, image.front.data(), image.front.size());
     }
     SparseImage(const SparseImage &) = delete;
     SparseImage &operator=(const SparseImage &) = delete;
@@ -110,9 +112,7 @@ class SparseImage {
 
     /// It must live until the file is closed.
     void use(const HdfObject &access) {
-        hdfNeed(H5Pset_fapl_core(access.get(), alignment, false), "a file in memory");
-        H5FD_file_image_callbacks_t callbacks{allocate, copy, reallocate, release, keepUser, freeUser, this};
-        hdfNeed(H5Pset_file_image_callbacks(access.get(), &callbacks), "a file in memory");
+        useMemory(access, alignment, {allocate, copy, reallocate, release, keepUser, freeUser, this});
         hdfNeed(H5Pset_file_image(access.get(), memory_, size_), "a file in memory");
     }
 
@@ -123,8 +123,6 @@ class SparseImage {
     static void *copy(void *to, const void *, std::size_t, H5FD_file_image_op_t, void *) { return to; }
     static void *reallocate(void *, std::size_t, H5FD_file_image_op_t, void *) { return nullptr; }
     static herr_t release(void *, H5FD_file_image_op_t, void *) { return 0; }
-    static void *keepUser(void *self) { return self; }
-    static herr_t freeUser(void *) { return 0; }
 
     void *memory_ = nullptr;
     std::size_t size_ = 0;
@@ -301,7 +299,7 @@ herr_t keepAttribute(hid_t, const char *name, const H5A_info_t *, void *names) {
     return 0;
 }
 
-CheckpointContent contentOf(const HdfObject &file, index fileBytes) {
+CheckpointContent contentIn(const HdfObject &file, index fileBytes) {
     CheckpointContent content;
     if (hdfNeed(H5Aexists(file.get(), meshName), "the fingerprint of the mesh") > 0)
         content.mesh = std::bit_cast<std::uint64_t>(readAttributeAs<index>(file.get(), meshName));
@@ -375,7 +373,7 @@ std::vector<std::byte> headerBytesOf(const DurableFile &file, index bytes) {
     return front;
 }
 
-/// Reads the description and checks it against the header. Returns the bytes for HDF5, from `headerBytes` on.
+/// Reads the description and checks it against the header, which is left empty.
 std::vector<std::byte> checkedDescription(const DurableFile &file, index bytes) {
     DNDS_CHECK(bytes > 0, DataError, "it is empty");
     std::vector<std::byte> front = headerBytesOf(file, bytes);
@@ -396,12 +394,22 @@ std::vector<std::byte> checkedDescription(const DurableFile &file, index bytes) 
     DNDS_CHECK(size == bytes && end >= static_cast<index>(headerBytes) && end <= size, DataError,
                "it has {} bytes, but its header says {}", bytes, size);
     DNDS_CHECK(end <= mostDescription, DataError, "its description has {} bytes, more than {}", end, mostDescription);
-    front.resize(static_cast<std::size_t>(end) - headerBytes);
-    file.readAt(headerBytes, front);
-    const std::uint32_t now = crc32Of(front);
+    front.assign(static_cast<std::size_t>(end), std::byte{0}); // HDF5 must find nothing in the header
+    const auto description = std::span(front).subspan(headerBytes);
+    file.readAt(headerBytes, description);
+    const std::uint32_t now = crc32Of(description);
     DNDS_CHECK(now == sum, DataError, "its description is damaged: the checksum is {:08x}, but {:08x} was written", now,
                sum);
     return front;
+}
+
+template <class Read>
+auto readable(const std::string &path, Read &&read) {
+    try {
+        return read();
+    } catch (const DataError &error) {
+        throw DataError(fmt::format("{} is not a readable checkpoint: {}", path, error.message()));
+    }
 }
 
 } // namespace
@@ -426,18 +434,22 @@ std::string headerOf(const FileImage &image, std::uint64_t content) {
     return fmt::format(headerText, version, image.bytes, image.front.size(), sum) + fmt::format(contentText, content);
 }
 
-CheckpointContent readDescription(const DurableFile &file) {
-    const HdfQuiet quiet;
-    try {
+FileImage readImage(const DurableFile &file) {
+    return readable(file.path(), [&] {
         const index bytes = file.size();
-        SparseImage image(bytes, headerBytes, checkedDescription(file, bytes));
+        return FileImage{bytes, checkedDescription(file, bytes)};
+    });
+}
+
+CheckpointContent contentOf(const FileImage &image, const std::string &path) {
+    const HdfQuiet quiet;
+    return readable(path, [&] {
+        SparseImage memory(image);
         const HdfObject access = fileAccess();
-        image.use(access);
+        memory.use(access);
         const HdfObject opened(H5Fopen(noFile, H5F_ACC_RDONLY, access.get()), H5Fclose, "opening it");
-        return contentOf(opened, bytes);
-    } catch (const DataError &error) {
-        throw DataError(fmt::format("{} is not a readable checkpoint: {}", file.path(), error.message()));
-    }
+        return contentIn(opened, image.bytes);
+    });
 }
 
 std::uint64_t identityOf(const DurableFile &file) {
@@ -446,9 +458,6 @@ std::uint64_t identityOf(const DurableFile &file) {
     ContentHash hash;
     hash.add(static_cast<std::uint64_t>(bytes));
     hash.addBytes(front.data(), front.size());
-    const std::string_view text(reinterpret_cast<const char *>(front.data()), front.size());
-    if (text.find("\ncontent ") == std::string_view::npos) // a file older than this line
-        hash.add(static_cast<std::uint64_t>(file.number()));
     return hash.value();
 }
 

@@ -26,9 +26,12 @@ FileImage makeImage(CheckpointContent &content);
 /// The header text of the file. `content` is a hash of the values of all datasets. Local.
 std::string headerOf(const FileImage &image, std::uint64_t content);
 
-/// The description of a file, checked: all sizes and places are within the file, and no product of them overflows. HDF5
-/// gets only the checked bytes, from memory. Local. @throws DataError; NotBuiltError.
-CheckpointContent readDescription(const DurableFile &file);
+/// Reads a file's description and compares it with its checksum. Local. @throws DataError; NotBuiltError.
+FileImage readImage(const DurableFile &file);
+
+/// What the description says, checked: all sizes and places are within the file, and no product of them overflows. HDF5
+/// gets only the checked bytes, from memory. Local. @throws DataError, which names `path`; NotBuiltError.
+CheckpointContent contentOf(const FileImage &image, const std::string &path);
 
 /// A hash that two files share only if their content is the same. Ranks compare it, since neither device numbers nor
 /// times are the same on all nodes that see a file. Local, one read of the header.

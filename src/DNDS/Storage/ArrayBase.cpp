@@ -243,12 +243,27 @@ void ArrayBase::resizeToSizes(std::span<const rowsize> rowSizes, rowsize width) 
     renew(rows, width, rowSizes);
 }
 
+MatrixShape ArrayBase::shapeOfWidth(rowsize width) const noexcept {
+    const auto follows = [this](rowsize open, rowsize declared, rowsize known) {
+        return hasRunTimeWidth(shape_->layout) && open == DynamicSize && declared != NonUniformSize && known > 0;
+    };
+    MatrixShape shape = common_;
+    if (follows(shape.rows, shape_->declared.cols, shape.cols))
+        shape.rows = width / shape.cols;
+    else if (follows(shape.cols, shape_->declared.rows, shape.rows))
+        shape.cols = width / shape.rows;
+    return shape;
+}
+
 void ArrayBase::renew(index rows, rowsize width, std::span<const rowsize> rowSizes) {
     const auto count = static_cast<std::size_t>(rows);
     const index newStride = rowStrideOf(width, shape_->elementBytes, shape_->align);
     HostDeviceBuffer data(checkedBytes(rows, newStride), data_.resource());
     HostDeviceBuffer sizes(isPaddedLayout(shape_->layout) ? count * sizeof(rowsize) : 0, sizes_.resource());
     HostDeviceBuffer shapes = newShapes(count);
+    const MatrixShape common = shapeOfWidth(width);
+    DNDS_CHECK(common == common_ || common.size() == width, ArgumentError,
+               "{}: rows of {} elements are no matrices of {} x {}", label(), width, common_.rows, common_.cols);
     if (!rowSizes.empty())
         std::memcpy(sizes.write(MemorySpace::Host, label()), rowSizes.data(), rowSizes.size_bytes());
     data_.swap(data);
@@ -257,6 +272,7 @@ void ArrayBase::renew(index rows, rowsize width, std::span<const rowsize> rowSiz
     rows_ = rows;
     width_ = width;
     stride_ = newStride;
+    common_ = common;
 }
 
 void ArrayBase::renewCsr(std::vector<index> offsets, bool keep) {
@@ -444,17 +460,23 @@ const std::byte *ArrayBase::rowBytes(index i) const {
 }
 
 std::uint64_t ArrayBase::hash() const {
+    const MatrixShape declared = shape_->declared;
+    const MatrixShape *const shapes = rowShapesIn(MemorySpace::Host);
     ContentHash hash;
     hash.add(static_cast<std::uint64_t>(rows_));
     for (index i = 0; i < rows_; ++i) {
-        const auto elements = static_cast<std::size_t>(rowSizeUnchecked(i));
-        hash.add(elements);
-        hash.addBytes(rowBytes(i), elements * shape_->elementBytes);
-    }
-    if (common_ != MatrixShape{}) { // equal elements in other matrices
-        hash.add(static_cast<std::uint64_t>(common_.rows));
-        hash.add(static_cast<std::uint64_t>(common_.cols));
-        hash.addBytes(shapes_.read(MemorySpace::Host, label()), shapes_.bytes());
+        const rowsize elements = rowSizeUnchecked(i);
+        hash.add(static_cast<std::uint64_t>(elements));
+        hash.addBytes(rowBytes(i), static_cast<std::size_t>(elements) * shape_->elementBytes);
+        if (declared == MatrixShape{})
+            continue;
+        MatrixShape shape = shapes != nullptr ? shapes[i] : common_; // equal elements in other matrices
+        if (shapes == nullptr && declared.rows == NonUniformSize)
+            shape.rows = elements / std::max(shape.cols, 1);
+        else if (shapes == nullptr && declared.cols == NonUniformSize)
+            shape.cols = elements / std::max(shape.rows, 1);
+        hash.add(static_cast<std::uint64_t>(shape.rows));
+        hash.add(static_cast<std::uint64_t>(shape.cols));
     }
     return hash.value();
 }

@@ -57,6 +57,10 @@ class ArrayBase {
     /// The width that all rows have or are padded to; DynamicSize where it was not chosen yet, NonUniformSize for CSR.
     rowsize width() const noexcept { return width_; }
 
+    /// Of matrices, the shape that all rows would share, or be limited to, if rows were `width` elements wide: one
+    /// dimension that was not chosen yet follows from the other. O(1).
+    MatrixShape shapeOfWidth(rowsize width) const noexcept;
+
     /// The number of elements of row `i`. O(1). @throws IndexError.
     rowsize rowSize(index i) const {
         checkRow(i);
@@ -86,7 +90,7 @@ class ArrayBase {
 
     /// The same and chooses the width: the run-time width (Fixed), the run-time maximum (Max), or the size of every row
     /// (CSR: compressed, all zero). With static widths `width` must be that width. Another width than before starts
-    /// over with zeros.
+    /// over with zeros. Of matrices, the one dimension that was not chosen yet follows from the width.
     /// @throws ArgumentError for negative, unaddressable or contradicting numbers.
     void resize(index rows, rowsize width);
 

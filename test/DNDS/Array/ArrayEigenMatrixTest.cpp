@@ -81,6 +81,40 @@ TEST(ArrayEigenMatrix, PaddedRowsHaveRoomUpToTheirLimits) {
     EXPECT_THROW(chosen.resizeMatrix(0, 5, 1), ArgumentError);
 }
 
+TEST(ArrayEigenMatrix, EqualMatricesHashAlikeInEveryLayout) {
+    ArrayEigenMatrix<3, 2> fixed("f", test::world());
+    ArrayEigenMatrix<any, 2> csr("c", test::world());
+    ArrayEigenMatrix<any, 2, dynamic, 2> four("4", test::world(), 4, 2), six("6", test::world(), 6, 2);
+    ArrayEigenMatrix<any, any> both("b", test::world());
+    const auto fill = [](auto &array) {
+        array.resize(3, [](index) { return std::pair(3, 2); });
+        array[1](2, 1) = 7;
+        return array.hash();
+    };
+    fixed.resize(3);
+    fixed[1](2, 1) = 7;
+    EXPECT_EQ(fill(csr), fixed.hash());
+    EXPECT_EQ(fill(four), fixed.hash());
+    EXPECT_EQ(fill(six), fixed.hash());
+    EXPECT_EQ(fill(both), fixed.hash());
+    both.resizeMatrix(1, 2, 3);
+    EXPECT_NE(both.hash(), fixed.hash());
+}
+
+TEST(ArrayEigenMatrix, OneOpenDimensionFollowsFromTheWidthOfRows) {
+    ArrayEigenMatrix<dynamic, 2> rows("r", test::world());
+    static_cast<ArrayBase &>(rows).resize(2, 6);
+    EXPECT_EQ(rows.matrixShape(1), (MatrixShape{3, 2}));
+    ArrayEigenMatrix<dynamic, 4> odd("o", test::world());
+    EXPECT_THROW(static_cast<ArrayBase &>(odd).resize(2, 6), ArgumentError);
+    ArrayEigenMatrix<dynamic, dynamic> open("u", test::world());
+    static_cast<ArrayBase &>(open).resize(2, 6);
+    EXPECT_FALSE(open.commonShape().chosen());
+    ArrayEigenMatrix<any, 2, dynamic, 2> padded("p", test::world());
+    static_cast<ArrayBase &>(padded).resize(2, 8);
+    EXPECT_EQ(padded.commonShape(), (MatrixShape{4, 2}));
+}
+
 TEST(ArrayEigenMatrix, RunTimeSizesAreCheckedAndStartOver) {
     ArrayEigenMatrix<dynamic, 2> matrices("m", test::world());
     EXPECT_THROW(matrices.resize(3), StateError);

@@ -194,6 +194,41 @@ TEST(Checkpoint, KeepsValuesToTheBit) {
     EXPECT_CONTAINS(failureOf<ArgumentError>([&] { writer.set("a", std::string(70000, 'x')); }), "make it an array");
 }
 
+TEST(Checkpoint, ChoosesTheShapeOfMatricesWhereRowsTell) {
+    const TemporaryFolder folder;
+    const std::vector<index> ids = spreadIds(world(), 20, 1);
+    ArrayEigenMatrix<DynamicSize, 2> array("matrices", world(), 3, 2);
+    array.resize(static_cast<index>(ids.size()));
+    for (index i = 0; i < array.size(); i++)
+        array[i].setConstant(static_cast<real>(ids[static_cast<std::size_t>(i)]));
+    ArrayEigenMatrix<NonUniformSize, DynamicSize> lists("lists", world());
+    lists.resize(array.size(), [](index) { return std::pair(2, 3); });
+    CheckpointWriter writer(world(), folder.file("matrices.h5"), smallBlocks);
+    writer.add("matrices", array, ids);
+    writer.add("lists", lists, ids);
+    writer.write();
+
+    const CheckpointReader reader(world(), folder.file("matrices.h5"));
+    ArrayEigenMatrix<DynamicSize, 2> tall("tall", world());
+    ArrayEigenMatrix<3, DynamicSize> wide("wide", world());
+    reader.read("matrices", tall, ids);
+    reader.read("matrices", wide, ids);
+    EXPECT_EQ(tall.commonShape(), (MatrixShape{3, 2}));
+    EXPECT_EQ(wide.commonShape(), (MatrixShape{3, 2}));
+    EXPECT_EQ(tall.hash(), array.hash());
+    EXPECT_EQ(wide.hash(), array.hash());
+    ArrayEigenMatrix<DynamicSize, DynamicSize> open("open", world());
+    ArrayEigenMatrix<DynamicSize, 4> odd("odd", world());
+    ArrayEigenMatrix<NonUniformSize, DynamicSize> differing("differing", world());
+    for (ArrayBase *unfit : std::initializer_list<ArrayBase *>{&open, &odd})
+        EXPECT_CONTAINS(failureOf<LayoutError>([&] { reader.read("matrices", *unfit, ids); }), "choose it first");
+    EXPECT_CONTAINS(failureOf<LayoutError>([&] { reader.read("lists", differing, ids); }), "choose it first");
+    EXPECT_EQ(open.size() + odd.size() + differing.size(), 0);
+    open.resize(0, 2, 3);
+    reader.read("matrices", open, ids);
+    EXPECT_EQ(open.commonShape(), (MatrixShape{2, 3}));
+}
+
 TEST(Checkpoint, KeepsMatricesOfDifferingShapes) {
     using Matrices = ArrayEigenMatrix<NonUniformSize, NonUniformSize>;
     const TemporaryFolder folder;
