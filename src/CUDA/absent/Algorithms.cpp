@@ -17,6 +17,7 @@ namespace {
 
 } // namespace
 
+real sum(StreamHandle /*stream*/, std::span<const real> /*x*/) { notBuilt("sum elements"); }
 std::size_t scratchOfMinimum(std::size_t /*count*/) { notBuilt("find the smallest element"); }
 void minimum(StreamHandle /*stream*/, std::span<const real> /*x*/, real * /*result*/,
              std::span<std::byte> /*scratch*/) {
@@ -28,6 +29,14 @@ void largestMagnitude(StreamHandle /*stream*/, const Column & /*column*/, real *
 void integerSum(StreamHandle /*stream*/, const Column & /*column*/, const Scale & /*scale*/,
                 FixedPoint::Wide * /*result*/) {
     notBuilt("add up exactly");
+}
+void exclusiveScan(StreamHandle /*stream*/, std::span<const index> /*counts*/, std::span<index> /*starts*/) {
+    notBuilt("compute offsets");
+}
+void sortByKey(StreamHandle /*stream*/, std::span<index> /*keys*/, std::span<index> /*values*/) { notBuilt("sort"); }
+void multiply(StreamHandle /*stream*/, real /*alpha*/, const MatrixRows<const real> & /*a*/,
+              const MatrixRows<const real> & /*b*/, real /*beta*/, const MatrixRows<real> & /*c*/) {
+    notBuilt("multiply matrices");
 }
 
 } // namespace DNDS::Device::Hooks

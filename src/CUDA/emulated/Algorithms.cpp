@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <tuple>
+#include <utility>
+#include <vector>
 
 namespace DNDS::Device::Hooks {
 
@@ -15,6 +18,13 @@ void queue(StreamHandle stream, Work work) {
 }
 
 } // namespace
+
+real sum(StreamHandle stream, std::span<const real> x) {
+    real total = 0;
+    queue(stream, [x, &total] { total = std::accumulate(x.begin(), x.end(), 0.0); });
+    synchronize(stream);
+    return total;
+}
 
 std::size_t scratchOfMinimum(std::size_t /*count*/) { return 0; }
 
@@ -39,6 +49,30 @@ void integerSum(StreamHandle stream, const Column &column, const Scale &scale, F
         for (index row = 0; row < column.size; ++row)
             *result += scale.toInteger(column(row));
     });
+}
+
+void exclusiveScan(StreamHandle stream, std::span<const index> counts, std::span<index> starts) {
+    queue(stream, [counts, starts] { std::exclusive_scan(counts.begin(), counts.end(), starts.begin(), index{0}); });
+}
+
+void sortByKey(StreamHandle stream, std::span<index> keys, std::span<index> values) {
+    queue(stream, [keys, values] {
+        std::vector<std::pair<index, index>> pairs(keys.size());
+        for (std::size_t i = 0; i < keys.size(); ++i)
+            pairs[i] = {keys[i], values[i]};
+        std::stable_sort(pairs.begin(), pairs.end(), [](auto &a, auto &b) { return a.first < b.first; });
+        for (std::size_t i = 0; i < keys.size(); ++i)
+            std::tie(keys[i], values[i]) = pairs[i];
+    });
+}
+
+void multiply(StreamHandle stream, real alpha, const MatrixRows<const real> &a, const MatrixRows<const real> &b,
+              real beta, const MatrixRows<real> &c) {
+    launchHostKernel(stream, c.count * c.rows * c.cols,
+                     [element = ProductElement{alpha, beta, a, b, c}](index first, index last) {
+                         for (index i = first; i < last; ++i)
+                             element(i);
+                     });
 }
 
 } // namespace DNDS::Device::Hooks

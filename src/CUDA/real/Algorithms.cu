@@ -5,8 +5,11 @@
 
 #include "DNDS/Base/Error.hpp"
 #include "DNDS/Device/DeviceBuffer.hpp"
+#include "DNDS/Device/ParallelFor.hpp"
 
+#include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_reduce.cuh>
+#include <cub/device/device_scan.cuh>
 #include <thrust/iterator/counting_iterator.h>
 #include <thrust/iterator/transform_iterator.h>
 
@@ -15,6 +18,15 @@
 namespace DNDS::Device::Hooks {
 
 namespace {
+
+/// Calls a CUB function twice, as CUB requires: for the size of its scratch memory, and with it.
+template <class Call>
+void withScratch(const char *what, const Call &call) {
+    std::size_t bytes = 0;
+    check(call(nullptr, bytes), what);
+    const DeviceBuffer<std::byte> scratch(bytes > 0 ? bytes : 1);
+    check(call(scratch.data(), bytes), what);
+}
 
 // The results do not depend on the order in which CUB applies these.
 struct Smaller {
@@ -36,15 +48,13 @@ struct IntegerIn {
     DNDS_HOST_DEVICE FixedPoint::Wide operator()(index row) const { return scale.toInteger(column(row)); }
 };
 
-/// Queues `*result` = `of(0)`, `of(1)`, ... combined by `join`. Calls CUB twice: for the size of its scratch memory,
-/// and with it.
+/// Queues `*result` = `of(0)`, `of(1)`, ... combined by `join`.
 template <class Of, class T, class Join>
 void reduce(const char *what, StreamHandle stream, index count, const Of &of, T *result, Join join, T first) {
     const auto terms = thrust::make_transform_iterator(thrust::counting_iterator<index>(0), of);
-    std::size_t bytes = 0;
-    check(cub::DeviceReduce::Reduce(nullptr, bytes, terms, result, count, join, first, native(stream)), what);
-    const DeviceBuffer<std::byte> scratch(bytes > 0 ? bytes : 1);
-    check(cub::DeviceReduce::Reduce(scratch.data(), bytes, terms, result, count, join, first, native(stream)), what);
+    withScratch(what, [&](void *scratch, std::size_t &bytes) {
+        return cub::DeviceReduce::Reduce(scratch, bytes, terms, result, count, join, first, native(stream));
+    });
 }
 
 } // namespace
@@ -70,6 +80,42 @@ void largestMagnitude(StreamHandle stream, const Column &column, real *result) {
 
 void integerSum(StreamHandle stream, const Column &column, const Scale &scale, FixedPoint::Wide *result) {
     reduce("adding up exactly", stream, column.size, IntegerIn{column, scale}, result, Plus{}, FixedPoint::Wide{0});
+}
+
+real sum(StreamHandle stream, std::span<const real> x) {
+    const DeviceBuffer<real> total(1);
+    withScratch("adding up elements", [&](void *scratch, std::size_t &bytes) {
+        return cub::DeviceReduce::Sum(scratch, bytes, x.data(), total.data(), static_cast<index>(x.size()),
+                                      native(stream));
+    });
+    real result = 0;
+    copy(&result, MemorySpace::Host, total.data(), MemorySpace::Device, sizeof(real), stream);
+    synchronize(stream);
+    return result;
+}
+
+void exclusiveScan(StreamHandle stream, std::span<const index> counts, std::span<index> starts) {
+    withScratch("making offsets", [&](void *scratch, std::size_t &bytes) {
+        return cub::DeviceScan::ExclusiveSum(scratch, bytes, counts.data(), starts.data(),
+                                             static_cast<index>(counts.size()), native(stream));
+    });
+}
+
+void sortByKey(StreamHandle stream, std::span<index> keys, std::span<index> values) {
+    const DeviceBuffer<index> otherKeys(keys.size());
+    const DeviceBuffer<index> otherValues(values.size());
+    withScratch("sorting", [&](void *scratch, std::size_t &bytes) {
+        return cub::DeviceRadixSort::SortPairs(scratch, bytes, keys.data(), otherKeys.data(), values.data(),
+                                               otherValues.data(), static_cast<index>(keys.size()), 0,
+                                               static_cast<int>(8 * sizeof(index)), native(stream));
+    });
+    copy(keys.data(), MemorySpace::Device, otherKeys.data(), MemorySpace::Device, keys.size_bytes(), stream);
+    copy(values.data(), MemorySpace::Device, otherValues.data(), MemorySpace::Device, values.size_bytes(), stream);
+}
+
+void multiply(StreamHandle stream, real alpha, const MatrixRows<const real> &a, const MatrixRows<const real> &b,
+              real beta, const MatrixRows<real> &c) {
+    parallelFor(Executor::device(stream), c.count * c.rows * c.cols, ProductElement{alpha, beta, a, b, c});
 }
 
 } // namespace DNDS::Device::Hooks

@@ -5,6 +5,11 @@
 
 namespace DNDS::Device {
 
+real sum(StreamHandle stream, std::span<const real> x) {
+    requireDevice("sum elements");
+    return x.empty() ? 0.0 : Hooks::sum(stream, x);
+}
+
 Minimum::Minimum(index count) : count_(static_cast<std::size_t>(count)) {
     requireDevice("find the smallest element");
     scratch_ = DeviceBuffer<std::byte>(Hooks::scratchOfMinimum(count_));
@@ -43,6 +48,36 @@ void integerSumsOfColumns(StreamHandle stream, std::span<const FixedPoint::Colum
         const FixedPoint::Column column = scales[k] ? columns[k] : FixedPoint::Column{};
         Hooks::integerSum(stream, column, scales[k].value_or(FixedPoint::Scale(1)), result);
     });
+}
+
+void exclusiveScan(StreamHandle stream, std::span<const index> counts, std::span<index> starts) {
+    requireDevice("compute offsets");
+    DNDS_CHECK(counts.size() == starts.size(), ArgumentError, "{} counts are given for {} starts", counts.size(),
+               starts.size());
+    if (!counts.empty())
+        Hooks::exclusiveScan(stream, counts, starts);
+}
+
+void sortByKey(StreamHandle stream, std::span<index> keys, std::span<index> values) {
+    requireDevice("sort");
+    DNDS_CHECK(keys.size() == values.size(), ArgumentError, "{} keys are given for {} values", keys.size(),
+               values.size());
+    if (!keys.empty())
+        Hooks::sortByKey(stream, keys, values);
+}
+
+void multiply(StreamHandle stream, real alpha, const MatrixRows<const real> &a, const MatrixRows<const real> &b,
+              real beta, const MatrixRows<real> &c) {
+    requireDevice("multiply matrices");
+    DNDS_CHECK(a.count == c.count && b.count == c.count, ArgumentError, "{} and {} matrices are given for {} products",
+               a.count, b.count, c.count);
+    if (c.count == 0)
+        return;
+    DNDS_CHECK(a.rows == c.rows && a.cols == b.rows && b.cols == c.cols, ArgumentError,
+               "matrices of {} x {} and {} x {} have no product of {} x {}", a.rows, a.cols, b.rows, b.cols, c.rows,
+               c.cols);
+    if (c.rows > 0 && c.cols > 0)
+        Hooks::multiply(stream, alpha, a, b, beta, c);
 }
 
 } // namespace DNDS::Device

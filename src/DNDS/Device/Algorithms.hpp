@@ -1,9 +1,10 @@
 /// @file Algorithms.hpp
-/// @brief The smallest element and exact sums on the device, by CUB with CUDA.
+/// @brief Sums, scans and sorts on the device, by CUB with CUDA, and products of small matrices.
 ///
-/// Spans are of device memory; scratch memory comes from the pool. Under `emulated` the host does the same. All
-/// functions are Local and throw NotBuiltError without a device or, with CUDA, without CUB when DNDS was built,
-/// MemoryError, or ArgumentError for sizes that do not match.
+/// Spans are of device memory. Functions that return nothing queue on `stream`; scratch memory comes from the pool, so
+/// only `Minimum` can be captured in a graph. Under `emulated` the host does the same. All functions are Local and
+/// throw NotBuiltError without a device or, with CUDA, without CUB when DNDS was built, MemoryError, or ArgumentError
+/// for sizes that do not match.
 #pragma once
 
 #include "DNDS/Base/FixedPointSums.hpp"
@@ -15,6 +16,10 @@
 #include <span>
 
 namespace DNDS::Device {
+
+/// The sum of all elements; waits. The order of additions is CUB's: the same in each run on one GPU, but not the
+/// host's. `ArrayDof::sum` uses the host's order.
+real sum(StreamHandle stream, std::span<const real> x);
 
 /// The smallest of a fixed number of elements, found repeatedly. Keeps its scratch memory and leaves the result on the
 /// device, so it can be captured in a graph. Calls on one object must be ordered on one stream.
@@ -38,5 +43,26 @@ void largestOfColumns(StreamHandle stream, std::span<const FixedPoint::Column> c
 /// The sums of `scale.toInteger(value)` in each column; 0 in columns without scale. Waits.
 void integerSumsOfColumns(StreamHandle stream, std::span<const FixedPoint::Column> columns,
                           std::span<const std::optional<FixedPoint::Scale>> scales, std::span<FixedPoint::Wide> sums);
+
+/// starts[i] = counts[0] + ... + counts[i - 1]: row sizes to row offsets. Both may be the same memory.
+void exclusiveScan(StreamHandle stream, std::span<const index> counts, std::span<index> starts);
+
+/// Sorts keys ascending, and values with them. Stable.
+void sortByKey(StreamHandle stream, std::span<index> keys, std::span<index> values);
+
+/// Column-major matrices of one shape, `stride` elements apart: rows of an `ArrayEigenMatrix<m, n>`.
+template <class T>
+struct MatrixRows {
+    T *data = nullptr;
+    rowsize rows = 0;
+    rowsize cols = 0;
+    index stride = 0;
+    index count = 0;
+};
+
+/// c_i = alpha a_i b_i + beta c_i for all i. Products are added in the order of the columns of `a`: each element has
+/// the same bits on all devices. One thread an element, for matrices of some ten rows. O(count m n k).
+void multiply(StreamHandle stream, real alpha, const MatrixRows<const real> &a, const MatrixRows<const real> &b,
+              real beta, const MatrixRows<real> &c);
 
 } // namespace DNDS::Device

@@ -5,10 +5,13 @@
 
 #include "DNDS/Base/Error.hpp"
 
+#include <Eigen/Core>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
+#include <random>
 #include <vector>
 
 namespace DNDS::Device {
@@ -38,9 +41,35 @@ std::span<T> spanOf(const DeviceBuffer<T> &buffer) {
 TEST(DeviceAlgorithms, SayWhyThereIsNoDevice) {
     if (available())
         GTEST_SKIP() << "this build has a device";
+    EXPECT_THROW(sum(nullptr, {}), NotBuiltError);
     EXPECT_THROW(Minimum(3), NotBuiltError);
     EXPECT_THROW(largestOfColumns(nullptr, {}, {}), NotBuiltError);
     EXPECT_THROW(integerSumsOfColumns(nullptr, {}, {}, {}), NotBuiltError);
+    EXPECT_THROW(exclusiveScan(nullptr, {}, {}), NotBuiltError);
+    EXPECT_THROW(sortByKey(nullptr, {}, {}), NotBuiltError);
+    EXPECT_THROW(multiply(nullptr, 1, {}, {}, 0, {}), NotBuiltError);
+}
+
+TEST(DeviceAlgorithms, SumsAndScansAreThoseOfTheHost) {
+    if (!available())
+        GTEST_SKIP() << unavailableReason();
+    const Stream stream;
+    for (const std::size_t count : {0U, 1U, 1000U, 100003U}) {
+        std::vector<real> values(count);
+        std::vector<index> counts(count);
+        for (std::size_t i = 0; i < count; ++i) {
+            values[i] = static_cast<real>(i % 17) - 3; // whole numbers: exact in any order
+            counts[i] = static_cast<index>(i % 5);
+        }
+        EXPECT_EQ(sum(stream, spanOf(sent(values))), std::accumulate(values.begin(), values.end(), 0.0));
+        const DeviceBuffer<index> onDevice = sent(counts);
+        exclusiveScan(stream, spanOf(onDevice), spanOf(onDevice));
+        stream.synchronize();
+        std::vector<index> starts(count);
+        std::exclusive_scan(counts.begin(), counts.end(), starts.begin(), index{0});
+        EXPECT_EQ(fetched(onDevice), starts);
+    }
+    EXPECT_THROW(exclusiveScan(stream, spanOf(sent(std::vector<index>(3))), {}), ArgumentError);
 }
 
 TEST(DeviceAlgorithms, TheSmallestElementIsFoundInGraphs) {
@@ -82,6 +111,73 @@ TEST(DeviceAlgorithms, ResultsAreOfColumns) {
     EXPECT_THROW(largestOfColumns(stream, columns, largest), ArgumentError);
     EXPECT_THROW(integerSumsOfColumns(stream, columns, scales, sums), ArgumentError);
     EXPECT_THROW(largestOfColumns(stream, {}, {}), ArgumentError);
+}
+
+TEST(DeviceAlgorithms, SortsAreStable) {
+    if (!available())
+        GTEST_SKIP() << unavailableReason();
+    const Stream stream;
+    std::mt19937 random(5);
+    std::vector<index> keys(20000);
+    std::vector<index> values(keys.size());
+    for (index &key : keys)
+        key = static_cast<index>(random() % 1000) - 500;
+    std::iota(values.begin(), values.end(), index{0});
+    const DeviceBuffer<index> keysThere = sent(keys);
+    const DeviceBuffer<index> valuesThere = sent(values);
+    sortByKey(stream, spanOf(keysThere), spanOf(valuesThere));
+    stream.synchronize();
+    std::stable_sort(values.begin(), values.end(), [&](index a, index b) {
+        return keys[static_cast<std::size_t>(a)] < keys[static_cast<std::size_t>(b)];
+    });
+    std::sort(keys.begin(), keys.end());
+    EXPECT_EQ(fetched(keysThere), keys);
+    EXPECT_EQ(fetched(valuesThere), values);
+    EXPECT_THROW(sortByKey(stream, spanOf(keysThere), {}), ArgumentError);
+}
+
+TEST(DeviceAlgorithms, ProductsOfManyMatricesAreEigens) {
+    if (!available())
+        GTEST_SKIP() << unavailableReason();
+    const Stream stream;
+    constexpr index count = 333;
+    using A = Eigen::Matrix<real, 3, 4>;
+    using B = Eigen::Matrix<real, 4, 2>;
+    using C = Eigen::Matrix<real, 3, 2>;
+    std::vector<real> a(count * 12);
+    std::vector<real> b(count * 8);
+    std::vector<real> c(count * 6, 2.0);
+    std::iota(a.begin(), a.end(), -100.0); // whole numbers: exact
+    std::iota(b.begin(), b.end(), 7.0);
+    const DeviceBuffer<real> aThere = sent(a);
+    const DeviceBuffer<real> bThere = sent(b);
+    const DeviceBuffer<real> cThere = sent(c);
+    const MatrixRows<const real> left{aThere.data(), 3, 4, 12, count};
+    const MatrixRows<const real> right{bThere.data(), 4, 2, 8, count};
+    const MatrixRows<real> product{cThere.data(), 3, 2, 6, count};
+    multiply(stream, 2, left, right, 3, product);
+    stream.synchronize();
+    const std::vector<real> result = fetched(cThere);
+    for (index i = 0; i < count; ++i) {
+        const C expected = 2 * Eigen::Map<const A>(&a[static_cast<std::size_t>(i) * 12]) *
+                               Eigen::Map<const B>(&b[static_cast<std::size_t>(i) * 8]) +
+                           C::Constant(6.0);
+        ASSERT_EQ(Eigen::Map<const C>(&result[static_cast<std::size_t>(i) * 6]), expected) << "matrix " << i;
+    }
+    EXPECT_THROW(multiply(stream, 1, left, left, 0, product), ArgumentError);
+    EXPECT_THROW(multiply(stream, 1, left, {bThere.data(), 4, 2, 8, 1}, 0, product), ArgumentError);
+    multiply(stream, 1, {}, {}, 0, {});
+
+    // captured, and without beta the previous value does not matter
+    const DeviceBuffer<real> fresh = sent(std::vector<real>(c.size(), std::numeric_limits<real>::quiet_NaN()));
+    const Graph graph = Graph::capture(stream, [&] {
+        multiply(stream, 1, left, right, 0, {fresh.data(), 3, 2, 6, count});
+    });
+    graph.launch(stream);
+    stream.synchronize();
+    const std::vector<real> withoutBeta = fetched(fresh);
+    for (std::size_t i = 0; i < c.size(); ++i)
+        ASSERT_EQ(withoutBeta[i], (result[i] - 6) / 2);
 }
 
 } // namespace
