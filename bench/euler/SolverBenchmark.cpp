@@ -87,7 +87,7 @@ void benchmarkSolver(const Setting &setting) {
     Run waiting(comm, box, false);
     PullClock togetherPulls(together), waitingPulls(waiting);
     const index cells = comm.allReduce(together.mesh().cells.owned, MPI_SUM);
-    const index mostCells = comm.allReduce(together.mesh().cells.owned, MPI_MAX);
+    const index maxCells = comm.allReduce(together.mesh().cells.owned, MPI_MAX);
     const index ownCells = comm.allReduce(own->mesh().cells.owned, MPI_SUM);
     const index ghosts = comm.allReduce(together.mesh().cells.ghosts, MPI_MAX);
     const std::vector<Way> ways{{"one rank",
@@ -107,7 +107,7 @@ void benchmarkSolver(const Setting &setting) {
     };
     const auto wallRate = [&](std::size_t k) { return rateOf(k, times[k].medianWall()); };
     const auto processorRate = [&](std::size_t k) { return rateOf(k, times[k].medianProcessor()); };
-    const double imbalance = static_cast<double>(mostCells) * comm.size() / static_cast<double>(cells) - 1;
+    const double imbalance = static_cast<double>(maxCells) * comm.size() / static_cast<double>(cells) - 1;
     say(comm,
         fmt::format("\n{} {}, {} ranks, at most {} ghosts a rank, imbalance {:.2g} %; {} steps of {} stages a turn\n",
                     cells, setting.fill, comm.size(), ghosts, 100 * imbalance, setting.steps, stages));

@@ -15,7 +15,7 @@
 
 namespace {
 
-constexpr std::size_t mostBytes = std::size_t{1} << 20U;
+constexpr std::size_t maxBytes = std::size_t{1} << 20U;
 
 /// Median microseconds of one of `repeats` operations over some turns, on this processing element.
 template <class Operation>
@@ -40,7 +40,7 @@ void row(const std::string &what, double shmem, double byHand) {
 }
 
 void measure(char *inbox, long *word) {
-    std::vector<char> mine(mostBytes, 'x');
+    std::vector<char> mine(maxBytes, 'x');
     auto *mapped = static_cast<char *>(shmem_ptr(inbox, 1));
     std::printf("%-28s %10s %10s (ratio)\n", "microseconds", "OpenSHMEM", "by hand");
     for (const std::size_t bytes : {8U, 64U, 1024U, 16384U, 65536U, 1048576U}) {
@@ -71,7 +71,7 @@ int main() {
         std::fprintf(stderr, "bench_openshmem needs at least 2 processing elements\n");
         return 1;
     }
-    auto *inbox = static_cast<char *>(shmem_malloc(mostBytes));
+    auto *inbox = static_cast<char *>(shmem_malloc(maxBytes));
     auto *word = static_cast<long *>(shmem_malloc(sizeof(long)));
     *word = 0;
     shmem_barrier_all();

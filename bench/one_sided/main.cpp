@@ -22,7 +22,7 @@ namespace DNDS::Bench {
 
 namespace {
 
-constexpr std::size_t mostBytes = std::size_t{1} << 20U;
+constexpr std::size_t maxBytes = std::size_t{1} << 20U;
 
 std::string sized(const char *what, std::size_t bytes) {
     return bytes >= 1024 ? fmt::format("{} {} KiB", what, bytes / 1024) : fmt::format("{} {} B", what, bytes);
@@ -44,7 +44,7 @@ void transfers(Setting &setting, SymmetricHeap &heap, SymmetricPointer<char> inb
                const MpiWindow &shared) {
     Table table({"microseconds", "heap", "MPI_Win_allocate (ratio)", "shared window (ratio)",
                  "by hand: a copy, and a fence after a put (ratio)"});
-    AlignedVector<char> mine(mostBytes, 'x');
+    AlignedVector<char> mine(maxBytes, 'x');
     for (const std::size_t bytes : {8U, 64U, 1024U, 16384U, 65536U, 1048576U}) {
         const int repeats = std::max(2, static_cast<int>(200000 / (bytes + 1000)));
         const auto contestant = [&](const char *name, auto operation) {
@@ -95,7 +95,7 @@ void rounds(Setting &setting, SymmetricHeap &heap, SymmetricPointer<char> inbox,
             SymmetricPointer<std::uint64_t> signal) {
     Table table({"microseconds a round", "put with signal", "cache lines by hand (ratio)"});
     constexpr int repeats = 200;
-    AlignedVector<char> mine(mostBytes, 'x');
+    AlignedVector<char> mine(maxBytes, 'x');
     const int rank = setting.comm.rank();
     const int other = 1 - rank;
     std::uint64_t round = 0, handRound = 0;
@@ -142,14 +142,14 @@ void rounds(Setting &setting, SymmetricHeap &heap, SymmetricPointer<char> inbox,
 void throughProxy(Setting &setting, SymmetricHeap &direct, SymmetricPointer<char> there,
                   SymmetricPointer<std::int64_t> directWord) {
     ::setenv("DNDS_ONE_SIDED_PROXY", "1", 1); // read when heaps are made
-    SymmetricHeap heap(setting.comm, 2 * mostBytes, MemorySpace::Host, "a heap behind the proxy");
+    SymmetricHeap heap(setting.comm, 2 * maxBytes, MemorySpace::Host, "a heap behind the proxy");
     ::unsetenv("DNDS_ONE_SIDED_PROXY");
-    const auto inbox = heap.allocate<char>(mostBytes);
+    const auto inbox = heap.allocate<char>(maxBytes);
     const auto word = heap.allocate<std::int64_t>(1);
     *word.local() = 0;
     heap.barrier();
     const HeapView proxy = heap.view(), loads = direct.view();
-    AlignedVector<char> mine(mostBytes, 'x');
+    AlignedVector<char> mine(maxBytes, 'x');
     Table table({"microseconds", "through the proxy", "loads and stores (ratio)"});
     const auto contestant = [&](const char *name, int repeats, auto operation) {
         return byRankZero(setting.comm, name, repeats, operation);
@@ -181,7 +181,7 @@ void throughProxy(Setting &setting, SymmetricHeap &direct, SymmetricPointer<char
     say(setting.comm, table.text());
     say(setting.comm,
         fmt::format("through the proxy, 1 MiB: put {:.2f} GB/s, get {:.2f} GB/s\n\n",
-                    static_cast<double>(mostBytes) / put / 1e3, static_cast<double>(mostBytes) / get / 1e3));
+                    static_cast<double>(maxBytes) / put / 1e3, static_cast<double>(maxBytes) / get / 1e3));
     heap.barrier();
 }
 
@@ -197,8 +197,8 @@ int run(int argc, char **argv, CommunicatorView comm) {
     DNDS_CHECK(comm.size() >= 2, ArgumentError, "bench_one_sided needs at least 2 ranks");
     if (setting.common.pin)
         pinToCore(comm);
-    SymmetricHeap heap(comm, 2 * mostBytes);
-    const auto inbox = heap.allocate<char>(mostBytes + 64);
+    SymmetricHeap heap(comm, 2 * maxBytes);
+    const auto inbox = heap.allocate<char>(maxBytes + 64);
     const auto word = heap.allocate<std::int64_t>(1);
     const auto signal = heap.allocate<std::uint64_t>(2);
     std::memset(signal.local(), 0, 16);
@@ -207,8 +207,8 @@ int run(int argc, char **argv, CommunicatorView comm) {
                heap.path(comm.rank() == 1 ? 0 : 1));
     heap.barrier();
     {
-        const MpiWindow allocated(comm, mostBytes, MpiWindow::Kind::Allocated);
-        const MpiWindow shared(comm, mostBytes, MpiWindow::Kind::Shared);
+        const MpiWindow allocated(comm, maxBytes, MpiWindow::Kind::Allocated);
+        const MpiWindow shared(comm, maxBytes, MpiWindow::Kind::Shared);
         say(comm, fmt::format("{} ranks, {}, {}\n\n", comm.size(), mpiLibrary(), cpuName()));
         transfers(setting, heap, inbox, allocated, shared);
         atomics(setting, heap, word, allocated, shared);

@@ -88,7 +88,7 @@ std::vector<Result> measure(const Geom::UnstructuredMesh &mesh, int parts, int r
     return results;
 }
 
-index mostGhosts(const Geom::PartitionReport &report) {
+index maxGhosts(const Geom::PartitionReport &report) {
     index most = 0;
     for (const auto &part : report.parts)
         most = std::max(most, part.ghosts);
@@ -118,7 +118,7 @@ int run(int argc, char **argv, CommunicatorView comm) {
             const double cut = static_cast<double>(quality.cut);
             table.add({methods[k].name, numberOrDash(median(seconds)), numberOrDash(median(seconds) / itsSeconds),
                        fmt::format("{}", quality.cut), numberOrDash(cut / itsCut),
-                       fmt::format("{}", mostGhosts(quality)), numberOrDash(quality.imbalance)});
+                       fmt::format("{}", maxGhosts(quality)), numberOrDash(quality.imbalance)});
             report.add({{"benchmark", "partition"},
                         {"mesh", mesh.origin},
                         {"cells", cells},
@@ -127,7 +127,7 @@ int run(int argc, char **argv, CommunicatorView comm) {
                         {"method", methods[k].name},
                         {"seconds", median(seconds)},
                         {"cut", quality.cut},
-                        {"most_ghosts", mostGhosts(quality)},
+                        {"most_ghosts", maxGhosts(quality)},
                         {"imbalance", quality.imbalance}});
         }
         say(comm,

@@ -257,14 +257,14 @@ int check(const std::map<int, Phases> &all) {
         const auto limit =
             std::ranges::find_if(limits, [&phase = name](const Limit &one) { return one.phase == phase; });
         DNDS_CHECK(limit != limits.end(), StateError, "the phase {} has no limits", name);
-        need(limit->phase, "messages", counts[Messages], limit->messages);
-        need(limit->phase, "ranks sent to", counts[RanksSentTo], limit->ranksSentTo);
-        need(limit->phase, "collectives", counts[Collectives] + counts[Communicators], limit->collectives);
+        require(limit->phase, "messages", counts[Messages], limit->messages);
+        require(limit->phase, "ranks sent to", counts[RanksSentTo], limit->ranksSentTo);
+        require(limit->phase, "collectives", counts[Collectives] + counts[Communicators], limit->collectives);
         const double more = many - few;
-        need(limit->phase, "more bytes of collectives", counts[CollectiveBytes] - before[CollectiveBytes],
-             limit->collectiveBytesEach * more);
-        need(limit->phase, "more memory kept", counts[MemoryKept] - before[MemoryKept],
-             limit->keptEach * more + limit->keptMore);
+        require(limit->phase, "more bytes of collectives", counts[CollectiveBytes] - before[CollectiveBytes],
+                limit->collectiveBytesEach * more);
+        require(limit->phase, "more memory kept", counts[MemoryKept] - before[MemoryKept],
+                limit->keptEach * more + limit->keptMore);
     }
     return wrong;
 }

@@ -25,9 +25,9 @@ struct Setting {
     std::vector<index> sharedCells{20000, 200000}; ///< of meshes for threads beside ranks, about
 };
 
-/// The same parts run by a crew, by oneTBB and by a plain loop. Collective. Throws DataError if a chunk did not run
+/// The same parts run by a team, by oneTBB and by a plain loop. Collective. Throws DataError if a chunk did not run
 /// once.
-void benchmarkCrew(const Setting &setting);
+void benchmarkThreadTeam(const Setting &setting);
 
 /// Steps of cases/euler: the plan beside what was written by hand. Collective. Throws DataError if results differ.
 void benchmarkEulerStep(const Setting &setting);

@@ -47,7 +47,7 @@ Json measurePair(const CommunicatorView &comm, int peer, bool first) {
     return {{"latency_us", 0.5e6 * small}, {"megabytes_per_s", 2e-6 * static_cast<double>(large) / whole}};
 }
 
-constexpr int mostForAllPairs = 16; ///< ranks; of more, each measures with the next one and with one far away
+constexpr int maxForAllPairs = 16; ///< ranks; of more, each measures with the next one and with one far away
 
 /// Pairs of `comm`, one after another; what this rank began.
 void measureAll(const CommunicatorView &comm, std::span<const int> worldRanks, bool sameMachine, bool neighboursOnly,
@@ -55,7 +55,7 @@ void measureAll(const CommunicatorView &comm, std::span<const int> worldRanks, b
     const int me = comm.rank();
     for (int a = 0; a < comm.size(); ++a)
         for (int b = a + 1; b < comm.size(); ++b) {
-            const bool few = comm.size() <= mostForAllPairs || b == a + comm.size() / 2;
+            const bool few = comm.size() <= maxForAllPairs || b == a + comm.size() / 2;
             if (b != a + 1 && (neighboursOnly || !few))
                 continue;
             if (me == a || me == b) {

@@ -27,9 +27,9 @@
 namespace DNDS::Doctor {
 namespace {
 
-constexpr std::size_t mostPairsPrinted = 120;
-constexpr int mostWritersOfMachine = 4; ///< of many ranks, so many of each machine write a file that is not empty
-constexpr int mostWritersInAll = 16;
+constexpr std::size_t maxPairsPrinted = 120;
+constexpr int maxWritersOfMachine = 4; ///< of many ranks, so many of each machine write a file that is not empty
+constexpr int maxWritersInAll = 16;
 
 struct Options {
     std::string folder = ".";
@@ -49,7 +49,7 @@ Json lookAtMpi() {
                              : level == MPI_THREAD_SERIALIZED ? "serialized"
                              : level == MPI_THREAD_FUNNELED   ? "funneled"
                                                               : "single"},
-            {"launched", launcherSays().ranks}};
+            {"launched", launcherInfo().ranks}};
 }
 
 /// What is known of this rank.
@@ -72,18 +72,18 @@ Json examine(CommunicatorView world, const Options &options) {
     report["pairs"] = measurePairs(world);
     report["pulls"] = measurePulls(world);
     world.barrier();
-    const bool writes = rankOnMachine(world) < mostWritersOfMachine || world.size() <= mostWritersInAll;
+    const bool writes = rankOnMachine(world) < maxWritersOfMachine || world.size() <= maxWritersInAll;
     report["files"] = gather(world, tryFiles(options.folder, world.rank(), writes ? options.megabytes << 20U : 0));
     return report;
 }
 
 void print(const Json &report) {
     std::vector<Json> pairs = report["pairs"];
-    if (pairs.size() > mostPairsPrinted) {
-        fmt::print("The slowest {} of {} pairs:\n", mostPairsPrinted, pairs.size());
+    if (pairs.size() > maxPairsPrinted) {
+        fmt::print("The slowest {} of {} pairs:\n", maxPairsPrinted, pairs.size());
         std::ranges::stable_sort(pairs, std::greater<>(),
                                  [](const Json &pair) { return pair["latency_us"].get<double>(); });
-        pairs.resize(mostPairsPrinted);
+        pairs.resize(maxPairsPrinted);
     }
     fmt::print("{:>6} {:>6} {:>12} {:>12}\n", "from", "to", "latency us", "MB/s");
     for (const Json &pair : pairs)

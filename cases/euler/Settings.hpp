@@ -52,8 +52,8 @@ class Settings {
     DNDS::real positive(const std::string &key, DNDS::real otherwise) {
         return has(key) ? positive(key) : noted(key, otherwise);
     }
-    DNDS::index count(const std::string &key, DNDS::index otherwise) {
-        const auto value = get<DNDS::index>(key, otherwise);
+    DNDS::Index count(const std::string &key, DNDS::Index otherwise) {
+        const auto value = get<DNDS::Index>(key, otherwise);
         DNDS_CHECK(value >= 0, DNDS::ArgumentError, "{} is {}: it must not be negative", pathOf(key), value);
         return value;
     }

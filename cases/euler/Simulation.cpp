@@ -210,7 +210,7 @@ std::string Simulation::rebalance(Files &files, const RunResult &now) {
         return {};
     const double worked = solver_->times().compute + (kinetics_ ? kinetics_->seconds() : 0);
     const bool due = policy_->isDue(comm_, worked - std::exchange(counted_, worked));
-    balance_.most += policy_->last().most;
+    balance_.most += policy_->last().max;
     balance_.mean += policy_->last().mean;
     if (!due)
         return {};

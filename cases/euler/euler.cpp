@@ -61,12 +61,12 @@ std::optional<int> parse(DNDS::CommunicatorView comm, int argc, char **argv, Arg
 /// Whether all ranks come here before some seconds are over. Over a communicator of its own, since others may be in any
 /// other call.
 bool allCome(DNDS::CommunicatorView comm) {
-    constexpr double patience = 5;
+    constexpr double timeout = 5;
     MPI_Request request = MPI_REQUEST_NULL;
     if (MPI_Ibarrier(comm.handle(), &request) != MPI_SUCCESS)
         return false;
     int done = 0;
-    for (const double end = MPI_Wtime() + patience; done == 0 && MPI_Wtime() < end;) {
+    for (const double end = MPI_Wtime() + timeout; done == 0 && MPI_Wtime() < end;) {
         if (MPI_Test(&request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS)
             return false;
         std::this_thread::sleep_for(std::chrono::milliseconds(1));

@@ -51,7 +51,7 @@ void writeTable(CommunicatorView comm, const std::filesystem::path &path, const 
 
 } // namespace
 
-DNDS::index countWrongGhosts(CommunicatorView comm, const DNDS::ArrayPair<Field> &u) {
+DNDS::Index countWrongGhosts(CommunicatorView comm, const DNDS::ArrayPair<Field> &u) {
     const auto owned = std::as_const(*u.father).view();
     const auto ghost = std::as_const(*u.son).view();
     const int width = owned.rowSize();
@@ -62,9 +62,9 @@ DNDS::index countWrongGhosts(CommunicatorView comm, const DNDS::ArrayPair<Field>
                                   everything.data(), counts.data(), starts.data(), MPI_DOUBLE, comm.handle()),
                    "MPI_Allgatherv");
 
-    DNDS::index wrong = 0;
+    DNDS::Index wrong = 0;
     const auto globalRows = u.trans.ghostMapping()->ghosts();
-    for (DNDS::index g = 0; g < ghost.size(); g++) {
+    for (DNDS::Index g = 0; g < ghost.size(); g++) {
         const real *truth = everything.data() + globalRows[static_cast<std::size_t>(g)] * width;
         wrong += std::memcmp(ghost[g], truth, static_cast<std::size_t>(width) * sizeof(real)) != 0 ? 1 : 0;
     }
@@ -112,12 +112,12 @@ void report(CommunicatorView comm, const DNDS::ArrayPair<Field> &u, double pullT
     std::vector<char> readByRank0(static_cast<std::size_t>(pattern.fatherSize()), 0);
     for (std::size_t k = 0; k < pattern.readers().size(); k++)
         if (pattern.readers().ranks[k] == 0)
-            for (const DNDS::index row : pattern.readers().list(k))
+            for (const DNDS::Index row : pattern.readers().list(k))
                 readByRank0[static_cast<std::size_t>(row)] = 1;
 
     std::string cells;
     const auto value = std::as_const(*u.father).view();
-    for (DNDS::index cell = 0; cell < value.size(); cell++) {
+    for (DNDS::Index cell = 0; cell < value.size(); cell++) {
         const real *p = corners.data() + 6 * cell;
         fmt::format_to(std::back_inserter(cells), "{:.6f},{:.6f},{:.6f},{:.6f},{:.6f},{:.6f},{},{},{:.4f}\n", p[0],
                        p[1], p[2], p[3], p[4], p[5], comm.rank(), int{readByRank0[static_cast<std::size_t>(cell)]},

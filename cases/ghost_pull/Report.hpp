@@ -11,7 +11,7 @@ using Field = DNDS::ParArray<DNDS::real, 5>;
 
 /// The number, over all ranks, of ghost rows that differ in any bit from their owner's. Collective. The owners' rows
 /// are gathered on every rank by MPI_Allgatherv, without DNDS: a check for a demonstration, not for a solver.
-DNDS::index countWrongGhosts(DNDS::CommunicatorView comm, const DNDS::ArrayPair<Field> &u);
+DNDS::Index countWrongGhosts(DNDS::CommunicatorView comm, const DNDS::ArrayPair<Field> &u);
 
 /// This rank's median time of a pull in microseconds, without other work. Collective.
 double medianPullTime(DNDS::CommunicatorView comm, DNDS::ArrayPair<Field> &u);

@@ -135,7 +135,7 @@ int run(CommunicatorView comm, index cells, int steps, int checkEvery, const DND
 
 int runWithArguments(CommunicatorView comm, int argc, char **argv) {
     CLI::App app("Pulls ghost rows of a field on a triangle mesh and checks every one of them.");
-    DNDS::index cells = 200000;
+    DNDS::Index cells = 200000;
     int steps = 200;
     int checkEvery = 1;
     std::string transport = "auto";

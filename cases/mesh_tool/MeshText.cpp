@@ -75,7 +75,7 @@ std::string jsonOf(const MeshReport &report) {
     Json boundaries = Json::object();
     for (const MeshReport::Patch &patch : report.patches) {
         Json &faces = boundaries[patch.name];
-        faces = (faces.is_null() ? 0 : faces.get<DNDS::index>()) + patch.faces;
+        faces = (faces.is_null() ? 0 : faces.get<DNDS::Index>()) + patch.faces;
     }
     Json object;
     object["cells"] = std::move(cells);

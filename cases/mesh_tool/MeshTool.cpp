@@ -60,7 +60,7 @@ struct Arguments {
     Geom::CgnsOptions cgns;
     // generate
     std::string fill = "tetrahedra";
-    std::vector<DNDS::index> cells{8, 8, 8};
+    std::vector<DNDS::Index> cells{8, 8, 8};
     std::vector<real> lengths{1, 1, 1};
     std::vector<std::string> periodic;
     std::vector<real> floorRamp, ceilingRamp; ///< start, angle
@@ -147,7 +147,7 @@ class Run {
         Geom::MeshReport meshReport;
         const Geom::UnstructuredMesh mesh = build(meshReport, 1, by);
         progress_("partition");
-        const std::vector<DNDS::index> weights = weightsOf(mesh);
+        const std::vector<DNDS::Index> weights = weightsOf(mesh);
         const std::vector<int> part = partitionCells(
             mesh, arguments_.parts, arguments_.curve ? Geom::Partitioner::Curve : Geom::Partitioner::Graph,
             {.imbalance = arguments_.imbalance, .effort = arguments_.effort}, weights);
@@ -183,9 +183,9 @@ class Run {
     }
 
     /// The costs of owned cells; empty if no types are given.
-    std::vector<DNDS::index> weightsOf(const Geom::UnstructuredMesh &mesh) const {
-        const std::map<Geom::ElementType, DNDS::index> byType = typeWeights();
-        std::vector<DNDS::index> weights;
+    std::vector<DNDS::Index> weightsOf(const Geom::UnstructuredMesh &mesh) const {
+        const std::map<Geom::ElementType, DNDS::Index> byType = typeWeights();
+        std::vector<DNDS::Index> weights;
         if (byType.empty())
             return weights;
         for (std::size_t c = 0; c < static_cast<std::size_t>(mesh.cells.owned); c++) {
@@ -195,8 +195,8 @@ class Run {
         return weights;
     }
 
-    std::map<Geom::ElementType, DNDS::index> typeWeights() const {
-        std::map<Geom::ElementType, DNDS::index> weights;
+    std::map<Geom::ElementType, DNDS::Index> typeWeights() const {
+        std::map<Geom::ElementType, DNDS::Index> weights;
         comm_.guarded([&] {
             for (const std::string &entry : arguments_.weights) {
                 const std::size_t sign = std::min(entry.find('='), entry.size());

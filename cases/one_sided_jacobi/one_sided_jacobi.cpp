@@ -51,12 +51,12 @@ struct Result {
 };
 
 /// All run at the same time on any GPU since Turing: fewer than its multiprocessors have room for.
-constexpr index mostWorkers = 8192;
+constexpr index maxWorkers = 8192;
 
 index workersOf(const Options &options) {
     const bool emulated = options.on == "device" && DNDS::Device::name() == "emulated";
     if (options.workers == 0)
-        return options.on == "host" || emulated ? 1 : mostWorkers / 2;
+        return options.on == "host" || emulated ? 1 : maxWorkers / 2;
     DNDS_CHECK(!emulated || options.workers == 1, DNDS::ArgumentError,
                "{} workers are to wait for each other, but threads of the emulated device run one after the other",
                options.workers);
@@ -204,7 +204,7 @@ int runWithArguments(CommunicatorView comm, int argc, char **argv) {
     app.add_option("--steps", options.steps, "steps")->check(CLI::Range(1, 1000000));
     app.add_option("--launch", options.launch, "steps that are launched together")->check(CLI::Range(1, 10000));
     app.add_option("--workers", options.workers, "threads of a kernel that does many steps; 0: as many as suit")
-        ->check(CLI::Range(index{0}, mostWorkers));
+        ->check(CLI::Range(index{0}, maxWorkers));
     app.add_option("--on", options.on, "where the kernels run")->check(CLI::IsMember({"host", "device"}));
     try {
         app.parse(argc, argv);

@@ -109,7 +109,7 @@ bool verify(CommunicatorView comm, const Choices &choices) {
     real order = 0;
     print(comm,
           fmt::format("{:>8} {:>12} {:>8} {:>6}", "nodes", "error", "order", choices.by == "petsc" ? "KSP" : "CG"));
-    for (const DNDS::index bricks : {4, 8, 16}) {
+    for (const DNDS::Index bricks : {4, 8, 16}) {
         box.cells = {bricks, bricks, bricks};
         const Geom::UnstructuredMesh mesh = Geom::buildMesh(comm, Geom::makeBoxMesh(box, comm));
         const bool volume = mesh.dimension == 3;

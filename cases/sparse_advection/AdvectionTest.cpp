@@ -50,9 +50,10 @@ TEST(SparseAdvection, LosesNoMoreThanTheThresholdsCut) {
 }
 
 TEST(SparseAdvection, QuietRimsKeepMass) {
-    const auto lost = [](bool sendQuiet) {
-        SparseRun run(world(), small(),
-                      {.allocationThreshold = 1e-4, .deallocationThreshold = 1e-5, .sendQuiet = sendQuiet});
+    const auto lost = [](bool sendBelowThreshold) {
+        SparseRun run(
+            world(), small(),
+            {.allocationThreshold = 1e-4, .deallocationThreshold = 1e-5, .sendBelowThreshold = sendBelowThreshold});
         const auto before = run.masses();
         for (int step = 0; step < 60; ++step)
             run.step();

@@ -50,7 +50,7 @@ class Record {
                                   {"memory", sums[1]},
                                   {"bytes", (sums[2] - sentBefore_) / 2}}); // two exchanges a step
         sentBefore_ = sums[2];
-        mostMemory_ = std::max(mostMemory_, sums[1]);
+        maxMemory_ = std::max(maxMemory_, sums[1]);
     }
     void picture(int number, const SparseAdvection::SparseRun &run) {
         nlohmann::json blocks = nlohmann::json::array();
@@ -64,7 +64,7 @@ class Record {
         json_["pictures"].push_back({{"step", number}, {"corners", blocks}});
     }
     nlohmann::json &json() { return json_; }
-    double mostMemory() const { return mostMemory_; }
+    double maxMemory() const { return maxMemory_; }
     double bytesSent() const { return sentBefore_; }
     void write(const std::string &path) const {
         comm_.guarded([&] {
@@ -80,7 +80,7 @@ class Record {
     CommunicatorView comm_;
     nlohmann::json json_;
     double sentBefore_ = 0;
-    double mostMemory_ = 0;
+    double maxMemory_ = 0;
 };
 
 template <class Work>
@@ -140,7 +140,7 @@ int carry(const CommunicatorView &comm, const Options &options) {
         say(fmt::format(
             "of the dense run: {:.3f} of the time, {:.3f} of the memory at most, {} of the bytes; differs by "
             "{:.1e} at most",
-            seconds / denseSeconds, record.mostMemory() / memory, bytes > 0 ? fmt::format("{:.3f}", sent / bytes) : "-",
+            seconds / denseSeconds, record.maxMemory() / memory, bytes > 0 ? fmt::format("{:.3f}", sent / bytes) : "-",
             difference));
     }
     record.json()["seconds"] = seconds;
@@ -163,7 +163,7 @@ int main(int argc, char **argv) {
     app.add_option("--allocate-above", options.thresholds.allocationThreshold, "threshold")->capture_default_str();
     app.add_option("--free-below", options.thresholds.deallocationThreshold, "threshold")->capture_default_str();
     app.add_option("--free-after", options.thresholds.deallocationCount, "exchanges")->capture_default_str();
-    app.add_flag("!--no-quiet", options.thresholds.sendQuiet, "send no rims below the threshold");
+    app.add_flag("!--no-quiet", options.thresholds.sendBelowThreshold, "send no rims below the threshold");
     app.add_option("--pictures", options.pictures, "of which blocks are there, in the output")->capture_default_str();
     app.add_flag("--dense", options.dense, "run the dense fields, too, and compare");
     app.add_option("--output", options.output, "JSON for plot.py");

@@ -430,7 +430,7 @@ def architecture():
         [
             [("Read", "ReadMesh", ["readMesh: recognises the format, calls its reader"])],
             [
-                ("Cgns", "CgnsReader", ["NodeSource: HDF5, ADF", "Model: zones, sections"]),
+                ("Cgns", "CgnsReader", ["TreeSource: HDF5, ADF", "Model: zones, sections"]),
                 ("Gmsh", "GmshReader", ["File: lists that all", "ranks read together"]),
             ],
             [("Source", "SourceMesh", ["each rank's block of cells, faces, nodes; no format"])],

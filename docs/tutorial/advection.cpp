@@ -23,7 +23,7 @@ static real bump(const real *x) {
 }
 
 class Advection {
-    using index = DNDS::index;
+    using Index = DNDS::Index;
 
   public:
     DNDS::ArrayPair<DNDS::ParArray<real, 1>> u;
@@ -33,7 +33,7 @@ class Advection {
           start("start", whole.comm), rate("rate", whole.comm), leaving("leaving", whole.comm) {
         for (auto *array : {&start, &rate, &leaving})
             array->resize(mesh.ownedCells);
-        for (index cell = 0; cell < mesh.ownedCells; cell++)
+        for (Index cell = 0; cell < mesh.ownedCells; cell++)
             u(cell, 0) = bump(mesh.centroids[cell]);
         plan.emplace(compile(whole));
     }
@@ -48,16 +48,16 @@ class Advection {
     /// The largest share of an own cell that leaves it in a unit of time, of the last step.
     real quickest() const {
         real most = 0;
-        for (index cell = 0; cell < mesh.ownedCells; cell++)
+        for (Index cell = 0; cell < mesh.ownedCells; cell++)
             most = std::max(most, leaving(cell, 0));
         return most;
     }
 
   private:
     /// By Gauss' theorem, from the means of both cells at each face; at the boundary from the cell's own value.
-    void computeGradient(index cell, const auto &value, const auto &slope) const {
+    void computeGradient(Index cell, const auto &value, const auto &slope) const {
         real sum[2] = {};
-        Geom::forEachFaceOf(mesh, cell, [&](index face, index other, real sign) {
+        Geom::forEachFaceOf(mesh, cell, [&](Index face, Index other, real sign) {
             const real mean = other >= 0 ? 0.5 * (value(cell) + value(other)) : value(cell);
             for (int d = 0; d < 2; d++)
                 sum[d] += sign * mean * mesh.areaVectors(face, d);
@@ -68,13 +68,13 @@ class Advection {
 
     /// The velocity is 2 pi (0.5 - y, x - 0.5). Each face carries the value of the upstream cell; the inflow from
     /// outside is zero.
-    void computeRate(index cell, const auto &value, const auto &slope, const auto &change, const auto &lost) const {
+    void computeRate(Index cell, const auto &value, const auto &slope, const auto &change, const auto &lost) const {
         real sum = 0, outflow = 0;
-        Geom::forEachFaceOf(mesh, cell, [&](index face, index other, real sign) {
+        Geom::forEachFaceOf(mesh, cell, [&](Index face, Index other, real sign) {
             const real *x = mesh.faceCentres[face];
             const real *area = mesh.areaVectors[face];
             const real out = 2 * std::numbers::pi * sign * ((0.5 - x[1]) * area[0] + (x[0] - 0.5) * area[1]);
-            const index from = out > 0 ? cell : other;
+            const Index from = out > 0 ? cell : other;
             outflow += std::max(0.0, out);
             if (from >= 0)
                 sum -= out * (value(from) + slope(from, 0) * (x[0] - mesh.centroids(from, 0)) +
@@ -87,22 +87,22 @@ class Advection {
     /// A step of Heun's method as tasks. Collective.
     Task::Plan compile(const Geom::UnstructuredMesh &whole) {
         Task::Graph heun("Heun's method", whole.comm);
-        heun.task("start", whole.cells).reads(u).writes(start).run([](index cell, const auto &now, const auto &kept) {
+        heun.task("start", whole.cells).reads(u).writes(start).run([](Index cell, const auto &now, const auto &kept) {
             kept(cell) = now(cell);
         });
         for (const real weight : {0.0, 0.5}) {
             heun.task("gradient", whole.cells)
                 .reads(Task::around(u, whole.cellCells))
                 .writes(gradient)
-                .run([this](index cell, const auto &value, const auto &slope) { computeGradient(cell, value, slope); });
+                .run([this](Index cell, const auto &value, const auto &slope) { computeGradient(cell, value, slope); });
             heun.task("rate", whole.cells)
                 .reads(Task::around(u, whole.cellCells), Task::around(gradient, whole.cellCells))
                 .writes(rate, leaving)
-                .run([this](index cell, const auto &...rows) { computeRate(cell, rows...); });
+                .run([this](Index cell, const auto &...rows) { computeRate(cell, rows...); });
             heun.task("update", whole.cells)
                 .reads(start, rate)
                 .readsWrites(u)
-                .run([this, weight](index cell, const auto &first, const auto &change, const auto &value) {
+                .run([this, weight](Index cell, const auto &first, const auto &change, const auto &value) {
                     value(cell) = weight * first(cell) + (1 - weight) * (value(cell) + step * change(cell));
                 });
         }
@@ -138,7 +138,7 @@ int run(DNDS::CommunicatorView world, int argc, char **argv) {
         writer->close();
 
     std::vector<real> rows; // volume times the square of the error
-    for (DNDS::index cell = 0; cell < mesh.cells.owned; cell++)
+    for (DNDS::Index cell = 0; cell < mesh.cells.owned; cell++)
         rows.push_back(metrics.volumes(cell) * std::pow(solver.u(cell, 0) - bump(metrics.centroids[cell]), 2));
     const real error = std::sqrt(DNDS::exactSum(world, rows));
     if (world.rank() == 0)

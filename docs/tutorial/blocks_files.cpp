@@ -9,7 +9,7 @@
 namespace {
 
 using namespace DNDS;
-using DNDS::index;
+using DNDS::Index;
 
 void writeSteps(const CommunicatorView &world, const std::string &path) {
     NdArray<float> temperature("temperature");
@@ -27,10 +27,10 @@ void writeSteps(const CommunicatorView &world, const std::string &path) {
     file.coordinate("lat", latitudes, {{"units", "degrees_north"}});
     file.coordinate("lon", longitudes, {{"units", "degrees_east"}});
     file.variable("temp", ElementKind::Float32, {"time", "lat", "lon"}, {{"units", "K"}, {"_FillValue", -999.0}});
-    for (index step = 0; step < 3; ++step) {
+    for (Index step = 0; step < 3; ++step) {
         const auto v = temperature.view();
-        for (index i = 0; i < v.extent(0); ++i)
-            for (index j = 0; j < v.extent(1); ++j)
+        for (Index i = 0; i < v.extent(0); ++i)
+            for (Index j = 0; j < v.extent(1); ++j)
                 v(i, j) = static_cast<float>(280 + step + v.global(i, 0));
         const real hours = 6 * static_cast<real>(step);
         file.write("time", slabOf(&hours, {step}, {world.rank() == 0 ? 1 : 0}));

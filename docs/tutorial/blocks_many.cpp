@@ -18,7 +18,7 @@ using DNDS::BlockGrid;
 using DNDS::BlockPattern;
 using DNDS::Box;
 using DNDS::Connection;
-using DNDS::index;
+using DNDS::Index;
 using DNDS::IndexSpace;
 
 /// A box of 64^3 cells in blocks of 16^3. Returns the messages of a pull of two fields.
@@ -30,9 +30,9 @@ std::size_t manyBlocks(DNDS::CommunicatorView world) {
     BlockField<int> flags("flags", world, pattern);
     for (int b = 0; b < state.blocks(); ++b) {
         const auto u = state.view(b);
-        for (index i = 0; i < u.extent(0); ++i)
-            for (index j = 0; j < u.extent(1); ++j)
-                for (index k = 0; k < u.extent(2); ++k)
+        for (Index i = 0; i < u.extent(0); ++i)
+            for (Index j = 0; j < u.extent(1); ++j)
+                for (Index k = 0; k < u.extent(2); ++k)
                     u(i, j, k, 4) = static_cast<double>(u.global(k, 2));
     }
     DNDS::ExchangeGroup both;
@@ -56,8 +56,8 @@ bool twoZones(DNDS::CommunicatorView world) {
     BlockField<double> u("u", world, BlockGrid::make(zones, blocks, {side}), {.ghosts = {1, 1}});
     for (int b = 0; b < u.blocks(); ++b) {
         const auto v = u.view(b);
-        for (index i = 0; i < 8; ++i)
-            for (index j = 0; j < 8; ++j)
+        for (Index i = 0; i < 8; ++i)
+            for (Index j = 0; j < 8; ++j)
                 v(i, j) = static_cast<double>(100 * u.block(b).block + 10 * i + j);
     }
     u.exchangeGhosts();

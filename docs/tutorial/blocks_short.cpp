@@ -15,10 +15,10 @@
 namespace {
 
 using DNDS::BlockView;
-using DNDS::index;
+using DNDS::Index;
 using DNDS::NdArray;
 
-void diffuse(const BlockView<const double> &u, const BlockView<double> &next, index i, index j) {
+void diffuse(const BlockView<const double> &u, const BlockView<double> &next, Index i, Index j) {
     next(i, j) = u(i, j) + 0.2 * (u(i - 1, j) + u(i + 1, j) + u(i, j - 1) + u(i, j + 1) - 4 * u(i, j));
 }
 
@@ -29,21 +29,21 @@ int run(DNDS::CommunicatorView world) {
         field->decompose(world, {100, 80}, 0, {}, {1, 1}, {true, true});
 
     const auto start = temperature.view();
-    for (index i = 0; i < start.extent(0); ++i)
-        for (index j = 0; j < start.extent(1); ++j)
+    for (Index i = 0; i < start.extent(0); ++i)
+        for (Index j = 0; j < start.extent(1); ++j)
             start(i, j) = start.global(i, 0) == 50 && start.global(j, 1) == 40 ? 1 : 0;
 
     for (int step = 0; step < 100; ++step) {
         temperature.startExchangeGhosts();
         const auto u = std::as_const(temperature).view();
         const auto v = next.view();
-        for (index i = 1; i < u.extent(0) - 1; ++i)
-            for (index j = 1; j < u.extent(1) - 1; ++j)
+        for (Index i = 1; i < u.extent(0) - 1; ++i)
+            for (Index j = 1; j < u.extent(1) - 1; ++j)
                 diffuse(u, v, i, j); // reads no ghosts
         temperature.finishExchangeGhosts();
-        for (index i = 0; i < u.extent(0); ++i) {
+        for (Index i = 0; i < u.extent(0); ++i) {
             const bool whole = i == 0 || i == u.extent(0) - 1;
-            for (index j = 0; j < u.extent(1); j += whole ? 1 : u.extent(1) - 1)
+            for (Index j = 0; j < u.extent(1); j += whole ? 1 : u.extent(1) - 1)
                 diffuse(u, v, i, j);
         }
         std::swap(temperature, next);
@@ -51,8 +51,8 @@ int run(DNDS::CommunicatorView world) {
 
     double heat = 0;
     const auto end = std::as_const(temperature).view();
-    for (index i = 0; i < end.extent(0); ++i)
-        for (index j = 0; j < end.extent(1); ++j)
+    for (Index i = 0; i < end.extent(0); ++i)
+        for (Index j = 0; j < end.extent(1); ++j)
             heat += end(i, j);
     heat = world.allReduce(heat, MPI_SUM);
     if (world.rank() == 0)

@@ -41,8 +41,8 @@ int run(CommunicatorView world) {
     double heat = 0;
     for (int b = 0; b < temperature.blocks(); ++b) {
         const auto u = std::as_const(temperature).view(b);
-        for (DNDS::index i = 0; i < u.extent(0); ++i)
-            for (DNDS::index j = 0; j < u.extent(1); ++j)
+        for (DNDS::Index i = 0; i < u.extent(0); ++i)
+            for (DNDS::Index j = 0; j < u.extent(1); ++j)
                 heat += u(i, j);
     }
     heat = world.allReduce(heat, MPI_SUM);

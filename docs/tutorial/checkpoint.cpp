@@ -26,7 +26,7 @@ int run(DNDS::CommunicatorView world, int argc, char **argv) {
     Field state, copy;
     makeField(state, "state");
     makeField(copy, "copy");
-    for (DNDS::index cell = 0; cell < mesh.cells.owned; cell++)
+    for (DNDS::Index cell = 0; cell < mesh.cells.owned; cell++)
         for (int k = 0; k < 2; k++)
             (*state.father)(cell, k) =
                 static_cast<real>(2 * mesh.cells.fileNumbers[static_cast<std::size_t>(cell)] + k);
@@ -38,15 +38,15 @@ int run(DNDS::CommunicatorView world, int argc, char **argv) {
     DNDS::CheckpointWriter writer(world, argv[1], {.mesh = meshId});
     writer.set("time", time);                 // the same on all ranks
     writer.add("state", *state.father, own);  // rows, and the id of each
-    const DNDS::index bytes = writer.write(); // collective
+    const DNDS::Index bytes = writer.write(); // collective
 
     const DNDS::CheckpointReader reader(world, argv[1], {.mesh = meshId}); // refuses rows of another mesh
     const real then = reader.number("time");
     reader.read("state", *copy.father, own); // this rank's rows, from any writer
     copy.trans.pullOnce();
 
-    DNDS::index wrong = then == time ? 0 : 1;
-    for (DNDS::index cell = 0; cell < mesh.cells.size(); cell++)
+    DNDS::Index wrong = then == time ? 0 : 1;
+    for (DNDS::Index cell = 0; cell < mesh.cells.size(); cell++)
         for (int k = 0; k < 2; k++)
             wrong += copy(cell, k) == static_cast<real>(2 * mesh.cells.fileNumbers[static_cast<std::size_t>(cell)] + k)
                          ? 0

@@ -18,20 +18,20 @@
 
 namespace {
 
-using DNDS::index;
+using DNDS::Index;
 using DNDS::LocalIndex;
 using DNDS::real;
 
 /// A square of n x n cells. Cell c is in column c % n of line c / n; nodes are counted alike, n + 1 in a line.
 struct Square {
-    index n = 12;
+    Index n = 12;
 
-    index cells() const { return n * n; }
-    index nodes() const { return (n + 1) * (n + 1); }
+    Index cells() const { return n * n; }
+    Index nodes() const { return (n + 1) * (n + 1); }
     /// The cells that share a side with `cell`: 2 in the corners of the square, 3 along its sides, else 4.
-    std::vector<index> neighbours(index cell) const {
-        const index column = cell % n;
-        std::vector<index> list;
+    std::vector<Index> neighbours(Index cell) const {
+        const Index column = cell % n;
+        std::vector<Index> list;
         if (cell >= n)
             list.push_back(cell - n);
         if (column > 0)
@@ -42,21 +42,21 @@ struct Square {
             list.push_back(cell + n);
         return list;
     }
-    std::array<index, 4> corners(index cell) const {
-        const index first = cell + cell / n;
+    std::array<Index, 4> corners(Index cell) const {
+        const Index first = cell + cell / n;
         return {first, first + 1, first + n + 1, first + n + 2};
     }
 };
 
 /// Two numbers a cell: a temperature that is hot in one corner, and the cell's own number.
-std::array<real, 2> start(const Square &square, index cell) {
+std::array<real, 2> start(const Square &square, Index cell) {
     const bool hot = cell % square.n < square.n / 3 && cell < square.cells() / 3;
     return {hot ? 1.0 : 0.0, static_cast<real>(cell)};
 }
 
 /// One time step on some cells: each moves towards the mean of its neighbours.
 void conduct(auto &&cells, const auto &neighbours, const auto &u, const auto &next) {
-    for (const index cell : cells)
+    for (const Index cell : cells)
         for (int k = 0; k < 2; k++) {
             real change = 0;
             for (const auto other : neighbours.row(cell))
@@ -76,21 +76,21 @@ class Checks {
         fmt::print(stderr, "rank {}: wrong: {}\n", comm_.rank(), what);
     }
     /// Over all ranks. Collective.
-    index wrong() const { return comm_.allReduce(wrong_, MPI_SUM); }
+    Index wrong() const { return comm_.allReduce(wrong_, MPI_SUM); }
 
   private:
     DNDS::CommunicatorView comm_;
-    index wrong_ = 0;
+    Index wrong_ = 0;
 };
 
 /// The same computation without ranks, for comparison: [cells x 2].
 DNDS::Array<real, 2> serialField(const Square &square, int steps) {
-    DNDS::Array<index, DNDS::NonUniformSize> neighbours;
-    neighbours.resize(square.cells(), [&](index cell) { return square.neighbours(cell).size(); });
+    DNDS::Array<Index, DNDS::NonUniformSize> neighbours;
+    neighbours.resize(square.cells(), [&](Index cell) { return square.neighbours(cell).size(); });
     DNDS::Array<real, 2> u;
     u.resize(square.cells());
-    std::vector<index> all;
-    for (index cell = 0; cell < square.cells(); cell++) {
+    std::vector<Index> all;
+    for (Index cell = 0; cell < square.cells(); cell++) {
         std::ranges::copy(square.neighbours(cell), neighbours[cell]);
         std::ranges::copy(start(square, cell), u[cell]);
         all.push_back(cell);
@@ -104,20 +104,20 @@ DNDS::Array<real, 2> serialField(const Square &square, int steps) {
 }
 
 int run(DNDS::CommunicatorView world) {
-    using DNDS::index;
+    using DNDS::Index;
     const bool first = world.rank() == 0;
     Checks checks(world);
 
     // Step 1: rows of one's own.
     const Square square;
-    const index begin = square.cells() * world.rank() / world.size();
-    const index end = square.cells() * (world.rank() + 1) / world.size();
+    const Index begin = square.cells() * world.rank() / world.size();
+    const Index end = square.cells() * (world.rank() + 1) / world.size();
 
     DNDS::ArrayPair<DNDS::ParArray<real, 2>> u;
     u.initPair("u", world);
     u.father->resize(end - begin);
     const auto own = u.father->view();
-    for (index i = 0; i < own.size(); i++)
+    for (Index i = 0; i < own.size(); i++)
         std::ranges::copy(start(square, begin + i), own[i]);
 
     u.transAttach();
@@ -126,30 +126,30 @@ int run(DNDS::CommunicatorView world) {
     checks.expect(numbering.localBegin() == begin && numbering.globalSize() == square.cells(), "the numbering");
 
     // Step 2: rows of different sizes.
-    DNDS::ArrayPair<DNDS::ParArray<index, DNDS::NonUniformSize>> cellCells;
+    DNDS::ArrayPair<DNDS::ParArray<Index, DNDS::NonUniformSize>> cellCells;
     cellCells.initPair("cellCells", world);
-    cellCells.father->resize(u.father->size(), [&](index i) { return square.neighbours(begin + i).size(); });
-    for (index i = 0; i < cellCells.father->size(); i++)
+    cellCells.father->resize(u.father->size(), [&](Index i) { return square.neighbours(begin + i).size(); });
+    for (Index i = 0; i < cellCells.father->size(); i++)
         std::ranges::copy(square.neighbours(begin + i), (*cellCells.father)[i]);
 
     // Step 3: ghosts.
-    const std::span<const index> reads(cellCells.father->data(),
+    const std::span<const Index> reads(cellCells.father->data(),
                                        static_cast<std::size_t>(cellCells.father->dataSize()));
-    std::vector<index> wanted;
-    std::ranges::copy_if(reads, std::back_inserter(wanted), [&](index row) { return !numbering.isLocal(row); });
+    std::vector<Index> wanted;
+    std::ranges::copy_if(reads, std::back_inserter(wanted), [&](Index row) { return !numbering.isLocal(row); });
 
     u.trans.createGhostMapping(wanted);
     u.trans.createMPITypes();
     u.trans.pullOnce();
 
     const DNDS::GhostMapping &ghosts = *u.trans.ghostMapping();
-    for (index k = 0; k < ghosts.ghostSize(); k++)
+    for (Index k = 0; k < ghosts.ghostSize(); k++)
         checks.expect((*u.son)(k, 1) == static_cast<real>(ghosts.ghosts()[static_cast<std::size_t>(k)]),
                       "a pulled ghost");
 
     // Step 4: local row numbers.
     DNDS::Array<LocalIndex, DNDS::NonUniformSize> neighbours;
-    neighbours.resize(cellCells.father->size(), [&](index i) { return cellCells.father->rowSize(i); });
+    neighbours.resize(cellCells.father->size(), [&](Index i) { return cellCells.father->rowSize(i); });
     std::ranges::copy(ghosts.toLocal(reads), neighbours.data());
 
     // Step 5: computing during a pull.
@@ -175,7 +175,7 @@ int run(DNDS::CommunicatorView world) {
 
     const DNDS::Array<real, 2> serial = serialField(square, steps);
     real heat = 0;
-    for (index i = 0; i < u.father->size(); i++) {
+    for (Index i = 0; i < u.father->size(); i++) {
         heat += (*u.father)(i, 0);
         checks.expect(std::ranges::equal(u.father->row(i), serial.row(begin + i)), "the field, compared bit by bit");
     }
@@ -200,8 +200,8 @@ int run(DNDS::CommunicatorView world) {
     group.startPersistentPull();
     group.waitPersistentPull();
 
-    for (index k = 0; k < ghosts.ghostSize(); k++) {
-        const index row = ghosts.ghosts()[static_cast<std::size_t>(k)];
+    for (Index k = 0; k < ghosts.ghostSize(); k++) {
+        const Index row = ghosts.ghosts()[static_cast<std::size_t>(k)];
         checks.expect((*owner.son)(k) == numbering.owner(row).rank, "the owner of a ghost");
         checks.expect((*u.son)(k, 0) == serial(row, 0), "the temperature of a ghost");
     }
@@ -212,8 +212,8 @@ int run(DNDS::CommunicatorView world) {
 
     // Step 7: ghost rows of different sizes.
     cellCells.borrowAndPull(u);
-    for (index k = 0; k < ghosts.ghostSize(); k++) {
-        const index row = ghosts.ghosts()[static_cast<std::size_t>(k)];
+    for (Index k = 0; k < ghosts.ghostSize(); k++) {
+        const Index row = ghosts.ghosts()[static_cast<std::size_t>(k)];
         checks.expect(std::ranges::equal(cellCells.son->row(k), square.neighbours(row)), "the neighbours of a ghost");
     }
 
@@ -225,12 +225,12 @@ int run(DNDS::CommunicatorView world) {
     area.transAttach();
     area.trans.createFatherGlobalMapping();
 
-    std::vector<index> corners;
-    for (index cell = begin; cell < end; cell++)
+    std::vector<Index> corners;
+    for (Index cell = begin; cell < end; cell++)
         std::ranges::copy(square.corners(cell), std::back_inserter(corners));
-    std::vector<index> nodesOfOthers;
+    std::vector<Index> nodesOfOthers;
     std::ranges::copy_if(corners, std::back_inserter(nodesOfOthers),
-                         [&](index node) { return !area.father->globalMapping()->isLocal(node); });
+                         [&](Index node) { return !area.father->globalMapping()->isLocal(node); });
     area.trans.createGhostMapping(nodesOfOthers);
     area.trans.createMPITypes();
 
@@ -242,7 +242,7 @@ int run(DNDS::CommunicatorView world) {
 
     const auto nodes = std::as_const(*area.father).view();
     real total = 0;
-    for (index i = 0; i < nodes.size(); i++)
+    for (Index i = 0; i < nodes.size(); i++)
         total += nodes(i);
     total = world.allReduce(total, MPI_SUM);
     if (first)
@@ -250,7 +250,7 @@ int run(DNDS::CommunicatorView world) {
     checks.expect(std::abs(total - 1) < 1e-12, "the area of all nodes");
 
     // Step 9: when something is wrong.
-    std::vector<index> mistaken = wanted;
+    std::vector<Index> mistaken = wanted;
     if (world.rank() == world.size() - 1)
         mistaken.push_back(square.cells()); // one more than the last cell
     try {
@@ -261,7 +261,7 @@ int run(DNDS::CommunicatorView world) {
             fmt::print("{}\n", error.message());
     }
 
-    const index wrong = checks.wrong();
+    const Index wrong = checks.wrong();
     if (first)
         fmt::print("{}\n", wrong == 0 ? "all is well" : "something is wrong");
     return wrong == 0 ? 0 : 1;

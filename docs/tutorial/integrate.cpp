@@ -13,7 +13,7 @@
 namespace {
 
 namespace Geom = DNDS::Geom;
-using DNDS::index;
+using DNDS::Index;
 using DNDS::LocalIndex;
 using DNDS::real;
 using Geom::Point;
@@ -23,11 +23,11 @@ template <class F>
 real overCells(const Geom::UnstructuredMesh &mesh, int degree, F &&f) {
     const Geom::QuadratureSet rules(degree);
     real sum = 0;
-    for (index cell = 0; cell < mesh.cells.owned; cell++) {
+    for (Index cell = 0; cell < mesh.cells.owned; cell++) {
         const Geom::ElementType type = mesh.cellTypes[static_cast<std::size_t>(cell)];
         const Geom::ElementNodes nodes{mesh.coordinates.view(), mesh.cellNodes[cell]};
         const Geom::QuadratureView rule = rules.view()[Geom::elementLayout(type).shape];
-        for (index q = 0; q < rule.size(); q++) {
+        for (Index q = 0; q < rule.size(); q++) {
             const Geom::MappedPoint x = Geom::mapPoint(Geom::shapeFunctions(type, rule.point(q)), nodes);
             sum += rule.weight(q) * x.measure() * f(x.position);
         }
@@ -45,7 +45,7 @@ real through(const Geom::UnstructuredMesh &mesh, const Geom::MeshPatch &patch, i
         const Geom::ElementType type = faces.types[static_cast<std::size_t>(face)];
         const Geom::ElementNodes nodes{mesh.coordinates.view(), faces.nodes[face]};
         const Geom::QuadratureView rule = rules.view()[Geom::elementLayout(type).shape];
-        for (index q = 0; q < rule.size(); q++) {
+        for (Index q = 0; q < rule.size(); q++) {
             const Geom::MappedPoint x = Geom::mapPoint(Geom::shapeFunctions(type, rule.point(q)), nodes);
             sum += rule.weight(q) * Geom::dot(f(x.position), x.areaVector());
         }
@@ -63,7 +63,7 @@ int run(DNDS::CommunicatorView world, int argc, char **argv) {
         flow += through(mesh, patch, 6, [](const Point &x) { return Point{x[0] * x[0], 0, 0}; });
     const Geom::MeshMetrics metrics = Geom::computeMetrics(mesh, {.curved = true});
     real volume = 0;
-    for (index cell = 0; cell < mesh.cells.owned; cell++)
+    for (Index cell = 0; cell < mesh.cells.owned; cell++)
         volume += metrics.volumes(cell, 0);
     volume = world.allReduce(volume, MPI_SUM);
     if (world.rank() == 0)

@@ -14,7 +14,7 @@
 namespace {
 
 namespace Geom = DNDS::Geom;
-using DNDS::index;
+using DNDS::Index;
 using DNDS::LocalIndex;
 using DNDS::real;
 
@@ -27,10 +27,10 @@ int solve(DNDS::CommunicatorView world) {
     auto right = mesh.field<DNDS::ArrayDof<1, 1>>("right-hand side");
 
     const Geom::MeshMetrics metrics = Geom::computeMetrics(mesh);
-    const auto flow = [&](index face, const real *from, const real *to) { // per kelvin
+    const auto flow = [&](Index face, const real *from, const real *to) { // per kelvin
         return metrics.areas(face, 0) / std::hypot(to[0] - from[0], to[1] - from[1]);
     };
-    for (index cell = 0; cell < mesh.cells.owned; ++cell) {
+    for (Index cell = 0; cell < mesh.cells.owned; ++cell) {
         const auto faces = mesh.cellFaces.view()[cell];
         const auto others = mesh.cellCells.view()[cell];
         for (DNDS::rowsize k = 0; k < faces.size(); ++k)

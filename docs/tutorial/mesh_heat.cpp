@@ -17,7 +17,7 @@ namespace {
 
 namespace Geom = DNDS::Geom;
 using DNDS::CommunicatorView;
-using DNDS::index;
+using DNDS::Index;
 using DNDS::LocalIndex;
 using DNDS::real;
 using Field = DNDS::ArrayPair<DNDS::ParArray<real, 1>>;
@@ -68,13 +68,13 @@ void advance(const Geom::MeshView &mesh, const Field &heat, real step, std::vect
 /// The heat of all cells of all ranks; the same to the bit on any number of ranks. Collective.
 real totalHeat(const Geom::MeshView &mesh, const Field &heat, CommunicatorView world) {
     std::vector<real> amounts;
-    for (index cell = 0; cell < mesh.ownedCells; cell++)
+    for (Index cell = 0; cell < mesh.ownedCells; cell++)
         amounts.push_back(mesh.volumes(cell) * heat.view()(cell));
     return DNDS::exactSum(world, amounts);
 }
 
 int run(DNDS::CommunicatorView world, int argc, char **argv) {
-    using DNDS::index; // not that of <strings.h>
+    using DNDS::Index;
 
     Geom::MeshReport report;
     const Geom::UnstructuredMesh mesh =
@@ -88,7 +88,7 @@ int run(DNDS::CommunicatorView world, int argc, char **argv) {
     // Owned cells have a row in the father; ghosts follow from who reads which cell, which the mesh knows.
     auto heat = mesh.field<1>("heat");
     const real middle = 0.5 * (report.lower[0] + report.upper[0]);
-    for (index cell = 0; cell < mesh.cells.owned; cell++)
+    for (Index cell = 0; cell < mesh.cells.owned; cell++)
         heat(cell, 0) = view.centroids(cell, 0) < middle ? 1 : 0;
 
     std::optional<Geom::MeshWriter> writer;
@@ -110,7 +110,7 @@ int run(DNDS::CommunicatorView world, int argc, char **argv) {
 
     const real after = totalHeat(view, heat, world);
     real hottest = 0;
-    for (index cell = 0; cell < mesh.cells.owned; cell++)
+    for (Index cell = 0; cell < mesh.cells.owned; cell++)
         hottest = std::max(hottest, heat(cell, 0));
     hottest = world.allReduce(hottest, MPI_MAX);
     if (world.rank() == 0)

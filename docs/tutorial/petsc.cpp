@@ -14,14 +14,14 @@ namespace {
 
 namespace Geom = DNDS::Geom;
 namespace Petsc = DNDS::Petsc;
-using DNDS::index;
+using DNDS::Index;
 
 int solve(DNDS::CommunicatorView world) {
     const Petsc::Session petsc;
     const Geom::UnstructuredMesh mesh = Geom::buildMesh(
         world, Geom::makeBoxMesh({.fill = Geom::BoxCells::Quadrilaterals, .cells = {48, 32, 1}}, world));
     DNDS::SparseMatrix<> a("conduction", DNDS::MatrixPattern::create("cells", mesh.cells.pattern, mesh.cellCells));
-    for (index cell = 0; cell < mesh.cells.owned; ++cell)
+    for (Index cell = 0; cell < mesh.cells.owned; ++cell)
         for (const DNDS::LocalIndex other : a.pattern().columns(cell)) {
             a.add(cell, cell, other == cell ? 0.01 : 1); // to the air, to a neighbour
             if (other != cell)

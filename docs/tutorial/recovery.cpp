@@ -20,18 +20,18 @@
 
 namespace {
 
-using DNDS::index, DNDS::real;
+using DNDS::Index, DNDS::real;
 
-constexpr index cells = 4; // of each rank; those of all ranks form a ring
+constexpr Index cells = 4; // of each rank; those of all ranks form a ring
 constexpr int steps = 12;
 
 /// A field of one number a cell.
 struct Rod {
     explicit Rod(DNDS::CommunicatorView world) : heat("heat", world, cells) {
         const DNDS::GlobalMapping &rows = *heat.father->globalMapping();
-        std::vector<index> reads;
-        for (index row = rows.localBegin(); row < rows.localEnd(); row++)
-            for (const index other : {row - 1, row + 1})
+        std::vector<Index> reads;
+        for (Index row = rows.localBegin(); row < rows.localEnd(); row++)
+            for (const Index other : {row - 1, row + 1})
                 reads.push_back((other + rows.globalSize()) % rows.globalSize());
         neighbours = heat.ghostsFor(reads);
     }
@@ -41,7 +41,7 @@ struct Rod {
         heat.pull();
         std::array<real, cells> next{};
         const auto u = std::as_const(heat).view();
-        for (index i = 0; i < cells; i++) {
+        for (Index i = 0; i < cells; i++) {
             const auto *side = neighbours.data() + 2 * i;
             next[static_cast<std::size_t>(i)] = u(i) + dt * (u(side[0]) - 2 * u(i) + u(side[1]));
             if (next[static_cast<std::size_t>(i)] < 0)
@@ -50,12 +50,12 @@ struct Rod {
         set(next);
     }
     void set(const std::array<real, cells> &values) {
-        for (index i = 0; i < cells; i++)
+        for (Index i = 0; i < cells; i++)
             (*heat.father)(i) = values[static_cast<std::size_t>(i)];
     }
     std::array<real, cells> get() const {
         std::array<real, cells> values{};
-        for (index i = 0; i < cells; i++)
+        for (Index i = 0; i < cells; i++)
             values[static_cast<std::size_t>(i)] = std::as_const(*heat.father)(i);
         return values;
     }

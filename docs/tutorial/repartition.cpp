@@ -13,9 +13,9 @@ namespace Geom = DNDS::Geom;
 using DNDS::real;
 
 /// Cells at the left cost more, the later the more of them: [own cells].
-static std::vector<DNDS::index> costsOf(const Geom::UnstructuredMesh &mesh, int step) {
-    std::vector<DNDS::index> costs;
-    for (DNDS::index cell = 0; cell < mesh.cells.owned; ++cell) {
+static std::vector<DNDS::Index> costsOf(const Geom::UnstructuredMesh &mesh, int step) {
+    std::vector<DNDS::Index> costs;
+    for (DNDS::Index cell = 0; cell < mesh.cells.owned; ++cell) {
         const real x = mesh.coordinates.view()(mesh.cellNodes.view()[cell][0], 0);
         costs.push_back(x < 0.1 * step ? 10 : 1);
     }
@@ -23,9 +23,9 @@ static std::vector<DNDS::index> costsOf(const Geom::UnstructuredMesh &mesh, int 
 }
 
 /// Stands for the seconds of this rank's own work, without waiting.
-static double compute(const std::vector<DNDS::index> &costs) {
+static double compute(const std::vector<DNDS::Index> &costs) {
     double seconds = 0;
-    for (const DNDS::index cost : costs)
+    for (const DNDS::Index cost : costs)
         seconds += 1e-3 * static_cast<double>(cost);
     return seconds;
 }
@@ -39,7 +39,7 @@ int run(DNDS::CommunicatorView world) {
 
     Geom::Rebalancing policy(0.1); // less than 10 % more than the mean is left alone
     for (int step = 0; step < 4; ++step) {
-        const std::vector<DNDS::index> costs = costsOf(mesh, step); // [own cells] whole numbers from 1
+        const std::vector<DNDS::Index> costs = costsOf(mesh, step); // [own cells] whole numbers from 1
         if (!policy.isDue(world, compute(costs)))
             continue;
         if (world.rank() == 0)

@@ -13,9 +13,9 @@ int ring(DNDS::CommunicatorView world) {
         heat(0, 0) = 1;
     // The global rows that each of ours reads. Those that other ranks own become ghosts: rows after our own four.
     const DNDS::GlobalMapping &rows = *heat.father->globalMapping();
-    std::vector<DNDS::index> reads;
-    for (DNDS::index row = rows.localBegin(); row < rows.localEnd(); row++)
-        for (const DNDS::index side : {row - 1, row + 1})
+    std::vector<DNDS::Index> reads;
+    for (DNDS::Index row = rows.localBegin(); row < rows.localEnd(); row++)
+        for (const DNDS::Index side : {row - 1, row + 1})
             reads.push_back((side + rows.globalSize()) % rows.globalSize());
     const std::vector<DNDS::LocalIndex> sides = heat.ghostsFor(reads);
     DNDS::ArrayPair next("next", heat); // the same rows and ghosts

@@ -15,16 +15,16 @@
 
 namespace {
 
-using DNDS::index;
+using DNDS::Index;
 using DNDS::LocalIndex;
 using DNDS::real;
 using Field = DNDS::ArrayDof<2, 1>; // a vector of two numbers a row, and the operations of iterative solvers
 
 /// result = A u on a ring: (A u)_i = 2.1 u_i - u_left - u_right. Pulls the ghosts of `u`.
 void apply(Field &u, std::span<const LocalIndex> sides, Field &result) {
-    const auto rows = [&](std::span<const index> which, const auto &from) {
+    const auto rows = [&](std::span<const Index> which, const auto &from) {
         const auto to = result.father->view();
-        for (const index i : which) {
+        for (const Index i : which) {
             const LocalIndex *side = sides.data() + 2 * i;
             to[i] = 2.1 * from[i] - from[side[0]] - from[side[1]];
         }
@@ -57,8 +57,8 @@ int solve(Field &x, const Field &b, Field &residual, Field &direction, Field &pr
 }
 
 int run(DNDS::CommunicatorView world) {
-    using DNDS::index;
-    const index cells = 20; // on each rank
+    using DNDS::Index;
+    const Index cells = 20; // on each rank
 
     Field x;
     x.initPair("x", world);
@@ -66,11 +66,11 @@ int run(DNDS::CommunicatorView world) {
     x.transAttach();
     x.trans.createFatherGlobalMapping();
     const DNDS::GlobalMapping &rows = *x.father->globalMapping();
-    std::vector<index> reads; // two for each cell
-    for (index row = rows.localBegin(); row < rows.localBegin() + cells; row++)
-        for (const index other : {row - 1, row + 1})
+    std::vector<Index> reads; // two for each cell
+    for (Index row = rows.localBegin(); row < rows.localBegin() + cells; row++)
+        for (const Index other : {row - 1, row + 1})
             reads.push_back((other + rows.globalSize()) % rows.globalSize());
-    x.trans.createGhostMapping(std::vector<index>{reads.front(), reads.back()});
+    x.trans.createGhostMapping(std::vector<Index>{reads.front(), reads.back()});
     x.trans.createMPITypes();
     const std::vector<LocalIndex> sides = x.trans.ghostMapping()->toLocal(reads);
 
@@ -83,8 +83,8 @@ int run(DNDS::CommunicatorView world) {
     }
 
     // b = A exact, so that we know what to find.
-    for (index i = 0; i < cells; i++) {
-        const index row = rows.toGlobal(world.rank(), i);
+    for (Index i = 0; i < cells; i++) {
+        const Index row = rows.toGlobal(world.rank(), i);
         (*exact.father)[i] = Eigen::Vector2d(std::sin(static_cast<real>(row)), static_cast<real>(row % 7));
     }
     apply(exact, sides, b);

@@ -16,11 +16,11 @@
 namespace {
 
 using DNDS::BlockView;
-using DNDS::index;
+using DNDS::Index;
 
 void drift(const BlockView<const double> &u, const BlockView<double> &next) {
-    for (index i = 0; i < u.extent(0); ++i)
-        for (index j = 0; j < u.extent(1); ++j)
+    for (Index i = 0; i < u.extent(0); ++i)
+        for (Index j = 0; j < u.extent(1); ++j)
             next(i, j) = u(i, j) - 0.5 * (u(i, j) - u(i - 1, j));
 }
 
@@ -45,7 +45,7 @@ int run(DNDS::CommunicatorView world) {
     }
 
     const double mass = DNDS::sums(smoke).front();
-    const auto blocks = world.allReduce(static_cast<index>(smoke.allocatedBlocks().size()), MPI_SUM);
+    const auto blocks = world.allReduce(static_cast<Index>(smoke.allocatedBlocks().size()), MPI_SUM);
     if (world.rank() == 0)
         fmt::print("{} of {} blocks have memory, smoke {:.6f}\n", blocks, grid->blocks().size(), mass);
     return std::abs(mass - 1) < 1e-6 ? 0 : 1;

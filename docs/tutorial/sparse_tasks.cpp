@@ -22,8 +22,8 @@ using Cells = BlockView<const double>;
 /// Calls `visit(i, j)` for the cells of a block.
 template <class AnyView, class Visit>
 void forCells(const AnyView &u, Visit &&visit) {
-    for (DNDS::index i = 0; i < u.extent(0); ++i)
-        for (DNDS::index j = 0; j < u.extent(1); ++j)
+    for (DNDS::Index i = 0; i < u.extent(0); ++i)
+        for (DNDS::Index j = 0; j < u.extent(1); ++j)
             visit(i, j);
 }
 
@@ -47,18 +47,18 @@ int run(CommunicatorView world) {
     step.task("drift", blocksOf(dust)).readsWrites(dust).run([](int /*block*/, const SparseBlock<double> &here) {
         const Cells u = here.readView();
         const auto next = here.view(1);
-        forCells(u, [&](DNDS::index i, DNDS::index j) { next(i, j) = u(i, j) - 0.5 * (u(i, j) - u(i - 1, j)); });
+        forCells(u, [&](DNDS::Index i, DNDS::Index j) { next(i, j) = u(i, j) - 0.5 * (u(i, j) - u(i - 1, j)); });
     });
     swapStages(step, dust, 0, 1);
     step.call("melt").readsWrites(dust, gas).run([](SparseField<double> &solid, const Task::BlockViews<double> &all) {
         for (const int b : solid.allocatedBlocks()) {
             const auto u = solid.view(b);
             const auto v = all.view(b);
-            forCells(u, [&](DNDS::index i, DNDS::index j) { v(i, j) += 0.01 * u(i, j); });
-            forCells(u, [&](DNDS::index i, DNDS::index j) { u(i, j) -= 0.01 * u(i, j); });
+            forCells(u, [&](DNDS::Index i, DNDS::Index j) { v(i, j) += 0.01 * u(i, j); });
+            forCells(u, [&](DNDS::Index i, DNDS::Index j) { u(i, j) -= 0.01 * u(i, j); });
         }
     });
-    step.aside("picture", 10).reads(dust).run([&](const SparseField<double> &copy) {
+    step.asyncCall("picture", 10).reads(dust).run([&](const SparseField<double> &copy) {
         pictures += copy.allocatedBlocks().size(); // as this step left it, while others go on
     });
     Task::Plan plan = step.compile();
@@ -69,7 +69,7 @@ int run(CommunicatorView world) {
     double melted = 0;
     for (int b = 0; b < gas.blocks(); ++b)
         forCells(std::as_const(gas).view(b),
-                 [&](DNDS::index i, DNDS::index j) { melted += std::as_const(gas).view(b)(i, j); });
+                 [&](DNDS::Index i, DNDS::Index j) { melted += std::as_const(gas).view(b)(i, j); });
     melted = world.allReduce(melted, MPI_SUM);
     const double solid = sums(dust).front();
     pictures = world.allReduce(pictures, MPI_SUM);

@@ -17,7 +17,7 @@ namespace {
 
 namespace Geom = DNDS::Geom;
 namespace Task = DNDS::Task;
-using DNDS::index;
+using DNDS::Index;
 using DNDS::LocalIndex;
 using DNDS::real;
 
@@ -26,7 +26,7 @@ int run(DNDS::CommunicatorView world) {
     const Geom::UnstructuredMesh mesh = Geom::buildMesh(world, Geom::makeBoxMesh(square, world));
     auto u = mesh.field<1>("u");
     auto next = mesh.field<1>("next");
-    for (index cell = 0; cell < mesh.cells.owned; cell++)
+    for (Index cell = 0; cell < mesh.cells.owned; cell++)
         u(cell, 0) = mesh.cells.fileNumbers[static_cast<std::size_t>(cell)] == 820 ? 1 : 0; // one hot cell
 
     const auto neighbours = mesh.cellCells.view();
@@ -34,7 +34,7 @@ int run(DNDS::CommunicatorView world) {
     step.task("diffuse", mesh.cells)
         .reads(Task::around(u, mesh.cellCells))
         .writes(next)
-        .run([neighbours](index cell, const auto &value, const auto &result) {
+        .run([neighbours](Index cell, const auto &value, const auto &result) {
             real change = 0;
             for (const LocalIndex other : neighbours[cell])
                 if (other >= 0)
@@ -49,8 +49,8 @@ int run(DNDS::CommunicatorView world) {
     const Task::Reduction heat = step.reduce("heat", DNDS::ReduceOp::Sum, u);
     const Task::Reduction hottest = step.reduce("hottest cell", DNDS::ReduceOp::Max, u);
     std::vector<real> pictures;
-    step.aside("picture", 2).reads(u).run([&](const auto &value) {
-        for (index cell = 0; cell < mesh.cells.owned; cell++)
+    step.asyncCall("picture", 2).reads(u).run([&](const auto &value) {
+        for (Index cell = 0; cell < mesh.cells.owned; cell++)
             pictures.push_back(value(cell)); // as this step left it, while others go on
     });
     Task::Plan measured = step.compile();

@@ -17,7 +17,7 @@ namespace {
 
 namespace Geom = DNDS::Geom;
 namespace Task = DNDS::Task;
-using DNDS::index;
+using DNDS::Index;
 using DNDS::LocalIndex;
 using DNDS::real;
 using DNDS::rowsize;
@@ -27,7 +27,7 @@ struct GradientKernel {
     Geom::MeshView mesh;
 
     template <class Read, class Write>
-    void operator()(index cell, const Read &u, const Write &gradient) const {
+    void operator()(Index cell, const Read &u, const Write &gradient) const {
         real sum[2] = {};
         const auto faces = mesh.cellFaces[cell];
         for (rowsize k = 0; k < faces.size(); k++) {
@@ -47,7 +47,7 @@ struct FluxKernel {
     Geom::MeshView mesh;
 
     template <class Gradient, class Write>
-    void operator()(index face, const Gradient &gradient, const Write &flux) const {
+    void operator()(Index face, const Gradient &gradient, const Write &flux) const {
         const LocalIndex first = mesh.faceCells(face, 0), second = mesh.faceCells(face, 1);
         flux(face) = 0;
         for (int d = 0; d < 2 && second >= 0; d++)
@@ -60,7 +60,7 @@ struct UpdateKernel {
     real step;
 
     template <class Flux, class State>
-    void operator()(index cell, const Flux &flux, const State &u) const {
+    void operator()(Index cell, const Flux &flux, const State &u) const {
         real sum = 0;
         for (const LocalIndex face : mesh.cellFaces[cell])
             sum += (mesh.faceCells(face, 0) == cell ? 1 : -1) * flux(face);
@@ -96,7 +96,7 @@ class Solver {
 
     /// The field after 100 runs from the same start.
     std::vector<real> run(Task::Plan &plan) {
-        for (index cell = 0; cell < mesh_.cells.owned; cell++)
+        for (Index cell = 0; cell < mesh_.cells.owned; cell++)
             u_(cell, 0) = std::sin(7 * view_.centroids(cell, 0)) * std::cos(5 * view_.centroids(cell, 1));
         for (int i = 0; i < 100; i++)
             plan.run();

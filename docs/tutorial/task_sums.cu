@@ -23,14 +23,14 @@ namespace {
 
 namespace Geom = DNDS::Geom;
 namespace Task = DNDS::Task;
-using DNDS::index;
+using DNDS::Index;
 using DNDS::LocalIndex;
 using DNDS::real;
 using Field = DNDS::ArrayPair<DNDS::ParArray<real, 1>>;
 
 struct ClearKernel {
     template <class Write>
-    DNDS_HOST_DEVICE void operator()(index cell, const Write &residual) const {
+    DNDS_HOST_DEVICE void operator()(Index cell, const Write &residual) const {
         residual(cell) = 0;
     }
 };
@@ -40,7 +40,7 @@ struct FlowKernel {
     Geom::MeshView mesh;
 
     template <class Read, class Sums>
-    DNDS_HOST_DEVICE void operator()(index face, const Read &potential, const Sums &residual) const {
+    DNDS_HOST_DEVICE void operator()(Index face, const Read &potential, const Sums &residual) const {
         const LocalIndex first = mesh.faceCells(face, 0), second = mesh.faceCells(face, 1);
         if (second < 0)
             return;
@@ -52,7 +52,7 @@ struct FlowKernel {
 
 struct RelaxKernel {
     template <class Potential, class Residual, class Write>
-    DNDS_HOST_DEVICE void operator()(index cell, const Potential &potential, const Residual &residual,
+    DNDS_HOST_DEVICE void operator()(Index cell, const Potential &potential, const Residual &residual,
                                      const Write &next) const {
         next(cell) = potential(cell) + 0.2 * residual(cell);
     }
@@ -63,7 +63,7 @@ struct JumpKernel {
     const real *jumps; // [cells]
 
     template <class Change>
-    DNDS_HOST_DEVICE void operator()(index cell, const Change &potential) const {
+    DNDS_HOST_DEVICE void operator()(Index cell, const Change &potential) const {
         potential(cell) += jumps[cell];
     }
 };
@@ -87,8 +87,8 @@ class Solver {
 
     Task::Plan compile(const Place &place) {
         Task::RowSpace cells("cells", mesh_.cells);
-        std::vector<index> beyond;
-        for (index cell = mesh_.cells.owned; cell < mesh_.cells.size(); cell++)
+        std::vector<Index> beyond;
+        for (Index cell = mesh_.cells.owned; cell < mesh_.cells.size(); cell++)
             if (mesh_.cells.images[static_cast<std::size_t>(cell)] != 0)
                 beyond.push_back(cell);
         const Task::Region images = cells.define("images", beyond);
@@ -104,7 +104,7 @@ class Solver {
         step.swap(potential_, next_);
         step.call("watch").reads(Task::owned(potential_)).run([this](const auto &potential) {
             highest_ = -1e300;
-            for (index cell = 0; cell < mesh_.cells.owned; cell++)
+            for (Index cell = 0; cell < mesh_.cells.owned; cell++)
                 highest_ = std::max(highest_, potential(cell));
         });
         return step.compile(place.executor);
@@ -112,7 +112,7 @@ class Solver {
 
     /// The field after 50 runs from the same start.
     std::vector<real> run(Task::Plan plan, const Geom::MeshMetrics &metrics) {
-        for (index cell = 0; cell < mesh_.cells.owned; cell++)
+        for (Index cell = 0; cell < mesh_.cells.owned; cell++)
             potential_(cell, 0) = metrics.centroids(cell, 0) > 0.5 ? 1 : 0;
         for (int i = 0; i < 50; i++)
             plan.run();
@@ -135,7 +135,7 @@ int run(DNDS::CommunicatorView world) {
     Geom::MeshMetrics metrics = Geom::computeMetrics(mesh);
     DNDS::ParArray<real, 1> jumps("jumps", world);
     jumps.resize(mesh.cells.size());
-    for (index cell = 0; cell < mesh.cells.size(); cell++)
+    for (Index cell = 0; cell < mesh.cells.size(); cell++)
         jumps(cell, 0) = std::round(mesh.images[DNDS::toSize(mesh.cells.images[DNDS::toSize(cell)])].motion.shift[0]);
 
     Solver solver(mesh);

@@ -16,7 +16,7 @@ Field makeField(const std::string &name, DNDS::CommunicatorView world) {
     field.father->resize(1);
     field.transAttach();
     field.trans.createFatherGlobalMapping();
-    field.trans.createGhostMapping(std::vector<DNDS::index>{(world.rank() + 1) % world.size()});
+    field.trans.createGhostMapping(std::vector<DNDS::Index>{(world.rank() + 1) % world.size()});
     field.trans.createMPITypes();
     field.trans.initPersistentPull();
     return field;

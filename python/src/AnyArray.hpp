@@ -62,15 +62,15 @@ struct AnyArray {
     /// them itself.
     bool writable() const {
         if (flight && ghosts)
-            flight->needLanded(base->label(), "show its ghosts");
+            flight->requireLanded(base->label(), "show its ghosts");
         else if (flight)
-            flight->needSettled(base->label(), "show its owned rows");
+            flight->requireSettled(base->label(), "show its owned rows");
         return !flight || !flight->anyIs(Direction::Pull);
     }
     /// Throws StateError while an exchange in flight forbids `what`.
-    void needLanded(std::string_view what) const {
+    void requireLanded(std::string_view what) const {
         if (flight)
-            flight->needLanded(base->label(), what);
+            flight->requireLanded(base->label(), what);
     }
 };
 

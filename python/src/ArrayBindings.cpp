@@ -19,7 +19,7 @@ using namespace nb::literals;
 
 namespace {
 
-void needFreeRows(const AnyArray &array, const char *what) {
+void requireFreeRows(const AnyArray &array, const char *what) {
     DNDS_CHECK(!array.fixedRows, StateError, "'{}' cannot {}: its rows belong to a mapping; make another field instead",
                array.base->label(), what);
 }
@@ -119,7 +119,7 @@ void bindRowSizes(nb::class_<AnyArray> &type) {
         .def(
             "resize",
             [](AnyArray &self, index rows, nb::handle width, nb::handle sizes) {
-                needFreeRows(self, "be resized");
+                requireFreeRows(self, "be resized");
                 resizeArray(*self.base, rows, width, sizes);
             },
             "rows"_a, "width"_a.none() = nb::none(), nb::kw_only(), "sizes"_a.none() = nb::none(),
@@ -130,21 +130,21 @@ and csr rows must be compressed before they are viewed.)")
         .def(
             "resize_row",
             [](AnyArray &self, index row, rowsize size) {
-                needFreeRows(self, "change a row");
+                requireFreeRows(self, "change a row");
                 self.base->resizeRow(rowNumber(*self.base, row), size);
             },
             "row"_a, "size"_a, "Gives a padded row, or one of a decompressed csr array, another size.")
         .def(
             "compress",
             [](AnyArray &self) {
-                self.needLanded("be compressed");
+                self.requireLanded("be compressed");
                 self.base->compress();
             },
             "Brings csr rows into one block.")
         .def(
             "decompress",
             [](AnyArray &self) {
-                needFreeRows(self, "be decompressed");
+                requireFreeRows(self, "be decompressed");
                 self.base->decompress();
             },
             "Gives csr rows memory of their own, so that `resize_row` can change them.")

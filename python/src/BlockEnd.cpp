@@ -14,7 +14,7 @@ using Clock = std::chrono::steady_clock;
 using Seconds = std::chrono::duration<double>;
 
 /// How long a rank that failed waits for others. Ranks that failed, too, or are done arrive in this time.
-constexpr Seconds patience{5};
+constexpr Seconds timeout{5};
 constexpr Seconds forEver{std::numeric_limits<double>::infinity()};
 
 } // namespace
@@ -63,7 +63,7 @@ BlockEnd::~BlockEnd() = default;
 BlockEnd::Outcome BlockEnd::meet(bool failed) {
     Votes &votes = *votes_;
     votes.ask(Votes::AnyFailed, failed);
-    if (!votes.answered(Votes::AnyFailed, failed ? patience : forEver)) {
+    if (!votes.answered(Votes::AnyFailed, failed ? timeout : forEver)) {
         votes.ask(Votes::AnyLeft, true);
         (void)votes_.release(); // MPI writes the answers when the others arrive
         return Outcome::Apart;

@@ -48,7 +48,7 @@ std::shared_ptr<AnyBlockField> makeBlockField(ElementKind kind, const std::strin
     });
 }
 
-void BlockFieldHandle::needLanded(const char *what) const {
+void BlockFieldHandle::requireLanded(const char *what) const {
     DNDS_CHECK(!inFlight, StateError,
                "'{}' cannot {} while its ghosts are exchanged: call finish_exchange_ghosts first", field->core().name(),
                what);
@@ -92,7 +92,7 @@ const BlockMemory &memoryOf(const BlockFieldHandle &self, int local) {
 /// outside; without that dimension for one component.
 nb::object viewOf(const BlockFieldHandle &self, int local, bool ghosts) {
     if (ghosts)
-        self.needLanded("show its ghosts");
+        self.requireLanded("show its ghosts");
     const BlockMemory &memory = memoryOf(self, local);
     ArrayBase &array = self.field->array();
     std::shared_ptr<const void> hold;
@@ -126,7 +126,7 @@ nb::object viewOf(const BlockFieldHandle &self, int local, bool ghosts) {
 nb::tuple boxOf(const Box &box) { return nb::make_tuple(tupleOf(box.lower, box.dims), tupleOf(box.upper, box.dims)); }
 
 void start(BlockFieldHandle &self) {
-    self.needLanded("exchange ghosts");
+    self.requireLanded("exchange ghosts");
     self.field->core().startExchangeGhosts();
     self.inFlight = true;
 }
@@ -158,14 +158,14 @@ are read-only, and views with ghosts cannot be had. Collective the first time on
         .def(
             "to_device",
             [](BlockFieldHandle &self) {
-                self.needLanded("be copied to the device");
+                self.requireLanded("be copied to the device");
                 self.field->core().toDevice();
             },
             Release(), "Makes the device side current, and moves exchanges there. Raises NotBuiltError without one.")
         .def(
             "to_host",
             [](BlockFieldHandle &self) {
-                self.needLanded("be copied to the host");
+                self.requireLanded("be copied to the host");
                 self.field->core().toHost();
             },
             Release(), "Makes the host side current, and moves exchanges there.")

@@ -116,7 +116,7 @@ nb::tuple readField(BlockFieldHandle &self, nb::handle path, const std::string &
     std::string name;
     NetcdfReadOptions options;
     guarded(comm, [&] {
-        self.needLanded("be read");
+        self.requireLanded("be read");
         name = pathOf(path);
         options.picks = picksOf(mapOf<index>(places, "isel"), mapOf<real>(values, "sel"));
     });
@@ -178,7 +178,7 @@ void writeField(BlockFieldHandle &self, nb::handle path, const std::string &vari
     std::vector<NetcdfAttribute> declared;
     std::map<std::string, std::vector<real>> lists;
     guarded(comm, [&] {
-        self.needLanded("be written");
+        self.requireLanded("be written");
         name = pathOf(path);
         for (const auto &[key, value] : attributes)
             declared.push_back(attributeOf(nb::cast<std::string>(key), value));

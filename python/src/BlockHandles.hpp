@@ -49,7 +49,7 @@ struct BlockFieldHandle {
     bool inFlight = false;
 
     /// Throws StateError while an exchange in flight forbids `what`.
-    void needLanded(const char *what) const;
+    void requireLanded(const char *what) const;
     /// Ends what was started, if anything. Local.
     void finish();
 };

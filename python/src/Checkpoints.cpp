@@ -32,11 +32,11 @@ namespace {
 ArrayBase &rowsOf(nb::handle given) {
     if (nb::isinstance<Field>(given)) {
         const auto &field = nb::cast<const Field &>(given);
-        field.needLanded("be read or written");
+        field.requireLanded("be read or written");
         return field.father();
     }
     const auto &array = nb::cast<const AnyArray &>(given);
-    array.needLanded("be read or written");
+    array.requireLanded("be read or written");
     return *array.base;
 }
 
@@ -154,10 +154,10 @@ struct Checkpoint {
 };
 
 /// Refuses rows of another mesh. Local; called on all ranks.
-void needMeshOf(Checkpoint &self, const std::optional<std::uint64_t> &mesh) {
+void requireMeshOf(Checkpoint &self, const std::optional<std::uint64_t> &mesh) {
     if (!mesh)
         return;
-    self.file->needMesh(*mesh);
+    self.file->requireMesh(*mesh);
     if (self.file->content().mesh || self.warned)
         return;
     self.warned = true;
@@ -186,7 +186,7 @@ void readSparse(Checkpoint &self, const std::string &name, const SparseHandle &i
     guarded(self.comm->view, [&] {
         DNDS_CHECK(ids.is_none(), ArgumentError, "'{}' is a sparse field: it knows its ids itself", into.core().name());
         if (!anyMesh)
-            needMeshOf(self, into.fingerprint);
+            requireMeshOf(self, into.fingerprint);
         rows = into.field->rows();
     });
     {
@@ -206,7 +206,7 @@ void readRows(Checkpoint &self, const std::string &name, nb::handle into, nb::ha
         list.emplace(ids, into);
         rows = &rowsOf(into);
         if (!anyMesh && nb::isinstance<Field>(into))
-            needMeshOf(self, meshOf(into));
+            requireMeshOf(self, meshOf(into));
         const bool fixed = nb::isinstance<Field>(into) || nb::cast<const AnyArray &>(into).fixedRows;
         DNDS_CHECK(!fixed || static_cast<index>(list->span().size()) == rows->size(), ArgumentError,
                    "'{}' has {} owned rows, but {} ids", rows->label(), rows->size(), list->span().size());

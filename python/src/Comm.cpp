@@ -2,7 +2,7 @@
 
 #include "DNDS/Mpi/ForeignLauncher.hpp"
 #include "DNDS/Mpi/Recovery.hpp"
-#include "DNDS/Mpi/Whereabouts.hpp"
+#include "DNDS/Mpi/RollCall.hpp"
 
 #include <nanobind/stl/string.h>
 

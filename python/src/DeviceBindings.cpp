@@ -32,7 +32,7 @@ struct DeviceView {
 };
 
 DeviceView deviceViewOf(const AnyArray &self) {
-    self.needLanded("be used on the device");
+    self.requireLanded("be used on the device");
     DNDS_CHECK(Device::available(), NotBuiltError, "{}", Device::unavailableReason());
     DeviceView view;
     view.block = blockOf(*self.base, true, view.hold, MemorySpace::Device);
@@ -127,7 +127,7 @@ std::pair<int, int> dlpackDeviceOf(const AnyArray &self) {
 /// A capsule of DLPack: of the host side where it is current, else of the device. Arguments as the array API standard
 /// has them; the capsule is of the version before 1.0, which all consumers take.
 nb::object dlpackOf(const AnyArray &self, nb::handle stream, nb::handle, nb::handle wanted, nb::handle copy) {
-    self.needLanded("be shared");
+    self.requireLanded("be shared");
     const bool onHost = self.base->valid(MemorySpace::Host);
     const std::pair<int, int> device = dlpackDeviceOf(self);
     if (!wanted.is_none()) {
@@ -251,14 +251,14 @@ It shares the memory and keeps it alive; for work that is queued when it is drop
     type.def(
             "to_device",
             [](AnyArray &self) {
-                self.needLanded("be copied to the device");
+                self.requireLanded("be copied to the device");
                 self.base->toDevice();
             },
             Release(), "Makes the device side current; waits. Raises NotBuiltError without a device.")
         .def(
             "to_host",
             [](AnyArray &self) {
-                self.needLanded("be copied to the host");
+                self.requireLanded("be copied to the host");
                 self.base->toHost();
             },
             Release(), "Makes the host side current; waits.")

@@ -23,7 +23,7 @@ ExchangeMember notInFlight(const Exchanger::Member &member, Direction direction)
     ExchangeMember rows = member.rows;
     rows.father = [flight = member.flight, name = rows.name, father = rows.father,
                    direction](MemorySpace space, Access access, RowLayout &into) {
-        flight->needLanded(name, direction == Direction::Pull ? "be pulled" : "be pushed");
+        flight->requireLanded(name, direction == Direction::Pull ? "be pulled" : "be pushed");
         father(space, access, into);
     };
     return rows;

@@ -44,14 +44,14 @@ void Field::finishGhosts() {
 Exchanger::Member Field::exchangeMember() const { return {pair_->member(), flight_}; }
 
 void Field::setGhosts(std::span<const index> globalRows) {
-    comm_->view.guarded([&] { needLanded("get other ghosts"); });
+    comm_->view.guarded([&] { requireLanded("get other ghosts"); });
     pair_->numberRows();
     pair_->pullRows(globalRows);
     finishGhosts();
 }
 
 std::vector<LocalIndex> Field::ghostsFor(std::span<const index> reads) {
-    comm_->view.guarded([&] { needLanded("get other ghosts"); });
+    comm_->view.guarded([&] { requireLanded("get other ghosts"); });
     const GlobalMapping &rows = pair_->numberRows();
     std::vector<index> ghosts;
     comm_->view.guarded([&] { ghosts = rows.ofOthers(reads); });
@@ -62,7 +62,7 @@ std::vector<LocalIndex> Field::ghostsFor(std::span<const index> reads) {
 
 void Field::usePattern(const std::shared_ptr<const ExchangePattern> &pattern) {
     comm_->view.guarded([&] {
-        needLanded("get other ghosts");
+        requireLanded("get other ghosts");
         DNDS_CHECK(pattern != nullptr, StateError,
                    "'{}' cannot share ghosts before they are made: call set_ghosts first", father_->label());
     });
@@ -72,7 +72,7 @@ void Field::usePattern(const std::shared_ptr<const ExchangePattern> &pattern) {
 
 std::unique_ptr<Field> Field::moved(const Redistribute &rows,
                                     const std::shared_ptr<const ExchangePattern> &pattern) const {
-    comm_->view.guarded([&] { needSettled("move to other ranks"); });
+    comm_->view.guarded([&] { requireSettled("move to other ranks"); });
     const nb::str dtype(std::string(elementKindName(father_->shape().kind)).c_str());
     const bool none = scalar_ || rows_ == RowKind::Csr;
     const nb::object width = none ? nb::object(nb::none()) : nb::object(nb::int_(father_->width()));
@@ -102,19 +102,19 @@ nb::object Field::shown(ArrayBase &array, bool writable) const {
 }
 
 nb::object Field::owned() const {
-    needSettled("show its owned rows");
+    requireSettled("show its owned rows");
     return shown(*father_, !flight_->anyIs(Direction::Pull));
 }
 
 nb::object Field::ghosts() const {
-    needLanded("show its ghosts");
+    requireLanded("show its ghosts");
     return shown(*son_, true);
 }
 
 nb::object Field::data() const { return rows(true); }
 
 Block Field::block(bool writable, std::shared_ptr<const void> &hold) const {
-    needLanded("show its ghosts");
+    requireLanded("show its ghosts");
     DNDS_CHECK(rows_ == RowKind::Fixed, LayoutError,
                "'{}' has rows of different sizes, which are not one NumPy array: use owned_array and ghost_array",
                father_->label());
@@ -150,8 +150,8 @@ Dof &Field::dof() const {
 }
 
 void Field::swapData(Field &other) {
-    needLanded("be swapped");
-    other.needLanded("be swapped");
+    requireLanded("be swapped");
+    other.requireLanded("be swapped");
     pair_->swapData(*other.pair_);
 }
 

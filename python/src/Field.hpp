@@ -74,9 +74,9 @@ class Field {
     const ExchangePattern &pattern() const;
 
     /// Throws StateError while an exchange in flight forbids `what`.
-    void needLanded(const char *what) const { flight_->needLanded(father_->label(), what); }
+    void requireLanded(const char *what) const { flight_->requireLanded(father_->label(), what); }
     /// The same for operations that only read owned rows.
-    void needSettled(const char *what) const { flight_->needSettled(father_->label(), what); }
+    void requireSettled(const char *what) const { flight_->requireSettled(father_->label(), what); }
     nanobind::object owned() const;
     nanobind::object ghosts() const;
     nanobind::object data() const;

@@ -26,14 +26,14 @@ Eigen::Map<const Eigen::VectorXd> vectorOf(const Row &row) {
 template <class Apply>
 void withOperand(Field &self, nb::handle operand, const Apply &apply) {
     Dof &u = self.dof();
-    self.needLanded("be changed");
+    self.requireLanded("be changed");
     const auto run = [&](const auto &value) {
         const nb::gil_scoped_release others;
         apply(u, value);
     };
     if (nb::isinstance<Field>(operand)) {
         const Field &other = nb::cast<const Field &>(operand);
-        other.needLanded("be read");
+        other.requireLanded("be read");
         run(static_cast<const Dof &>(other.dof()));
     } else if (nb::isinstance<nb::float_>(operand) || nb::isinstance<nb::int_>(operand)) {
         run(nb::cast<real>(operand));
@@ -62,7 +62,7 @@ auto reduced(const Reduce &reduce) {
     return [reduce](const Field &self) {
         const nb::gil_scoped_release others;
         auto found = reduce(self);
-        self.needSettled("be reduced");
+        self.requireSettled("be reduced");
         return found;
     };
 }
@@ -73,8 +73,8 @@ auto reducedWith(const Reduce &reduce) {
     return [reduce](const Field &self, const Field &other) {
         const nb::gil_scoped_release others;
         const real found = reduce(self, other);
-        self.needSettled("be reduced");
-        other.needSettled("be reduced");
+        self.requireSettled("be reduced");
+        other.requireSettled("be reduced");
         return found;
     };
 }
@@ -103,8 +103,8 @@ void bindFieldOperations(nb::module_ &module) {
         .def(
             "copy_from",
             [](Field &self, const Field &other) {
-                self.needLanded("be changed");
-                other.needLanded("be read");
+                self.requireLanded("be changed");
+                other.requireLanded("be read");
                 const nb::gil_scoped_release others;
                 self.dof().copyFrom(other.dof());
             },
@@ -113,8 +113,8 @@ void bindFieldOperations(nb::module_ &module) {
             "axpy",
             [](nb::handle self, real alpha, const Field &x) {
                 auto &field = nb::cast<Field &>(self);
-                field.needLanded("be changed");
-                x.needLanded("be read");
+                field.requireLanded("be changed");
+                x.requireLanded("be read");
                 {
                     const nb::gil_scoped_release others;
                     field.dof().axpy(alpha, x.dof());

@@ -27,13 +27,13 @@ bool FlightCounts::anyIs(Direction direction) const {
     });
 }
 
-void FlightCounts::needLanded(std::string_view label, std::string_view what) const {
+void FlightCounts::requireLanded(std::string_view label, std::string_view what) const {
     DNDS_CHECK(!anyIs(Direction::Pull), StateError, "'{}' cannot {} while it is pulled: wait for the pull first", label,
                what);
-    needSettled(label, what);
+    requireSettled(label, what);
 }
 
-void FlightCounts::needSettled(std::string_view label, std::string_view what) const {
+void FlightCounts::requireSettled(std::string_view label, std::string_view what) const {
     DNDS_CHECK(!anyIs(Direction::Push), StateError, "'{}' cannot {} while it is pushed: wait for the push first", label,
                what);
 }

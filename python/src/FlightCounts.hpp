@@ -22,9 +22,9 @@ class FlightCounts {
     /// Whether an exchange in this direction is in flight.
     bool anyIs(Direction direction) const;
     /// Throws StateError while any exchange is in flight.
-    void needLanded(std::string_view label, std::string_view what) const;
+    void requireLanded(std::string_view label, std::string_view what) const;
     /// Throws StateError while owned rows are about to change.
-    void needSettled(std::string_view label, std::string_view what) const;
+    void requireSettled(std::string_view label, std::string_view what) const;
 
   private:
     mutable std::mutex mutex_; ///< waits run without Python's lock

@@ -75,12 +75,13 @@ struct Declaration {
     std::optional<std::string> name;
 };
 
-void declare(Graph &self, Task::TaskModel &task, TaskFunction &function, Task::Mode mode, const nb::object &given) {
+void declare(Graph &self, Task::TaskModel &task, TaskFunction &function, Task::AccessMode mode,
+             const nb::object &given) {
     const bool one = nb::isinstance<Field>(given) || nb::isinstance<SeenRows>(given);
     for (const nb::handle each : one ? nb::object(nb::make_tuple(given)) : given) {
         SeenRows seen = seenRowsOf(each);
-        if (task.kind == Task::TaskKind::Call && seen.reach == Task::Reach::SameRow)
-            seen.reach = Task::Reach::Whole;
+        if (task.kind == Task::TaskKind::Call && seen.range == Task::AccessRange::SameRow)
+            seen.range = Task::AccessRange::Whole;
         const std::size_t array = self.add(seen.field);
         if (seen.table.is_valid())
             self.kept.push_back(seen.table);
@@ -88,7 +89,7 @@ void declare(Graph &self, Task::TaskModel &task, TaskFunction &function, Task::M
         if (argument == function.arguments.end())
             argument = function.arguments.insert(argument, {self.fields[array], mode, {}});
         argument->accesses.push_back(task.accesses.size());
-        task.accesses.push_back({array, mode, seen.reach, std::move(seen.adjacency), std::move(seen.region)});
+        task.accesses.push_back({array, mode, seen.range, std::move(seen.adjacency), std::move(seen.region)});
     }
 }
 
@@ -99,10 +100,10 @@ nb::object addTask(Graph &self, Task::TaskModel task, const Declaration &given, 
     task.name =
         given.name ? *given.name : nb::cast<std::string>(nb::str(nb::getattr(function, "__name__", nb::str("task"))));
     TaskFunction body{function, {}};
-    declare(self, task, body, Task::Mode::Reads, given.reads);
-    declare(self, task, body, Task::Mode::Writes, given.writes);
-    declare(self, task, body, Task::Mode::ReadsWrites, given.readsWrites);
-    declare(self, task, body, Task::Mode::Adds, given.adds);
+    declare(self, task, body, Task::AccessMode::Reads, given.reads);
+    declare(self, task, body, Task::AccessMode::Writes, given.writes);
+    declare(self, task, body, Task::AccessMode::ReadsWrites, given.readsWrites);
+    declare(self, task, body, Task::AccessMode::Adds, given.adds);
     self.model.add(std::move(task));
     self.functions.push_back(std::move(body));
     self.kept.push_back(function);
@@ -121,7 +122,7 @@ nb::object finishPulls(nb::handle_t<Graph> self, const nb::object &field, const 
         Graph &mine = nb::cast<Graph &>(graph);
         const std::size_t array = mine.add(field);
         mine.model.add(Task::PullFinish{array, ghosts, nullptr});
-        mine.finishes.push_back({function, {{mine.fields[array], Task::Mode::ReadsWrites, {}}}});
+        mine.finishes.push_back({function, {{mine.fields[array], Task::AccessMode::ReadsWrites, {}}}});
         mine.kept.push_back(function);
         return function;
     });
@@ -132,7 +133,7 @@ void swapArrays(Graph &self, const nb::object &a, const nb::object &b) {
     task.kind = Task::TaskKind::Swap;
     Field *const one = nb::cast<Field *>(a), *const other = nb::cast<Field *>(b);
     for (const nb::object &field : {a, b})
-        task.accesses.push_back({self.add(field), Task::Mode::ReadsWrites, Task::Reach::Whole, {}, {}});
+        task.accesses.push_back({self.add(field), Task::AccessMode::ReadsWrites, Task::AccessRange::Whole, {}, {}});
     task.name = fmt::format("swap {} and {}", one->father().label(), other->father().label());
     task.call = [one, other] { one->swapData(*other); };
     self.model.add(std::move(task));
@@ -164,7 +165,7 @@ std::unique_ptr<PlanHandle> compile(const Graph &self, std::string_view recomput
         for (std::size_t k = 0; k < model.finishes.size(); ++k)
             model.finishes[k].body = loopBody(self.finishes[k], made->failure);
         for (Field *const field : self.fields) {
-            field->needLanded("be used by a plan");
+            field->requireLanded("be used by a plan");
             made->fields.push_back({field, field->pair().pattern()});
         }
     });

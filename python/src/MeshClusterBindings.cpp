@@ -23,14 +23,14 @@ const Geom::MeshClusters &clustersOf(const Mesh &mesh) {
 }
 
 SparseHandle sparseFieldOf(const Mesh &mesh, const std::string &name, rowsize components, nb::handle dtype, int stages,
-                           real allocationThreshold, real deallocationThreshold, int deallocationCount, bool sendQuiet,
-                           nb::handle defaultValue) {
+                           real allocationThreshold, real deallocationThreshold, int deallocationCount,
+                           bool sendBelowThreshold, nb::handle defaultValue) {
     return makeSparseField(
         mesh.comm, clustersOf(mesh).pattern(), mesh.data->fingerprint,
         {name,
          dtype,
          defaultValue,
-         {components, stages, allocationThreshold, deallocationThreshold, deallocationCount, sendQuiet}});
+         {components, stages, allocationThreshold, deallocationThreshold, deallocationCount, sendBelowThreshold}});
 }
 
 nb::object cellsOf(const Mesh &mesh, int block) { return numpyOf(clustersOf(mesh).cells(block), mesh.data); }
@@ -56,10 +56,11 @@ void bindMeshClusters(nb::module_ &module) {
     nb::class_<Mesh> type = nb::borrow<nb::class_<Mesh>>(module.attr("Mesh"));
     type.def("sparse_field", &sparseFieldOf, "name"_a = "field", "components"_a = 1, "dtype"_a = "float64",
              nb::kw_only(), "stages"_a = 1, "allocation_threshold"_a = 0.0, "deallocation_threshold"_a = 0.0,
-             "deallocation_count"_a = 5, "send_quiet"_a = true, "default"_a = 0,
-             nb::sig("def sparse_field(self, name: str = 'field', components: int = 1, dtype: DTypeLike = 'float64', "
-                     "*, stages: int = 1, allocation_threshold: float = 0.0, deallocation_threshold: float = 0.0, "
-                     "deallocation_count: int = 5, send_quiet: bool = True, default: float = 0) -> SparseField"),
+             "deallocation_count"_a = 5, "send_below_threshold"_a = true, "default"_a = 0,
+             nb::sig(
+                 "def sparse_field(self, name: str = 'field', components: int = 1, dtype: DTypeLike = 'float64', "
+                 "*, stages: int = 1, allocation_threshold: float = 0.0, deallocation_threshold: float = 0.0, "
+                 "deallocation_count: int = 5, send_below_threshold: bool = True, default: float = 0) -> SparseField"),
              R"(A field that has memory only in clusters of cells in which something is. Collective.
 
 The mesh was built with `cells_per_cluster`. Views of a block have the cluster's cells, in the order of the file, and

@@ -18,7 +18,7 @@ Task::Plan &PlanHandle::get() {
 
 void PlanHandle::requireReady() {
     for (const Used &used : fields) {
-        used.field->needLanded("be used by a plan");
+        used.field->requireLanded("be used by a plan");
         DNDS_CHECK(used.field->pair().pattern() == used.pattern, StateError,
                    "'{}' has got other ghosts since plan '{}' was compiled: compile it again",
                    used.field->father().label(), name);

@@ -67,7 +67,7 @@ Task::Adjacency adjacencyOf(nb::handle given, nb::object &table) {
 }
 
 SeenRows through(nb::handle field, nb::handle neighbours) {
-    SeenRows seen{nb::borrow(field), Task::Reach::Through};
+    SeenRows seen{nb::borrow(field), Task::AccessRange::Through};
     if (nb::isinstance<Adjacency>(neighbours)) {
         const auto rows = nb::cast<Adjacency>(neighbours).rows;
         seen.adjacency = Task::adjacencyOf(*rows);
@@ -80,21 +80,21 @@ SeenRows through(nb::handle field, nb::handle neighbours) {
 
 void bindFieldRows(nb::module_ &module) {
     nb::class_<Field> type = nb::borrow<nb::class_<Field>>(module.attr("Field"));
-    const auto seen = [](Task::Reach reach) {
-        return [reach](nb::handle_t<Field> self) { return SeenRows{nb::borrow(self), reach}; };
+    const auto seen = [](Task::AccessRange range) {
+        return [range](nb::handle_t<Field> self) { return SeenRows{nb::borrow(self), range}; };
     };
     type.def(
             "through", [](nb::handle_t<Field> self, nb::handle rows) { return through(self, rows); }, "neighbours"_a,
             nb::sig("def through(self, neighbours: Adjacency | numpy.typing.ArrayLike) -> SeenRows"),
             R"(For tasks: the rows of this field that `neighbours` names in the row of the loop. In a loop over faces,
 `u.through(mesh.face_cells)` are the cells on both sides. Of local numbers, -1 for none. Local.)")
-        .def("whole", seen(Task::Reach::Whole), "For tasks: all owned rows and ghosts. Local.")
-        .def("without_ghosts", seen(Task::Reach::Owned),
+        .def("whole", seen(Task::AccessRange::Whole), "For tasks: all owned rows and ghosts. Local.")
+        .def("without_ghosts", seen(Task::AccessRange::Owned),
              "For tasks: all owned rows and no ghosts, for which nothing is pulled. Local.")
         .def(
             "within",
             [](nb::handle_t<Field> self, const Task::Region &region) {
-                return SeenRows{nb::borrow(self), Task::Reach::Region, {}, region};
+                return SeenRows{nb::borrow(self), Task::AccessRange::Region, {}, region};
             },
             "region"_a, "For tasks: the rows of a region of this field. Local.")
         .def("region", &regionOf<Field>, "name"_a, "rows"_a.none() = nb::none(),

@@ -160,8 +160,8 @@ nb::dict trafficOf(const SparseTraffic &traffic) {
     result["exchanges"] = traffic.exchanges;
     result["messages"] = traffic.messages;
     result["bytes"] = traffic.bytes;
-    result["loud"] = traffic.loud;
-    result["quiet"] = traffic.quiet;
+    result["above_threshold"] = traffic.aboveThreshold;
+    result["below_threshold"] = traffic.belowThreshold;
     result["allocations"] = traffic.allocations;
     result["frees"] = traffic.frees;
     result["buffer_bytes"] = traffic.bufferBytes;
@@ -265,7 +265,7 @@ RevokedError.)")
         .def(
             "to_dense",
             [](const SparseHandle &self, const BlockFieldHandle &dense) {
-                dense.needLanded("be written");
+                dense.requireLanded("be written");
                 self.field->toDense(*dense.field);
             },
             "dense"_a, "Copies the cells to a BlockField on the same grid; absent blocks become the default. Local.")
@@ -318,7 +318,7 @@ std::shared_ptr<const SparsePattern> patternOf(const GridHandle &grid, const Gho
 
 SparseHandle sparseFieldOf(const GridHandle &grid, const std::string &name, rowsize components, nb::handle dtype,
                            nb::handle ghosts, int stages, real allocationThreshold, real deallocationThreshold,
-                           int deallocationCount, bool sendQuiet, nb::handle defaultValue) {
+                           int deallocationCount, bool sendBelowThreshold, nb::handle defaultValue) {
     GhostWidths widths;
     guarded(grid.comm->view, [&] { widths = ghostWidthsOf(ghosts, grid.grid->dims()); });
     return makeSparseField(
@@ -326,7 +326,7 @@ SparseHandle sparseFieldOf(const GridHandle &grid, const std::string &name, rows
         {name,
          dtype,
          defaultValue,
-         {components, stages, allocationThreshold, deallocationThreshold, deallocationCount, sendQuiet}});
+         {components, stages, allocationThreshold, deallocationThreshold, deallocationCount, sendBelowThreshold}});
 }
 
 } // namespace
@@ -388,14 +388,15 @@ Made by `BlockGrid.sparse_field` and `Mesh.sparse_field`. The other blocks have 
         .def(
             "__len__", [](const SparseGroup &self) { return self.fields.size(); }, "Fields in the group.");
     nb::class_<GridHandle> grids = nb::borrow<nb::class_<GridHandle>>(module.attr("BlockGrid"));
-    grids.def("sparse_field", &sparseFieldOf, "name"_a = "field", "components"_a = 1, "dtype"_a = "float64",
-              nb::kw_only(), "ghosts"_a = 1, "stages"_a = 1, "allocation_threshold"_a = 0.0,
-              "deallocation_threshold"_a = 0.0, "deallocation_count"_a = 5, "send_quiet"_a = true, "default"_a = 0,
-              nb::sig("def sparse_field(self, name: str = 'field', components: int = 1, dtype: DTypeLike = 'float64', "
-                      "*, ghosts: object = 1, stages: int = 1, allocation_threshold: float = 0.0, "
-                      "deallocation_threshold: float = 0.0, deallocation_count: int = 5, send_quiet: bool = True, "
-                      "default: float = 0) -> SparseField"),
-              R"(A field that has memory only in blocks in which something is; at first nowhere. Collective.
+    grids.def(
+        "sparse_field", &sparseFieldOf, "name"_a = "field", "components"_a = 1, "dtype"_a = "float64", nb::kw_only(),
+        "ghosts"_a = 1, "stages"_a = 1, "allocation_threshold"_a = 0.0, "deallocation_threshold"_a = 0.0,
+        "deallocation_count"_a = 5, "send_below_threshold"_a = true, "default"_a = 0,
+        nb::sig("def sparse_field(self, name: str = 'field', components: int = 1, dtype: DTypeLike = 'float64', "
+                "*, ghosts: object = 1, stages: int = 1, allocation_threshold: float = 0.0, "
+                "deallocation_threshold: float = 0.0, deallocation_count: int = 5, send_below_threshold: bool = True, "
+                "default: float = 0) -> SparseField"),
+        R"(A field that has memory only in blocks in which something is; at first nowhere. Collective.
 
 Thresholds, stages and quiet rims are explained in the documentation of sparse fields; `ghosts` as of BlockField. Fields
 of one grid object with equal ghosts can be exchanged together. What is wrong on one rank raises on all.)");

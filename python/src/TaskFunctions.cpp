@@ -29,13 +29,13 @@ class Callable {
         sums_.clear();
         for (std::size_t k = 0; k < function_.arguments.size(); ++k) {
             const auto &[field, mode, accesses] = function_.arguments[k];
-            if (mode == Task::Mode::Adds) {
+            if (mode == Task::AccessMode::Adds) {
                 views_.push_back(nb::cast(AddedRows(*field)));
                 sums_.emplace_back(nb::cast<AddedRows *>(views_.back()),
                                    guards.empty() ? nullptr : &guards[accesses.front()]);
                 continue;
             }
-            views_.push_back(field->rows(mode != Task::Mode::Reads));
+            views_.push_back(field->rows(mode != Task::AccessMode::Reads));
             if (guards.empty())
                 continue;
             RowGuards guard;

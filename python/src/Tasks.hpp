@@ -21,7 +21,7 @@ namespace DNDS::Python {
 /// Rows of a field, as a task sees them: dnds.SeenRows.
 struct SeenRows {
     nanobind::object field;
-    Task::Reach reach = Task::Reach::SameRow;
+    Task::AccessRange range = Task::AccessRange::SameRow;
     Task::Adjacency adjacency{};
     std::optional<Task::Region> region{};
     nanobind::object table{}; ///< that the adjacency looks at
@@ -85,7 +85,7 @@ struct RowGuards {
 struct TaskFunction {
     struct Argument {
         Field *field;
-        Task::Mode mode;
+        Task::AccessMode mode;
         std::vector<std::size_t> accesses; ///< of the task to this field
     };
     nanobind::handle function;

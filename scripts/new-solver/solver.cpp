@@ -19,8 +19,8 @@ namespace Task = DNDS::Task;
 using DNDS::real;
 
 /// Visits the neighbours of a cell, each with the conductance of the face between: area over distance.
-static void forEachNeighbour(const Geom::MeshView &mesh, DNDS::index cell, auto &&visit) {
-    Geom::forEachFaceOf(mesh, cell, [&](DNDS::index face, DNDS::index other, real /*sign*/) {
+static void forEachNeighbour(const Geom::MeshView &mesh, DNDS::Index cell, auto &&visit) {
+    Geom::forEachFaceOf(mesh, cell, [&](DNDS::Index face, DNDS::Index other, real /*sign*/) {
         if (other < 0)
             return; // the boundary is adiabatic; mesh.facePatches(face) says which part of it this is
         const real *a = mesh.centroids[cell];
@@ -41,10 +41,10 @@ static int run(DNDS::CommunicatorView world, int argc, char **argv) {
     auto heat = mesh.field<1>("heat");
     auto next = mesh.field<1>("next");
     real step = 1e300; // in which no cell gives away more than half of what it has
-    for (DNDS::index cell = 0; cell < mesh.cells.owned; cell++) {
+    for (DNDS::Index cell = 0; cell < mesh.cells.owned; cell++) {
         heat(cell, 0) = cells.centroids(cell, 0) < 0.3 ? 1 : 0;
         real sum = 0;
-        forEachNeighbour(cells, cell, [&](DNDS::index, real weight) { sum += weight; });
+        forEachNeighbour(cells, cell, [&](DNDS::Index, real weight) { sum += weight; });
         step = std::min(step, 0.5 * cells.volumes(cell) / sum);
     }
     step = world.allReduce(step, MPI_MIN);
@@ -54,10 +54,10 @@ static int run(DNDS::CommunicatorView world, int argc, char **argv) {
     graph.task("diffuse", mesh.cells)
         .reads(Task::around(heat, mesh.cellCells))
         .writes(next)
-        .run([cells, step](DNDS::index cell, const auto &now, const auto &later) {
+        .run([cells, step](DNDS::Index cell, const auto &now, const auto &later) {
             real flow = 0;
             forEachNeighbour(cells, cell,
-                             [&](DNDS::index other, real weight) { flow += weight * (now(other) - now(cell)); });
+                             [&](DNDS::Index other, real weight) { flow += weight * (now(other) - now(cell)); });
             later(cell) = now(cell) + step * flow / cells.volumes(cell);
         });
     graph.swap(heat, next);
@@ -65,7 +65,7 @@ static int run(DNDS::CommunicatorView world, int argc, char **argv) {
 
     const auto total = [&] { // the same to the bit on any number of ranks
         std::vector<real> amounts;
-        for (DNDS::index cell = 0; cell < mesh.cells.owned; cell++)
+        for (DNDS::Index cell = 0; cell < mesh.cells.owned; cell++)
             amounts.push_back(cells.volumes(cell) * heat(cell, 0));
         return DNDS::exactSum(world, amounts);
     };

@@ -11,7 +11,7 @@ namespace DNDS::Geom::fuzz {
 
 namespace {
 
-constexpr std::size_t mostBytes = 1 << 20;
+constexpr std::size_t maxBytes = 1 << 20;
 
 constexpr std::array<std::int64_t, 16> numbers{0,
                                                1,
@@ -136,7 +136,7 @@ void change(std::string &bytes, const std::string &other, bool inPlace, Random &
 
 std::string mutate(std::string bytes, const std::string &other, bool inPlace, Random &random) {
     const std::size_t changes = random.below(2) == 0 ? 1 : random.below(4) + 1;
-    for (std::size_t k = 0; k < changes && !bytes.empty() && bytes.size() < mostBytes; k++)
+    for (std::size_t k = 0; k < changes && !bytes.empty() && bytes.size() < maxBytes; k++)
         change(bytes, other, inPlace, random);
     return bytes;
 }

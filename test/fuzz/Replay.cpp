@@ -54,7 +54,7 @@ constexpr int notRefusedProperly = 78;
 constexpr unsigned secondsPerFile = 40;
 #else
 constexpr unsigned secondsPerFile = 10;
-constexpr rlim_t mostMemory = rlim_t{3} << 30;
+constexpr rlim_t maxMemory = rlim_t{3} << 30;
 #endif
 
 /// What a child tells its parent while it lives.
@@ -105,7 +105,7 @@ void armChild() {
         ::sigaction(signal, &action, nullptr);
     }
 #ifndef DNDS_FUZZ_ASAN
-    const rlimit limit{mostMemory, mostMemory};
+    const rlimit limit{maxMemory, maxMemory};
     ::setrlimit(RLIMIT_AS, &limit);
 #endif
     const rlimit noCore{0, 0};

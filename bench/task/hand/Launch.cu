@@ -10,7 +10,7 @@ template <class Kernel, class... Rows>
 struct OfList {
     RowList list;
     Kernel kernel;
-    DNDS::Task::Bundle<Rows...> rows;
+    DNDS::Task::KernelTuple<Rows...> rows;
     DNDS_HOST_DEVICE void operator()(DNDS::index i) const { rows.call(kernel, list(i)); }
 };
 

@@ -76,7 +76,7 @@ unsigned freshSeed() {
 }
 
 /// A device lost in the middle of a run fails all later requests.
-void requireNotLost() { DNDS_CHECK(!emulatedDevicePretends("lost"), StateError, "emulated device: it is lost"); }
+void requireNotLost() { DNDS_CHECK(!emulatedDeviceOption("lost"), StateError, "emulated device: it is lost"); }
 
 /// Marks the first bytes of a handle; an EmulatedShare follows.
 constexpr std::uint64_t handleMark = 0x444E4453454D5531; // "DNDSEMU1"
@@ -98,11 +98,9 @@ DeviceInfo deviceInfo() {
     return info;
 }
 
-std::string sharedScheduler() {
-    return emulatedDevicePretends("takes-turns") ? std::string() : "processes of the host";
-}
+std::string sharedScheduler() { return emulatedDeviceOption("takes-turns") ? std::string() : "processes of the host"; }
 
-bool loadsKernelsLazily() { return emulatedDevicePretends("loads-lazily"); }
+bool loadsKernelsLazily() { return emulatedDeviceOption("loads-lazily"); }
 
 void useDevice(int number) { DNDS_CHECK(number >= 0, ArgumentError, "device {} does not exist", number); }
 
@@ -111,7 +109,7 @@ void useDevice(int number) { DNDS_CHECK(number >= 0, ArgumentError, "device {} d
 
 void *allocate(std::size_t bytes) {
     requireNotLost();
-    DNDS_CHECK(!emulatedDevicePretends("no-room"), MemoryError, "emulated device: no room for {} bytes", bytes);
+    DNDS_CHECK(!emulatedDeviceOption("no-room"), MemoryError, "emulated device: no room for {} bytes", bytes);
     return bytes == 0 ? nullptr : memory().allocate(bytes);
 }
 
@@ -171,7 +169,7 @@ SharedHandle share(const void *pointer) {
 }
 
 void *openShared(const SharedHandle &handle) {
-    DNDS_CHECK(!emulatedDevicePretends("no-sharing"), StateError, "emulated device: sharing memory is refused");
+    DNDS_CHECK(!emulatedDeviceOption("no-sharing"), StateError, "emulated device: sharing memory is refused");
     std::uint64_t mark = 0;
     EmulatedShare shared;
     void *local = nullptr;
@@ -190,10 +188,9 @@ void closeShared(void *pointer) noexcept {
 }
 
 std::string whyNoAtomics(const std::string & /*identity*/) {
-    return emulatedDevicePretends("no-peer-atomics")
-               ? "emulated device: atomic operations on another rank's memory are "
-                 "refused"
-               : std::string();
+    return emulatedDeviceOption("no-peer-atomics") ? "emulated device: atomic operations on another rank's memory are "
+                                                     "refused"
+                                                   : std::string();
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -234,7 +231,7 @@ void synchronizeEvent(EventHandle event) {
 }
 
 void beginCapture(StreamHandle stream) {
-    DNDS_CHECK(!emulatedDevicePretends("no-graphs"), StateError, "emulated device: capturing work is refused");
+    DNDS_CHECK(!emulatedDeviceOption("no-graphs"), StateError, "emulated device: capturing work is refused");
     streams().beginCapture(stream);
 }
 GraphHandle endCapture(StreamHandle stream) { return streams().endCapture(stream).release(); }
@@ -255,7 +252,7 @@ void callHost(StreamHandle stream, void (*function)(void *), void *argument) {
 
 void launchHostKernel(StreamHandle stream, index threads, KernelBody body) {
     requireNotLost();
-    DNDS_CHECK(!emulatedDevicePretends("no-kernels"), StateError, "emulated device: kernels cannot be launched");
+    DNDS_CHECK(!emulatedDeviceOption("no-kernels"), StateError, "emulated device: kernels cannot be launched");
     if (threads <= 0)
         return;
     streams().push(stream, [threads, body = std::move(body)] {
@@ -277,9 +274,9 @@ void endKernel(StreamHandle /*stream*/) noexcept { memory().lock(); }
 // Messages: an MPI that accepts device memory, one that does not, and two that claim to but do not
 
 void *messageAddress(void *pointer, std::size_t bytes) {
-    if (bytes == 0 || emulatedDevicePretends("crashing-mpi"))
+    if (bytes == 0 || emulatedDeviceOption("crashing-mpi"))
         return pointer;
-    if (emulatedDevicePretends("lying-mpi")) { // transfers bytes, but not from or to the device
+    if (emulatedDeviceOption("lying-mpi")) { // transfers bytes, but not from or to the device
         static auto *elsewhere = new std::map<void *, std::vector<std::byte>>;
         std::vector<std::byte> &bytesElsewhere = (*elsewhere)[pointer];
         bytesElsewhere.resize(std::max(bytes, bytesElsewhere.size()));
@@ -290,7 +287,7 @@ void *messageAddress(void *pointer, std::size_t bytes) {
 
 std::string whyNoMessages() {
     for (const char *mpi : {"gpu-aware-mpi", "lying-mpi", "crashing-mpi"})
-        if (emulatedDevicePretends(mpi))
+        if (emulatedDeviceOption(mpi))
             return {};
     return "the MPI of the emulated device does not take its memory";
 }

@@ -45,7 +45,7 @@ std::mutex choosing;
 /// Selects the device and initialises it: an exclusive compute mode fails here, and MPI libraries require an
 /// initialised device before they start.
 void choose(int number) {
-    const BesideCaptures beside;
+    const RelaxedCaptureScope relaxed;
     cudaError_t status = cudaSetDevice(number);
     if (status == cudaSuccess)
         status = cudaFree(nullptr);

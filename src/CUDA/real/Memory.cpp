@@ -110,7 +110,7 @@ void *allocate(std::size_t bytes) {
     requireDevice("allocate device memory");
     if (bytes == 0)
         return nullptr;
-    const BesideCaptures beside;
+    const RelaxedCaptureScope relaxed;
     Pools &pools = Pools::instance();
     const std::scoped_lock lock(pools.mutex);
     void *pointer = bytes < SIZE_MAX / 2 ? pools.ofThisDevice().allocate(bytes, allocationAlignment) : nullptr;
@@ -130,7 +130,7 @@ void deallocate(void *pointer) noexcept {
     const std::scoped_lock lock(pools.mutex);
     try {
         requireDevice("free device memory");
-        const BesideCaptures beside;
+        const RelaxedCaptureScope relaxed;
         for (auto &[device, pool] : pools.pools)
             if (pool.deallocate(pointer))
                 return;
@@ -142,7 +142,7 @@ void deallocate(void *pointer) noexcept {
 
 void *allocatePinned(std::size_t bytes) {
     requireDevice("allocate pinned host memory");
-    const BesideCaptures beside;
+    const RelaxedCaptureScope relaxed;
     void *pointer = nullptr;
     if (bytes > 0)
         check(cudaHostAlloc(&pointer, bytes, cudaHostAllocPortable | cudaHostAllocMapped),
@@ -153,13 +153,13 @@ void *allocatePinned(std::size_t bytes) {
 void deallocatePinned(void *pointer) noexcept {
     if (!pointer)
         return;
-    const BesideCaptures beside;
+    const RelaxedCaptureScope relaxed;
     static_cast<void>(cudaFreeHost(pointer)); // waits for the device
 }
 
 void pin(void *pointer, std::size_t bytes) {
     requireDevice("pin host memory");
-    const BesideCaptures beside;
+    const RelaxedCaptureScope relaxed;
     if (bytes > 0)
         check(cudaHostRegister(pointer, bytes, cudaHostRegisterPortable | cudaHostRegisterMapped),
               fmt::format("pinning {} bytes of host memory", bytes));
@@ -168,7 +168,7 @@ void pin(void *pointer, std::size_t bytes) {
 void unpin(void *pointer) noexcept {
     if (!pointer)
         return;
-    const BesideCaptures beside;
+    const RelaxedCaptureScope relaxed;
     static_cast<void>(cudaHostUnregister(pointer));
 }
 
@@ -185,12 +185,12 @@ void copy(void *destination, MemorySpace destinationSpace, const void *source, M
 SharedHandle share(const void *pointer) {
     requireDevice("share device memory");
     Pools &pools = Pools::instance();
-    MemoryPool::Place place;
+    MemoryPool::Location place;
     {
         const std::scoped_lock lock(pools.mutex);
         for (const auto &[device, pool] : pools.pools)
             if (place.slab == nullptr)
-                place = pool.placeOf(pointer);
+                place = pool.locate(pointer);
     }
     DNDS_CHECK(place.slab != nullptr, ArgumentError,
                "only device memory that DNDS allocated in this process can be shared, and {} is not", pointer);
@@ -207,7 +207,7 @@ SharedHandle share(const void *pointer) {
 
 void *openShared(const SharedHandle &handle) {
     requireDevice("open device memory of another process");
-    const BesideCaptures beside;
+    const RelaxedCaptureScope relaxed;
     Shared shared{};
     std::memcpy(&shared, handle.bytes.data(), sizeof(shared));
     DNDS_CHECK(shared.mark == handleMark, ArgumentError, "this is not a handle of shared device memory");
@@ -245,7 +245,7 @@ void closeShared(void *pointer) noexcept {
         return;
     try {
         requireDevice("close device memory of another process");
-        const BesideCaptures beside;
+        const RelaxedCaptureScope relaxed;
         static_cast<void>(cudaIpcCloseMemHandle(slab->second.base));
     } catch (const Error &) { // the driver has shut down, which freed the memory
     }

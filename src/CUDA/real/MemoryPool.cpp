@@ -15,7 +15,7 @@ MemoryPool::Slabs::iterator MemoryPool::find(const void *pointer) {
     return static_cast<std::size_t>(address - slab->first) < slab->second.bytes ? slab : slabs_.end();
 }
 
-MemoryPool::Place MemoryPool::placeOf(const void *pointer) const {
+MemoryPool::Location MemoryPool::locate(const void *pointer) const {
     const auto slab = const_cast<MemoryPool *>(this)->find(pointer);
     if (slab == slabs_.end())
         return {};
@@ -48,11 +48,11 @@ void *MemoryPool::tryAllocate(std::size_t bytes, std::size_t alignment) {
 // First fit over the slabs, then a new slab; only if the device is out of memory, waits for freed ranges and frees
 // unused slabs. Invariant: a range is handed out only after the fence of its last use has passed.
 void *MemoryPool::allocate(std::size_t bytes, std::size_t alignment) {
-    takeBackPassed();
+    reclaimCompleted();
     if (void *pointer = tryAllocate(bytes, alignment))
         return pointer;
     // Does not synchronise the device, which would invalidate a graph that another thread captures.
-    for (takeBackPassed(); !waiting_.empty(); takeBackPassed())
+    for (reclaimCompleted(); !waiting_.empty(); reclaimCompleted())
         std::this_thread::yield();
     freeUnused();
     return tryAllocate(bytes, alignment);
@@ -65,16 +65,17 @@ bool MemoryPool::deallocate(void *pointer) {
     const auto offset = static_cast<std::size_t>(static_cast<std::byte *>(pointer) - slab->first);
     if (slab->second.used.count(offset) == 0)
         return false;
-    if (std::any_of(waiting_.begin(), waiting_.end(), [=](const Waiting &other) { return other.pointer == pointer; }))
+    if (std::any_of(waiting_.begin(), waiting_.end(),
+                    [=](const PendingFree &other) { return other.pointer == pointer; }))
         return false;
     waiting_.push_back({pointer, source_.fence()});
-    takeBackPassed();
+    reclaimCompleted();
     return true;
 }
 
-void MemoryPool::takeBackPassed() {
-    const auto stays = std::remove_if(waiting_.begin(), waiting_.end(), [this](const Waiting &waiting) {
-        if (!waiting.passed())
+void MemoryPool::reclaimCompleted() {
+    const auto stays = std::remove_if(waiting_.begin(), waiting_.end(), [this](const PendingFree &waiting) {
+        if (!waiting.completed())
             return false;
         const auto slab = find(waiting.pointer);
         const auto offset = static_cast<std::size_t>(static_cast<std::byte *>(waiting.pointer) - slab->first);

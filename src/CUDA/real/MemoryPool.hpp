@@ -24,7 +24,7 @@ class MemoryPool {
         std::function<std::function<bool()>()> fence; ///< makes a function that tells whether the fence has passed
     };
     /// The slab that contains an address.
-    struct Place {
+    struct Location {
         void *slab = nullptr;
         std::size_t offset = 0;
     };
@@ -38,7 +38,7 @@ class MemoryPool {
     /// False if `pointer` is not from `allocate`.
     bool deallocate(void *pointer);
     /// The slab that holds `pointer`, or null if it is not from `allocate`.
-    Place placeOf(const void *pointer) const;
+    Location locate(const void *pointer) const;
 
     std::size_t slabs() const noexcept { return slabs_.size(); }
 
@@ -49,20 +49,20 @@ class MemoryPool {
         std::map<std::size_t, std::size_t> used; ///< begin -> bytes, including ranges that wait for a fence
     };
     using Slabs = std::map<const std::byte *, Slab>; ///< keyed by address
-    struct Waiting {
+    struct PendingFree {
         void *pointer;
-        std::function<bool()> passed;
+        std::function<bool()> completed;
     };
 
     Slabs::iterator find(const void *pointer);
     void *allocateIn(Slabs::iterator slab, std::size_t bytes, std::size_t alignment);
     void *tryAllocate(std::size_t bytes, std::size_t alignment);
-    void takeBackPassed();
+    void reclaimCompleted();
     void freeUnused();
 
     Source source_;
     Slabs slabs_;
-    std::vector<Waiting> waiting_; ///< in the order of freeing
+    std::vector<PendingFree> waiting_; ///< in the order of freeing
 };
 
 } // namespace DNDS::Device

@@ -12,7 +12,7 @@ namespace {
 constexpr std::uint32_t threads = 256;
 
 /// The largest launch in one dimension.
-constexpr std::uint64_t mostBlocks = 2147483647;
+constexpr std::uint64_t maxBlocks = 2147483647;
 
 __global__ void __launch_bounds__(threads) copyRowsKernel(CopyTable table) {
     copyTile(table, blockIdx.x, threadIdx.x, blockDim.x);
@@ -36,14 +36,14 @@ __global__ void __launch_bounds__(threads) compareRowsKernel(CombineTable table,
 cudaStream_t native(StreamHandle stream) { return reinterpret_cast<cudaStream_t>(stream); }
 
 unsigned blocksFor(std::uint64_t count) {
-    return static_cast<unsigned>(std::min((count + threads - 1) / threads, mostBlocks));
+    return static_cast<unsigned>(std::min((count + threads - 1) / threads, maxBlocks));
 }
 
 } // namespace
 
 void copyRows(const CopyTable &table, StreamHandle stream) {
     requireDevice("copy rows");
-    DNDS_CHECK(table.tiles <= mostBlocks, ArgumentError, "{} tiles are more than one launch can copy", table.tiles);
+    DNDS_CHECK(table.tiles <= maxBlocks, ArgumentError, "{} tiles are more than one launch can copy", table.tiles);
     if (table.tiles == 0)
         return;
     copyRowsKernel<<<static_cast<unsigned>(table.tiles), threads, 0, native(stream)>>>(table);

@@ -115,7 +115,7 @@ std::function<bool()> makeFence() {
 
 void recordUse(void *stream) {
     requireDevice("record a stream's use of memory");
-    const BesideCaptures beside;
+    const RelaxedCaptureScope relaxed;
     const auto user = static_cast<cudaStream_t>(stream);
     Streams &all = Streams::instance();
     const std::scoped_lock lock(all.mutex);
@@ -156,7 +156,7 @@ void synchronize(StreamHandle stream) {
     if (!available())
         return;
     requireDevice("wait for a stream"); // the default stream is that of the thread's device
-    const BesideCaptures beside;
+    const RelaxedCaptureScope relaxed;
     check(cudaStreamSynchronize(native(stream)), "waiting for a stream");
 }
 
@@ -192,7 +192,7 @@ void waitEvent(StreamHandle stream, EventHandle event) {
 }
 
 bool eventReached(EventHandle event) {
-    const BesideCaptures beside;
+    const RelaxedCaptureScope relaxed;
     const cudaError_t status = cudaEventQuery(native(event));
     if (status == cudaErrorNotReady) {
         static_cast<void>(cudaGetLastError());
@@ -208,7 +208,7 @@ void callHost(StreamHandle stream, void (*function)(void *), void *argument) {
 }
 
 void synchronizeEvent(EventHandle event) {
-    const BesideCaptures beside;
+    const RelaxedCaptureScope relaxed;
     check(cudaEventSynchronize(native(event)), "waiting for an event");
 }
 

@@ -14,12 +14,12 @@ inline cudaStream_t native(StreamHandle stream) { return reinterpret_cast<cudaSt
 
 /// Lets this thread call CUDA while another thread captures a graph in CUDA's default mode, as user code and PyTorch
 /// do: queries and allocations would otherwise fail and invalidate that graph. Not for captured code.
-class BesideCaptures {
+class RelaxedCaptureScope {
   public:
-    BesideCaptures() noexcept { exchange(); }
-    ~BesideCaptures() { exchange(); }
-    BesideCaptures(const BesideCaptures &) = delete;
-    BesideCaptures &operator=(const BesideCaptures &) = delete;
+    RelaxedCaptureScope() noexcept { exchange(); }
+    ~RelaxedCaptureScope() { exchange(); }
+    RelaxedCaptureScope(const RelaxedCaptureScope &) = delete;
+    RelaxedCaptureScope &operator=(const RelaxedCaptureScope &) = delete;
 
   private:
     void exchange() noexcept { static_cast<void>(cudaThreadExchangeStreamCaptureMode(&mode_)); }

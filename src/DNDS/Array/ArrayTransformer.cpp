@@ -3,7 +3,7 @@
 #include "DNDS/Mpi/NodeArena.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/Mpi/RequireSame.hpp"
-#include "DNDS/Mpi/Whereabouts.hpp"
+#include "DNDS/Mpi/RollCall.hpp"
 
 #include <cxxabi.h>
 
@@ -27,8 +27,8 @@ std::string readable(const std::type_info &type) {
 
 } // namespace
 
-void TransformerCore::setFatherSon(const std::shared_ptr<ParRows> &father, const std::shared_ptr<ParRows> &son,
-                                   bool reports) {
+void ArrayTransformerBase::setFatherSon(const std::shared_ptr<ParRows> &father, const std::shared_ptr<ParRows> &son,
+                                        bool reports) {
     DNDS_CHECK(father != nullptr || son != nullptr, ArgumentError, "father and son are null: create the arrays first");
     std::shared_ptr<const ExchangePattern *> current;
     std::shared_ptr<GhostWatch> watch = watch_;
@@ -62,13 +62,13 @@ void TransformerCore::setFatherSon(const std::shared_ptr<ParRows> &father, const
     reports_ = reports;
 }
 
-void TransformerCore::createFatherGlobalMapping() {
-    const Doing doing("createFatherGlobalMapping of", requireArrays().father_->label());
+void ArrayTransformerBase::createFatherGlobalMapping() {
+    const ActivityScope activity("createFatherGlobalMapping of", requireArrays().father_->label());
     rows_->createGlobalMapping();
 }
 
-void TransformerCore::createGhostMapping(std::span<const index> pullRows, PeerDiscovery discovery) {
-    const Doing doing("createGhostMapping of", requireArrays().father_->label());
+void ArrayTransformerBase::createGhostMapping(std::span<const index> pullRows, PeerDiscovery discovery) {
+    const ActivityScope activity("createGhostMapping of", requireArrays().father_->label());
     const auto ranks = CommunicatorContext::of(rows_->comm());
     setPattern(std::make_shared<const ExchangePattern>(GhostMapping::fromPullList(
         *ranks,
@@ -79,15 +79,15 @@ void TransformerCore::createGhostMapping(std::span<const index> pullRows, PeerDi
         discovery)));
 }
 
-void TransformerCore::createGhostMapping(std::span<const index> localRows, std::span<const index> starts,
-                                         PeerDiscovery discovery) {
-    const Doing doing("createGhostMapping of", requireArrays().father_->label());
+void ArrayTransformerBase::createGhostMapping(std::span<const index> localRows, std::span<const index> starts,
+                                              PeerDiscovery discovery) {
+    const ActivityScope activity("createGhostMapping of", requireArrays().father_->label());
     rows_->comm().guarded([&] { requireGlobalMapping(); });
     setPattern(std::make_shared<const ExchangePattern>(
         GhostMapping::fromPushList(rows_->globalMapping(), localRows, starts, discovery, father_->label())));
 }
 
-void TransformerCore::usePattern(std::shared_ptr<const ExchangePattern> pattern) {
+void ArrayTransformerBase::usePattern(std::shared_ptr<const ExchangePattern> pattern) {
     requireArrays().rows_->comm().guarded([&] {
         DNDS_CHECK(pattern != nullptr, ArgumentError, "'{}' is given a null pattern", father_->label());
         takeNumbering(*pattern);
@@ -95,7 +95,7 @@ void TransformerCore::usePattern(std::shared_ptr<const ExchangePattern> pattern)
     setPattern(std::move(pattern));
 }
 
-void TransformerCore::borrowGGIndexing(const TransformerCore &other) {
+void ArrayTransformerBase::borrowGGIndexing(const ArrayTransformerBase &other) {
     requireArrays().rows_->comm().guarded([&] {
         DNDS_CHECK(other.pattern() != nullptr, StateError, "the mapping that '{}' is to borrow does not exist yet",
                    father_->label());
@@ -104,7 +104,7 @@ void TransformerCore::borrowGGIndexing(const TransformerCore &other) {
     setPattern(other.pattern());
 }
 
-void TransformerCore::createMPITypes() {
+void ArrayTransformerBase::createMPITypes() {
     const CommunicatorView comm = requireArrays().rows_->comm();
     rows_->agreeShape();
     const bool fixed = isFixedLayout(father_->shape().layout);
@@ -138,29 +138,29 @@ void TransformerCore::createMPITypes() {
         watch_->created();
 }
 
-void TransformerCore::initPersistentPull(const ExchangeOptions &options) {
-    const Doing doing("initPersistentPull of", father_ ? father_->label() : "");
+void ArrayTransformerBase::initPersistentPull(const ExchangeOptions &options) {
+    const ActivityScope activity("initPersistentPull of", father_ ? father_->label() : "");
     init(
         *context(), Direction::Pull, [&] { return request("initPersistentPull"); }, options);
 }
 
-void TransformerCore::initPersistentPush(PushOp op, const ExchangeOptions &options) {
-    const Doing doing("initPersistentPush of", father_ ? father_->label() : "");
+void ArrayTransformerBase::initPersistentPush(PushOp op, const ExchangeOptions &options) {
+    const ActivityScope activity("initPersistentPush of", father_ ? father_->label() : "");
     init(
         *context(), Direction::Push, [&] { return request("initPersistentPush"); }, options, op);
 }
 
-void TransformerCore::pullOnce(const ExchangeOptions &options, Device::StreamHandle producer) {
+void ArrayTransformerBase::pullOnce(const ExchangeOptions &options, Device::StreamHandle producer) {
     once(
         *context(), Direction::Pull, [&] { return request("pullOnce"); }, options, PushOp::Replace, producer);
 }
 
-void TransformerCore::pushOnce(PushOp op, const ExchangeOptions &options, Device::StreamHandle producer) {
+void ArrayTransformerBase::pushOnce(PushOp op, const ExchangeOptions &options, Device::StreamHandle producer) {
     once(
         *context(), Direction::Push, [&] { return request("pushOnce"); }, options, op, producer);
 }
 
-ExchangeMember TransformerCore::member() const {
+ExchangeMember ArrayTransformerBase::member() const {
     requireArrays();
     return {std::string(father_->label()),
             [father = father_](MemorySpace space, Access access, RowLayout &into) {
@@ -191,19 +191,19 @@ ExchangeMember TransformerCore::member() const {
             reports_};
 }
 
-const std::shared_ptr<const GhostMapping> &TransformerCore::ghostMapping() const noexcept {
+const std::shared_ptr<const GhostMapping> &ArrayTransformerBase::ghostMapping() const noexcept {
     static const std::shared_ptr<const GhostMapping> none;
     return pattern_ ? pattern_->mapping() : none;
 }
 
-const TransformerCore &TransformerCore::requireArrays(SourceLocation where) const {
+const ArrayTransformerBase &ArrayTransformerBase::requireArrays(SourceLocation where) const {
     if (!father_ || !son_) [[unlikely]]
         throw StateError("this transformer has no father and son (never set, or moved from): call setFatherSon first",
                          where);
     return *this;
 }
 
-void TransformerCore::requireGlobalMapping() const {
+void ArrayTransformerBase::requireGlobalMapping() const {
     const auto &mapping = rows_->globalMapping();
     DNDS_CHECK(mapping != nullptr, StateError, "'{}' has no global mapping: call createFatherGlobalMapping first",
                father_->label());
@@ -212,37 +212,37 @@ void TransformerCore::requireGlobalMapping() const {
                mapping->localSize(), father_->size());
 }
 
-void TransformerCore::takeNumbering(const ExchangePattern &pattern) {
+void ArrayTransformerBase::takeNumbering(const ExchangePattern &pattern) {
     if (pattern.mapping())
         rows_->setGlobalMapping(pattern.mapping()->global());
     DNDS_CHECK(father_->size() == pattern.fatherSize(), StateError, "'{}' has {} rows, but the pattern has {}",
                father_->label(), father_->size(), pattern.fatherSize());
 }
 
-void TransformerCore::setPattern(std::shared_ptr<const ExchangePattern> pattern) {
+void ArrayTransformerBase::setPattern(std::shared_ptr<const ExchangePattern> pattern) {
     pattern_ = std::move(pattern);
     *current_ = pattern_.get();
     son_->setPulledFrom(0);
     watch_->forget();
 }
 
-std::shared_ptr<CommunicatorContext> TransformerCore::context() const {
+std::shared_ptr<CommunicatorContext> ArrayTransformerBase::context() const {
     const CommunicatorView &comm = requireArrays().rows_->comm();
     return pattern_ ? pattern_->sharedContext() : CommunicatorContext::of(comm);
 }
 
-ExchangeRequest TransformerCore::request(const char *what) const {
+ExchangeRequest ArrayTransformerBase::request(const char *what) const {
     requireMapping(what);
     return {pattern_, {member()}};
 }
 
-void TransformerCore::requireMapping(const char *what) const {
+void ArrayTransformerBase::requireMapping(const char *what) const {
     DNDS_CHECK(pattern_ != nullptr, StateError,
                "{} of '{}' needs a ghost mapping: call createGhostMapping or borrowGGIndexing first", what,
                exchanged());
 }
 
-HostMemoryResource TransformerCore::sonMemory() const {
+HostMemoryResource ArrayTransformerBase::sonMemory() const {
     const CommunicatorContext &context = pattern_->context();
     for (const int owner : pattern_->owners().ranks)
         if (owner != context.comm().rank() && context.node().sameNode(owner))
@@ -250,7 +250,7 @@ HostMemoryResource TransformerCore::sonMemory() const {
     return nullptr;
 }
 
-std::vector<rowsize> TransformerCore::pullRowSizes(std::vector<rowsize> fatherSizes) const {
+std::vector<rowsize> ArrayTransformerBase::pullRowSizes(std::vector<rowsize> fatherSizes) const {
     std::vector<rowsize> sonSizes;
     const auto describe = [](std::vector<rowsize> &sizes, RowLayout &layout) { // on the host in any case
         layout.rows = static_cast<index>(sizes.size());
@@ -273,7 +273,7 @@ std::vector<rowsize> TransformerCore::pullRowSizes(std::vector<rowsize> fatherSi
     return sonSizes;
 }
 
-void TransformerCore::pullRowShapes() const {
+void ArrayTransformerBase::pullRowShapes() const {
     using Describe = std::function<void(MemorySpace, Access, RowLayout &)>;
     const auto lastPart = [](Describe all) {
         return [all = std::move(all)](MemorySpace space, Access access, RowLayout &layout) {

@@ -20,7 +20,7 @@ namespace DNDS {
 ///
 /// What is wrong on one rank only is thrown on all by the collective functions, with one exception: a transformer
 /// without arrays knows no other ranks, and throws StateError on its own rank.
-class TransformerCore : public PersistentExchanges {
+class ArrayTransformerBase : public PersistentExchanges {
   public:
     /// Numbers the father's rows globally. Collective.
     void createFatherGlobalMapping();
@@ -39,7 +39,7 @@ class TransformerCore : public PersistentExchanges {
     void usePattern(std::shared_ptr<const ExchangePattern> pattern);
 
     /// Shares mapping and pattern of another array with equally many rows. Collective; one reduction.
-    void borrowGGIndexing(const TransformerCore &other);
+    void borrowGGIndexing(const ArrayTransformerBase &other);
 
     /// Gives the son as many rows as there are ghosts, with the widths, row sizes and shapes of their owners' rows.
     /// Collective. Call it again after row sizes or widths of the father have changed. The son's contents are zero
@@ -81,10 +81,10 @@ class TransformerCore : public PersistentExchanges {
     GhostWatch *ghostWatch() const noexcept { return watch_.get(); }
 
   protected:
-    TransformerCore() = default;
-    TransformerCore(TransformerCore &&) noexcept = default;
-    TransformerCore &operator=(TransformerCore &&) noexcept = default;
-    ~TransformerCore() = default;
+    ArrayTransformerBase() = default;
+    ArrayTransformerBase(ArrayTransformerBase &&) noexcept = default;
+    ArrayTransformerBase &operator=(ArrayTransformerBase &&) noexcept = default;
+    ~ArrayTransformerBase() = default;
 
     /// Connects arrays; see ArrayTransformer. `reports`: the code that calls checks access to ghosts.
     void setFatherSon(const std::shared_ptr<ParRows> &father, const std::shared_ptr<ParRows> &son, bool reports);
@@ -93,7 +93,7 @@ class TransformerCore : public PersistentExchanges {
 
   private:
     std::string_view exchanged() const noexcept override { return father_ ? father_->label() : "arrays never set"; }
-    const TransformerCore &requireArrays(SourceLocation where = SourceLocation::current()) const;
+    const ArrayTransformerBase &requireArrays(SourceLocation where = SourceLocation::current()) const;
     void requireGlobalMapping() const;
     void takeNumbering(const ExchangePattern &pattern);
     /// Ghosts of the pattern before are none of this one.
@@ -135,7 +135,7 @@ class TransformerCore : public PersistentExchanges {
 ///         trans.waitPersistentPull();                  // compute on boundary rows
 ///     }
 template <class TArray>
-class ArrayTransformer : public TransformerCore {
+class ArrayTransformer : public ArrayTransformerBase {
   public:
     using ArrayType = TArray;
 
@@ -145,15 +145,15 @@ class ArrayTransformer : public TransformerCore {
     /// give arrays of different types.
     void setFatherSon(const std::shared_ptr<TArray> &father, const std::shared_ptr<TArray> &son) {
 #if defined(DNDS_DEBUG_CHECKS)
-        TransformerCore::setFatherSon(father, son, true);
+        ArrayTransformerBase::setFatherSon(father, son, true);
 #else
-        TransformerCore::setFatherSon(father, son, false);
+        ArrayTransformerBase::setFatherSon(father, son, false);
 #endif
     }
 
     /// The arrays given to `setFatherSon`; null before. Local.
-    std::shared_ptr<TArray> father() const { return std::static_pointer_cast<TArray>(TransformerCore::father()); }
-    std::shared_ptr<TArray> son() const { return std::static_pointer_cast<TArray>(TransformerCore::son()); }
+    std::shared_ptr<TArray> father() const { return std::static_pointer_cast<TArray>(ArrayTransformerBase::father()); }
+    std::shared_ptr<TArray> son() const { return std::static_pointer_cast<TArray>(ArrayTransformerBase::son()); }
 };
 
 } // namespace DNDS

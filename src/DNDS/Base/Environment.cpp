@@ -93,22 +93,22 @@ int rankByLauncher() {
     return 0;
 }
 
-LauncherSays launcherSays() {
+LauncherInfo launcherInfo() {
     static constexpr std::pair<const char *, const char *> launchers[] = {
         {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"},
         {"PMI_SIZE", "PMI_RANK"},
         {"MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_RANK"}};
-    LauncherSays says;
+    LauncherInfo info;
     const auto ask = [&](const char *size, const char *rank) {
         const int ranks = countOf(size);
-        if (ranks > 0 && (says.ranks == 0 || ranks < says.ranks))
-            says = {size, ranks, std::max(countOf(rank), 0)};
+        if (ranks > 0 && (info.ranks == 0 || ranks < info.ranks))
+            info = {size, ranks, std::max(countOf(rank), 0)};
     };
     for (const auto &[size, rank] : launchers)
         ask(size, rank);
-    if (says.ranks == 0) // set by srun only
+    if (info.ranks == 0) // set by srun only
         ask("SLURM_STEP_NUM_TASKS", "SLURM_PROCID");
-    return says;
+    return info;
 }
 
 std::string mpsFolder() {
@@ -116,7 +116,7 @@ std::string mpsFolder() {
     return chosen.empty() ? "/tmp/nvidia-mps" : chosen;
 }
 
-bool emulatedDevicePretends(const std::string &what) {
+bool emulatedDeviceOption(const std::string &what) {
     return fmt::format(",{},", textOf("DNDS_EMULATED_DEVICE")).find(fmt::format(",{},", what)) != std::string::npos;
 }
 

@@ -73,7 +73,7 @@ std::string mpiSwitchForDevices();
 int rankByLauncher();
 
 /// How many processes the launcher started, and which of them this is.
-struct LauncherSays {
+struct LauncherInfo {
     std::string variable; ///< that holds the number of ranks; empty if none is set
     int ranks = 0;        ///< 0 if unknown
     int rank = 0;
@@ -87,7 +87,7 @@ struct LauncherSays {
 /// OMPI_COMM_WORLD_SIZE, OMPI_COMM_WORLD_RANK, PMI_SIZE, PMI_RANK, MV2_COMM_WORLD_SIZE, MV2_COMM_WORLD_RANK,
 /// SLURM_STEP_NUM_TASKS, SLURM_PROCID: set by launchers: how many processes were started, and which one this is. If
 /// there are several but MPI sees one rank, the launcher belongs to another MPI, and the first process warns.
-LauncherSays launcherSays();
+LauncherInfo launcherInfo();
 
 /// Where NVIDIA's MPS talks with programs; its default where the variable is not set. Local.
 ///
@@ -100,6 +100,6 @@ std::string mpsFolder();
 /// DNDS_EMULATED_DEVICE=WORDS: what the emulated device pretends, for tests: words of `gpu-aware-mpi`, `lying-mpi`,
 /// `crashing-mpi`, `no-sharing`, `no-graphs`, `no-kernels`, `no-room`, `no-peer-atomics`, `takes-turns`,
 /// `loads-lazily`, `lost`, separated by commas. Ranks may differ in it.
-bool emulatedDevicePretends(const std::string &what);
+bool emulatedDeviceOption(const std::string &what);
 
 } // namespace DNDS

@@ -35,8 +35,11 @@ struct SourceLocation {
     }
 };
 
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow" // the enumerator Index is not DNDS::Index
 /// What kind of failure an exception stands for. Ranks send it to each other, so that all throw the same type.
 enum class ErrorKind : int { Argument, Index, Layout, State, Stale, Data, Memory, Mpi, Peer, NotBuilt, Revoked };
+#pragma GCC diagnostic pop
 
 /// The name of `kind` as it appears in messages, for example "IndexError".
 std::string_view errorKindName(ErrorKind kind);

@@ -16,7 +16,9 @@
 namespace DNDS {
 
 /// Counts and numbers rows, globally and within one array.
-using index = std::int64_t;
+using Index = std::int64_t;
+/// The same. POSIX has a function of this name, so programs with `using namespace DNDS` write `Index`.
+using index = Index;
 /// Counts the elements of one row.
 using rowsize = std::int32_t;
 /// Numbers rows within one rank (owned rows, then ghosts) in stored adjacency: half the bandwidth of `index`.

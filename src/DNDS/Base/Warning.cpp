@@ -45,7 +45,7 @@ void writeToStderr(std::string_view text) noexcept {
 /// As soon as MPI has told it, else as the launcher does.
 int rankNow() {
     const int rank = errorRank();
-    return rank >= 0 ? rank : launcherSays().rank;
+    return rank >= 0 ? rank : launcherInfo().rank;
 }
 
 /// Adds a line to a file, which is opened for it: warnings are rare. Returns the system's reason where that fails, else

@@ -129,9 +129,9 @@ void BlockGrid::checkBlocks() const {
         DNDS_CHECK(block.cells.dims == dims() && !block.cells.empty() && space.cells.contains(block.cells),
                    ArgumentError, "block {}, {}, is not in index space '{}', {}, or has no cells", b,
                    toString(block.cells), space.name, toString(space.cells));
-        constexpr int mostRanks = 1 << 24; // each takes a few bytes
-        DNDS_CHECK(block.rank >= 0 && block.rank < mostRanks, ArgumentError,
-                   "block {} is on rank {}: ranks are numbered from 0 to {}", b, block.rank, mostRanks - 1);
+        constexpr int maxRanks = 1 << 24; // each takes a few bytes
+        DNDS_CHECK(block.rank >= 0 && block.rank < maxRanks, ArgumentError,
+                   "block {} is on rank {}: ranks are numbered from 0 to {}", b, block.rank, maxRanks - 1);
     }
 }
 

@@ -20,8 +20,8 @@ namespace DNDS {
 /// The cells and ghosts of `field` within `widths` of the task's cell: `stencil(u, {1, 1})`. Local. Throws
 /// ArgumentError if the field has fewer ghosts.
 template <class TField>
-Task::Seen<TField> stencil(TField &field, const GhostWidths &widths) {
-    return {&field, Task::Reach::Through, BlockRows::stencil(field.blockPattern(), widths)};
+Task::RowSelection<TField> stencil(TField &field, const GhostWidths &widths) {
+    return {&field, Task::AccessRange::Through, BlockRows::stencil(field.blockPattern(), widths)};
 }
 
 namespace Task {
@@ -127,21 +127,21 @@ struct KernelOfBlocks {
 };
 
 /// A loop's functor with its views, block by block.
-template <class Kernel, class... Slots>
+template <class Kernel, class... Arguments>
 class BlockLoopBody final : public TaskBody {
-    using Views = Bundle<typename Slots::View...>;
-    static_assert(((IsBlockField<typename Slots::Array> || IsValue<typename Slots::Array>)&&...),
+    using Views = KernelTuple<typename Arguments::View...>;
+    static_assert(((IsBlockField<typename Arguments::Array> || IsValue<typename Arguments::Array>)&&...),
                   "a task over the cells of blocks reads and writes fields on blocks, and reads Values");
 
   public:
-    /// Takes the functor, and slots that refer to the fields. Call `bind` before it runs.
-    BlockLoopBody(Kernel kernel, Slots... slots) : kernel_(std::move(kernel)), slots_(slots...) {}
+    /// Takes the functor, and arguments that refer to the fields. Call `bind` before it runs.
+    BlockLoopBody(Kernel kernel, Arguments... arguments) : kernel_(std::move(kernel)), arguments_(arguments...) {}
 
     void bind(MemorySpace space, std::span<const RowGuard> /*guards*/) override {
-        places_ = BlockRows::placesOf(*std::get<0>(slots_).array->blockPattern());
+        places_ = BlockRows::placesOf(*std::get<0>(arguments_).array->blockPattern());
         if (space == MemorySpace::Host)
-            return take<DeviceBackend::Host>(std::index_sequence_for<Slots...>{});
-        take<DeviceBackend::CUDA>(std::index_sequence_for<Slots...>{});
+            return take<DeviceBackend::Host>(std::index_sequence_for<Arguments...>{});
+        take<DeviceBackend::CUDA>(std::index_sequence_for<Arguments...>{});
         bringToFront(placesThere_, places_, {});
         bringToFront(viewsThere_, views_, cells_);
     }
@@ -175,11 +175,11 @@ class BlockLoopBody final : public TaskBody {
         }
     }
     template <DeviceBackend backend, std::size_t... k>
-    void take(std::index_sequence<k...> /*slots*/) {
+    void take(std::index_sequence<k...> /*arguments*/) {
         views_.clear();
         cells_.clear();
         for (int block = 0; block < static_cast<int>(places_.size()); ++block) {
-            const auto views = std::tuple{std::get<k>(slots_).template blockView<backend>(block)...};
+            const auto views = std::tuple{std::get<k>(arguments_).template blockView<backend>(block)...};
             views_.push_back({std::get<k>(views)...});
             (cells_.push_back(std::get<k>(views).data()), ...);
         }
@@ -212,7 +212,7 @@ class BlockLoopBody final : public TaskBody {
     }
 
     Kernel kernel_;
-    std::tuple<Slots...> slots_;
+    std::tuple<Arguments...> arguments_;
     std::vector<BlockPlace> places_;
     std::vector<Views> views_;
     std::vector<const void *> cells_;          ///< addresses of all views' cells, in order
@@ -222,17 +222,18 @@ class BlockLoopBody final : public TaskBody {
 
 } // namespace DNDS_DEVICE_COMPILATION
 
-template <IsBlockField TField, Mode does>
-struct Slot<TField, does> {
-    static_assert(does != Mode::Adds, "tasks over blocks write the cell that they are at: adds is for meshes");
+template <IsBlockField TField, AccessMode does>
+struct TaskArgument<TField, does> {
+    static_assert(does != AccessMode::Adds, "tasks over blocks write the cell that they are at: adds is for meshes");
     using Array = TField;
-    static constexpr Mode mode = does;
+    static constexpr AccessMode mode = does;
     static constexpr bool adds = false;
-    using Element = std::conditional_t<mode == Mode::Reads, const typename TField::Element, typename TField::Element>;
+    using Element =
+        std::conditional_t<mode == AccessMode::Reads, const typename TField::Element, typename TField::Element>;
     using View = BlockView<Element>;
     using LoopRow = BlockCell;
-    template <class Kernel, class... Slots>
-    using Loop = BlockLoopBody<Kernel, Slots...>;
+    template <class Kernel, class... Arguments>
+    using Loop = BlockLoopBody<Kernel, Arguments...>;
     using CallView = BlockViews<Element>;
     TField *array;
 
@@ -240,14 +241,14 @@ struct Slot<TField, does> {
     /// BlockField::deviceView.
     template <DeviceBackend backend>
     View blockView(int block) const {
-        if constexpr (mode == Mode::Reads)
+        if constexpr (mode == AccessMode::Reads)
             return std::as_const(*array).template deviceView<backend>(block);
         else
             return array->template deviceView<backend>(block);
     }
     /// The argument of a call's functor: all blocks of this rank, on the host. Throws StaleError.
     CallView callView() const {
-        if constexpr (mode == Mode::Reads)
+        if constexpr (mode == AccessMode::Reads)
             return {*array, std::as_const(*array).array().view().data()};
         else
             return {*array, array->array().view().data()};

@@ -177,7 +177,7 @@ class BlockGrid::GhostFinder {
     /// Finds the owners of the cells of `box`, to which `toHere` maps the ghosts. Returns the cells without an owner.
     /// Terminates, because each passage brings cells nearer to their index space; `passed` counts the passages so far.
     std::vector<Box> find(int space, const Box &box, const IndexTransform &toHere, int passed) {
-        DNDS_CHECK(passed <= mostPassed && ++searches_ <= mostSearches, ArgumentError,
+        DNDS_CHECK(passed <= maxPassed && ++searches_ <= maxSearches, ArgumentError,
                    "the ghosts of block {} reach through {} periods and connections in {} pieces: they are far wider "
                    "than the index spaces",
                    block_, passed, searches_);
@@ -224,8 +224,8 @@ class BlockGrid::GhostFinder {
         return left;
     }
 
-    static constexpr int mostPassed = 1000;
-    static constexpr int mostSearches = 1000000;
+    static constexpr int maxPassed = 1000;
+    static constexpr int maxSearches = 1000000;
 
     const BlockGrid &grid_;
     int block_;

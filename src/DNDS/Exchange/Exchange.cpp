@@ -54,7 +54,7 @@ bool Exchange::State::settle() noexcept {
     engine.end();
     if (stage == Stage::InFlight) {
         stage = Stage::Idle;
-        tellFailed(moves);
+        notifyFailed(moves);
     }
     bool settled = true;
     for (const auto &transport : transports)
@@ -80,11 +80,11 @@ bool Exchange::State::progress() const {
     return complete;
 }
 
-void Exchange::State::giveUp(Direction direction) noexcept {
+void Exchange::State::abandon(Direction direction) noexcept {
     engine.end();
     if (stage == Stage::InFlight)
         stage = Stage::Idle;
-    tellFailed(direction);
+    notifyFailed(direction);
     drain();
 }
 
@@ -106,7 +106,7 @@ void Exchange::State::drain() const noexcept {
         stream->drain();
 }
 
-void Exchange::State::tellPulled(Direction direction, const ExchangePattern &pattern, bool arrived) const {
+void Exchange::State::notifyPulled(Direction direction, const ExchangePattern &pattern, bool arrived) const {
     if (direction != Direction::Pull)
         return;
     for (const ExchangeMember &member : members)
@@ -115,7 +115,7 @@ void Exchange::State::tellPulled(Direction direction, const ExchangePattern &pat
             member.pulled(arrived, !pattern.isRestriction());
 }
 
-void Exchange::State::tellFailed(Direction direction) const noexcept {
+void Exchange::State::notifyFailed(Direction direction) const noexcept {
     if (direction == Direction::Pull)
         for (const ExchangeMember &member : members)
             if (member.pulled)
@@ -150,7 +150,7 @@ Exchange::~Exchange() {
                                      fmt::format("it destroyed the exchange of '{}' in flight", label()),
                                      Revocation::Caller::Destructor);
         if (state_->maker == std::this_thread::get_id())
-            state_->tellFailed(direction_);
+            state_->notifyFailed(direction_);
         state_->stage = State::Stage::Idle;
     }
     state_->engine.end();
@@ -193,11 +193,11 @@ std::vector<PeerPath> Exchange::paths() const {
         for (const auto &transport : state_->transports) {
             if (transport->descriptor().kind != path.transport)
                 continue;
-            const Detour detour = transport->detourFrom(path.peer);
-            path.bytesThroughSlot = detour.bytes;
-            if (detour.bytes > 0)
-                path.why += fmt::format("{}{} bytes in through a slot: {}", path.why.empty() ? "" : "; ", detour.bytes,
-                                        detour.why);
+            const StagedTraffic staged = transport->stagedFrom(path.peer);
+            path.bytesThroughSlot = staged.bytes;
+            if (staged.bytes > 0)
+                path.why += fmt::format("{}{} bytes in through a slot: {}", path.why.empty() ? "" : "; ", staged.bytes,
+                                        staged.why);
         }
     return paths;
 }
@@ -239,7 +239,7 @@ void Exchange::start(Device::StreamHandle producer) {
             state.hashSent(direction_, state.sent);
         if (state.stream)
             state.stream->follow(producer);
-        state.tellPulled(direction_, *pattern_, false);
+        state.notifyPulled(direction_, *pattern_, false);
         state.stage = State::Stage::InFlight;
         ++state.starts;
         try {
@@ -248,7 +248,7 @@ void Exchange::start(Device::StreamHandle producer) {
             for (const auto &transport : state.transports)
                 transport->start();
         } catch (...) {
-            state.giveUp(direction_);
+            state.abandon(direction_);
             throw;
         }
         if (state.counts)
@@ -313,7 +313,7 @@ void Exchange::finish() {
                                  label(), [&] { completeEpoch(); });
     } catch (...) {
         if (inFlight())
-            state_->giveUp(direction_);
+            state_->abandon(direction_);
         throw;
     }
 }
@@ -321,14 +321,14 @@ void Exchange::finish() {
 void Exchange::completeEpoch() {
     State &state = *state_;
     requireStarted();
-    const Doing doing(direction_ == Direction::Pull ? "wait for the pull of" : "wait for the push of", label(),
-                      state.starts);
+    const ActivityScope activity(direction_ == Direction::Pull ? "wait for the pull of" : "wait for the push of",
+                                 label(), state.starts);
     const double begin = state.counts ? monotonicSeconds() : 0.0;
     complete();
     requireUnchanged();
     if (direction_ == Direction::Push)
         combinePushed();
-    state.tellPulled(direction_, *pattern_, true);
+    state.notifyPulled(direction_, *pattern_, true);
     state.stage = State::Stage::Idle;
     if (!state.stream)
         state.releaseArrays();
@@ -364,7 +364,7 @@ void Exchange::complete() {
         std::rethrow_exception(failure);
     waitUntil(
         *state.context, [&] { return state.progress(); }, [&] { return awaited(); },
-        state.looksAtMpi ? Looks::AtMpi : Looks::AtMemory);
+        state.pollsMpi ? PollTarget::Mpi : PollTarget::Memory);
     for (const auto &transport : state.transports)
         transport->finish();
 }

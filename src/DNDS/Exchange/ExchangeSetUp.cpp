@@ -72,23 +72,24 @@ std::vector<PeerPath> pathsOf(const ExchangePattern &pattern, Direction directio
 }
 
 /// The requested memory space; a requested transport implies one. Local.
-ExchangeSpace spaceAskedFor(const TransportTable &transports, const ExchangeOptions &options) {
-    const TransportDescriptor *wished = transports.find(options.transport);
-    if (options.space != ExchangeSpace::Auto || wished == nullptr)
+ExchangeSpace requestedSpace(const TransportTable &transports, const ExchangeOptions &options) {
+    const TransportDescriptor *requested = transports.find(options.transport);
+    if (options.space != ExchangeSpace::Auto || requested == nullptr)
         return options.space;
-    return wished->servesHost ? ExchangeSpace::Host : ExchangeSpace::Device;
+    return requested->servesHost ? ExchangeSpace::Host : ExchangeSpace::Device;
 }
 
 /// Which copies an exchange moves: the same answer on all ranks. Collective; one reduction where there may be devices.
 /// Throws ArgumentError on all ranks where some ask for one space and some for the other.
-MemorySpace agreeOnSpace(const CommunicatorView &comm, std::span<const ExchangeMember> members, ExchangeSpace wish) {
+MemorySpace agreeOnSpace(const CommunicatorView &comm, std::span<const ExchangeMember> members,
+                         ExchangeSpace requested) {
     if (Device::name() == "absent")
         return MemorySpace::Host; // on all ranks; whoever asks for the device throws, and all of them then
     const bool onDevice = Device::available() && std::ranges::all_of(members, [](const ExchangeMember &member) {
                               return member.onDevice && member.onDevice();
                           });
-    std::array<int, 3> all{wish != ExchangeSpace::Host ? 1 : 0, wish != ExchangeSpace::Device ? 1 : 0,
-                           wish != ExchangeSpace::Auto || onDevice ? 1 : 0};
+    std::array<int, 3> all{requested != ExchangeSpace::Host ? 1 : 0, requested != ExchangeSpace::Device ? 1 : 0,
+                           requested != ExchangeSpace::Auto || onDevice ? 1 : 0};
     comm.allReduce(all.data(), 3, MPI_MIN);
     const bool hostUnwanted = all[0] == 1;
     const bool deviceUnwanted = all[1] == 1;
@@ -149,28 +150,28 @@ Exchange::Exchange(const CommunicatorContext::SetUp &setUp, CommunicatorContext 
         pattern_ = std::move(request.pattern);
         state_->members = std::move(request.members);
     });
-    const ExchangeSpace wish = spaceAskedFor(transports, options);
-    space_ = agreeOnSpace(context.comm(), failure ? std::span<const ExchangeMember>() : state_->members, wish);
+    const ExchangeSpace requested = requestedSpace(transports, options);
+    space_ = agreeOnSpace(context.comm(), failure ? std::span<const ExchangeMember>() : state_->members, requested);
     transports.prepare(context, space_);
-    Created created;
-    created.tag = channel.tag;
+    ExchangeIdentity identity;
+    identity.tag = channel.tag;
     if (!failure)
         attempt(failure, [&] {
             DNDS_CHECK(
                 ghosts_ == GhostsAfterPush::Keep || op_ == PushOp::Sum, ArgumentError,
                 "GhostsAfterPush::Zero is for PushOp::Sum only: after another operation, zeros would take part in the "
                 "next push. Use GhostsAfterPush::Keep");
-            if (wish == ExchangeSpace::Device)
+            if (requested == ExchangeSpace::Device)
                 Device::requireDevice("exchange rows of device memory");
-            created.pattern = pattern_->serial();
-            created.names = namesOf(state_->members);
-            created.signature = prepare(context, options);
-            beginCounting(created.names);
+            identity.pattern = pattern_->serial();
+            identity.names = namesOf(state_->members);
+            identity.signature = prepare(context, options);
+            beginCounting(identity.names);
         });
     if (failure) // perhaps without a state
-        agreeOnPlan(context, MessagePlan{}, created, PeerKinds{}, failure);
+        agreeOnPlan(context, MessagePlan{}, identity, PeerKinds{}, failure);
     else
-        agreeOnPlan(context, state_->plan, created, state_->kinds, nullptr);
+        agreeOnPlan(context, state_->plan, identity, state_->kinds, nullptr);
     connect(context.comm());
     state_->releaseArrays();
 }
@@ -210,7 +211,7 @@ std::uint64_t Exchange::prepare(CommunicatorContext &context, const ExchangeOpti
         transports.make(splitByTransport(state.plan, state.channel, state.kinds), {context, state.stream});
     for (const auto &transport : state.transports)
         state.needsProgress = state.needsProgress || transport->descriptor().needsProgress;
-    state.looksAtMpi = state.transports.size() == 1 && state.transports.front()->descriptor().looksAtMpi;
+    state.pollsMpi = state.transports.size() == 1 && state.transports.front()->descriptor().pollsMpi;
     paths_ = pathsOf(*pattern_, direction_, state.plan, choices);
     // A rank without owned rows has no widths of its own, but its ghosts have.
     return signatureOf(pattern_->fatherSize() > 0 ? state.fathers : state.sons, direction_, op_, ghosts_, space_);

@@ -62,7 +62,7 @@ struct Exchange::State : Recoverable {
     std::uint64_t starts = 0;
     std::shared_ptr<ExchangeCounts> counts; ///< null while nothing is counted
     bool needsProgress = false;             ///< while this rank waits for something else
-    bool looksAtMpi = false;                ///< `progress` does
+    bool pollsMpi = false;                  ///< `progress` does
     std::shared_ptr<CommunicatorContext> context;
     Channel channel;
 
@@ -87,13 +87,13 @@ struct Exchange::State : Recoverable {
     bool progress() const;
 
     /// Ends an epoch that has failed.
-    void giveUp(Direction direction) noexcept;
+    void abandon(Direction direction) noexcept;
 
     /// Tells the members of a pull that it has started, or that its rows have arrived.
-    void tellPulled(Direction direction, const ExchangePattern &pattern, bool arrived) const;
+    void notifyPulled(Direction direction, const ExchangePattern &pattern, bool arrived) const;
 
     /// Tells the members of a pull that its rows will not arrive.
-    void tellFailed(Direction direction) const noexcept;
+    void notifyFailed(Direction direction) const noexcept;
 
     /// Whether `wait` compares the sent rows with those at start: in library or program with debug checks, on the host.
     bool checksSent() const noexcept;

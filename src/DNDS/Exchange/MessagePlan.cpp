@@ -55,26 +55,26 @@ struct Terms {
 };
 
 /// Hashed with a rank, so that sums over ranks show a difference.
-std::uint64_t keyOf(const Created &created, int rank) {
+std::uint64_t keyOf(const ExchangeIdentity &identity, int rank) {
     ContentHash hash;
     hash.add(static_cast<std::uint64_t>(rank));
-    hash.add(static_cast<std::uint64_t>(created.tag));
-    hash.add(created.pattern);
-    hash.addText(created.names);
+    hash.add(static_cast<std::uint64_t>(identity.tag));
+    hash.add(identity.pattern);
+    hash.addText(identity.names);
     return hash.value();
 }
 
 /// Throws StateError on all ranks unless all create what rank 0 does. Collective.
-void requireSameOrder(const CommunicatorView &comm, const Created &created) {
+void requireSameOrder(const CommunicatorView &comm, const ExchangeIdentity &identity) {
     std::vector<std::string> mine;
-    comm.guarded([&] { mine = {created.names, fmt::format("{} on mapping {}", created.tag, created.pattern)}; });
+    comm.guarded([&] { mine = {identity.names, fmt::format("{} on mapping {}", identity.tag, identity.pattern)}; });
     requireSame(comm, mine, [&](std::size_t k, const std::string *first) {
         constexpr const char *advice = "create mappings and exchanges in the same order on all ranks";
         DNDS_CHECK(k > 0, StateError, "rank {} makes the exchange of '{}' where rank 0 makes that of '{}': {}",
-                   comm.rank(), created.names, *first, advice);
+                   comm.rank(), identity.names, *first, advice);
         throw StateError(
             fmt::format("rank {} makes an exchange of '{}' (number {}) where rank 0 makes another one (number {}): {}",
-                        comm.rank(), created.names, mine[k], *first, advice));
+                        comm.rank(), identity.names, mine[k], *first, advice));
     });
 }
 
@@ -174,11 +174,11 @@ bool sameMemory(const RowLayout &bound, const RowLayout &now) {
     return true;
 }
 
-void agreeOnPlan(CommunicatorContext &context, const MessagePlan &plan, const Created &created, const PeerKinds &kinds,
-                 const std::exception_ptr &mine) {
+void agreeOnPlan(CommunicatorContext &context, const MessagePlan &plan, const ExchangeIdentity &identity,
+                 const PeerKinds &kinds, const std::exception_ptr &mine) {
     const CommunicatorView &comm = context.comm();
     const auto terms = [&](int peer, std::size_t bytes, std::uint64_t widths) {
-        return Terms{bytes, created.signature, static_cast<std::uint64_t>(kinds.at(peer)), widths};
+        return Terms{bytes, identity.signature, static_cast<std::uint64_t>(kinds.at(peer)), widths};
     };
 
     // Senders add the fingerprints of what they send, receivers subtract those of what they expect, and so does each
@@ -189,7 +189,7 @@ void agreeOnPlan(CommunicatorContext &context, const MessagePlan &plan, const Cr
             sums[1] += terms(out.peer, out.bytes, out.widths).fingerprint(comm.rank(), out.peer);
         for (const Incoming &in : plan.incoming)
             sums[1] -= terms(in.peer, in.bytes, in.widths).fingerprint(in.peer, comm.rank());
-        sums[1] += keyOf(created, comm.rank()) - keyOf(created, (comm.rank() + 1) % comm.size());
+        sums[1] += keyOf(identity, comm.rank()) - keyOf(identity, (comm.rank() + 1) % comm.size());
     }
     comm.allReduce(sums.data(), 2, MPI_SUM);
     if (sums[0] != 0)
@@ -197,7 +197,7 @@ void agreeOnPlan(CommunicatorContext &context, const MessagePlan &plan, const Cr
     if (sums[1] == 0) [[likely]]
         return;
 
-    requireSameOrder(comm, created);
+    requireSameOrder(comm, identity);
     // Some pair disagrees: senders tell their terms, so that the message can name the pair and the difference.
     RankLists told;
     for (const Outgoing &out : plan.outgoing) {
@@ -219,25 +219,25 @@ void agreeOnPlan(CommunicatorContext &context, const MessagePlan &plan, const Cr
                        "rank {} uses transport '{}' where rank {} uses '{}' for '{}': choose the same on all ranks "
                        "(options, DNDS_TRANSPORT)",
                        sender, transports.nameOf(static_cast<TransportKind>(values[2])), comm.rank(),
-                       transports.nameOf(static_cast<TransportKind>(here.kind)), created.names);
+                       transports.nameOf(static_cast<TransportKind>(here.kind)), identity.names);
             DNDS_CHECK(static_cast<std::uint64_t>(values[0]) == here.bytes, LayoutError,
                        "rank {} sends {} bytes of '{}' where rank {} expects {}: row widths or sizes differ between "
                        "them; call createMPITypes after changing them",
-                       sender, values[0], created.names, comm.rank(), here.bytes);
+                       sender, values[0], identity.names, comm.rank(), here.bytes);
             DNDS_CHECK(static_cast<std::uint64_t>(values[1]) == here.signature, LayoutError,
                        "'{}' of rank {} and of rank {} differ in type, layout, width or operation: choose the same on "
                        "all ranks",
-                       created.names, sender, comm.rank());
+                       identity.names, sender, comm.rank());
             DNDS_CHECK(static_cast<std::uint64_t>(values[3]) == here.widths, LayoutError,
                        "the rows of '{}' that rank {} sends have other widths than those that rank {} has room for: "
                        "call createMPITypes after changing them",
-                       created.names, sender, comm.rank());
+                       identity.names, sender, comm.rank());
         }
     });
     throw LayoutError(
         fmt::format("ranks disagree about which of them exchange rows of '{}': make mappings and exchanges "
                     "in the same order on all ranks",
-                    created.names));
+                    identity.names));
 }
 
 } // namespace DNDS

@@ -45,7 +45,7 @@ bool sameMemory(const RowLayout &bound, const RowLayout &now);
 
 /// What tells one exchange of a communicator from another: ranks that create them in different orders differ here, even
 /// if all of them have the same shape.
-struct Created {
+struct ExchangeIdentity {
     int tag = 0;
     std::uint64_t pattern = 0;   ///< its serial number
     std::string names;           ///< of the arrays
@@ -56,7 +56,7 @@ struct Created {
 /// transport. Collective; one reduction when all is well. Throws on all ranks: `mine`, which is what this rank caught
 /// while planning, if anything; StateError naming arrays that differ; LayoutError or ArgumentError naming the pair of
 /// ranks that disagrees.
-void agreeOnPlan(CommunicatorContext &context, const MessagePlan &plan, const Created &created, const PeerKinds &kinds,
-                 const std::exception_ptr &mine);
+void agreeOnPlan(CommunicatorContext &context, const MessagePlan &plan, const ExchangeIdentity &identity,
+                 const PeerKinds &kinds, const std::exception_ptr &mine);
 
 } // namespace DNDS

@@ -33,7 +33,7 @@ std::atomic<bool> &counting() {
 struct Line {
     const char *what;
     std::size_t count;
-    Spread ExchangeReport::*spread;
+    RankStatistics ExchangeReport::*spread;
     std::string (*text)(double);
 };
 
@@ -138,7 +138,7 @@ ExchangeReport summaryOf(const std::string &name, std::span<const Told> all) {
     for (const Line &line : lines) {
         std::vector<double> values(told.size());
         std::ranges::transform(told, values.begin(), [&](const Told &t) { return t[line.count]; });
-        exchange.*line.spread = Spread::of(values, ranks);
+        exchange.*line.spread = RankStatistics::of(values, ranks);
     }
     for (const Told &t : told) {
         exchange.runs = std::max(exchange.runs, static_cast<std::uint64_t>(t[Count::Runs]));
@@ -176,8 +176,8 @@ std::array<double, 6> memoryOfProcess() {
     return memory;
 }
 
-void add(Table &table, const char *what, const Spread &spread, std::string (*text)(double)) {
-    table.add({what, text(spread.least), text(spread.median), text(spread.most), fmt::to_string(spread.mostAt),
+void add(Table &table, const char *what, const RankStatistics &spread, std::string (*text)(double)) {
+    table.add({what, text(spread.min), text(spread.median), text(spread.max), fmt::to_string(spread.maxRank),
                fmt::format("{:.0f} %", 100.0 * spread.imbalance())});
 }
 
@@ -243,7 +243,7 @@ Report report(CommunicatorView comm) {
     std::array<double, 6> mine{};
     comm.guarded([&] { mine = memoryOfProcess(); });
     for (std::size_t k = 0; k < mine.size(); ++k)
-        made.memory[k] = Spread::over(comm, mine[k]);
+        made.memory[k] = RankStatistics::over(comm, mine[k]);
     std::ranges::stable_sort(made.exchanges, std::greater{}, [](const ExchangeReport &exchange) {
         return exchange.startSeconds.mean + exchange.waitSeconds.mean;
     });

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "DNDS/Exchange/ExchangeTypes.hpp"
-#include "DNDS/Mpi/Spread.hpp"
+#include "DNDS/Mpi/RankStatistics.hpp"
 
 #include <array>
 #include <cstdint>
@@ -19,13 +19,13 @@ struct ExchangeReport {
     std::string name; ///< "pull of 'u'"
     int ranks = 0;
     std::uint64_t runs = 0; ///< of the rank that ran it most often
-    Spread peers;
-    Spread owned; ///< rows
-    Spread ghosts;
-    Spread rowsSent; ///< this and the next ones in each run
-    Spread bytesSent;
-    Spread startSeconds; ///< in all runs
-    Spread waitSeconds;
+    RankStatistics peers;
+    RankStatistics owned; ///< rows
+    RankStatistics ghosts;
+    RankStatistics rowsSent; ///< this and the next ones in each run
+    RankStatistics bytesSent;
+    RankStatistics startSeconds; ///< in all runs
+    RankStatistics waitSeconds;
     /// Peers and bytes sent each run, summed over ranks: in own memory, node-shared, by messages, on devices, by
     /// transports that a program added.
     std::array<std::pair<std::uint64_t, std::uint64_t>, 5> paths{};
@@ -43,7 +43,7 @@ struct Report {
     std::vector<ExchangeReport> exchanges; ///< those that took most time first
     /// Bytes a rank: owned rows and ghosts of arrays that are exchanged (arrays of one name count once), lists of rows,
     /// buffers, the memory that the rank's node shares, and the most that the process ever had.
-    std::array<Spread, 6> memory{};
+    std::array<RankStatistics, 6> memory{};
 
     /// The exchange of this name, for example "pull of 'u'"; null where none was counted. Local, O(exchanges).
     const ExchangeReport *find(std::string_view name) const noexcept;

@@ -13,14 +13,14 @@ namespace DNDS::Detail {
 
 namespace {
 
-constexpr index mostIndex = std::numeric_limits<index>::max();
-constexpr index mostName = 256;        // NC_MAX_NAME
-constexpr index mostDimensions = 1024; // NC_MAX_VAR_DIMS
+constexpr index maxIndex = std::numeric_limits<index>::max();
+constexpr index maxName = 256;        // NC_MAX_NAME
+constexpr index maxDimensions = 1024; // NC_MAX_VAR_DIMS
 
 // The largest number on overflow.
-index plus(index a, index b) { return __builtin_add_overflow(a, b, &a) ? mostIndex : a; }
-index times(index a, index b) { return __builtin_mul_overflow(a, b, &a) ? mostIndex : a; }
-index padded(index bytes) { return bytes > mostIndex - 3 ? mostIndex : (bytes + 3) / 4 * 4; }
+index plus(index a, index b) { return __builtin_add_overflow(a, b, &a) ? maxIndex : a; }
+index times(index a, index b) { return __builtin_mul_overflow(a, b, &a) ? maxIndex : a; }
+index padded(index bytes) { return bytes > maxIndex - 3 ? maxIndex : (bytes + 3) / 4 * 4; }
 
 struct HeaderVariable {
     std::string name;
@@ -44,7 +44,7 @@ class ClassicHeader {
             readName();
             lengths_.push_back(asIndex(number(wide())));
         }
-        need(std::ranges::count(lengths_, 0) <= 1, "there are several unlimited dimensions");
+        require(std::ranges::count(lengths_, 0) <= 1, "there are several unlimited dimensions");
         skipAttributes();
         for (index count = listSize(11, 12 + 3 * wide()); count > 0; count--)
             readVariable();
@@ -56,7 +56,7 @@ class ClassicHeader {
 
     void check() const {
         for (const HeaderVariable &variable : variables_) {
-            need(variable.begin >= place_, "a variable begins within the header");
+            require(variable.begin >= place_, "a variable begins within the header");
             DNDS_CHECK(endOf(variable) <= end_, DataError,
                        "{} is truncated: it has {} bytes, but variable '{}' begins at byte {} and has {} bytes{}",
                        path_, end_, variable.name, variable.begin, variable.bytes,
@@ -77,11 +77,11 @@ class ClassicHeader {
     int wide() const { return version_ == 5 ? 8 : 4; }
     index left() const { return end_ - place_; }
 
-    void need(bool right, const char *otherwise) const {
+    void require(bool right, const char *otherwise) const {
         DNDS_CHECK(right, DataError, "{} has a damaged NetCDF header: {} (before byte {})", path_, otherwise, place_);
     }
     index asIndex(std::uint64_t value) const {
-        need(value <= static_cast<std::uint64_t>(mostIndex), "a number is beyond 2^63");
+        require(value <= static_cast<std::uint64_t>(maxIndex), "a number is beyond 2^63");
         return static_cast<index>(value);
     }
 
@@ -111,28 +111,28 @@ class ClassicHeader {
     index listSize(std::uint64_t tag, index least) {
         const std::uint64_t found = number(4);
         const index size = asIndex(number(wide()));
-        need(found == tag || (found == 0 && size == 0), "another list is expected");
-        need(size <= left() / least, "a list has more entries than bytes follow");
+        require(found == tag || (found == 0 && size == 0), "another list is expected");
+        require(size <= left() / least, "a list has more entries than bytes follow");
         return size;
     }
 
     std::string readName() {
         const index length = asIndex(number(wide()));
-        need(length > 0 && length <= mostName, "a name has no or too many characters");
+        require(length > 0 && length <= maxName, "a name has no or too many characters");
         std::string name;
         for (index i = 0; i < length; i++)
             name.push_back(static_cast<char>(byte()));
         skip((4 - length % 4) % 4);
         name.erase(name.find_last_not_of('\0') + 1); // old writers count the padding; npos + 1 is 0
-        need(!name.empty() && name.find('\0') == std::string::npos && name.find('/') == std::string::npos,
-             "a name has characters that no name has");
+        require(!name.empty() && name.find('\0') == std::string::npos && name.find('/') == std::string::npos,
+                "a name has characters that no name has");
         return name;
     }
 
     index readBytesOfType() {
         constexpr std::array<index, 12> bytes{0, 1, 1, 2, 4, 4, 8, 1, 2, 4, 8, 8};
         const std::uint64_t type = number(4);
-        need(type > 0 && type <= (version_ == 5 ? 11U : 6U), "a type is unknown");
+        require(type > 0 && type <= (version_ == 5 ? 11U : 6U), "a type is unknown");
         return bytes[type];
     }
 
@@ -149,13 +149,13 @@ class ClassicHeader {
         HeaderVariable variable;
         variable.name = readName();
         const index dims = asIndex(number(wide()));
-        need(dims <= mostDimensions, "a variable has too many dimensions");
+        require(dims <= maxDimensions, "a variable has too many dimensions");
         index elements = 1;
         for (index d = 0; d < dims; d++) {
             const std::uint64_t id = number(wide());
-            need(id < lengths_.size(), "a variable has a dimension that the file has not");
+            require(id < lengths_.size(), "a variable has a dimension that the file has not");
             const index length = lengths_[id];
-            need(length > 0 || d == 0, "a variable has its unlimited dimension after others");
+            require(length > 0 || d == 0, "a variable has its unlimited dimension after others");
             variable.records = variable.records || length == 0;
             elements = times(elements, std::max<index>(length, 1));
         }

@@ -75,8 +75,8 @@ struct OpenDataset {
                    "{}: dataset '{}' holds neither integers nor floating-point numbers", path, name);
         const HdfObject space(H5Dget_space(data.get()), H5Sclose, "the shape of " + name);
         std::vector<hsize_t> size(static_cast<std::size_t>(
-            std::max(Detail::hdfNeed(H5Sget_simple_extent_ndims(space.get()), "the shape of " + name), 0)));
-        Detail::hdfNeed(H5Sget_simple_extent_dims(space.get(), size.data(), nullptr), "the shape of " + name);
+            std::max(Detail::requireHdf(H5Sget_simple_extent_ndims(space.get()), "the shape of " + name), 0)));
+        Detail::requireHdf(H5Sget_simple_extent_dims(space.get(), size.data(), nullptr), "the shape of " + name);
         shape.assign(size.begin(), size.end());
     }
 
@@ -87,7 +87,7 @@ struct OpenDataset {
         const HdfObject fileSpace(H5Dget_space(data.get()), H5Sclose, what);
         std::optional<double> unfit;
         const HdfObject transfer(H5Pcreate(H5P_DATASET_XFER), H5Pclose, what);
-        Detail::hdfNeed(H5Pset_type_conv_cb(transfer.get(), noteUnfit, &unfit), what);
+        Detail::requireHdf(H5Pset_type_conv_cb(transfer.get(), noteUnfit, &unfit), what);
         for (index k = 0; k < chunks.size(); k++) {
             const Detail::SlabChunk chunk = chunks.at(k);
             const std::vector<index> first = Detail::fileStart(slab, chunk);
@@ -96,14 +96,14 @@ struct OpenDataset {
             const auto elements = static_cast<hsize_t>(chunk.elements);
             const HdfObject memorySpace(H5Screate_simple(1, &elements, nullptr), H5Sclose, what);
             if (!start.empty())
-                Detail::hdfNeed(
+                Detail::requireHdf(
                     H5Sselect_hyperslab(fileSpace.get(), H5S_SELECT_SET, start.data(), nullptr, count.data(), nullptr),
                     what);
             buffer.resize(static_cast<std::size_t>(chunk.elements) * width);
             const herr_t result = H5Dread(data.get(), Detail::hdfNumberType(slab.kind), memorySpace.get(),
                                           fileSpace.get(), transfer.get(), buffer.data());
             DNDS_CHECK(!unfit, DataError, "{}: {} does not fit {}", what, *unfit, elementKindName(slab.kind));
-            Detail::hdfNeed(result, what);
+            Detail::requireHdf(result, what);
             Detail::scatterChunk(slab, chunk, width, buffer.data());
         }
     }

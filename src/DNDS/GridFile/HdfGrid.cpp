@@ -45,7 +45,7 @@ void writeHdfGrid(HdfSharedFile &file, hid_t parent, const std::string &name, co
     file.comm().beforeCollective();
     const std::vector<hsize_t> size(shape.begin(), shape.end());
     HdfObject links(H5Pcreate(H5P_LINK_CREATE), H5Pclose);
-    file.need(H5Pset_create_intermediate_group(links.get(), 1), name);
+    file.require(H5Pset_create_intermediate_group(links.get(), 1), name);
     HdfObject properties(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
     H5Pset_obj_track_times(properties.get(), false); // equal contents make equal files
     HdfObject space(size.empty() ? H5Screate(H5S_SCALAR)
@@ -54,7 +54,7 @@ void writeHdfGrid(HdfSharedFile &file, hid_t parent, const std::string &name, co
     HdfObject data(
         H5Dcreate2(parent, name.c_str(), hdfNumberType(kind), space.get(), links.get(), properties.get(), H5P_DEFAULT),
         H5Dclose);
-    file.need(data.get(), name);
+    file.require(data.get(), name);
     writeSlabs(file, data.get(), name, kind, width, slabs);
 }
 

@@ -33,7 +33,7 @@ class ContentReader {
 
     NetcdfContent read(int file) {
         int format = 0;
-        need(nc_inq_format(file, &format), "say its format");
+        require(nc_inq_format(file, &format), "say its format");
         content_.format = format == NC_FORMAT_CLASSIC        ? "CDF-1"
                           : format == NC_FORMAT_64BIT_OFFSET ? "CDF-2"
                           : format == NC_FORMAT_64BIT_DATA   ? "CDF-5"
@@ -44,35 +44,35 @@ class ContentReader {
     }
 
   private:
-    void need(int status, const std::string &what) const { needNetcdf(status, path_, what); }
+    void require(int status, const std::string &what) const { requireNetcdf(status, path_, what); }
 
     void readGroup(int group, const std::string &prefix) {
         int count = 0;
-        need(nc_inq_unlimdims(group, &count, nullptr), "list unlimited dimensions");
+        require(nc_inq_unlimdims(group, &count, nullptr), "list unlimited dimensions");
         std::vector<int> unlimited(static_cast<std::size_t>(count));
-        need(nc_inq_unlimdims(group, &count, unlimited.data()), "list unlimited dimensions");
-        need(nc_inq_dimids(group, &count, nullptr, 0), "list dimensions");
+        require(nc_inq_unlimdims(group, &count, unlimited.data()), "list unlimited dimensions");
+        require(nc_inq_dimids(group, &count, nullptr, 0), "list dimensions");
         std::vector<int> ids(static_cast<std::size_t>(count));
-        need(nc_inq_dimids(group, &count, ids.data(), 0), "list dimensions");
+        require(nc_inq_dimids(group, &count, ids.data(), 0), "list dimensions");
         for (const int id : ids) {
             std::array<char, NC_MAX_NAME + 1> name{};
             std::size_t length = 0;
-            need(nc_inq_dim(group, id, name.data(), &length), "describe a dimension");
+            require(nc_inq_dim(group, id, name.data(), &length), "describe a dimension");
             dimensions_[id] = {name.data(), static_cast<index>(length),
                                std::find(unlimited.begin(), unlimited.end(), id) != unlimited.end()};
             content_.dimensions.push_back(dimensions_[id]);
         }
-        need(nc_inq_varids(group, &count, nullptr), "list variables");
+        require(nc_inq_varids(group, &count, nullptr), "list variables");
         ids.resize(static_cast<std::size_t>(count));
-        need(nc_inq_varids(group, &count, ids.data()), "list variables");
+        require(nc_inq_varids(group, &count, ids.data()), "list variables");
         for (const int id : ids)
             readVariable(group, id, prefix);
-        need(nc_inq_grps(group, &count, nullptr), "list groups");
+        require(nc_inq_grps(group, &count, nullptr), "list groups");
         ids.resize(static_cast<std::size_t>(count));
-        need(nc_inq_grps(group, &count, ids.data()), "list groups");
+        require(nc_inq_grps(group, &count, ids.data()), "list groups");
         for (const int id : ids) {
             std::array<char, NC_MAX_NAME + 1> name{};
-            need(nc_inq_grpname(id, name.data()), "name a group");
+            require(nc_inq_grpname(id, name.data()), "name a group");
             readGroup(id, prefix + name.data() + "/");
         }
     }
@@ -81,9 +81,9 @@ class ContentReader {
         std::array<char, NC_MAX_NAME + 1> name{};
         nc_type type = NC_NAT;
         int dims = 0;
-        need(nc_inq_var(group, id, name.data(), &type, &dims, nullptr, nullptr), "describe a variable");
+        require(nc_inq_var(group, id, name.data(), &type, &dims, nullptr, nullptr), "describe a variable");
         std::vector<int> ids(static_cast<std::size_t>(dims));
-        need(nc_inq_vardimid(group, id, ids.data()), "describe a variable");
+        require(nc_inq_vardimid(group, id, ids.data()), "describe a variable");
         NetcdfVariable variable;
         variable.name = prefix + name.data();
         variable.kind = kindOfNetcdf(type);
@@ -106,12 +106,12 @@ class ContentReader {
 
     std::vector<NetcdfAttribute> attributesOf(int group, int variable, const std::string &owner) {
         int count = 0;
-        need(nc_inq_varnatts(group, variable, &count), "count attributes");
+        require(nc_inq_varnatts(group, variable, &count), "count attributes");
         std::vector<NetcdfAttribute> attributes;
         for (int k = 0; k < count; k++) {
             NetcdfAttribute attribute;
             std::array<char, NC_MAX_NAME + 1> name{};
-            need(nc_inq_attname(group, variable, k, name.data()), "name an attribute");
+            require(nc_inq_attname(group, variable, k, name.data()), "name an attribute");
             attribute.name = name.data();
             if (readAttribute(group, variable, attribute))
                 attributes.push_back(std::move(attribute));
@@ -126,11 +126,11 @@ class ContentReader {
         const char *name = attribute.name.c_str();
         nc_type type = NC_NAT;
         std::size_t length = 0;
-        need(nc_inq_att(group, variable, name, &type, &length), "describe attribute " + attribute.name);
+        require(nc_inq_att(group, variable, name, &type, &length), "describe attribute " + attribute.name);
         attribute.kind = kindOfNetcdf(type);
         if (type == NC_CHAR) {
             std::string text(length, '\0');
-            need(nc_get_att_text(group, variable, name, text.data()), "read attribute " + attribute.name);
+            require(nc_get_att_text(group, variable, name, text.data()), "read attribute " + attribute.name);
             while (!text.empty() && text.back() == '\0')
                 text.pop_back();
             attribute.value = std::move(text);
@@ -138,7 +138,7 @@ class ContentReader {
         }
         if (type == NC_STRING && length == 1) {
             char *text = nullptr;
-            need(nc_get_att_string(group, variable, name, &text), "read attribute " + attribute.name);
+            require(nc_get_att_string(group, variable, name, &text), "read attribute " + attribute.name);
             attribute.value = std::string(text == nullptr ? "" : text);
             nc_free_string(1, &text);
             return true;
@@ -159,7 +159,7 @@ class ContentReader {
             status = nc_get_att_longlong(group, variable, name, numbers.data());
             attribute.value = std::vector<std::int64_t>(numbers.begin(), numbers.end());
         }
-        need(status, "read attribute " + attribute.name);
+        require(status, "read attribute " + attribute.name);
         return true;
     }
 
@@ -172,7 +172,7 @@ class ContentReader {
 
 } // namespace
 
-void needNetcdf(int status, const std::string &path, const std::string &what) {
+void requireNetcdf(int status, const std::string &path, const std::string &what) {
     DNDS_CHECK(status == NC_NOERR, DataError, "{}: NetCDF cannot {}: {}", path, what, nc_strerror(status));
 }
 

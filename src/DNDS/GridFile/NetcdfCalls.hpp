@@ -18,7 +18,7 @@ struct NetcdfPlace {
 };
 
 /// Throws DataError with the library's text: "path: NetCDF cannot `what`: ...".
-void needNetcdf(int status, const std::string &path, const std::string &what);
+void requireNetcdf(int status, const std::string &path, const std::string &what);
 
 /// The library's number of a type. Throws LayoutError for kinds that are no numbers.
 nc_type netcdfType(ElementKind kind);

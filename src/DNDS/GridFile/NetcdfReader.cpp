@@ -93,7 +93,7 @@ void readSlab(const std::string &path, const ReadPlan &plan, const Slab &slab) {
         const std::vector<std::size_t> start(first.begin(), first.end());
         const std::vector<std::size_t> count(counts.begin(), counts.end());
         buffer.resize(static_cast<std::size_t>(chunk.elements) * elementBytes);
-        Detail::needNetcdf(
+        Detail::requireNetcdf(
             nc_get_vara(plan.place.group, plan.place.variable, start.data(), count.data(), buffer.data()), path,
             fmt::format("read '{}'", plan.variable->name));
         if (plan.raw)
@@ -127,7 +127,7 @@ NetcdfReader::NetcdfReader(CommunicatorView comm, std::string path) : comm_(comm
     });
     comm_.guarded([&] {
         file_ = std::make_unique<File>();
-        Detail::needNetcdf(nc_open(path_.c_str(), NC_NOWRITE, &file_->id), path_, "open it");
+        Detail::requireNetcdf(nc_open(path_.c_str(), NC_NOWRITE, &file_->id), path_, "open it");
         content_ = Detail::readNetcdfContent(file_->id, path_, file_->places, file_->notes);
         for (const NetcdfVariable &variable : content_.variables)
             if (variable.kind != ElementKind::Opaque)

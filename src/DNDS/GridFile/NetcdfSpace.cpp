@@ -49,13 +49,14 @@ index netcdf4BytesOf(const NetcdfPlace &place, ElementKind kind, const std::vect
                      const WrittenBox &box, const std::string &path) {
     int storage = NC_CONTIGUOUS;
     std::array<std::size_t, NC_MAX_VAR_DIMS> chunk{};
-    needNetcdf(nc_inq_var_chunking(place.group, place.variable, &storage, chunk.data()), path, "tell its chunks");
+    requireNetcdf(nc_inq_var_chunking(place.group, place.variable, &storage, chunk.data()), path, "tell its chunks");
     if (storage != NC_CHUNKED) // HDF5 has filled it
         return wholeBytes(bytesOfFile);
     int shuffle = 0;
     int deflate = 0;
     int level = 0;
-    needNetcdf(nc_inq_var_deflate(place.group, place.variable, &shuffle, &deflate, &level), path, "tell its filters");
+    requireNetcdf(nc_inq_var_deflate(place.group, place.variable, &shuffle, &deflate, &level), path,
+                  "tell its filters");
     double before = 1;
     double after = 1;
     double touched = 1;

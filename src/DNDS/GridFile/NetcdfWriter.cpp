@@ -27,8 +27,8 @@ using Detail::SlabChunk;
 using Detail::SlabChunks;
 
 constexpr index writeBufferBytes = index{64} << 20;
-constexpr index mostCdf2Bytes = (index{1} << 31) - 4; ///< limit of a variable, or of one of its records
-constexpr index mostCdf2Records = (index{1} << 32) - 2;
+constexpr index maxCdf2Bytes = (index{1} << 31) - 4; ///< limit of a variable, or of one of its records
+constexpr index maxCdf2Records = (index{1} << 32) - 2;
 constexpr auto endless = static_cast<index>(~std::uint64_t{0} >> 1U);
 
 std::string attributeText(const NetcdfAttribute &attribute) {
@@ -100,7 +100,7 @@ struct NetcdfWriter::File {
 
     void declare(NetcdfDimension dimension);
     void declare(NetcdfVariable variable);
-    void needDeclaring() const {
+    void requireDeclaring() const {
         DNDS_CHECK(id < 0, StateError,
                    "{}: declarations precede the first write, and files that are appended to have "
                    "theirs",
@@ -123,7 +123,7 @@ struct NetcdfWriter::File {
 };
 
 void NetcdfWriter::File::declare(NetcdfDimension dimension) {
-    needDeclaring();
+    requireDeclaring();
     DNDS_CHECK(dimension.length > 0 || dimension.unlimited, ArgumentError,
                "{}: dimension '{}' of {} elements: NetCDF has none below 1", path, dimension.name, dimension.length);
     for (const NetcdfDimension &known : content.dimensions) {
@@ -138,7 +138,7 @@ void NetcdfWriter::File::declare(NetcdfDimension dimension) {
 }
 
 void NetcdfWriter::File::declare(NetcdfVariable variable) {
-    needDeclaring();
+    requireDeclaring();
     (void)Detail::netcdfType(variable.kind);
     DNDS_CHECK(!content.has(variable.name), ArgumentError, "{}: variable '{}' is declared twice", path, variable.name);
     for (std::size_t d = 0; d < variable.dimensions.size(); d++)
@@ -176,9 +176,9 @@ NetcdfFormat NetcdfWriter::File::chooseFormat() {
         index bytes = static_cast<index>(Detail::bytesOf(variable.kind));
         for (const NetcdfDimension &dimension : variable.dimensions)
             bytes = dimension.unlimited || dimension.length == 0 ? bytes
-                    : bytes > mostCdf2Bytes / dimension.length   ? mostCdf2Bytes + 1
+                    : bytes > maxCdf2Bytes / dimension.length    ? maxCdf2Bytes + 1
                                                                  : bytes * dimension.length;
-        if (bytes > mostCdf2Bytes)
+        if (bytes > maxCdf2Bytes)
             return choose(NetcdfFormat::Cdf5, "CDF-5", fmt::format("'{}' has 2 GiB or more", variable.name));
     }
     return choose(NetcdfFormat::Cdf2, "CDF-2", "every reader knows it, and no variable has 2 GiB");
@@ -204,11 +204,12 @@ void NetcdfWriter::File::openExisting() {
     });
     comm.beforeCollective();
     const int status = nc_open_par(path.c_str(), NC_WRITE, comm.handle(), MPI_INFO_NULL, &id);
-    comm.guarded([&] { Detail::needNetcdf(status, path, "open it for writing"); });
+    comm.guarded([&] { Detail::requireNetcdf(status, path, "open it for writing"); });
     comm.guarded([&] {
         content = Detail::readNetcdfContent(id, path, places, notes);
         for (const NetcdfPlace &place : places)
-            Detail::needNetcdf(nc_var_par_access(place.group, place.variable, NC_COLLECTIVE), path, "write together");
+            Detail::requireNetcdf(nc_var_par_access(place.group, place.variable, NC_COLLECTIVE), path,
+                                  "write together");
         if (content.format == "NetCDF-4")
             setExtents();
     });
@@ -271,21 +272,21 @@ void NetcdfWriter::File::create(NetcdfFormat format) {
     const int mode = NC_CLOBBER | (hdf ? NC_NETCDF4 : format == NetcdfFormat::Cdf5 ? NC_64BIT_DATA : NC_64BIT_OFFSET);
     comm.beforeCollective();
     int status = nc_create_par(temporary.c_str(), mode, comm.handle(), MPI_INFO_NULL, &id);
-    comm.guarded([&] { Detail::needNetcdf(status, path, "create it"); });
+    comm.guarded([&] { Detail::requireNetcdf(status, path, "create it"); });
     {
         // On all ranks: closing would write data that may not fit on the disk.
         const OnFailure undo([&] { nc_abort(std::exchange(id, -1)); });
         comm.guarded([&] {
-            Detail::needNetcdf(defineAll(), path, "declare what is written");
+            Detail::requireNetcdf(defineAll(), path, "declare what is written");
             if (hdf && comm.rank() == 0) // creating it released the reservation
                 Detail::reserveBehind(temporary, needed);
         });
     }
     status = nc_enddef(id);
-    comm.guarded([&] { Detail::needNetcdf(status, path, "write the header"); });
+    comm.guarded([&] { Detail::requireNetcdf(status, path, "write the header"); });
     comm.guarded([&] {
         for (const NetcdfPlace &place : places)
-            Detail::needNetcdf(nc_var_par_access(id, place.variable, NC_COLLECTIVE), path, "write together");
+            Detail::requireNetcdf(nc_var_par_access(id, place.variable, NC_COLLECTIVE), path, "write together");
         if (comm.rank() == 0)
             Detail::makeRoomInNetcdf(temporary, 0);
         if (hdf)
@@ -345,7 +346,7 @@ void NetcdfWriter::File::putScalar(const WritePlan &plan, std::span<const Writte
     });
     comm.broadcast(number);
     const int status = nc_put_var(plan.place.group, plan.place.variable, number.data());
-    comm.guarded([&] { Detail::needNetcdf(status, path, fmt::format("write '{}'", plan.variable->name)); });
+    comm.guarded([&] { Detail::requireNetcdf(status, path, fmt::format("write '{}'", plan.variable->name)); });
 }
 
 void NetcdfWriter::File::putAll(const WritePlan &plan, std::span<const WrittenSlab> slabs) {
@@ -389,10 +390,10 @@ void NetcdfWriter::File::grow(const WritePlan &plan, std::span<const WrittenSlab
                 continue;
             comm.guarded([&] {
                 int format = 0;
-                Detail::needNetcdf(nc_inq_format(id, &format), path, "tell its format");
-                DNDS_CHECK(format > NC_FORMAT_64BIT_OFFSET || end < mostCdf2Records, LayoutError,
+                Detail::requireNetcdf(nc_inq_format(id, &format), path, "tell its format");
+                DNDS_CHECK(format > NC_FORMAT_64BIT_OFFSET || end < maxCdf2Records, LayoutError,
                            "{}: {} steps of '{}', but a CDF-2 file has at most {}", plan.what, end, name,
-                           mostCdf2Records);
+                           maxCdf2Records);
                 if (comm.rank() == 0)
                     Detail::makeRoomInNetcdf(temporary, end);
             });
@@ -478,7 +479,7 @@ void NetcdfWriter::variable(const std::string &name, ElementKind kind, const std
 }
 
 void NetcdfWriter::attribute(NetcdfAttribute attribute) {
-    open().needDeclaring();
+    open().requireDeclaring();
     auto &known = file_->content.attributes;
     known.erase(
         std::remove_if(known.begin(), known.end(), [&](const NetcdfAttribute &a) { return a.name == attribute.name; }),
@@ -563,7 +564,7 @@ void NetcdfWriter::close() {
     file.closed = true;
     const int status = nc_close(std::exchange(file.id, -1));
     file.comm.guarded([&] {
-        Detail::needNetcdf(status, file.path, "complete it");
+        Detail::requireNetcdf(status, file.path, "complete it");
         if (file.comm.rank() != 0)
             return;
         Detail::makeRoomInNetcdf(file.temporary, 0);

@@ -42,9 +42,9 @@ std::vector<index> byBitmap(std::span<const index> values, index least, std::uin
 /// Method: radix sort from the least significant digit (Knuth, The Art of Computer Programming 3, section 5.2.5).
 template <class Distance>
 std::vector<index> byRadix(std::span<const index> values, index least, std::uint64_t range) {
-    constexpr int mostBits = 11;
+    constexpr int maxBits = 11;
     const int bits = static_cast<int>(std::bit_width(range));
-    const int passes = (bits + mostBits - 1) / mostBits;
+    const int passes = (bits + maxBits - 1) / maxBits;
     const int digitBits = (bits + passes - 1) / passes;
     const std::size_t buckets = std::size_t{1} << digitBits;
 
@@ -54,7 +54,7 @@ std::vector<index> byRadix(std::span<const index> values, index least, std::uint
     Distance *to = from + count;
     for (std::size_t i = 0; i < count; ++i)
         from[i] = static_cast<Distance>(static_cast<std::uint64_t>(values[i]) - static_cast<std::uint64_t>(least));
-    std::array<std::uint32_t, std::size_t{1} << mostBits> start;
+    std::array<std::uint32_t, std::size_t{1} << maxBits> start;
     for (int pass = 0; pass < passes; ++pass) {
         const int shift = pass * digitBits;
         const auto digit = [&](Distance value) { return static_cast<std::size_t>(value >> shift) & (buckets - 1); };

@@ -15,7 +15,7 @@ namespace DNDS {
 /// the user. On a node, where ranks map each other's memory, peers read messages where they were written
 /// (`NodeOutbox`), unless DNDS_TRANSPORT asks for another transport; else they go by MPI (`MatchedMessage`).
 ///
-///     auto room = link.prepare(k, mostBytes);   // written in place
+///     auto room = link.prepare(k, maxBytes);   // written in place
 ///     link.send(k, bytes);
 ///     while (!link.receive(k)) ...
 ///     use(link.received(k));                    // until `take`, after which the next one is looked for

@@ -5,7 +5,7 @@
 #include "DNDS/Mpi/AtFinalize.hpp"
 #include "DNDS/Mpi/Check.hpp"
 #include "DNDS/Mpi/NodeArena.hpp"
-#include "DNDS/Mpi/Whereabouts.hpp"
+#include "DNDS/Mpi/RollCall.hpp"
 
 #include <fmt/format.h>
 
@@ -50,14 +50,14 @@ class CollectiveWatch {
                  describeFailure(failure).message);
     }
 
-    void seeThrough(const std::shared_ptr<NodeArena> &arena) {
+    void addWatchedArena(const std::shared_ptr<NodeArena> &arena) {
         const std::lock_guard lock(mutex_);
-        std::erase_if(arenas_, [](const Seen &other) { return other.arena.expired(); });
+        std::erase_if(arenas_, [](const WatchedArena &other) { return other.arena.expired(); });
         arenas_.push_back({arena, arena->nodeSize()});
     }
 
   private:
-    struct Seen {
+    struct WatchedArena {
         std::weak_ptr<NodeArena> arena;
         int nodeSize;
     };
@@ -88,7 +88,7 @@ class CollectiveWatch {
             else
                 changed_.wait(lock);
             const double limit = limit_;
-            const double since = oldestUntold();
+            const double since = oldestUnreported();
             if (end_ || limit <= 0 || since <= 0 || monotonicSeconds() - since < limit)
                 continue;
             const std::weak_ptr<NodeArena> arena = widest();
@@ -102,8 +102,8 @@ class CollectiveWatch {
 
     /// The arena that most ranks share; none where this rank is alone.
     std::weak_ptr<NodeArena> widest() const noexcept {
-        const Seen *found = nullptr;
-        for (const Seen &seen : arenas_)
+        const WatchedArena *found = nullptr;
+        for (const WatchedArena &seen : arenas_)
             if (!seen.arena.expired() && (found == nullptr || seen.nodeSize > found->nodeSize))
                 found = &seen;
         return found != nullptr ? found->arena : std::weak_ptr<NodeArena>();
@@ -111,18 +111,18 @@ class CollectiveWatch {
 
     static void tell(NodeArena *arena, double since, double limit) noexcept {
         try {
-            const std::string mine = ownWhereabouts();
+            const std::string mine = ownActivity();
             for (int lower = 0; arena != nullptr && lower < arena->nodeRank(); ++lower) {
-                const Whereabouts::Said said = arena->whereabouts(lower);
-                const double lasted = said.since > 0 ? monotonicSeconds() - said.since : 0;
-                if (said.text != mine || lasted < limit / 2) // it only passes by
+                const ActivityRecord::Activity latest = arena->activity(lower);
+                const double lasted = latest.since > 0 ? monotonicSeconds() - latest.since : 0;
+                if (latest.text != mine || lasted < limit / 2) // it only passes by
                     continue;
                 if (lasted >= limit)
-                    noteTold(since); // by that rank; else it does so soon, or this one when it looks again
+                    markReported(since); // by that rank; else it does so soon, or this one when it looks again
                 return;
             }
             const std::string all = rollCall(arena);
-            if (noteTold(since))
+            if (markReported(since))
                 warn(fmt::format("rank {} has been for {} (DNDS_WAIT_TIMEOUT) in {}{}", errorRank(),
                                  secondsText(monotonicSeconds() - since), mine, all));
         } catch (const std::exception &) { // no memory: nobody hears of it
@@ -135,7 +135,7 @@ class CollectiveWatch {
     bool started_ = false;
     bool end_ = false;
     bool ended_ = false;
-    std::vector<Seen> arenas_;
+    std::vector<WatchedArena> arenas_;
     std::thread thread_;
 };
 
@@ -149,6 +149,6 @@ CollectiveWatch &collectiveWatch() {
 
 void watchCollectives(double seconds) { collectiveWatch().setLimit(seconds); }
 
-void seeThrough(const std::shared_ptr<NodeArena> &arena) { collectiveWatch().seeThrough(arena); }
+void addWatchedArena(const std::shared_ptr<NodeArena> &arena) { collectiveWatch().addWatchedArena(arena); }
 
 } // namespace DNDS::Detail

@@ -16,7 +16,7 @@ namespace Detail {
 void watchCollectives(double seconds);
 
 /// Adds an arena through which other ranks can be seen. Local, thread-safe.
-void seeThrough(const std::shared_ptr<NodeArena> &arena);
+void addWatchedArena(const std::shared_ptr<NodeArena> &arena);
 
 } // namespace Detail
 } // namespace DNDS

@@ -5,7 +5,7 @@
 #include "DNDS/Mpi/EndJob.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
 #include "DNDS/Mpi/ForeignLauncher.hpp"
-#include "DNDS/Mpi/Whereabouts.hpp"
+#include "DNDS/Mpi/RollCall.hpp"
 
 #include <algorithm>
 #include <array>
@@ -118,8 +118,8 @@ void agreeIn(Detail::FailureScope *scope, const CommunicatorView &comm, const st
     if (mine && scope != nullptr && scope->isAgreed(mine)) // all ranks throw it already
         std::rethrow_exception(mine);
     const CommunicatorView &meeting = scope != nullptr ? scope->comm() : comm;
-    const Doing doing(where.function);
-    const Doing meets = Doing::collective("MPI_Allreduce");
+    const ActivityScope activity(where.function);
+    const ActivityScope meets = ActivityScope::collective("MPI_Allreduce");
     // The lowest rank whose failure is its own; failures that only follow another rank's come after.
     int worst = mine ? meeting.size() - meeting.rank() + (holds<PeerError>(mine) ? 0 : meeting.size()) : 0;
     checkMpi(MPI_Allreduce(MPI_IN_PLACE, &worst, 1, MPI_INT, MPI_MAX, meeting.handle()), "MPI_Allreduce", where);
@@ -154,7 +154,7 @@ void CommunicatorView::beforeCollective(SourceLocation where) const {
 void CommunicatorView::broadcastBytes(void *bytes, std::size_t count, int root) const {
     constexpr std::size_t most = std::size_t{1} << 30U; // counts of MPI are int
     beforeCollective();
-    const Doing doing = Doing::collective("MPI_Bcast");
+    const ActivityScope activity = ActivityScope::collective("MPI_Bcast");
     for (std::size_t done = 0; done < count; done += most)
         checkMpi(MPI_Bcast(static_cast<std::byte *>(bytes) + done, static_cast<int>(std::min(most, count - done)),
                            MPI_BYTE, root, comm_),
@@ -181,7 +181,7 @@ void Detail::allGatherBytes(const CommunicatorView &comm, const void *mine, std:
         starts.resize(counts.size());
         std::exclusive_scan(counts.begin(), counts.end(), starts.begin(), 0);
     });
-    const Doing doing = Doing::collective("MPI_Allgatherv");
+    const ActivityScope activity = ActivityScope::collective("MPI_Allgatherv");
     checkMpi(MPI_Allgatherv(mine, counts[static_cast<std::size_t>(comm.rank())], MPI_BYTE, begin, counts.data(),
                             starts.data(), MPI_BYTE, comm.handle()),
              "MPI_Allgatherv");
@@ -195,7 +195,7 @@ Communicator::~Communicator() {
 Communicator Communicator::duplicate(CommunicatorView parent) {
     MPI_Comm comm = MPI_COMM_NULL;
     parent.beforeCollective();
-    const Doing doing = Doing::collective("MPI_Comm_dup");
+    const ActivityScope activity = ActivityScope::collective("MPI_Comm_dup");
     checkMpi(MPI_Comm_dup(parent.handle(), &comm), "MPI_Comm_dup");
     Communicator owner(comm);
     returnErrors(comm);
@@ -205,7 +205,7 @@ Communicator Communicator::duplicate(CommunicatorView parent) {
 Communicator Communicator::split(CommunicatorView parent, int color, int key) {
     MPI_Comm comm = MPI_COMM_NULL;
     parent.beforeCollective();
-    const Doing doing = Doing::collective("MPI_Comm_split");
+    const ActivityScope activity = ActivityScope::collective("MPI_Comm_split");
     checkMpi(MPI_Comm_split(parent.handle(), color, key, &comm), "MPI_Comm_split");
     Communicator owner(comm);
     if (comm != MPI_COMM_NULL)
@@ -217,7 +217,7 @@ Communicator Communicator::splitNode(CommunicatorView parent, int ranksPerNode) 
     DNDS_CHECK(ranksPerNode >= 0, ArgumentError, "virtual nodes of {} ranks", ranksPerNode);
     MPI_Comm comm = MPI_COMM_NULL;
     parent.beforeCollective();
-    const Doing doing = Doing::collective("MPI_Comm_split_type");
+    const ActivityScope activity = ActivityScope::collective("MPI_Comm_split_type");
     checkMpi(MPI_Comm_split_type(parent.handle(), MPI_COMM_TYPE_SHARED, parent.rank(), MPI_INFO_NULL, &comm),
              "MPI_Comm_split_type");
     Communicator node(comm);

@@ -5,7 +5,7 @@
 #include "DNDS/Base/Attempt.hpp"
 #include "DNDS/Mpi/Check.hpp"
 #include "DNDS/Mpi/Datatype.hpp"
-#include "DNDS/Mpi/Whereabouts.hpp"
+#include "DNDS/Mpi/RollCall.hpp"
 
 #include <mpi.h>
 
@@ -75,7 +75,7 @@ class CommunicatorView {
     template <class T>
     void allReduce(T *values, int count, MPI_Op op) const {
         beforeCollective();
-        const Doing doing = Doing::collective("MPI_Allreduce");
+        const ActivityScope activity = ActivityScope::collective("MPI_Allreduce");
         checkMpi(MPI_Allreduce(MPI_IN_PLACE, values, count, mpiTypeOf<T>(), op, comm_), "MPI_Allreduce");
     }
     /// Collective. The result of `op` over the ranks' values.
@@ -90,7 +90,7 @@ class CommunicatorView {
         requireMpiActive("ranks communicate");
         std::vector<T> all(static_cast<std::size_t>(size_));
         beforeCollective();
-        const Doing doing = Doing::collective("MPI_Allgather");
+        const ActivityScope activity = ActivityScope::collective("MPI_Allgather");
         checkMpi(MPI_Allgather(&value, 1, mpiTypeOf<T>(), all.data(), 1, mpiTypeOf<T>(), comm_), "MPI_Allgather");
         return all;
     }
@@ -118,7 +118,7 @@ class CommunicatorView {
     template <class T>
     void exclusiveScan(T *values, int count) const {
         beforeCollective();
-        const Doing doing = Doing::collective("MPI_Exscan");
+        const ActivityScope activity = ActivityScope::collective("MPI_Exscan");
         checkMpi(MPI_Exscan(MPI_IN_PLACE, values, count, mpiTypeOf<T>(), MPI_SUM, comm_), "MPI_Exscan");
         if (rank_ == 0) // MPI leaves them as they are
             std::fill_n(values, count, T{});
@@ -132,7 +132,7 @@ class CommunicatorView {
     /// Collective.
     void barrier() const {
         beforeCollective();
-        const Doing doing = Doing::collective("MPI_Barrier");
+        const ActivityScope activity = ActivityScope::collective("MPI_Barrier");
         checkMpi(MPI_Barrier(comm_), "MPI_Barrier");
     }
 

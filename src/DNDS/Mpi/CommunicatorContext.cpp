@@ -146,7 +146,7 @@ std::shared_ptr<CommunicatorContext> CommunicatorContext::make(const Communicato
         choices = environment.choices();
         Detail::prepareRollCall(environment);
         held = std::make_unique<Attribute>(std::make_shared<CommunicatorContext>(comm));
-        (*held)->patience_ = environment.waitTimeout;
+        (*held)->waitTimeout_ = environment.waitTimeout;
         const std::lock_guard lock(keys().mutex);
         std::erase_if(*keys().contexts, [](const auto &context) { return context.expired(); });
         keys().contexts->push_back(*held);

@@ -138,7 +138,7 @@ class CommunicatorContext : public std::enable_shared_from_this<CommunicatorCont
     }
 
     /// Seconds to wait for other ranks, as DNDS_WAIT_TIMEOUT says; 0: as long as their processes live. Local.
-    double patience() const noexcept { return patience_; }
+    double waitTimeout() const noexcept { return waitTimeout_; }
 
     /// Which ranks share this rank's node, and their memory.
     const NodeTopology &node() const noexcept { return *node_; }
@@ -242,7 +242,7 @@ class CommunicatorContext : public std::enable_shared_from_this<CommunicatorCont
     std::vector<Communicator> owned_;    ///< for collectives, and channels until the first recovery
     std::vector<Communicator> channels_; ///< since then, in the place of `owned_`
     Revocation revocation_;
-    double patience_ = 0;
+    double waitTimeout_ = 0;
     std::mutex enlisting_; ///< of `recoverables_`
     std::vector<Recoverable *> recoverables_;
     std::mutex parking_; ///< of `parked_`: exchanges may be destroyed on any thread

@@ -32,9 +32,9 @@ std::atomic<bool> ending{false};
 
 /// Whether all ranks have started the same within some time.
 bool allCome(MPI_Request request) noexcept {
-    constexpr auto patience = 2s;
+    constexpr auto timeout = 2s;
     int done = 0;
-    for (const auto end = Clock::now() + patience; done == 0 && Clock::now() < end;) {
+    for (const auto end = Clock::now() + timeout; done == 0 && Clock::now() < end;) {
         if (MPI_Test(&request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS)
             return false;
         if (done == 0)

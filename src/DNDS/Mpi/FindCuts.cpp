@@ -6,8 +6,8 @@ namespace DNDS {
 
 namespace {
 
-constexpr std::size_t mostTrials = 15;
-constexpr std::size_t mostNumbers =
+constexpr std::size_t maxTrials = 15;
+constexpr std::size_t maxNumbers =
     4096; ///< of a reduction with more than one trial a goal: they take as long as its latency
 
 } // namespace
@@ -15,7 +15,7 @@ constexpr std::size_t mostNumbers =
 std::vector<std::uint64_t> findCuts(CommunicatorView comm, std::span<const index> goals, std::uint64_t least,
                                     std::uint64_t most, const std::function<index(std::uint64_t)> &below) {
     const std::size_t trials =
-        std::clamp<std::size_t>(mostNumbers / std::max<std::size_t>(1, goals.size()), 1, mostTrials);
+        std::clamp<std::size_t>(maxNumbers / std::max<std::size_t>(1, goals.size()), 1, maxTrials);
     std::vector<std::uint64_t> lower, upper;
     std::vector<index> weights;
     comm.guarded([&] {

@@ -8,7 +8,7 @@
 
 namespace DNDS {
 
-std::string foreignLauncherWarning(const LauncherSays &launcher, int ranks, const std::string &mpiVersion) {
+std::string foreignLauncherWarning(const LauncherInfo &launcher, int ranks, const std::string &mpiVersion) {
     if (ranks != 1 || launcher.ranks <= 1 || launcher.rank > 0)
         return {};
     return fmt::format("{} processes were started ({}={}), but MPI sees one rank: each of them computes "
@@ -26,7 +26,7 @@ void warnOfForeignLauncher() {
     std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> version{};
     int length = 0;
     checkMpi(MPI_Get_library_version(version.data(), &length), "MPI_Get_library_version");
-    const std::string warning = foreignLauncherWarning(launcherSays(), ranks, version.data());
+    const std::string warning = foreignLauncherWarning(launcherInfo(), ranks, version.data());
     if (!warning.empty())
         warn(std::string_view(warning));
 }

@@ -10,7 +10,7 @@ namespace DNDS {
 
 /// What to tell the user where `launcher` started several processes and MPI counts `ranks` of them; empty where this
 /// fits, or another process tells it: the launcher's first does. Local.
-std::string foreignLauncherWarning(const LauncherSays &launcher, int ranks, const std::string &mpiVersion);
+std::string foreignLauncherWarning(const LauncherInfo &launcher, int ranks, const std::string &mpiVersion);
 
 /// Writes that warning to stderr, if there is one, for this process and its MPI, which runs. Local.
 void warnOfForeignLauncher();

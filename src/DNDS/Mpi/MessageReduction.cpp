@@ -209,7 +209,7 @@ std::span<const std::byte> MessageReduction::wait() {
     static_cast<void>(context_.comm());
     context_.running("reduction of", state_->name, [&] {
         waitUntil(
-            context_, [&] { return progress(); }, [&] { return awaited(); }, Looks::AtMpi);
+            context_, [&] { return progress(); }, [&] { return awaited(); }, PollTarget::Mpi);
     });
     return state_->mine;
 }
@@ -219,7 +219,7 @@ void MessageReduction::reduceBytes(std::span<std::byte> values, Combine combine)
     context_.running("reduction of", state_->name, [&] {
         begin(values, combine);
         waitUntil(
-            context_, [&] { return state_->progress(); }, [&] { return awaited(); }, Looks::AtMpi);
+            context_, [&] { return state_->progress(); }, [&] { return awaited(); }, PollTarget::Mpi);
         std::ranges::copy(state_->mine, values.begin());
     });
 }

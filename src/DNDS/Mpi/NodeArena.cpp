@@ -11,10 +11,10 @@ namespace DNDS {
 namespace {
 
 constexpr std::size_t firstSegmentBytes = std::size_t{1} << 20U;
-constexpr std::size_t pageBytes = 4096;                      ///< segments begin at multiples of it, perhaps of more
-constexpr std::size_t mostBytes = std::size_t{1} << 46U;     ///< of one allocation, far below where sums overflow
-constexpr std::size_t leastReturned = std::size_t{1} << 20U; ///< less is not worth a system call
-constexpr std::chrono::seconds soon(1); ///< what is allocated again within it should have been kept
+constexpr std::size_t pageBytes = 4096;                    ///< segments begin at multiples of it, perhaps of more
+constexpr std::size_t maxBytes = std::size_t{1} << 46U;    ///< of one allocation, far below where sums overflow
+constexpr std::size_t minReturned = std::size_t{1} << 20U; ///< less is not worth a system call
+constexpr std::chrono::seconds soon(1);                    ///< what is allocated again within it should have been kept
 
 std::size_t roundedUp(std::size_t bytes, std::size_t granule) { return (bytes + granule - 1) / granule * granule; }
 
@@ -23,29 +23,29 @@ std::size_t blockBytes(std::size_t bytes) { return roundedUp(std::max<std::size_
 } // namespace
 
 NodeArena::NodeArena(int nodeRank, int nodeSize) : nodeRank_(nodeRank), nodeSize_(nodeSize) {
-    own_.reserve(ArenaHeader::mostSegments); // the header is looked up while another thread may add a segment
+    own_.reserve(ArenaHeader::maxSegments); // the header is looked up while another thread may add a segment
     addSegment(firstSegmentBytes);
-    Detail::addWhereabouts(ownHeader().whereabouts);
+    Detail::addActivityRecord(ownHeader().activity);
 }
 
 NodeArena::~NodeArena() {
     if (!own_.empty())
-        Detail::removeWhereabouts(ownHeader().whereabouts);
+        Detail::removeActivityRecord(ownHeader().activity);
 }
 
-Whereabouts::Said NodeArena::whereabouts(int nodeRank) {
+ActivityRecord::Activity NodeArena::activity(int nodeRank) {
     const ProcessState state = peers_->state(nodeRank);
     if (state == ProcessState::Ended)
         return {"ended", 0};
-    Whereabouts::Said said;
+    ActivityRecord::Activity latest;
     try {
-        said = peers_->header(nodeRank).whereabouts.read();
+        latest = peers_->header(nodeRank).activity.read();
     } catch (const MemoryError &) {
         return {"cannot be seen", 0};
     }
     if (state == ProcessState::Stopped)
-        said.text = fmt::format("stopped by a signal{}{}", said.text.empty() ? "" : ", in ", said.text);
-    return said;
+        latest.text = fmt::format("stopped by a signal{}{}", latest.text.empty() ? "" : ", in ", latest.text);
+    return latest;
 }
 
 RevocationRecord &NodeArena::revocationRecord() {
@@ -54,7 +54,7 @@ RevocationRecord &NodeArena::revocationRecord() {
 }
 
 void NodeArena::addSegment(std::size_t bytes) {
-    if (own_.size() == ArenaHeader::mostSegments)
+    if (own_.size() == ArenaHeader::maxSegments)
         throw NoMemory("this rank's shared memory is in {} segments already", own_.size());
     bytes = roundedUp(bytes, SegmentPages::granule);
     BlockAllocator blocks(bytes);
@@ -158,7 +158,7 @@ void NodeArena::grow(std::size_t needed) {
 
 void *NodeArena::do_allocate(std::size_t bytes, std::size_t alignment) {
     alignment = std::max<std::size_t>(alignment, 64); // no two blocks share a cache line
-    if (alignment > pageBytes || bytes > mostBytes)
+    if (alignment > pageBytes || bytes > maxBytes)
         throw NoMemory("no segment has {} bytes at a multiple of {}", bytes, alignment);
     if (inForkedChild())
         return ::operator new (bytes, std::align_val_t{alignment});
@@ -197,7 +197,7 @@ void NodeArena::release(void *address, std::size_t bytes) noexcept {
         const auto offset = static_cast<std::size_t>(static_cast<std::byte *>(address) - segment.memory.base());
         SharedSegment::forbid(address, rounded);
         const SegmentPages::Range unused = segment.pages.release(offset, rounded);
-        if (unused.bytes >= leastReturned && unusedBytes() > keep_)
+        if (unused.bytes >= minReturned && unusedBytes() > keep_)
             returnMemory(segment, unused);
         static_cast<void>(attempt([&] { segment.blocks.release(offset, rounded); })); // or its addresses stay taken
         bytesInUse_ -= rounded;
@@ -216,7 +216,7 @@ void NodeArena::returnAllUnused() noexcept {
     for (OwnSegment &segment : own_)
         for (SegmentPages::Range unused = segment.pages.nextUnused(0); unused.bytes > 0;
              unused = segment.pages.nextUnused(unused.begin + unused.bytes))
-            if (unused.bytes >= leastReturned)
+            if (unused.bytes >= minReturned)
                 returnMemory(segment, unused);
 }
 

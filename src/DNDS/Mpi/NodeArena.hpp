@@ -60,7 +60,7 @@ class NodeArena : public std::pmr::memory_resource {
     bool alive(int nodeRank) const noexcept { return peers_->alive(nodeRank); }
 
     /// What a rank is doing, as far as it has said; that it has ended, or was stopped. Local; some system calls.
-    Whereabouts::Said whereabouts(int nodeRank);
+    ActivityRecord::Activity activity(int nodeRank);
     /// The ranks in the communicator and in MPI_COMM_WORLD, [node ranks], and whether it has others on other nodes: for
     /// messages. `worldRanks` is empty where they are the same. Local.
     void setRanks(std::vector<int> ranks, std::vector<int> worldRanks, bool hasOthers) noexcept {

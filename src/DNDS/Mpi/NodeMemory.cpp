@@ -43,10 +43,10 @@ constexpr GroupFiles version1{"/memory.limit_in_bytes", "/memory.usage_in_bytes"
 constexpr GroupFiles version2{"/memory.max", "/memory.current", "active_file", "inactive_file"};
 
 /// Takes the limit of one group into account.
-void lookAt(MemoryLeft &left, const std::string &folder, const GroupFiles &files) {
-    const std::uint64_t limit = numberOf(folder + files.limit, MemoryLeft::unlimited);
-    const std::uint64_t used = numberOf(folder + files.used, MemoryLeft::unlimited);
-    if (limit == MemoryLeft::unlimited || used == MemoryLeft::unlimited)
+void lookAt(AvailableMemory &left, const std::string &folder, const GroupFiles &files) {
+    const std::uint64_t limit = numberOf(folder + files.limit, AvailableMemory::unlimited);
+    const std::uint64_t used = numberOf(folder + files.used, AvailableMemory::unlimited);
+    if (limit == AvailableMemory::unlimited || used == AvailableMemory::unlimited)
         return;
     const std::string kinds = folder + "/memory.stat";
     const std::uint64_t cached = numberIn(kinds, files.activeCache, 0) + numberIn(kinds, files.inactiveCache, 0);
@@ -59,27 +59,28 @@ void lookAt(MemoryLeft &left, const std::string &folder, const GroupFiles &files
 }
 
 /// What ranks tell each other.
-struct Wish {
+struct MemoryRequest {
     std::uint64_t bytes = 0;
     std::uint64_t group = 0; ///< which control group limits the rank
 };
 
-/// What the wishes that `counts` come to, without overflow.
+/// The sum of the requests that `counts`, without overflow.
 template <class Counts>
-std::uint64_t sumOf(std::span<const Wish> wishes, Counts &&counts) {
+std::uint64_t sumOf(std::span<const MemoryRequest> requests, Counts &&counts) {
     std::uint64_t sum = 0;
-    for (std::size_t rank = 0; rank < wishes.size(); ++rank)
+    for (std::size_t rank = 0; rank < requests.size(); ++rank)
         if (counts(static_cast<int>(rank)))
-            sum = wishes[rank].bytes > MemoryLeft::unlimited - sum ? MemoryLeft::unlimited : sum + wishes[rank].bytes;
+            sum = requests[rank].bytes > AvailableMemory::unlimited - sum ? AvailableMemory::unlimited
+                                                                          : sum + requests[rank].bytes;
     return sum;
 }
 
 } // namespace
 
-MemoryLeft memoryLeft(const std::string &root) {
-    MemoryLeft left;
-    const std::uint64_t kilobytes = numberIn(root + "/proc/meminfo", "MemAvailable:", MemoryLeft::unlimited);
-    if (kilobytes != MemoryLeft::unlimited)
+AvailableMemory availableMemory(const std::string &root) {
+    AvailableMemory left;
+    const std::uint64_t kilobytes = numberIn(root + "/proc/meminfo", "MemAvailable:", AvailableMemory::unlimited);
+    if (kilobytes != AvailableMemory::unlimited)
         left.machine = kilobytes * 1024;
     std::ifstream groups(root + "/proc/self/cgroup");
     for (std::string line; std::getline(groups, line);) { // "0::/path", or "5:memory:/path"
@@ -102,24 +103,24 @@ MemoryLeft memoryLeft(const std::string &root) {
 void requireNodeMemory(const CommunicatorContext &context, std::size_t bytes, const std::string &name) {
     const CommunicatorView &comm = context.comm();
     const NodeTopology &node = context.node();
-    MemoryLeft left;
-    Wish mine;
+    AvailableMemory left;
+    MemoryRequest mine;
     bool oneMachine = false; // of virtual nodes
     comm.guarded([&] {
-        left = memoryLeft();
+        left = availableMemory();
         oneMachine = readEnvironment().ranksPerNode > 0;
         const std::size_t held = node.arena ? node.arena->bytesHeld() : 0;
         const std::size_t used = node.arena ? node.arena->bytesInUse() : 0;
         const std::size_t unused = held - std::min(held, used);
         mine = {bytes - std::min(bytes, unused), std::hash<std::string>{}(left.groupName)};
     });
-    const std::vector<Wish> wishes = comm.allGatherV(std::span<const Wish>(&mine, 1));
+    const std::vector<MemoryRequest> requests = comm.allGatherV(std::span<const MemoryRequest>(&mine, 1));
     const auto here = [&](int rank) { return oneMachine || rank == comm.rank() || node.sameNode(rank); };
     const auto alike = [&](int rank) {
-        return here(rank) && wishes[static_cast<std::size_t>(rank)].group == mine.group;
+        return here(rank) && requests[static_cast<std::size_t>(rank)].group == mine.group;
     };
-    const std::uint64_t onMachine = sumOf(wishes, here);
-    const std::uint64_t inGroup = sumOf(wishes, alike);
+    const std::uint64_t onMachine = sumOf(requests, here);
+    const std::uint64_t inGroup = sumOf(requests, alike);
     comm.guarded([&] {
         DNDS_CHECK(onMachine <= left.machine, MemoryError,
                    "{}: no room for {} bytes: with what the other ranks of the node ask for, {} more bytes are "

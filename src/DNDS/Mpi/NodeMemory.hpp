@@ -12,7 +12,7 @@
 namespace DNDS {
 
 /// What a process may still take without pushing out others.
-struct MemoryLeft {
+struct AvailableMemory {
     static constexpr std::uint64_t unlimited = std::numeric_limits<std::uint64_t>::max();
 
     std::uint64_t machine = unlimited; ///< bytes; where nothing is known, unlimited
@@ -22,7 +22,7 @@ struct MemoryLeft {
 
 /// Reads MemAvailable and the limits of this process's control groups (versions 1 and 2), of which file caches do not
 /// count as used. `root` is where /proc and /sys are, for tests. Local; a few files.
-MemoryLeft memoryLeft(const std::string &root = "");
+AvailableMemory availableMemory(const std::string &root = "");
 
 /// Whether the node has room for `bytes` on this rank and what the other ranks of its node ask for, less what this
 /// rank's arena holds unused; `name` is for messages. Swap is not counted. Throws MemoryError on all ranks where a node

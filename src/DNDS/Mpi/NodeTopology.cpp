@@ -40,7 +40,7 @@ NodeTopology NodeTopology::discover(CommunicatorView comm, int ranksPerNode) {
             topology.arena = NodeArena::create(node, topology.whyNoArena);
         if (topology.arena) {
             topology.arena->setRanks(members, worldRanksOf(comm, members), node.size() < comm.size());
-            Detail::seeThrough(topology.arena);
+            Detail::addWatchedArena(topology.arena);
         } else {
             topology.whyNoArena = "no other rank on this node";
         }

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "DNDS/Mpi/Revocation.hpp"
+#include "DNDS/Mpi/RollCall.hpp"
 #include "DNDS/Mpi/SharedSegment.hpp"
-#include "DNDS/Mpi/Whereabouts.hpp"
 
 #include <array>
 #include <atomic>
@@ -24,16 +24,16 @@ struct ArenaLocation {
 
 /// At the start of each rank's first segment: what others need to find the rest.
 struct ArenaHeader {
-    static constexpr std::size_t mostSegments = 64;
+    static constexpr std::size_t maxSegments = 64;
     struct Entry {
         int file;
         std::uint64_t bytes;
     };
-    Whereabouts whereabouts; ///< of the rank's process
-    /// Of the node, where this is its first rank. All poll it: in a cache line that `whereabouts` does not write.
+    ActivityRecord activity; ///< of the rank's process
+    /// Of the node, where this is its first rank. All poll it: in a cache line that `activity` does not write.
     alignas(128) RevocationRecord revocation;
     std::uint64_t mark; ///< differs between ranks, to tell their memory apart
-    std::array<Entry, mostSegments> entries;
+    std::array<Entry, maxSegments> entries;
     std::atomic<std::uint32_t> count;
 };
 

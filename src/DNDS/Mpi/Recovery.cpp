@@ -108,7 +108,7 @@ void CommunicatorContext::waitRevoked(std::string_view what, const Done &done) {
         ProgressEngine::progressAll(); // of other communicators: a rank may wait for that first
         backoff.pauseIfCrowded();
         if (backoff.longWait())
-            requireAlive(*this, what, backoff.seconds(), patience_);
+            requireAlive(*this, what, backoff.seconds(), waitTimeout_);
     }
 }
 
@@ -160,7 +160,7 @@ void CommunicatorContext::freeKept() {
 
 void CommunicatorContext::recover() {
     const SetUp setUp(*this);
-    const Doing doing("recover");
+    const ActivityScope activity("recover");
     revocation_.revoke("recover", "this rank wants all ranks to begin anew"); // whoever goes on is told
     // Receives first, so that messages on their way are taken here, and not by what is given up.
     static_cast<void>(settleAll());

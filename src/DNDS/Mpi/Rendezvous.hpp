@@ -41,7 +41,7 @@ class RecordReader {
     std::span<const index> words_;
 };
 
-inline index asWord(real value) { return std::bit_cast<index>(value); }
+inline index packReal(real value) { return std::bit_cast<index>(value); }
 
 /// Record `i` of `count` has `widthOf(i)` words, which `write(i, words)` fills, and goes to rank `rankOf(i)`, or
 /// nowhere where that is negative; records for one rank stay in order. Local. O(words + ranks).

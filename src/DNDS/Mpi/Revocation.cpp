@@ -67,7 +67,7 @@ void Revocation::note(std::uint32_t failed, std::string_view text) noexcept {
     std::uint32_t none = 0;
     if (!record_->failed.compare_exchange_strong(none, failed, std::memory_order_acq_rel))
         return;
-    const std::size_t size = std::min(text.size(), RevocationRecord::mostBytes - 1);
+    const std::size_t size = std::min(text.size(), RevocationRecord::maxBytes - 1);
     std::memcpy(record_->text.data(), text.data(), size);
     record_->text[size] = '\0';
     record_->told.store(1, std::memory_order_release);
@@ -76,7 +76,7 @@ void Revocation::note(std::uint32_t failed, std::string_view text) noexcept {
 void Revocation::revoke(std::string_view call, std::string_view why, Caller caller) noexcept {
     if (alone_ || inForkedChild())
         return;
-    std::array<char, RevocationRecord::mostBytes> text{};
+    std::array<char, RevocationRecord::maxBytes> text{};
     const auto [end, size] = fmt::format_to_n(text.data(), text.size() - 1, "{}: {}", call, why);
     note(static_cast<std::uint32_t>(rank_) + 1, {text.data(), std::min(size, text.size() - 1)});
     if (caller == Caller::Call || mayCallMpi(maker_))
@@ -137,7 +137,7 @@ std::string Revocation::text() const {
             return "its error is not known";
         else
             std::this_thread::yield();
-    return {record_->text.data(), strnlen(record_->text.data(), RevocationRecord::mostBytes)};
+    return {record_->text.data(), strnlen(record_->text.data(), RevocationRecord::maxBytes)};
 }
 
 void Revocation::throwRevoked(SourceLocation where) {

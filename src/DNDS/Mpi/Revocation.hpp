@@ -25,11 +25,11 @@ struct NodeTopology;
 
 /// What the ranks of one node know of a failure, in memory that they share. Zeroed memory: none has failed.
 struct RevocationRecord {
-    static constexpr std::size_t mostBytes = 1000;
+    static constexpr std::size_t maxBytes = 1000;
 
     std::atomic<std::uint32_t> failed; ///< the first rank that failed, plus one; 0: none has
     std::atomic<std::uint32_t> told;   ///< 1: `text` is complete
-    std::array<char, mostBytes> text;  ///< the call that failed there, and its error; ended by 0
+    std::array<char, maxBytes> text;   ///< the call that failed there, and its error; ended by 0
 };
 
 /// Whether a communicator is revoked, and why. After ULFM's MPI_Comm_revoke (Bland, Bouteiller, Herault, Bosilca,
@@ -78,7 +78,7 @@ class Revocation {
     struct Notice {
         std::uint64_t generation = 0; ///< of the communicator: its identity, and how often it has recovered
         std::uint32_t failed = 0;     ///< as in the record
-        std::array<char, RevocationRecord::mostBytes> text{};
+        std::array<char, RevocationRecord::maxBytes> text{};
     };
 
     void note(std::uint32_t failed, std::string_view text) noexcept;

@@ -1,7 +1,7 @@
 #include "DNDS/Mpi/RmaWindow.hpp"
 
 #include "DNDS/Mpi/Datatype.hpp"
-#include "DNDS/Mpi/Whereabouts.hpp"
+#include "DNDS/Mpi/RollCall.hpp"
 
 #include <utility>
 
@@ -9,7 +9,7 @@ namespace DNDS {
 
 RmaWindow::RmaWindow(CommunicatorView comm, void *base, std::size_t bytes) {
     comm.beforeCollective();
-    const Doing doing = Doing::collective("MPI_Win_create");
+    const ActivityScope activity = ActivityScope::collective("MPI_Win_create");
     const int code = MPI_Win_create(base, static_cast<MPI_Aint>(bytes), 1, MPI_INFO_NULL, comm.handle(), &window_);
     if (code != MPI_SUCCESS)
         window_ = MPI_WIN_NULL;
@@ -25,7 +25,7 @@ void RmaWindow::free() {
         return;
     MPI_Win window = std::exchange(window_, MPI_WIN_NULL);
     checkMpi(MPI_Win_unlock_all(window), "MPI_Win_unlock_all");
-    const Doing doing = Doing::collective("MPI_Win_free");
+    const ActivityScope activity = ActivityScope::collective("MPI_Win_free");
     checkMpi(MPI_Win_free(&window), "MPI_Win_free");
 }
 

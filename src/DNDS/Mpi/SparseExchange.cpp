@@ -1,7 +1,7 @@
 #include "DNDS/Mpi/SparseExchange.hpp"
 
 #include "DNDS/Base/Attempt.hpp"
-#include "DNDS/Mpi/Whereabouts.hpp"
+#include "DNDS/Mpi/RollCall.hpp"
 
 #include <algorithm>
 #include <array>
@@ -10,7 +10,7 @@ namespace DNDS {
 
 namespace {
 
-constexpr int mostRanksForAllToAll = 32;
+constexpr int maxRanksForAllToAll = 32;
 /// Takes the place of a count where a rank has failed.
 constexpr index failed = -1;
 
@@ -31,10 +31,10 @@ void forEachSent(const CommunicatorView &comm, const RankLists &outgoing, Visit 
 /// Every rank tells every other. What a rank fails with for want of memory is left in `failure`.
 std::vector<Announced> announceToAll(const CommunicatorView &comm, const RankLists &outgoing,
                                      std::exception_ptr &failure) {
-    std::array<index, 2 * mostRanksForAllToAll> few; // so that a rank without memory takes part, too
+    std::array<index, 2 * maxRanksForAllToAll> few; // so that a rank without memory takes part, too
     std::vector<index> many;
     const auto ranks = static_cast<std::size_t>(comm.size());
-    if (comm.size() > mostRanksForAllToAll)
+    if (comm.size() > maxRanksForAllToAll)
         comm.guarded([&] { many.resize(2 * ranks); });
     const std::span<index> counts = many.empty() ? std::span<index>(few) : std::span<index>(many);
     const auto countTo = counts.first(ranks);
@@ -45,7 +45,7 @@ std::vector<Announced> announceToAll(const CommunicatorView &comm, const RankLis
             countTo[static_cast<std::size_t>(outgoing.ranks[k])] = static_cast<index>(list.size());
         });
     {
-        const Doing doing = Doing::collective("MPI_Alltoall");
+        const ActivityScope activity = ActivityScope::collective("MPI_Alltoall");
         checkMpi(MPI_Alltoall(countTo.data(), 1, MPI_INT64_T, countFrom.data(), 1, MPI_INT64_T, comm.handle()),
                  "MPI_Alltoall");
     }
@@ -80,7 +80,7 @@ std::vector<Announced> announceToPeers(const CommunicatorView &comm, const Chann
 
     // A synchronous send is complete once its receive has started; when all of mine are, I enter the barrier, and when
     // the barrier is complete, nobody has a message for anyone any more.
-    const Doing doing = Doing::collective("MPI_Ibarrier");
+    const ActivityScope activity = ActivityScope::collective("MPI_Ibarrier");
     std::vector<Announced> announced;
     MPI_Request barrier = MPI_REQUEST_NULL;
     bool inBarrier = false;
@@ -160,7 +160,7 @@ RankLists deliver(const CommunicatorView &comm, const Channel &channel, const Ra
                  "MPI_Isend");
         ++size;
     });
-    const Doing doing = Doing::collective("MPI_Waitall");
+    const ActivityScope activity = ActivityScope::collective("MPI_Waitall");
     checkMpi(MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE), "MPI_Waitall");
     return lists;
 }
@@ -178,7 +178,7 @@ RankLists sparseExchange(CommunicatorContext &context, const RankLists &outgoing
     const CommunicatorView &comm = context.comm();
     const Channel channel = context.nextChannel();
     if (discovery == PeerDiscovery::Auto)
-        discovery = comm.size() <= mostRanksForAllToAll ? PeerDiscovery::AllToAll : PeerDiscovery::Consensus;
+        discovery = comm.size() <= maxRanksForAllToAll ? PeerDiscovery::AllToAll : PeerDiscovery::Consensus;
     std::exception_ptr mine = failure;
     std::vector<Announced> announced = discovery == PeerDiscovery::AllToAll
                                            ? announceToAll(comm, outgoing, mine)

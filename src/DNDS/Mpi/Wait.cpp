@@ -3,12 +3,12 @@
 #include "DNDS/Mpi/NodeArena.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/Mpi/ProgressEngine.hpp"
-#include "DNDS/Mpi/Whereabouts.hpp"
+#include "DNDS/Mpi/RollCall.hpp"
 
 namespace DNDS {
 
-Waiting::Waiting(CommunicatorContext &context, Looks looks)
-    : context_(context), looks_(looks), backoff_(context.comm().handle(), context.node().crowded) {}
+Waiting::Waiting(CommunicatorContext &context, PollTarget target)
+    : context_(context), target_(target), backoff_(context.comm().handle(), context.node().crowded) {}
 
 bool Waiting::pauseOnce() {
     // A look for messages of failures is a call of MPI, and costs as much as the rest of a short wait.
@@ -20,7 +20,7 @@ bool Waiting::pauseOnce() {
         context_.revocation().throwRevoked(SourceLocation::current());
     ProgressEngine::progressAll();
     context_.progressParked();
-    if (looks_ == Looks::AtMpi)
+    if (target_ == PollTarget::Mpi)
         backoff_.pauseIfCrowded();
     else
         backoff_.pause();
@@ -29,16 +29,16 @@ bool Waiting::pauseOnce() {
 
 void Waiting::lookAround(std::string_view what) {
     static_cast<void>(context_.comm()); // throws where it is gone
-    requireAlive(context_, what, backoff_.seconds(), context_.patience());
+    requireAlive(context_, what, backoff_.seconds(), context_.waitTimeout());
 }
 
-void requireAlive(const CommunicatorContext &context, std::string_view what, double seconds, double patience) {
+void requireAlive(const CommunicatorContext &context, std::string_view what, double seconds, double timeout) {
     const NodeTopology &node = context.node();
     for (std::size_t k = 0; node.arena && k < node.members.size(); ++k)
         DNDS_CHECK(node.arena->alive(static_cast<int>(k)), PeerError,
                    "the process of rank {} has ended while this rank waited for {}{}", node.members[k], what,
                    rollCall(node.arena.get()));
-    DNDS_CHECK(patience <= 0.0 || seconds < patience, PeerError,
+    DNDS_CHECK(timeout <= 0.0 || seconds < timeout, PeerError,
                "waited {:.3g} s for {} (DNDS_WAIT_TIMEOUT): do all ranks make the same calls, or is one stuck?{}",
                seconds, what, rollCall(node.arena.get()));
 }

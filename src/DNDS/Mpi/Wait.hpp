@@ -13,9 +13,9 @@
 namespace DNDS {
 
 /// What a look at the event that is waited for costs, and so how to pause between looks.
-enum class Looks : unsigned char {
-    AtMemory, ///< a few loads: MPI is given its turn now and then
-    AtMpi     ///< a call of MPI, in which it makes progress
+enum class PollTarget : unsigned char {
+    Memory, ///< a few loads: MPI is given its turn now and then
+    Mpi     ///< a call of MPI, in which it makes progress
 };
 
 /// One wait for other ranks: call `pause` after each look at what is waited for. Between looks all that this thread has
@@ -23,7 +23,7 @@ enum class Looks : unsigned char {
 class Waiting {
   public:
     /// Begins to wait. Local.
-    explicit Waiting(CommunicatorContext &context, Looks looks = Looks::AtMemory);
+    explicit Waiting(CommunicatorContext &context, PollTarget target = PollTarget::Memory);
 
     /// `what` completes "waited for ...", as "rank 3 to send its rows of 'u'"; a text, or a function that returns it.
     /// Throws RevokedError where the communicator is revoked; PeerError, with a roll call, where the process of a rank
@@ -44,23 +44,23 @@ class Waiting {
     void lookAround(std::string_view what);
 
     CommunicatorContext &context_;
-    Looks looks_;
+    PollTarget target_;
     Backoff backoff_;
 };
 
 /// Waits until `done()` is true. See Waiting.
 template <class Done, class What>
-void waitUntil(CommunicatorContext &context, Done &&done, What &&what, Looks looks = Looks::AtMemory) {
+void waitUntil(CommunicatorContext &context, Done &&done, What &&what, PollTarget target = PollTarget::Memory) {
     if (done())
         return;
-    Waiting waiting(context, looks);
+    Waiting waiting(context, target);
     do
         waiting.pause(what);
     while (!done());
 }
 
 /// Throws PeerError where the process of a rank of this node has ended, or where `seconds` of waiting for `what` are
-/// more than `patience` (0: there is no limit). Local; a system call a rank of the node.
-void requireAlive(const CommunicatorContext &context, std::string_view what, double seconds, double patience);
+/// more than `timeout` (0: there is no limit). Local; a system call a rank of the node.
+void requireAlive(const CommunicatorContext &context, std::string_view what, double seconds, double timeout);
 
 } // namespace DNDS

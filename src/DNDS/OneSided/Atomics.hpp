@@ -28,7 +28,7 @@ enum class AtomicOp : std::uint8_t { Fetch, Set, Add, Min, Max, And, Or, Swap, C
 
 /// Whether an operation is for numbers of this type.
 template <AtomicWord T>
-DNDS_HOST_DEVICE constexpr bool suits(AtomicOp op) {
+DNDS_HOST_DEVICE constexpr bool supports(AtomicOp op) {
     return std::is_integral_v<T> || (op != AtomicOp::And && op != AtomicOp::Or);
 }
 

@@ -6,8 +6,8 @@
 #include "DNDS/Device/SharedMemory.hpp"
 #include "DNDS/Device/Stream.hpp"
 #include "DNDS/Mpi/CommunicatorContext.hpp"
-#include "DNDS/OneSided/FarAccess.hpp"
 #include "DNDS/OneSided/MessageAccess.hpp"
+#include "DNDS/OneSided/RemoteAccess.hpp"
 #include "DNDS/OneSided/RemoteTable.hpp"
 #include "DNDS/Transport/DeviceTopology.hpp"
 
@@ -38,7 +38,7 @@ std::string whyNoKernelWaits(std::span<const DeviceOfRank> devices);
 
 /// Copies and kernels on a stream of its own, in order, on the memory of ranks that this one reaches, which it opens
 /// once; requests to the owners of other memory (`MessageAccess`).
-class DeviceAccess final : public FarAccess {
+class DeviceAccess final : public RemoteAccess {
   public:
     /// Collective. `base` is this rank's device memory. Throws on all ranks: NotBuiltError without a device,
     /// ArgumentError for memory that DNDS did not allocate, StateError as `MessageAccess`.

@@ -19,7 +19,7 @@ GhostWindowCore::GhostWindowCore(std::shared_ptr<CommunicatorContext> context, M
                                  "a window over rows");
     DNDS_CHECK(!where.differ(), ArgumentError,
                "a window over rows is in host memory on rank {}, but in device memory on rank {}: give all the same",
-               where.leastRank, where.mostRank);
+               where.minRank, where.maxRank);
     Rows rows;
     std::shared_ptr<std::byte> memory;
     std::size_t bytes = 0;

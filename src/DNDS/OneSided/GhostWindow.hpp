@@ -133,8 +133,8 @@ class GhostWindow : public GhostVerbs<GhostWindow<T>, T> {
         DNDS_CHECK(pattern_() == madeFor_.get(), StateError,
                    "the pair under a window got another ghost mapping: make the window again");
     }
-    /// The place of an access; throws if it is wrong.
-    HostPlace place(AccessFault fault, RemoteCall call, GhostTarget target, index j, index count) const {
+    /// The address of an access; throws if it is wrong.
+    HostRemoteAddress address(AccessFault fault, RemoteCall call, GhostTarget target, index j, index count) const {
         RemoteMemory &memory = core().memory();
         memory.checkKernels();
         if (generation_() != made_ || pattern_() != madeFor_.get() || target.rank < 0 || j < 0 ||
@@ -146,7 +146,7 @@ class GhostWindow : public GhostVerbs<GhostWindow<T>, T> {
             fault = memory.faultOf(target.rank, offset, bytes);
         if (fault != AccessFault::None) [[unlikely]]
             memory.refuse(fault, call, target.rank, offset, bytes);
-        return memory.place(target.rank, offset);
+        return memory.address(target.rank, offset);
     }
     /// Throws why an access is wrong, and revokes the communicator with it.
     [[gnu::noinline]] void refuse(RemoteCall call, GhostTarget target, index j, index count) const {

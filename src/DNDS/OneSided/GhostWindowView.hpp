@@ -11,7 +11,7 @@ namespace DNDS {
 namespace Detail {
 
 /// Rows of a rank are fewer: their offsets in bytes fit 64 bits.
-inline constexpr std::int64_t mostRows = std::int64_t{1} << 40;
+inline constexpr std::int64_t maxRows = std::int64_t{1} << 40;
 
 /// What a window over rows knows besides the memory.
 struct GhostTable : RemoteTable {
@@ -41,7 +41,7 @@ struct GhostTable : RemoteTable {
     /// The offset of `count` elements from element `j` of a row; beyond all memory where there are no such.
     template <class T>
     DNDS_HOST_DEVICE std::uint64_t offsetOf(GhostTarget target, index j, index count) const {
-        const bool sane = target.row >= 0 && target.row < mostRows && j >= 0 && count >= 0 && j <= width - count;
+        const bool sane = target.row >= 0 && target.row < maxRows && j >= 0 && count >= 0 && j <= width - count;
         return sane ? static_cast<std::uint64_t>(target.row) * stride + static_cast<std::uint64_t>(j) * sizeof(T)
                     : UINT64_MAX;
     }
@@ -80,13 +80,13 @@ class GhostWindowView : public GhostVerbs<GhostWindowView<T>, T> {
     friend class GhostVerbs<GhostWindowView, T>;
 
     DNDS_HOST_DEVICE const Detail::GhostTable &table() const { return table_; }
-    DNDS_HOST_DEVICE KernelPlace place(AccessFault fault, RemoteCall call, GhostTarget target, index j,
-                                       index count) const {
+    DNDS_HOST_DEVICE KernelRemoteAddress address(AccessFault fault, RemoteCall call, GhostTarget target, index j,
+                                                 index count) const {
         const std::uint64_t offset = table_.template offsetOf<T>(target, j, count);
         const std::uint64_t bytes = static_cast<std::uint64_t>(count) * sizeof(T);
         if (fault == AccessFault::None)
             fault = table_.check(target.rank, offset, bytes, call == RemoteCall::Atomic ? sizeof(T) : 1);
-        return placeIn(table_, fault, call, target.rank, offset, bytes);
+        return addressIn(table_, fault, call, target.rank, offset, bytes);
     }
 
     Detail::GhostTable table_;

@@ -65,7 +65,7 @@ class HeapView : public HeapVerbs<HeapView, index> {
     template <AtomicWord T>
     DNDS_HOST_DEVICE bool waitUntil(SymmetricPointer<T> word, Comparison comparison,
                                     std::type_identity_t<T> value) const {
-        const auto mine = place(AccessFault::None, RemoteCall::Wait, word, sizeof(T), table_.rank, sizeof(T));
+        const auto mine = address(AccessFault::None, RemoteCall::Wait, word, sizeof(T), table_.rank, sizeof(T));
         return mine && table_.waitFor(RemoteCall::Wait, table_.rank, word.offset(), sizeof(T),
                                       [&] { return mine.holds(comparison, T{value}); });
     }
@@ -78,12 +78,12 @@ class HeapView : public HeapVerbs<HeapView, index> {
     friend class HeapVerbs<HeapView, index>;
 
     template <class T>
-    DNDS_HOST_DEVICE KernelPlace place(AccessFault fault, RemoteCall call, SymmetricPointer<T> pointer,
-                                       std::uint64_t bytes, int rank, std::uint64_t alignment) const {
+    DNDS_HOST_DEVICE KernelRemoteAddress address(AccessFault fault, RemoteCall call, SymmetricPointer<T> pointer,
+                                                 std::uint64_t bytes, int rank, std::uint64_t alignment) const {
         if (fault == AccessFault::None)
             fault = table_.checkBlock(pointer.heap(), rank, pointer.offset(), pointer.begin(), pointer.serial(), bytes,
                                       alignment);
-        return placeIn(table_, fault, call, rank, pointer.offset(), bytes);
+        return addressIn(table_, fault, call, rank, pointer.offset(), bytes);
     }
 
     Detail::HeapTable table_;

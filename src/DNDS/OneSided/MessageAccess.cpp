@@ -16,7 +16,7 @@ namespace DNDS {
 namespace {
 
 /// Most requests of a rank in progress: more would fill their owners' queues.
-constexpr std::size_t mostPending = 256;
+constexpr std::size_t maxPending = 256;
 
 /// Bytes of a request or answer at most.
 constexpr std::size_t pieceBytes = std::size_t{256} << 10U;
@@ -225,7 +225,7 @@ MessageAccess::MessageAccess(std::shared_ptr<CommunicatorContext> context, std::
           },
           [&](const CommunicatorView &comm) { return RmaWindow(comm, base, bytes); }) {}
 
-MessageAccess::MessageAccess(std::shared_ptr<CommunicatorContext> context, std::string name, FarAccess &owner)
+MessageAccess::MessageAccess(std::shared_ptr<CommunicatorContext> context, std::string name, RemoteAccess &owner)
     : MessageAccess(
           std::move(context), std::move(name),
           [&owner](const RemoteOperation &operation, std::byte *data) {
@@ -283,7 +283,7 @@ void MessageAccess::operate(const RemoteOperation &operation, const void *from, 
             last = service_->send(number_, piece, source == nullptr ? nullptr : source + at,
                                   results == nullptr ? nullptr : results + at);
             first = at == 0 ? last : first;
-            service_->wait(number_, mostPending, name_);
+            service_->wait(number_, maxPending, name_);
         }
         if (results != nullptr && completion == Completion::Now)
             service_->wait(number_, 0, name_, first, last);

@@ -4,7 +4,7 @@
 
 #include "DNDS/Mpi/ProgressEngine.hpp"
 #include "DNDS/Mpi/RmaWindow.hpp"
-#include "DNDS/OneSided/FarAccess.hpp"
+#include "DNDS/OneSided/RemoteAccess.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -97,13 +97,13 @@ class MessageService final : public Recoverable {
 /// Puts and gets of host memory go through an MPI window over it. Words are changed by the processor of the rank that
 /// owns them, which others send a request: one executor a word, whoever asks. Device memory is read and written by such
 /// requests, too.
-class MessageAccess final : public FarAccess {
+class MessageAccess final : public RemoteAccess {
   public:
     /// `base` and `bytes` are this rank's memory; `name` is for messages. Collective. Throws on all ranks: StateError
     /// where the thread cannot be started.
     MessageAccess(std::shared_ptr<CommunicatorContext> context, std::string name, std::byte *base, std::size_t bytes);
     /// The same for device memory, which `owner` operates on at this rank.
-    MessageAccess(std::shared_ptr<CommunicatorContext> context, std::string name, FarAccess &owner);
+    MessageAccess(std::shared_ptr<CommunicatorContext> context, std::string name, RemoteAccess &owner);
     ~MessageAccess() override { stop(); }
 
     void operate(const RemoteOperation &operation, const void *from, void *to, Completion completion) override;

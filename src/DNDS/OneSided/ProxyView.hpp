@@ -210,7 +210,7 @@ class ProxyView {
     /// Pieces of a long get that are under way together.
     static constexpr std::uint64_t askedAtOnce = 16;
     /// Polls of a wait for the host.
-    static constexpr std::uint64_t patience = std::uint64_t{1} << 26U;
+    static constexpr std::uint64_t maxPolls = std::uint64_t{1} << 26U;
 
     DNDS_HOST_DEVICE static std::uint64_t pieceOf(std::uint64_t bytes, std::uint64_t at) {
         return bytes - at < Detail::proxyDataBytes ? bytes - at : Detail::proxyDataBytes;
@@ -219,7 +219,7 @@ class ProxyView {
         for (std::uint64_t poll = 0; Atomics::loadAcquire(&slot.stage) != stage; ++poll) {
             if (Atomics::loadAcquire(&ring_->broken) != 0)
                 return false;
-            if (poll >= patience) {
+            if (poll >= maxPolls) {
                 Atomics::storeRelease<std::uint32_t>(&ring_->broken, 1);
                 return false;
             }

@@ -56,7 +56,7 @@ namespace {
 constexpr std::size_t pageBytes = 4096;
 
 /// Polls of a wait in a kernel: some seconds.
-constexpr std::uint64_t kernelPatience = std::uint64_t{1} << 24U;
+constexpr std::uint64_t maxKernelPolls = std::uint64_t{1} << 24U;
 
 /// What ranks tell each other about their memory.
 struct Place {
@@ -82,13 +82,13 @@ constexpr std::array<CallNames, 8> callNames{{{"construction of", "makes a heap"
 const CallNames &namesOf(std::uint64_t call) { return callNames[static_cast<std::size_t>(call)]; }
 
 RemoteMemory::Extremes combined(RemoteMemory::Extremes mine, const RemoteMemory::Extremes &theirs) noexcept {
-    if (std::pair(theirs.least, theirs.leastRank) < std::pair(mine.least, mine.leastRank)) {
-        mine.least = theirs.least;
-        mine.leastRank = theirs.leastRank;
+    if (std::pair(theirs.min, theirs.minRank) < std::pair(mine.min, mine.minRank)) {
+        mine.min = theirs.min;
+        mine.minRank = theirs.minRank;
     }
-    if (theirs.most > mine.most || (theirs.most == mine.most && theirs.mostRank < mine.mostRank)) {
-        mine.most = theirs.most;
-        mine.mostRank = theirs.mostRank;
+    if (theirs.max > mine.max || (theirs.max == mine.max && theirs.maxRank < mine.maxRank)) {
+        mine.max = theirs.max;
+        mine.maxRank = theirs.maxRank;
     }
     return mine;
 }
@@ -101,7 +101,7 @@ std::array<RemoteMemory::Extremes, 2> meetIn(CommunicatorContext &context, Messa
                                              std::string_view name, Serve &&serve) {
     const auto number = static_cast<std::uint64_t>(call);
     const char *running = namesOf(number).running;
-    const Doing doing(running, name);
+    const ActivityScope activity(running, name);
     std::array<RemoteMemory::Extremes, 3> all;
     const int rank = context.comm().rank();
     for (std::size_t k = 0; const std::uint64_t brought : {number, mine[0], mine[1]})
@@ -119,8 +119,8 @@ std::array<RemoteMemory::Extremes, 2> meetIn(CommunicatorContext &context, Messa
     });
     const auto &[calls, first, second] = all;
     DNDS_CHECK(!calls.differ(), ArgumentError,
-               "{}: rank {} {}, but rank {} {}: make all ranks call the same in the same order", name, calls.leastRank,
-               namesOf(calls.least).verb, calls.mostRank, namesOf(calls.most).verb);
+               "{}: rank {} {}, but rank {} {}: make all ranks call the same in the same order", name, calls.minRank,
+               namesOf(calls.min).verb, calls.maxRank, namesOf(calls.max).verb);
     return {first, second};
 }
 
@@ -157,9 +157,10 @@ RemoteMemory::RemoteMemory(std::shared_ptr<CommunicatorContext> context, std::sh
         auto device = std::make_unique<DeviceAccess>(context_, memory_.get(), bytes_, name_);
         faults_ = device->table().faults;
         device_ = device.get();
-        far_ = std::move(device);
+        remote_ = std::move(device);
     } else if (comm.allReduce(std::ranges::find(mapped_, nullptr) != mapped_.end() ? 1 : 0, MPI_MAX) != 0) {
-        far_ = std::make_unique<MessageAccess>(context_, name_, memory_.get(), extra == 0 ? bytes : behind() + extra);
+        remote_ =
+            std::make_unique<MessageAccess>(context_, name_, memory_.get(), extra == 0 ? bytes : behind() + extra);
     }
     startProxy();
     const OnFailure undo([&] { context_->delist(*this); });
@@ -196,17 +197,18 @@ RemoteMemory::~RemoteMemory() {
                              std::current_exception());
         }
     proxy_.reset();
-    const std::shared_ptr<FarAccess> far = std::move(far_);
-    if (far) {
-        far->stop();
-        context_->enlist(*far);
+    const std::shared_ptr<RemoteAccess> remote = std::move(remote_);
+    if (remote) {
+        remote->stop();
+        context_->enlist(*remote);
     }
-    context_->keep(serial_, memory_, [far, context = context_.get()] { // others, and MPI, may still read and write it
-        if (!far)
-            return;
-        context->delist(*far);
-        far->close();
-    });
+    context_->keep(serial_, memory_,
+                   [remote, context = context_.get()] { // others, and MPI, may still read and write it
+                       if (!remote)
+                           return;
+                       context->delist(*remote);
+                       remote->close();
+                   });
 }
 
 bool RemoteMemory::settle() noexcept {
@@ -217,8 +219,8 @@ bool RemoteMemory::settle() noexcept {
 
 void RemoteMemory::renew() {
     destroyedOn_ = context_->destroyedOn(serial_);
-    if (far_)
-        far_->renew();
+    if (remote_)
+        remote_->renew();
     if (proxy_)
         proxy_->restart();
     for (FaultRecord *record : {faults_, hostFaults_.get()}) // of kernels that waited for ranks that failed
@@ -230,7 +232,7 @@ void RemoteMemory::restore(std::size_t offset, const void *from, std::size_t byt
     if (std::byte *to = mapped(rank_))
         std::memcpy(to + offset, from, bytes);
     else
-        far_->operate({RemoteVerb::Put, rank_, offset, bytes}, from, nullptr, Completion::Now);
+        remote_->operate({RemoteVerb::Put, rank_, offset, bytes}, from, nullptr, Completion::Now);
 }
 
 void RemoteMemory::exchangePlaces(std::size_t bytes, const std::optional<LentMemory> &lent) {
@@ -282,7 +284,7 @@ RemoteTable RemoteMemory::kernelTable(KernelWaits waits) const {
     if (waits == KernelWaits::Yes) {
         const std::string whyNot = device_ != nullptr ? device_->whyNoWaits() : std::string();
         DNDS_CHECK(whyNot.empty(), StateError, "{}: kernels must not wait: {}", name_, whyNot);
-        result.patience = kernelPatience;
+        result.maxPolls = maxKernelPolls;
     }
     if (proxy_)
         result.proxy = proxy_->view();
@@ -293,7 +295,7 @@ RemoteTable RemoteMemory::kernelTable(KernelWaits waits) const {
 
 void RemoteMemory::startProxy() {
     const bool forced = readEnvironment().oneSidedProxy; // the same on all ranks
-    const bool byMessages = device_ != nullptr ? device_->sendsRequests() : far_ != nullptr;
+    const bool byMessages = device_ != nullptr ? device_->sendsRequests() : remote_ != nullptr;
     if (!forced && !byMessages)
         return;
     context_->comm().guarded([&] {
@@ -322,14 +324,14 @@ void RemoteMemory::operate(const RemoteOperation &operation, const void *from, v
     moving(callOf(operation.verb), [&] {
         RemoteOperation rest = operation;
         if (operation.verb == RemoteVerb::Quiet)
-            return far_->quiet();
+            return remote_->quiet();
         if (operation.verb == RemoteVerb::Fence)
-            return far_->fence();
+            return remote_->fence();
         if (operation.verb == RemoteVerb::Signal) {
-            far_->fence();
+            remote_->fence();
             rest.verb = RemoteVerb::Atomic;
         }
-        far_->operate(rest, from, to, rest.verb == RemoteVerb::Atomic ? Completion::AtQuiet : completion);
+        remote_->operate(rest, from, to, rest.verb == RemoteVerb::Atomic ? Completion::AtQuiet : completion);
     });
 }
 
@@ -350,7 +352,7 @@ std::string RemoteMemory::whyNoDeviceProxy(bool byMessages) {
 
 void RemoteMemory::carryOut(const RemoteOperation &operation, std::byte *data) {
     requireValid(); // kernels need not wait for those that have failed
-    const HostPlace there = place(operation.rank, operation.offset);
+    const HostRemoteAddress there = address(operation.rank, operation.offset);
     std::byte *const base = mapped(operation.rank);
     switch (operation.verb) {
     case RemoteVerb::Put:
@@ -363,7 +365,7 @@ void RemoteMemory::carryOut(const RemoteOperation &operation, std::byte *data) {
         return fence();
     case RemoteVerb::Quiet:
         Atomics::fenceSystem();
-        if (far_)
+        if (remote_)
             operate(operation, nullptr, nullptr);
         return;
     case RemoteVerb::Atomic:
@@ -419,7 +421,7 @@ void RemoteMemory::throwFault(AccessFault fault, RemoteCall call, int rank, std:
         throw ArgumentError(what + ": And and Or are for integers");
     case AccessFault::Stride:
         throw ArgumentError(what + ": a stride is 0 or less: give at least 1");
-    case AccessFault::Patience:
+    case AccessFault::TimedOut:
         throw PeerError(what + ": the word did not become what was waited for");
     case AccessFault::Proxy:
         throw PeerError(what + ": the proxy did not carry it out in a minute or so");
@@ -478,15 +480,15 @@ void RemoteMemory::close() {
     if (device_ != nullptr)
         Device::synchronizeAll(); // kernels that nobody has waited for may still use the memory of any rank
     meet(CollectiveCall::End);
-    if (faults_->noted() || hostFaults_->noted() || faults_->untold() != 0)
+    if (faults_->noted() || hostFaults_->noted() || faults_->unreported() != 0)
         warn("{}: a kernel of rank {} did wrong, and nobody asked (checkKernels)", name_, rank_);
     proxy_.reset();
-    if (!far_)
+    if (!remote_)
         return;
-    far_->close();
+    remote_->close();
     if (device_ != nullptr)
         meet(CollectiveCall::End); // nobody frees memory that another rank has open
-    far_.reset();
+    remote_.reset();
 }
 
 } // namespace DNDS

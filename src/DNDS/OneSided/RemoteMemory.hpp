@@ -7,9 +7,9 @@
 #include "DNDS/Mpi/CommunicatorContext.hpp"
 #include "DNDS/Mpi/MessageReduction.hpp"
 #include "DNDS/Mpi/PeerMemory.hpp"
+#include "DNDS/Mpi/RollCall.hpp"
 #include "DNDS/Mpi/Wait.hpp"
-#include "DNDS/Mpi/Whereabouts.hpp"
-#include "DNDS/OneSided/FarAccess.hpp"
+#include "DNDS/OneSided/RemoteAccess.hpp"
 #include "DNDS/OneSided/Verbs.hpp"
 
 #include <array>
@@ -35,7 +35,7 @@ class RemoteMemory;
 /// Whether kernels may wait for other ranks.
 enum class KernelWaits : unsigned char { No, Yes };
 
-using HostPlace = RemotePlace<RemoteMemory>;
+using HostRemoteAddress = RemoteAddress<RemoteMemory>;
 
 /// Memory that lies in another rank's part of the node's arena.
 struct LentMemory {
@@ -56,7 +56,7 @@ enum class CollectiveCall : std::uint8_t {
 };
 
 /// Operations on the memory of other ranks, by rank and offset in bytes: loads and stores where the memory is mapped
-/// here, `FarAccess` elsewhere. docs/one_sided.md says what each promises.
+/// here, `RemoteAccess` elsewhere. docs/one_sided.md says what each promises.
 ///
 /// All functions are Local, unless stated. Heaps and windows throw what a kernel noted (`checkKernels`)
 /// before accesses, and after `quiet` and `barrier`. They throw, and revoke the communicator with it,
@@ -68,17 +68,17 @@ class RemoteMemory final : public Recoverable {
   public:
     /// Of a number that each rank brings to a collective call.
     struct Extremes {
-        std::uint64_t least = 0;
-        std::uint64_t most = 0;
-        std::int32_t leastRank = 0; ///< the first rank that brings the least
-        std::int32_t mostRank = 0;  ///< the first rank that brings the largest
+        std::uint64_t min = 0;
+        std::uint64_t max = 0;
+        std::int32_t minRank = 0; ///< the first rank that brings the least
+        std::int32_t maxRank = 0; ///< the first rank that brings the largest
 
         /// Whether ranks brought different numbers.
-        bool differ() const noexcept { return least != most; }
+        bool differ() const noexcept { return min != max; }
     };
 
     /// Bytes of a rank at most.
-    static constexpr std::size_t mostBytes = std::numeric_limits<std::ptrdiff_t>::max() / 2;
+    static constexpr std::size_t maxBytes = std::numeric_limits<std::ptrdiff_t>::max() / 2;
 
     /// Memory for the constructor: in `space`, and on the host where the other ranks of the node map it, if they can.
     /// Local. Throws MemoryError, NotBuiltError.
@@ -157,13 +157,13 @@ class RemoteMemory final : public Recoverable {
     }
 
     /// For operations on a rank's memory from an offset on, which is not checked: `check` does that.
-    HostPlace place(int rank, std::uint64_t offset) {
+    HostRemoteAddress address(int rank, std::uint64_t offset) {
         std::byte *const base = mapped(rank);
         return {base == nullptr ? nullptr : base + offset, this, rank, offset};
     }
     /// The caller's words after a rank's memory, and their offset at this rank.
     std::uint64_t behind() const noexcept { return hostTable().behind(rank_); }
-    HostPlace placeBehind(int rank) { return place(rank, hostTable().behind(rank)); }
+    HostRemoteAddress addressBehind(int rank) { return address(rank, hostTable().behind(rank)); }
     /// Operates on memory that is not mapped here; of several lanes one does it. An exception revokes the communicator.
     void operate(const RemoteOperation &operation, const void *from, void *to, Lane lane = {},
                  Completion completion = Completion::Now);
@@ -171,7 +171,7 @@ class RemoteMemory final : public Recoverable {
     /// This rank's puts and atomic operations before it are seen, at each rank, before those after it.
     void fence() {
         Atomics::fenceRelease();
-        if (far_)
+        if (remote_)
             operate({RemoteVerb::Fence}, nullptr, nullptr);
     }
     /// All operations of this rank are complete, those of its kernels through the proxy, too.
@@ -179,12 +179,12 @@ class RemoteMemory final : public Recoverable {
         if (proxy_)
             drainProxy();
         Atomics::fenceSystem();
-        if (far_)
+        if (remote_)
             operate({RemoteVerb::Quiet}, nullptr, nullptr);
     }
     /// The same, and throws what kernels did wrong: what they noted before comes first.
     void complete() {
-        if (far_)
+        if (remote_)
             checkKernels();
         quiet();
         checkKernels(); // with what the proxy could not carry out
@@ -192,8 +192,8 @@ class RemoteMemory final : public Recoverable {
     /// After other ranks have said by another way that their puts are complete, and before loads of what they put.
     void sync() {
         Atomics::fenceSystem();
-        if (far_)
-            far_->sync();
+        if (remote_)
+            remote_->sync();
     }
     /// `quiet` on all ranks; afterwards loads see what was put. Throws what a kernel of this rank noted once all have
     /// come. Collective; serves other ranks meanwhile.
@@ -209,7 +209,7 @@ class RemoteMemory final : public Recoverable {
     /// Serves others until `done` returns true; `what` is as for DNDS::waitUntil.
     template <class What, class Done>
     void waitFor(RemoteCall call, What &&what, Done &&done) {
-        const Doing doing(runningName(call), name_);
+        const ActivityScope activity(runningName(call), name_);
         requireWhole();
         moving(call, [&] {
             if (done())
@@ -230,7 +230,7 @@ class RemoteMemory final : public Recoverable {
                                offset, name_, +seen, comparisonName(comparison), +value);
         };
         waitFor(RemoteCall::Wait, what, [&] {
-            seen = place(rank_, offset).fetchAtomic(0, AtomicOp::Fetch, T{});
+            seen = address(rank_, offset).fetchAtomic(0, AtomicOp::Fetch, T{});
             return holds(seen, comparison, value);
         });
         sync();
@@ -245,8 +245,8 @@ class RemoteMemory final : public Recoverable {
   private:
     /// "put to", for `CommunicatorContext::running`.
     static const char *runningName(RemoteCall call) noexcept;
-    /// Runs what moves through `far_`, or waits, as `CommunicatorContext::running`, but leaves it to waits to look for
-    /// messages of failures. Throws StateError where the communicator was freed.
+    /// Runs what moves through `remote_`, or waits, as `CommunicatorContext::running`, but leaves it to waits to look
+    /// for messages of failures. Throws StateError where the communicator was freed.
     template <class Body>
     std::invoke_result_t<Body> moving(RemoteCall call, Body &&body) {
         static_cast<void>(context_->comm());
@@ -270,7 +270,7 @@ class RemoteMemory final : public Recoverable {
     }
     bool serve() noexcept {
         const bool asked = Detail::serveProxies();
-        return (far_ != nullptr && far_->progress()) || asked;
+        return (remote_ != nullptr && remote_->progress()) || asked;
     }
     void exchangePlaces(std::size_t bytes, const std::optional<LentMemory> &lent);
     void close();
@@ -290,7 +290,7 @@ class RemoteMemory final : public Recoverable {
     int rank_;
     std::vector<std::byte *> mapped_;
     std::vector<std::uint64_t> bytes_;
-    std::unique_ptr<FarAccess> far_;                  ///< null where all memory is mapped
+    std::unique_ptr<RemoteAccess> remote_;            ///< null where all memory is mapped
     DeviceAccess *device_ = nullptr;                  ///< the same, for device memory
     std::unique_ptr<FaultRecord> hostFaults_;         ///< of kernels on the host and of the proxy
     FaultRecord *faults_ = nullptr;                   ///< of kernels: the same, or in memory that a device reaches

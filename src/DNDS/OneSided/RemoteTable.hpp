@@ -25,7 +25,7 @@ enum class AccessFault : std::uint32_t {
     NoAtomics,   ///< this rank's GPU cannot change a word of that rank's memory atomically
     Real,        ///< And or Or of numbers that are not integers
     Stride,      ///< a stride of 0 or less
-    Patience,    ///< a wait in a kernel took longer than it may
+    TimedOut,    ///< a wait in a kernel took longer than it may
     Proxy        ///< the proxy could not carry it out
 };
 
@@ -80,7 +80,9 @@ class FaultRecord {
     /// Whether there was a fault. For the host.
     bool noted() const noexcept { return Atomics::loadAcquire(&claimed_) != Atomics::loadAcquire(&taken_); }
     /// The number of faults that no `take` has returned, besides the one that is `noted`. For the host.
-    std::uint32_t untold() const noexcept { return Atomics::loadAcquire(&others_) - Atomics::loadAcquire(&told_); }
+    std::uint32_t unreported() const noexcept {
+        return Atomics::loadAcquire(&others_) - Atomics::loadAcquire(&reported_);
+    }
     /// The first fault and the number of others, which are forgotten then; after `noted`. For the host.
     KernelFault take() noexcept {
         std::uint32_t written = Atomics::loadAcquire(&written_);
@@ -88,7 +90,7 @@ class FaultRecord {
             std::this_thread::yield(); // a kernel is writing it
         KernelFault seen = first_;
         const std::uint32_t others = Atomics::loadAcquire(&others_);
-        seen.others = others - Atomics::exchange(&told_, others);
+        seen.others = others - Atomics::exchange(&reported_, others);
         Atomics::storeRelease(&taken_, written); // last: from now on kernels write the next one
         return seen;
     }
@@ -99,7 +101,7 @@ class FaultRecord {
     std::uint32_t others_ = 0;  ///< faults that were not the first of their record
     KernelFault first_;
     alignas(128) std::uint32_t taken_ = 0; ///< by the host: records that it has read
-    std::uint32_t told_ = 0;               ///< by the host: `others_` that it has read
+    std::uint32_t reported_ = 0;           ///< by the host: `others_` that it has read
 };
 
 /// The memory of all ranks as kernels see it; trivially copyable. Offsets are bytes from the start of each rank's
@@ -112,7 +114,7 @@ struct RemoteTable {
     int ranks = 0;
     const std::uint8_t *noAtomics = nullptr; ///< by rank: 1 where words must not be changed; null where they all may
     ProxyView proxy{};                       ///< for ranks without a base; may be absent
-    std::uint64_t patience = 0;              ///< polls of a wait in a kernel; 0 where it must not wait
+    std::uint64_t maxPolls = 0;              ///< polls of a wait in a kernel; 0 where it must not wait
 
     /// What an atomic operation of a kernel on a rank's memory fails with.
     DNDS_HOST_DEVICE AccessFault whyNoAtomics(int target) const {
@@ -138,8 +140,8 @@ struct RemoteTable {
     DNDS_HOST_DEVICE bool waitFor(RemoteCall call, int target, std::uint64_t offset, std::uint64_t size,
                                   const Done &done) const {
         for (std::uint64_t poll = 0; !done(); ++poll) {
-            if (poll >= patience) {
-                faults->note(AccessFault::Patience, call, target, offset, size);
+            if (poll >= maxPolls) {
+                faults->note(AccessFault::TimedOut, call, target, offset, size);
                 return false;
             }
             Detail::pauseInKernel();

@@ -22,11 +22,11 @@ SymmetricHeap::SymmetricHeap(CommunicatorView comm, std::size_t bytes, MemorySpa
     const auto [size, where] =
         RemoteMemory::meetToMake(context, CollectiveCall::MakeHeap, {bytes, static_cast<std::uint64_t>(space)}, name);
     DNDS_CHECK(!size.differ(), ArgumentError, "{}: rank {} gives {} bytes, but rank {} gives {}: give all the same",
-               name, size.leastRank, size.least, size.mostRank, size.most);
+               name, size.minRank, size.min, size.maxRank, size.max);
     DNDS_CHECK(!where.differ(), ArgumentError,
                "{}: rank {} asks for host memory, but rank {} for device memory: give all the same", name,
-               where.leastRank, where.mostRank);
-    DNDS_CHECK(bytes <= RemoteMemory::mostBytes, MemoryError, "{}: no room for {} bytes", name, bytes);
+               where.minRank, where.maxRank);
+    DNDS_CHECK(bytes <= RemoteMemory::maxBytes, MemoryError, "{}: no room for {} bytes", name, bytes);
     if (space == MemorySpace::Host)
         requireNodeMemory(*context, inUnits(bytes), name);
     std::shared_ptr<std::byte> memory;
@@ -58,15 +58,15 @@ void SymmetricHeap::throwMoved() { throw StateError("this symmetric heap was mov
 HeapBlock SymmetricHeap::allocateBytes(std::size_t count, std::size_t objectBytes) {
     const CommunicatorView &comm = core().context->comm();
     const std::size_t bytes =
-        count > RemoteMemory::mostBytes / objectBytes ? RemoteMemory::mostBytes : count * objectBytes;
+        count > RemoteMemory::maxBytes / objectBytes ? RemoteMemory::maxBytes : count * objectBytes;
     const auto [size, before] = core().memory->meet(CollectiveCall::Allocate, {bytes, core().calls});
     DNDS_CHECK(!size.differ(), ArgumentError,
                "{}: rank {} allocates {} bytes, but rank {} allocates {}: make all ranks allocate and free the same in "
                "the same order",
-               core().memory->name(), size.leastRank, size.least, size.mostRank, size.most);
+               core().memory->name(), size.minRank, size.min, size.maxRank, size.max);
     DNDS_CHECK(!before.differ(), ArgumentError,
                "{}: rank {} has allocated {} times before, but rank {} {} times: make all ranks allocate the same",
-               core().memory->name(), before.leastRank, before.least, before.mostRank, before.most);
+               core().memory->name(), before.minRank, before.min, before.maxRank, before.max);
     const std::size_t needed = inUnits(bytes) + heapUnit;
     HeapBlock block;
     comm.guarded([&] {
@@ -89,8 +89,8 @@ void SymmetricHeap::freeBlock(const Detail::HeapTable *heap, std::uint64_t begin
     const bool mine = heap == &core().table && found != core().live.end() && found->second.serial == serial;
     const auto [known, which] = core().memory->meet(CollectiveCall::Free, {mine ? 1U : 0U, serial});
     DNDS_CHECK(!which.differ(), ArgumentError, "{}: ranks {} and {} free different allocations", core().memory->name(),
-               which.leastRank, which.mostRank);
-    DNDS_CHECK(known.least == 1, StateError, "{}: what is freed is not allocated in this heap, or was freed before",
+               which.minRank, which.maxRank);
+    DNDS_CHECK(known.min == 1, StateError, "{}: what is freed is not allocated in this heap, or was freed before",
                core().memory->name());
     comm.guarded([&] {
         core().blocks.release(begin - heapUnit, inUnits(found->second.bytes) + heapUnit);
@@ -100,7 +100,7 @@ void SymmetricHeap::freeBlock(const Detail::HeapTable *heap, std::uint64_t begin
 }
 
 void SymmetricHeap::writeBlock(std::uint64_t begin, const HeapBlock &block) {
-    core().memory->place(rank(), begin - heapUnit).put(0, &block, sizeof(block));
+    core().memory->address(rank(), begin - heapUnit).put(0, &block, sizeof(block));
 }
 
 AccessFault SymmetricHeap::checkLive(const Detail::HeapTable *heap, int rank, std::uint64_t offset, std::uint64_t begin,

@@ -106,7 +106,7 @@ class SymmetricHeap : public HeapVerbs<SymmetricHeap, std::size_t> {
     /// signal is seen afterwards. Serves other ranks meanwhile.
     template <AtomicWord T>
     T waitUntil(SymmetricPointer<T> word, Comparison comparison, std::type_identity_t<T> value) {
-        place(AccessFault::None, RemoteCall::Wait, word, sizeof(T), rank(), sizeof(T));
+        address(AccessFault::None, RemoteCall::Wait, word, sizeof(T), rank(), sizeof(T));
         return core().memory->waitUntil(word.offset(), comparison, T{value});
     }
     /// Puts, signals and atomic operations to one rank before it are seen there before those after it. Not gets.
@@ -162,10 +162,10 @@ class SymmetricHeap : public HeapVerbs<SymmetricHeap, std::size_t> {
                                                 : checkLive(pointer.heap(), rank, pointer.offset(), pointer.begin(),
                                                             pointer.serial(), bytes, alignment);
     }
-    /// The place of an access; throws if it is wrong, and a kernel's fault. A Wait serves other ranks.
+    /// The address of an access; throws if it is wrong, and a kernel's fault. A Wait serves other ranks.
     template <class T>
-    HostPlace place(AccessFault fault, RemoteCall call, SymmetricPointer<T> pointer, std::uint64_t bytes, int rank,
-                    std::uint64_t alignment) const {
+    HostRemoteAddress address(AccessFault fault, RemoteCall call, SymmetricPointer<T> pointer, std::uint64_t bytes,
+                              int rank, std::uint64_t alignment) const {
         RemoteMemory &memory = *core().memory;
         memory.checkKernels();
         if (fault == AccessFault::None)
@@ -174,7 +174,7 @@ class SymmetricHeap : public HeapVerbs<SymmetricHeap, std::size_t> {
             refuse(fault, call, rank, pointer.offset(), pointer.begin(), bytes, sizeof(T));
         if (call == RemoteCall::Wait)
             memory.progress();
-        return memory.place(rank, pointer.offset());
+        return memory.address(rank, pointer.offset());
     }
     AccessFault checkLive(const Detail::HeapTable *heap, int rank, std::uint64_t offset, std::uint64_t begin,
                           std::uint64_t serial, std::uint64_t bytes, std::uint64_t alignment) const;

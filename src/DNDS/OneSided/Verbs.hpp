@@ -1,8 +1,8 @@
 /// @file Verbs.hpp
 /// @brief Operations on memory of other ranks, written once: for heaps and windows, on the host and in kernels.
 ///
-/// `RemotePlace` is memory of a rank and how it is reached. The classes after it are bases of heaps and windows and of
-/// their views, which check an access and find its place (`place`), and add what only the host or a kernel does.
+/// `RemoteAddress` is memory of a rank and how it is reached. The classes after it are bases of heaps and windows and
+/// of their views, which check an access and find its address (`address`), and add what only the host or a kernel does.
 #pragma once
 
 #include "DNDS/OneSided/SymmetricPointer.hpp"
@@ -14,34 +14,34 @@
 namespace DNDS {
 
 /// Memory of a rank for an access that was checked: at an address, where loads and stores reach it, and otherwise by
-/// `Way::operate` (RemoteTable in kernels, RemoteMemory on the host). Empty after a wrong access: then operations do
-/// nothing. `at` is in bytes from the beginning of the access. Valid as long as the way. Local.
-template <class Way>
-class RemotePlace {
+/// `Backend::operate` (RemoteTable in kernels, RemoteMemory on the host). Empty after a wrong access: then operations
+/// do nothing. `at` is in bytes from the beginning of the access. Valid as long as the backend. Local.
+template <class Backend>
+class RemoteAddress {
   public:
-    RemotePlace() = default;
+    RemoteAddress() = default;
     /// `address` may be null.
-    DNDS_HOST_DEVICE RemotePlace(std::byte *address, Way *way, int rank, std::uint64_t offset)
-        : address_(address), way_(way), rank_(rank), offset_(offset) {}
+    DNDS_HOST_DEVICE RemoteAddress(std::byte *address, Backend *backend, int rank, std::uint64_t offset)
+        : address_(address), backend_(backend), rank_(rank), offset_(offset) {}
 
     /// Whether it is not empty.
-    DNDS_HOST_DEVICE explicit operator bool() const { return way_ != nullptr; }
+    DNDS_HOST_DEVICE explicit operator bool() const { return backend_ != nullptr; }
 
     /// Copies `bytes` bytes there, or this lane's share.
     DNDS_HOST_DEVICE void put(std::uint64_t at, const void *from, std::uint64_t bytes, Lane lane = {},
                               Completion completion = Completion::Now) const {
         if (address_ != nullptr) [[likely]]
             Detail::copyShare(address_ + at, static_cast<const std::byte *>(from), bytes, lane);
-        else if (way_ != nullptr && bytes > 0)
-            way_->operate({RemoteVerb::Put, rank_, offset_ + at, bytes}, from, nullptr, lane, completion);
+        else if (backend_ != nullptr && bytes > 0)
+            backend_->operate({RemoteVerb::Put, rank_, offset_ + at, bytes}, from, nullptr, lane, completion);
     }
     /// The same from there.
     DNDS_HOST_DEVICE void get(std::uint64_t at, void *to, std::uint64_t bytes, Lane lane = {},
                               Completion completion = Completion::Now) const {
         if (address_ != nullptr) [[likely]]
             Detail::copyShare(static_cast<std::byte *>(to), address_ + at, bytes, lane);
-        else if (way_ != nullptr && bytes > 0)
-            way_->operate({RemoteVerb::Get, rank_, offset_ + at, bytes}, nullptr, to, lane, completion);
+        else if (backend_ != nullptr && bytes > 0)
+            backend_->operate({RemoteVerb::Get, rank_, offset_ + at, bytes}, nullptr, to, lane, completion);
     }
     /// Changes `count` words, each atomically, with its operand from `operands` (null where `op` takes none). What they
     /// were goes to `before`, if not null; then they are complete on return, and at `quiet` otherwise.
@@ -55,13 +55,13 @@ class RemotePlace {
                 if (before != nullptr)
                     before[k] = seen;
             }
-        } else if (way_ != nullptr && count > 0) {
-            way_->operate({before != nullptr ? RemoteVerb::FetchAtomic : RemoteVerb::Atomic, rank_, offset_ + at,
-                           static_cast<std::uint64_t>(count) * sizeof(T), Atomics::request(op, T{}, compare)},
-                          operands, before);
+        } else if (backend_ != nullptr && count > 0) {
+            backend_->operate({before != nullptr ? RemoteVerb::FetchAtomic : RemoteVerb::Atomic, rank_, offset_ + at,
+                               static_cast<std::uint64_t>(count) * sizeof(T), Atomics::request(op, T{}, compare)},
+                              operands, before);
         }
     }
-    /// The value of one word before, or 0 for an empty place.
+    /// The value of one word before, or 0 for an empty address.
     template <AtomicWord T>
     DNDS_HOST_DEVICE T fetchAtomic(std::uint64_t at, AtomicOp op, T operand, T compare = T{}) const {
         T before{};
@@ -78,9 +78,9 @@ class RemotePlace {
         if (address_ != nullptr) [[likely]] {
             Atomics::fenceRelease();
             Atomics::apply(reinterpret_cast<std::uint64_t *>(address_), op, value);
-        } else if (way_ != nullptr) {
-            way_->operate({RemoteVerb::Signal, rank_, offset_, sizeof(value), Atomics::request(op, value)}, &value,
-                          nullptr);
+        } else if (backend_ != nullptr) {
+            backend_->operate({RemoteVerb::Signal, rank_, offset_, sizeof(value), Atomics::request(op, value)}, &value,
+                              nullptr);
         }
     }
     /// Whether the word compares so now; if so, what was put before it was set is seen.
@@ -91,15 +91,15 @@ class RemotePlace {
 
   private:
     std::byte *address_ = nullptr;
-    Way *way_ = nullptr;
+    Backend *backend_ = nullptr;
     std::int32_t rank_ = 0;
     std::uint64_t offset_ = 0;
 };
 
-/// The place of a kernel's access; empty where `fault`, or a rank out of reach, was noted.
-using KernelPlace = RemotePlace<const RemoteTable>;
-DNDS_HOST_DEVICE inline KernelPlace placeIn(const RemoteTable &table, AccessFault fault, RemoteCall call, int rank,
-                                            std::uint64_t offset, std::uint64_t bytes) {
+/// The address of a kernel's access; empty where `fault`, or a rank out of reach, was noted.
+using KernelRemoteAddress = RemoteAddress<const RemoteTable>;
+DNDS_HOST_DEVICE inline KernelRemoteAddress addressIn(const RemoteTable &table, AccessFault fault, RemoteCall call,
+                                                      int rank, std::uint64_t offset, std::uint64_t bytes) {
     std::byte *const base = fault == AccessFault::None ? table.bases[rank] : nullptr;
     if (fault == AccessFault::None && call == RemoteCall::Atomic)
         fault = table.whyNoAtomics(rank);
@@ -121,7 +121,7 @@ DNDS_HOST_DEVICE std::uint64_t bytesOf(Count count) {
 }
 template <AtomicWord T>
 DNDS_HOST_DEVICE constexpr AccessFault whyNot(AtomicOp op) {
-    return suits<T>(op) ? AccessFault::None : AccessFault::Real;
+    return supports<T>(op) ? AccessFault::None : AccessFault::Real;
 }
 
 } // namespace Detail
@@ -137,21 +137,21 @@ class HeapVerbs {
     /// after `quiet`.
     template <class T>
     DNDS_HOST_DEVICE void put(SymmetricPointer<T> to, const T *from, Count count, int rank, Lane lane = {}) const {
-        placeOf(RemoteCall::Put, to, count, rank).put(0, from, bytesOf<T>(count), lane);
+        addressOf(RemoteCall::Put, to, count, rank).put(0, from, bytesOf<T>(count), lane);
     }
     /// Copies `count` objects from another rank, or this lane's share of them; they are there when it returns.
     template <class T>
     DNDS_HOST_DEVICE void get(T *to, SymmetricPointer<T> from, Count count, int rank, Lane lane = {}) const {
-        placeOf(RemoteCall::Get, from, count, rank).get(0, to, bytesOf<T>(count), lane);
+        addressOf(RemoteCall::Get, from, count, rank).get(0, to, bytesOf<T>(count), lane);
     }
     /// The same, but `from` must stay as it is, and what is fetched is there, after `quiet` only.
     template <class T>
     DNDS_HOST_DEVICE void putNbi(SymmetricPointer<T> to, const T *from, Count count, int rank, Lane lane = {}) const {
-        placeOf(RemoteCall::Put, to, count, rank).put(0, from, bytesOf<T>(count), lane, Completion::AtQuiet);
+        addressOf(RemoteCall::Put, to, count, rank).put(0, from, bytesOf<T>(count), lane, Completion::AtQuiet);
     }
     template <class T>
     DNDS_HOST_DEVICE void getNbi(T *to, SymmetricPointer<T> from, Count count, int rank, Lane lane = {}) const {
-        placeOf(RemoteCall::Get, from, count, rank).get(0, to, bytesOf<T>(count), lane, Completion::AtQuiet);
+        addressOf(RemoteCall::Get, from, count, rank).get(0, to, bytesOf<T>(count), lane, Completion::AtQuiet);
     }
     /// One object; words of 2, 4 and 8 bytes are never torn.
     template <class T>
@@ -170,7 +170,7 @@ class HeapVerbs {
     DNDS_HOST_DEVICE void putStrided(SymmetricPointer<T> to, Count toStride, const T *from, Count fromStride,
                                      Count count, int rank, Lane lane = {}) const {
         const auto target =
-            placeOf(RemoteCall::Put, to, spanOf(count, toStride), rank, 1, whyNot(toStride, fromStride));
+            addressOf(RemoteCall::Put, to, spanOf(count, toStride), rank, 1, whyNot(toStride, fromStride));
         const auto next = static_cast<Count>(lane.count);
         for (auto k = static_cast<Count>(lane.number); target && k < count; k += next) // the last one completes all
             target.put(bytesOf<T>(k * toStride), from + k * fromStride, sizeof(T), {},
@@ -180,7 +180,7 @@ class HeapVerbs {
     DNDS_HOST_DEVICE void getStrided(T *to, Count toStride, SymmetricPointer<T> from, Count fromStride, Count count,
                                      int rank, Lane lane = {}) const {
         const auto source =
-            placeOf(RemoteCall::Get, from, spanOf(count, fromStride), rank, 1, whyNot(toStride, fromStride));
+            addressOf(RemoteCall::Get, from, spanOf(count, fromStride), rank, 1, whyNot(toStride, fromStride));
         const auto next = static_cast<Count>(lane.count);
         for (auto k = static_cast<Count>(lane.number); source && k < count; k += next)
             source.get(bytesOf<T>(k * fromStride), to + k * toStride, sizeof(T), {},
@@ -239,7 +239,7 @@ class HeapVerbs {
                               std::type_identity_t<T> compare, int rank,
                               Completion completion = Completion::Now) const {
         T before{};
-        placeOf(RemoteCall::Atomic, word, 1, rank, sizeof(T), Detail::whyNot<T>(op))
+        addressOf(RemoteCall::Atomic, word, 1, rank, sizeof(T), Detail::whyNot<T>(op))
             .words(0, op, &operand, completion == Completion::Now ? &before : nullptr, 1, compare);
         return before;
     }
@@ -263,7 +263,7 @@ class HeapVerbs {
     /// other ranks.
     template <AtomicWord T>
     DNDS_HOST_DEVICE bool test(SymmetricPointer<T> word, Comparison comparison, std::type_identity_t<T> value) const {
-        return placeOf(RemoteCall::Wait, word, 1, self().rank(), sizeof(T)).holds(comparison, T{value});
+        return addressOf(RemoteCall::Wait, word, 1, self().rank(), sizeof(T)).holds(comparison, T{value});
     }
 
   private:
@@ -282,17 +282,17 @@ class HeapVerbs {
         return toStride > 0 && fromStride > 0 ? AccessFault::None : AccessFault::Stride;
     }
     template <class T>
-    DNDS_HOST_DEVICE auto placeOf(RemoteCall call, SymmetricPointer<T> pointer, Count count, int rank,
-                                  std::uint64_t alignment = 1, AccessFault fault = AccessFault::None) const {
-        return self().place(fault, call, pointer, bytesOf<T>(count), rank, alignment);
+    DNDS_HOST_DEVICE auto addressOf(RemoteCall call, SymmetricPointer<T> pointer, Count count, int rank,
+                                    std::uint64_t alignment = 1, AccessFault fault = AccessFault::None) const {
+        return self().address(fault, call, pointer, bytesOf<T>(count), rank, alignment);
     }
     template <AtomicWord T>
     DNDS_HOST_DEVICE void change(AtomicOp op, SymmetricPointer<T> word, T value, int rank) const {
-        placeOf(RemoteCall::Atomic, word, 1, rank, sizeof(T), Detail::whyNot<T>(op)).atomic(0, op, value);
+        addressOf(RemoteCall::Atomic, word, 1, rank, sizeof(T), Detail::whyNot<T>(op)).atomic(0, op, value);
     }
     DNDS_HOST_DEVICE auto signalOf(SymmetricPointer<std::uint64_t> word, SignalOp op, int rank) const {
-        return placeOf(op == SignalOp::Add ? RemoteCall::Atomic : RemoteCall::Signal, word, 1, rank,
-                       sizeof(std::uint64_t));
+        return addressOf(op == SignalOp::Add ? RemoteCall::Atomic : RemoteCall::Signal, word, 1, rank,
+                         sizeof(std::uint64_t));
     }
 };
 
@@ -338,18 +338,18 @@ class WindowVerbs {
     /// Copies elements to the target, or this lane's share of them. Complete after `flush` or `unlock`.
     template <class T>
     DNDS_HOST_DEVICE void put(const T *origin, Count count, int rank, Count at, Lane lane = {}) const {
-        placeOf<T>(RemoteCall::Put, count, rank, at).put(0, origin, Detail::bytesOf<T>(count), lane);
+        addressOf<T>(RemoteCall::Put, count, rank, at).put(0, origin, Detail::bytesOf<T>(count), lane);
     }
     /// Copies elements from the target, on the host after this rank's own puts there; they are in `origin` when it
     /// returns.
     template <class T>
     DNDS_HOST_DEVICE void get(T *origin, Count count, int rank, Count at, Lane lane = {}) const {
-        placeOf<T>(RemoteCall::Get, count, rank, at).get(0, origin, Detail::bytesOf<T>(count), lane);
+        addressOf<T>(RemoteCall::Get, count, rank, at).get(0, origin, Detail::bytesOf<T>(count), lane);
     }
     /// Changes elements of the target, each atomically, by those at `origin`. Complete after `flush` or `unlock`.
     template <AtomicWord T>
     DNDS_HOST_DEVICE void accumulate(const T *origin, Count count, int rank, Count at, AccumulateOp op) const {
-        const auto target = placeOf<T>(RemoteCall::Atomic, count, rank, at, sizeof(T), atomicOpOf(op));
+        const auto target = addressOf<T>(RemoteCall::Atomic, count, rank, at, sizeof(T), atomicOpOf(op));
         if (op != AccumulateOp::NoOp)
             target.words(0, atomicOpOf(op), origin, static_cast<T *>(nullptr), static_cast<index>(count));
     }
@@ -357,7 +357,7 @@ class WindowVerbs {
     template <AtomicWord T>
     DNDS_HOST_DEVICE void getAccumulate(const T *origin, T *result, Count count, int rank, Count at,
                                         AccumulateOp op) const {
-        placeOf<T>(RemoteCall::Atomic, count, rank, at, sizeof(T), atomicOpOf(op))
+        addressOf<T>(RemoteCall::Atomic, count, rank, at, sizeof(T), atomicOpOf(op))
             .words(0, atomicOpOf(op), op == AccumulateOp::NoOp ? nullptr : origin, result, static_cast<index>(count));
     }
     template <AtomicWord T>
@@ -369,7 +369,7 @@ class WindowVerbs {
     /// Sets the element to `origin` if it has the bits of `compare`; returns its value before.
     template <AtomicWord T>
     DNDS_HOST_DEVICE T compareAndSwap(T origin, T compare, int rank, Count at) const {
-        return placeOf<T>(RemoteCall::Atomic, 1, rank, at, sizeof(T))
+        return addressOf<T>(RemoteCall::Atomic, 1, rank, at, sizeof(T))
             .fetchAtomic(0, AtomicOp::CompareSwap, origin, compare);
     }
 
@@ -440,7 +440,7 @@ class WindowVerbs {
     /// if so, what was completed before it was set is seen. Needs no lock. On the host, serves other ranks.
     template <AtomicWord T>
     DNDS_HOST_DEVICE bool test(Count at, Comparison comparison, T value) const {
-        const bool so = placeOf<T>(RemoteCall::Wait, 1, self().rank(), at, sizeof(T)).holds(comparison, value);
+        const bool so = addressOf<T>(RemoteCall::Wait, 1, self().rank(), at, sizeof(T)).holds(comparison, value);
         if (so)
             self().sync();
         return so;
@@ -458,17 +458,17 @@ class WindowVerbs {
     DNDS_HOST_DEVICE static std::uint64_t wordBytes(int ranks) {
         return heldAt(ranks) + static_cast<std::uint64_t>(ranks) * sizeof(std::uint32_t);
     }
-    /// The place of an access. A Wait needs no lock.
+    /// The address of an access. A Wait needs no lock.
     template <class T>
-    DNDS_HOST_DEVICE auto placeOf(RemoteCall call, Count count, int rank, Count at, std::uint64_t alignment = 1,
-                                  AtomicOp op = AtomicOp::Fetch) const {
+    DNDS_HOST_DEVICE auto addressOf(RemoteCall call, Count count, int rank, Count at, std::uint64_t alignment = 1,
+                                    AtomicOp op = AtomicOp::Fetch) const {
         AccessFault fault = call == RemoteCall::Wait ? AccessFault::None : whyNoAccess(rank);
         const std::uint64_t unit = fault == AccessFault::Rank ? 1 : self().unitOf(rank);
         const auto displacement = static_cast<std::uint64_t>(at);
         const std::uint64_t offset = displacement > UINT64_MAX / unit ? UINT64_MAX : displacement * unit;
         if constexpr (AtomicWord<T>)
             fault = fault == AccessFault::None ? Detail::whyNot<T>(op) : fault;
-        return self().place(fault, call, rank, offset, Detail::bytesOf<T>(count), alignment);
+        return self().address(fault, call, rank, offset, Detail::bytesOf<T>(count), alignment);
     }
 
   private:
@@ -525,40 +525,40 @@ class GhostVerbs {
 
     /// A whole row; `row` may be changed afterwards.
     DNDS_HOST_DEVICE void put(GhostTarget target, const T *row) const {
-        placeOf(RemoteCall::Put, target, 0, width()).put(0, row, Detail::bytesOf<T>(width()));
+        addressOf(RemoteCall::Put, target, 0, width()).put(0, row, Detail::bytesOf<T>(width()));
     }
     DNDS_HOST_DEVICE void get(GhostTarget target, T *row) const {
-        placeOf(RemoteCall::Get, target, 0, width()).get(0, row, Detail::bytesOf<T>(width()));
+        addressOf(RemoteCall::Get, target, 0, width()).get(0, row, Detail::bytesOf<T>(width()));
     }
     /// Element `j` of a row, atomically; returns its value before.
     DNDS_HOST_DEVICE T fetchAndOp(GhostTarget target, rowsize j, T operand, AtomicOp op) const requires AtomicWord<T> {
-        return placeOf(RemoteCall::Atomic, target, j, 1, op).fetchAtomic(0, op, operand);
+        return addressOf(RemoteCall::Atomic, target, j, 1, op).fetchAtomic(0, op, operand);
     }
     DNDS_HOST_DEVICE T fetch(GhostTarget target, rowsize j = 0) const requires AtomicWord<T> {
         return fetchAndOp(target, j, T{}, AtomicOp::Fetch);
     }
     DNDS_HOST_DEVICE void accumulate(GhostTarget target, rowsize j, T operand,
                                      AtomicOp op = AtomicOp::Add) const requires AtomicWord<T> {
-        placeOf(RemoteCall::Atomic, target, j, 1, op).atomic(0, op, operand);
+        addressOf(RemoteCall::Atomic, target, j, 1, op).atomic(0, op, operand);
     }
     /// All elements of a row, each atomically.
     DNDS_HOST_DEVICE void accumulateRow(GhostTarget target, const T *row,
                                         AtomicOp op = AtomicOp::Add) const requires AtomicWord<T> {
-        placeOf(RemoteCall::Atomic, target, 0, width(), op).words(0, op, row, static_cast<T *>(nullptr), width());
+        addressOf(RemoteCall::Atomic, target, 0, width(), op).words(0, op, row, static_cast<T *>(nullptr), width());
     }
     /// Sets the element to `value` if it has the bits of `expected`; returns its value before.
     DNDS_HOST_DEVICE T compareAndSwap(GhostTarget target, rowsize j, T expected, T value) const requires AtomicWord<T> {
-        return placeOf(RemoteCall::Atomic, target, j, 1).fetchAtomic(0, AtomicOp::CompareSwap, value, expected);
+        return addressOf(RemoteCall::Atomic, target, j, 1).fetchAtomic(0, AtomicOp::CompareSwap, value, expected);
     }
 
   private:
     DNDS_HOST_DEVICE const Self &self() const { return static_cast<const Self &>(*this); }
-    DNDS_HOST_DEVICE auto placeOf(RemoteCall call, GhostTarget target, index j, index count,
-                                  AtomicOp op = AtomicOp::Fetch) const {
+    DNDS_HOST_DEVICE auto addressOf(RemoteCall call, GhostTarget target, index j, index count,
+                                    AtomicOp op = AtomicOp::Fetch) const {
         AccessFault fault = AccessFault::None;
         if constexpr (AtomicWord<T>)
             fault = Detail::whyNot<T>(op);
-        return self().place(fault, call, target, j, count);
+        return self().address(fault, call, target, j, count);
     }
 };
 

@@ -49,7 +49,7 @@ Window Window::allocate(CommunicatorView comm, std::size_t bytes, std::size_t di
     std::shared_ptr<std::byte> memory;
     MemorySpace space = MemorySpace::Host;
     comm.guarded([&] { space = spaceOf(info); });
-    const std::size_t all = bytes < RemoteMemory::mostBytes ? bytes + 128 + wordBytes(comm.size()) : bytes;
+    const std::size_t all = bytes < RemoteMemory::maxBytes ? bytes + 128 + wordBytes(comm.size()) : bytes;
     requireNodeMemory(*context, space == MemorySpace::Host ? all : 0, nameOf(info));
     comm.guarded([&] {
         memory = RemoteMemory::allocate(*context, all, space, nameOf(info));
@@ -190,7 +190,7 @@ WindowView Window::view(KernelWaits waits) const {
 void Window::setHeld(int rank, std::uint32_t how) const {
     const auto at = static_cast<std::size_t>(rank);
     core_->held[at] = how;
-    core_->words().placeBehind(this->rank()).put(heldAt(ranks()) + at * sizeof(how), &how, sizeof(how));
+    core_->words().addressBehind(this->rank()).put(heldAt(ranks()) + at * sizeof(how), &how, sizeof(how));
 }
 
 std::string whyNoDeviceWindows(CommunicatorView comm) {

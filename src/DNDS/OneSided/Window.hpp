@@ -102,7 +102,7 @@ class Window : public WindowVerbs<Window, std::size_t> {
     /// Serves other ranks meanwhile. Needs no lock.
     template <AtomicWord T>
     T waitUntil(std::size_t at, Comparison comparison, T value) {
-        placeOf<T>(RemoteCall::Wait, 1, rank(), at, sizeof(T));
+        addressOf<T>(RemoteCall::Wait, 1, rank(), at, sizeof(T));
         return core().data->waitUntil(at * unitOf(rank()), comparison, value);
     }
 
@@ -148,9 +148,9 @@ class Window : public WindowVerbs<Window, std::size_t> {
         return true;
     }
     AccessFault whyNoLocks(int /*rank*/) const noexcept { return AccessFault::None; }
-    HostPlace lockOf(int rank) const { return core().words().placeBehind(rank); }
+    HostRemoteAddress lockOf(int rank) const { return core().words().addressBehind(rank); }
     template <class Done>
-    bool waitForLock(const HostPlace &lock, int rank, const Done &done) const {
+    bool waitForLock(const HostRemoteAddress &lock, int rank, const Done &done) const {
         const auto what = [&] {
             const auto holder = lock.fetchAtomic(Holder, AtomicOp::Fetch, std::uint64_t{0});
             return fmt::format("other ranks to let go of the lock of rank {} of '{}'{}", rank, core().data->name(),
@@ -164,9 +164,9 @@ class Window : public WindowVerbs<Window, std::size_t> {
         core().data->complete();
         core().checkKernels();
     }
-    /// The place of an access; throws if it is wrong. Gets come after this rank's puts; a Wait serves other ranks.
-    HostPlace place(AccessFault fault, RemoteCall call, int rank, std::uint64_t offset, std::uint64_t bytes,
-                    std::uint64_t alignment) const {
+    /// The address of an access; throws if it is wrong. Gets come after this rank's puts; a Wait serves other ranks.
+    HostRemoteAddress address(AccessFault fault, RemoteCall call, int rank, std::uint64_t offset, std::uint64_t bytes,
+                              std::uint64_t alignment) const {
         core().checkKernels();
         RemoteMemory &data = *core().data;
         if (fault == AccessFault::None)
@@ -177,7 +177,7 @@ class Window : public WindowVerbs<Window, std::size_t> {
             data.fence(); // MPI orders nothing, but users of one process expect their own puts
         if (call == RemoteCall::Wait)
             data.progress();
-        return data.place(rank, offset);
+        return data.address(rank, offset);
     }
 
     Core &core() const {

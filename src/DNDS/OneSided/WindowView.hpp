@@ -39,7 +39,7 @@ class WindowView : public WindowVerbs<WindowView, index> {
     /// seconds.
     template <AtomicWord T>
     DNDS_HOST_DEVICE bool waitUntil(index at, Comparison comparison, T value) const {
-        const auto mine = placeOf<T>(RemoteCall::Wait, 1, data_.rank, at, sizeof(T));
+        const auto mine = addressOf<T>(RemoteCall::Wait, 1, data_.rank, at, sizeof(T));
         return mine && words_.waitFor(RemoteCall::Wait, data_.rank, static_cast<std::uint64_t>(at) * unitOf(data_.rank),
                                       sizeof(T), [&] { return mine.holds(comparison, value); });
     }
@@ -62,21 +62,21 @@ class WindowView : public WindowVerbs<WindowView, index> {
         return fault == AccessFault::None;
     }
     DNDS_HOST_DEVICE AccessFault whyNoLocks(int rank) const {
-        return words_.patience == 0 ? AccessFault::Patience : words_.whyNoAtomics(rank);
+        return words_.maxPolls == 0 ? AccessFault::TimedOut : words_.whyNoAtomics(rank);
     }
-    DNDS_HOST_DEVICE KernelPlace lockOf(int rank) const {
-        return placeIn(words_, AccessFault::None, RemoteCall::Atomic, rank, words_.behind(rank), lockBytes);
+    DNDS_HOST_DEVICE KernelRemoteAddress lockOf(int rank) const {
+        return addressIn(words_, AccessFault::None, RemoteCall::Atomic, rank, words_.behind(rank), lockBytes);
     }
     template <class Place, class Done>
     DNDS_HOST_DEVICE bool waitForLock(const Place & /*lock*/, int rank, const Done &done) const {
         return words_.waitFor(RemoteCall::Lock, rank, 0, 0, done);
     }
     DNDS_HOST_DEVICE void complete() const { data_.quiet(); }
-    DNDS_HOST_DEVICE KernelPlace place(AccessFault fault, RemoteCall call, int rank, std::uint64_t offset,
-                                       std::uint64_t bytes, std::uint64_t alignment) const {
+    DNDS_HOST_DEVICE KernelRemoteAddress address(AccessFault fault, RemoteCall call, int rank, std::uint64_t offset,
+                                                 std::uint64_t bytes, std::uint64_t alignment) const {
         if (fault == AccessFault::None)
             fault = data_.check(rank, offset, bytes, alignment);
-        return placeIn(data_, fault, call, rank, offset, bytes);
+        return addressIn(data_, fault, call, rank, offset, bytes);
     }
 
     RemoteTable data_;

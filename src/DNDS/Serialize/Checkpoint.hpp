@@ -160,7 +160,7 @@ class CheckpointReader {
 
     /// Throws ArgumentError if the file was written for another mesh. A file without a fingerprint (`content().mesh`)
     /// fits every mesh. Local.
-    void needMesh(std::uint64_t mesh) const;
+    void requireMesh(std::uint64_t mesh) const;
 
     /// A value. Local. @throws ArgumentError as above; LayoutError for a value of another type, or a list where one
     /// number is requested.

@@ -168,7 +168,7 @@ CheckpointReader::CheckpointReader(CommunicatorView comm, std::string path, cons
                    "written meanwhile",
                    path_);
         if (options.mesh && !options.anyMesh)
-            needMesh(*options.mesh);
+            requireMesh(*options.mesh);
     });
 }
 
@@ -204,7 +204,7 @@ bool CheckpointReader::open() {
     return comm_.allReduce(different, MPI_MAX) == 0;
 }
 
-void CheckpointReader::needMesh(std::uint64_t mesh) const {
+void CheckpointReader::requireMesh(std::uint64_t mesh) const {
     DNDS_CHECK(!content_.mesh || *content_.mesh == mesh, ArgumentError,
                "{} is for another mesh: its cells, nodes or their order differ (fingerprint {:016x}, and this one has "
                "{:016x}). Read the mesh that it was written for, or ask for rows of any mesh by name (anyMesh)",

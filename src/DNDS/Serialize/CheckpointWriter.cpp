@@ -230,7 +230,7 @@ void CheckpointWriter::describe() {
 }
 
 index CheckpointWriter::write() {
-    const Doing doing("write of", path_);
+    const ActivityScope activity("write of", path_);
     return failTogether(comm_, [&] {
         describe();
         const std::string temporary = path_ + ".part";

@@ -11,9 +11,9 @@ HdfObject copied(hid_t type) { return {H5Tcopy(type), H5Tclose, "a type"}; }
 
 HdfObject textType(std::size_t size) {
     HdfObject type = copied(H5T_C_S1);
-    hdfNeed(H5Tset_size(type.get(), std::max<std::size_t>(1, size)), "a type");
-    hdfNeed(H5Tset_strpad(type.get(), H5T_STR_NULLPAD), "a type");
-    hdfNeed(H5Tset_cset(type.get(), H5T_CSET_UTF8), "a type");
+    requireHdf(H5Tset_size(type.get(), std::max<std::size_t>(1, size)), "a type");
+    requireHdf(H5Tset_strpad(type.get(), H5T_STR_NULLPAD), "a type");
+    requireHdf(H5Tset_cset(type.get(), H5T_CSET_UTF8), "a type");
     return type;
 }
 
@@ -23,14 +23,14 @@ void writeElements(hid_t object, const std::string &name, hid_t type, std::size_
     const HdfObject attribute(H5Acreate2(object, name.c_str(), type, space.get(), H5P_DEFAULT, H5P_DEFAULT), H5Aclose,
                               name);
     if (count > 0)
-        hdfNeed(H5Awrite(attribute.get(), type, values), name);
+        requireHdf(H5Awrite(attribute.get(), type, values), name);
 }
 
 template <class T>
 std::vector<T> readNumbers(const HdfObject &attribute, const std::string &name, std::size_t count, hid_t type) {
     std::vector<T> numbers(count);
     if (count > 0)
-        hdfNeed(H5Aread(attribute.get(), type, numbers.data()), name);
+        requireHdf(H5Aread(attribute.get(), type, numbers.data()), name);
     return numbers;
 }
 
@@ -66,10 +66,10 @@ CheckpointValue readAttribute(hid_t object, const std::string &name) {
     const HdfObject attribute(H5Aopen(object, name.c_str(), H5P_DEFAULT), H5Aclose, name);
     const HdfObject space(H5Aget_space(attribute.get()), H5Sclose, name);
     const HdfObject type(H5Aget_type(attribute.get()), H5Tclose, name);
-    const auto count = static_cast<std::size_t>(hdfNeed(H5Sget_simple_extent_npoints(space.get()), name));
+    const auto count = static_cast<std::size_t>(requireHdf(H5Sget_simple_extent_npoints(space.get()), name));
     const HdfObject file(H5Iget_file_id(object), H5Fclose, name);
     hsize_t fileBytes = 0;
-    hdfNeed(H5Fget_filesize(file.get(), &fileBytes), name);
+    requireHdf(H5Fget_filesize(file.get(), &fileBytes), name);
     DNDS_CHECK(count <= fileBytes / sizeof(index) + 1 && H5Tget_size(type.get()) <= fileBytes, DataError,
                "attribute {} has more values than fit in the file", name);
     switch (H5Tget_class(type.get())) {
@@ -81,7 +81,7 @@ CheckpointValue readAttribute(hid_t object, const std::string &name) {
         DNDS_CHECK(count == 1 && H5Tis_variable_str(type.get()) == 0, DataError, "attribute {} is not a single text",
                    name);
         std::string text(H5Tget_size(type.get()), '\0');
-        hdfNeed(H5Aread(attribute.get(), textType(text.size()).get(), text.data()), name);
+        requireHdf(H5Aread(attribute.get(), textType(text.size()).get(), text.data()), name);
         while (!text.empty() && text.back() == '\0')
             text.pop_back();
         return text;

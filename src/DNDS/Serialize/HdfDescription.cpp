@@ -29,8 +29,8 @@ constexpr const char *format = "DNDS checkpoint";
 constexpr const char *meshName = "mesh";
 constexpr index version = 1;
 constexpr hsize_t alignment = 4096;
-constexpr std::size_t mostRoom = std::size_t{1} << 30;
-constexpr index mostDescription = std::numeric_limits<int>::max();
+constexpr std::size_t maxRoom = std::size_t{1} << 30;
+constexpr index maxDescription = std::numeric_limits<int>::max();
 /// The file starts with a header in plain text (HDF5's "user block"). The description is checked against it before HDF5
 /// reads it, since damaged files can crash HDF5.
 constexpr hsize_t headerBytes = alignment;
@@ -46,8 +46,8 @@ herr_t freeUser(void *) { return 0; }
 
 /// Has HDF5 keep a file in memory of the callbacks, and never on the disk.
 void useMemory(const HdfObject &access, std::size_t increment, H5FD_file_image_callbacks_t callbacks) {
-    hdfNeed(H5Pset_fapl_core(access.get(), increment, false), "a file in memory");
-    hdfNeed(H5Pset_file_image_callbacks(access.get(), &callbacks), "a file in memory");
+    requireHdf(H5Pset_fapl_core(access.get(), increment, false), "a file in memory");
+    requireHdf(H5Pset_file_image_callbacks(access.get(), &callbacks), "a file in memory");
 }
 
 /// The memory of a file that HDF5 keeps in memory ("core") and hands over when it closes the file. It ends with the
@@ -113,7 +113,7 @@ class SparseImage {
     /// It must live until the file is closed.
     void use(const HdfObject &access) {
         useMemory(access, alignment, {allocate, copy, reallocate, release, keepUser, freeUser, this});
-        hdfNeed(H5Pset_file_image(access.get(), memory_, size_), "a file in memory");
+        requireHdf(H5Pset_file_image(access.get(), memory_, size_), "a file in memory");
     }
 
   private:
@@ -131,28 +131,28 @@ class SparseImage {
 /// Access with version 2 of superblock and object headers, which have their own checksums.
 HdfObject fileAccess() {
     HdfObject access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose, "file access");
-    hdfNeed(H5Pset_libver_bounds(access.get(), H5F_LIBVER_V18, H5F_LIBVER_V18), "file access");
-    hdfNeed(H5Pset_alignment(access.get(), alignment, alignment), "file access");
-    hdfNeed(H5Pset_fclose_degree(access.get(), H5F_CLOSE_STRONG), "file access");
+    requireHdf(H5Pset_libver_bounds(access.get(), H5F_LIBVER_V18, H5F_LIBVER_V18), "file access");
+    requireHdf(H5Pset_alignment(access.get(), alignment, alignment), "file access");
+    requireHdf(H5Pset_fclose_degree(access.get(), H5F_CLOSE_STRONG), "file access");
 #if H5_VERSION_GE(1, 10, 7)
-    hdfNeed(H5Pset_file_locking(access.get(), false, true),
-            "file access"); // files never change once they have a name
+    requireHdf(H5Pset_file_locking(access.get(), false, true),
+               "file access"); // files never change once they have a name
 #endif
     return access;
 }
 
 HdfObject makeGroup(hid_t parent, const std::string &name) {
     const HdfObject properties(H5Pcreate(H5P_GROUP_CREATE), H5Pclose, name);
-    hdfNeed(H5Pset_obj_track_times(properties.get(), false), name); // the same content, the same file
+    requireHdf(H5Pset_obj_track_times(properties.get(), false), name); // the same content, the same file
     return {H5Gcreate2(parent, name.c_str(), H5P_DEFAULT, properties.get(), H5P_DEFAULT), H5Gclose, name};
 }
 
 /// Creates a dataset and returns its place in the file; 0 if it has no bytes.
 index makeDataset(hid_t parent, const std::string &name, hid_t type, const std::vector<hsize_t> &sizes) {
     const HdfObject properties(H5Pcreate(H5P_DATASET_CREATE), H5Pclose, name);
-    hdfNeed(H5Pset_obj_track_times(properties.get(), false), name);
-    hdfNeed(H5Pset_alloc_time(properties.get(), H5D_ALLOC_TIME_EARLY), name);
-    hdfNeed(H5Pset_fill_time(properties.get(), H5D_FILL_TIME_NEVER), name);
+    requireHdf(H5Pset_obj_track_times(properties.get(), false), name);
+    requireHdf(H5Pset_alloc_time(properties.get(), H5D_ALLOC_TIME_EARLY), name);
+    requireHdf(H5Pset_fill_time(properties.get(), H5D_FILL_TIME_NEVER), name);
     const HdfObject space(H5Screate_simple(static_cast<int>(sizes.size()), sizes.data(), nullptr), H5Sclose, name);
     const HdfObject data(
         H5Dcreate2(parent, name.c_str(), type, space.get(), H5P_DEFAULT, properties.get(), H5P_DEFAULT), H5Dclose,
@@ -170,7 +170,7 @@ index placeOf(hid_t parent, const std::string &name, hid_t type, const std::vect
                "dataset {} has another type than its array, or another byte order than this machine", name);
     const HdfObject space(H5Dget_space(data.get()), H5Sclose, name);
     std::vector<hsize_t> found(static_cast<std::size_t>(std::max(0, H5Sget_simple_extent_ndims(space.get()))));
-    hdfNeed(H5Sget_simple_extent_dims(space.get(), found.data(), nullptr), name);
+    requireHdf(H5Sget_simple_extent_dims(space.get(), found.data(), nullptr), name);
     DNDS_CHECK(found == sizes, DataError, "dataset {} has other sizes than its array", name);
     const HdfObject properties(H5Dget_create_plist(data.get()), H5Pclose, name);
     const haddr_t place = H5Dget_offset(data.get());
@@ -235,15 +235,15 @@ ElementKind kindOf(const std::string &name) {
 
 /// Throws if numbers contradict each other or the size of the file: afterwards nothing computed from them overflows.
 void checkNumbers(const CheckpointArray &array, index fileBytes) {
-    constexpr index mostRows = std::numeric_limits<index>::max() / 4;
-    constexpr index mostBlocks = index{1} << 40; // times ranks
-    constexpr index mostWidth = std::numeric_limits<rowsize>::max();
+    constexpr index maxRows = std::numeric_limits<index>::max() / 4;
+    constexpr index maxBlocks = index{1} << 40; // times ranks
+    constexpr index maxWidth = std::numeric_limits<rowsize>::max();
     constexpr auto word = static_cast<index>(sizeof(index));
     const auto within = [](index number, index least, index most) { return number >= least && number <= most; };
-    const bool each = within(array.elementBytes, 1, mostWidth) && within(array.width, 0, mostWidth) &&
-                      within(array.rows, 0, mostRows) && within(array.elements, 0, fileBytes / array.elementBytes) &&
-                      within(array.blockRows, 1, mostRows);
-    DNDS_CHECK(each && array.blocks() <= mostBlocks && array.elementBytes % scalarBytesOf(array.kind) == 0, DataError,
+    const bool each = within(array.elementBytes, 1, maxWidth) && within(array.width, 0, maxWidth) &&
+                      within(array.rows, 0, maxRows) && within(array.elements, 0, fileBytes / array.elementBytes) &&
+                      within(array.blockRows, 1, maxRows);
+    DNDS_CHECK(each && array.blocks() <= maxBlocks && array.elementBytes % scalarBytesOf(array.kind) == 0, DataError,
                "array {} has impossible sizes: elements of {} bytes, width {}, {} rows, {} elements, {} rows "
                "per block",
                array.name, array.elementBytes, array.width, array.rows, array.elements, array.blockRows);
@@ -281,12 +281,12 @@ CheckpointArray readArray(hid_t arrays, const std::string &name, index fileBytes
 
 std::vector<std::string> linksOf(hid_t group) {
     H5G_info_t info;
-    hdfNeed(H5Gget_info(group, &info), "a list of links");
+    requireHdf(H5Gget_info(group, &info), "a list of links");
     std::vector<std::string> names;
     for (hsize_t i = 0; i < info.nlinks; i++) {
         const auto read = [&](char *into, std::size_t size) {
-            return hdfNeed(H5Lget_name_by_idx(group, ".", H5_INDEX_NAME, H5_ITER_INC, i, into, size, H5P_DEFAULT),
-                           "the name of a link");
+            return requireHdf(H5Lget_name_by_idx(group, ".", H5_INDEX_NAME, H5_ITER_INC, i, into, size, H5P_DEFAULT),
+                              "the name of a link");
         };
         std::string name(static_cast<std::size_t>(read(nullptr, 0)), '\0');
         read(name.data(), name.size() + 1);
@@ -301,15 +301,15 @@ herr_t keepAttribute(hid_t, const char *name, const H5A_info_t *, void *names) {
 
 CheckpointContent contentIn(const HdfObject &file, index fileBytes) {
     CheckpointContent content;
-    if (hdfNeed(H5Aexists(file.get(), meshName), "the fingerprint of the mesh") > 0)
+    if (requireHdf(H5Aexists(file.get(), meshName), "the fingerprint of the mesh") > 0)
         content.mesh = std::bit_cast<std::uint64_t>(readAttributeAs<index>(file.get(), meshName));
     const HdfObject arrays(H5Gopen2(file.get(), "arrays", H5P_DEFAULT), H5Gclose, "the group arrays");
     const HdfObject values(H5Gopen2(file.get(), "values", H5P_DEFAULT), H5Gclose, "the group values");
     for (const std::string &name : linksOf(arrays.get()))
         content.arrays.push_back(readArray(arrays.get(), name, fileBytes));
     std::vector<std::string> names;
-    hdfNeed(H5Aiterate2(values.get(), H5_INDEX_NAME, H5_ITER_INC, nullptr, keepAttribute, &names),
-            "the list of values");
+    requireHdf(H5Aiterate2(values.get(), H5_INDEX_NAME, H5_ITER_INC, nullptr, keepAttribute, &names),
+               "the list of values");
     for (const std::string &name : names)
         content.values.emplace(name, readAttribute(values.get(), name));
     DNDS_CHECK(readAttributeAs<std::string>(file.get(), "manifest") == content.manifest(), DataError,
@@ -330,10 +330,10 @@ FileImage tryImage(CheckpointContent &content, std::size_t room) {
     MemoryFile memory;
     const HdfObject access = fileAccess();
     memory.use(access);
-    hdfNeed(H5Pset_meta_block_size(access.get(), room), "a file in memory");
+    requireHdf(H5Pset_meta_block_size(access.get(), room), "a file in memory");
     const HdfObject creation(H5Pcreate(H5P_FILE_CREATE), H5Pclose, "a file in memory");
-    hdfNeed(H5Pset_userblock(creation.get(), headerBytes), "a file in memory");
-    hdfNeed(H5Pset_obj_track_times(creation.get(), false), "a file in memory"); // of the root group
+    requireHdf(H5Pset_userblock(creation.get(), headerBytes), "a file in memory");
+    requireHdf(H5Pset_obj_track_times(creation.get(), false), "a file in memory"); // of the root group
     HdfObject file(H5Fcreate("checkpoint", H5F_ACC_TRUNC, creation.get(), access.get()), H5Fclose, "a file in memory");
     writeAttribute(file.get(), "format", std::string(format));
     writeAttribute(file.get(), "version", std::vector<index>{version});
@@ -348,7 +348,7 @@ FileImage tryImage(CheckpointContent &content, std::size_t room) {
         for (const auto &[name, value] : content.values)
             writeAttribute(values.get(), name, value);
     }
-    hdfNeed(file.close(), "the end of a file in memory"); // not flushed before: that would make room for datasets
+    requireHdf(file.close(), "the end of a file in memory"); // not flushed before: that would make room for datasets
     FileImage image{0, std::move(memory.bytes())};
     DNDS_CHECK(image.front.size() > endOfFilePlace + sizeof(index), MemoryError,
                "no memory for the description of a checkpoint");
@@ -393,7 +393,7 @@ std::vector<std::byte> checkedDescription(const DurableFile &file, index bytes) 
     DNDS_CHECK(size <= bytes, DataError, "it is truncated: it has {} bytes instead of {}", bytes, size);
     DNDS_CHECK(size == bytes && end >= static_cast<index>(headerBytes) && end <= size, DataError,
                "it has {} bytes, but its header says {}", bytes, size);
-    DNDS_CHECK(end <= mostDescription, DataError, "its description has {} bytes, more than {}", end, mostDescription);
+    DNDS_CHECK(end <= maxDescription, DataError, "its description has {} bytes, more than {}", end, maxDescription);
     front.assign(static_cast<std::size_t>(end), std::byte{0}); // HDF5 must find nothing in the header
     const auto description = std::span(front).subspan(headerBytes);
     file.readAt(headerBytes, description);
@@ -417,7 +417,7 @@ auto readable(const std::string &path, Read &&read) {
 FileImage makeImage(CheckpointContent &content) {
     const HdfQuiet quiet;
     for (std::size_t room = metadataRoom(content);; room *= 2) {
-        DNDS_CHECK(room < mostRoom, DataError, "the description of a checkpoint needs more than {} bytes", mostRoom);
+        DNDS_CHECK(room < maxRoom, DataError, "the description of a checkpoint needs more than {} bytes", maxRoom);
         FileImage image = tryImage(content, room);
         const auto end = static_cast<std::size_t>(firstPlaceOf(content, image.bytes));
         const auto last =

@@ -74,7 +74,7 @@ inline hid_t hdfNumberType(ElementKind kind) {
 
 /// Throws DataError if a call of HDF5 failed.
 template <class Result>
-Result hdfNeed(Result result, const std::string &what) {
+Result requireHdf(Result result, const std::string &what) {
     DNDS_CHECK(result >= 0, DataError, "HDF5 fails with {}", what);
     return result;
 }

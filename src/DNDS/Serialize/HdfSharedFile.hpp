@@ -23,11 +23,11 @@ class HdfSharedFile {
         const HdfQuiet quiet;
         HdfObject access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
         comm_.beforeCollective(); // HDF5 duplicates the communicator
-        need(H5Pset_fapl_mpio(access.get(), comm_.handle(), MPI_INFO_NULL), "by MPI");
+        require(H5Pset_fapl_mpio(access.get(), comm_.handle(), MPI_INFO_NULL), "by MPI");
         file_ = HdfObject(append ? H5Fopen(path_.c_str(), H5F_ACC_RDWR, access.get())
                                  : H5Fcreate(path_.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get()),
                           H5Fclose);
-        need(file_.get(), "the file");
+        require(file_.get(), "the file");
     }
 
     hid_t file() const noexcept { return file_.get(); }
@@ -37,14 +37,14 @@ class HdfSharedFile {
         const HdfQuiet quiet;
         comm_.beforeCollective();
         HdfObject group(H5Gcreate2(parent, name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), H5Gclose);
-        need(group.get(), name);
+        require(group.get(), name);
         return group;
     }
     void writeText(hid_t object, const char *name, std::string_view text) {
         const HdfQuiet quiet;
         comm_.beforeCollective();
         HdfObject type(H5Tcopy(H5T_C_S1), H5Tclose);
-        need(H5Tset_size(type.get(), text.size()), name);
+        require(H5Tset_size(type.get(), text.size()), name);
         HdfObject space(H5Screate(H5S_SCALAR), H5Sclose);
         writeAttribute(object, name, type.get(), space, text.data());
     }
@@ -67,7 +67,7 @@ class HdfSharedFile {
         }
         HdfObject transfer(H5Pcreate(H5P_DATASET_XFER), H5Pclose);
         H5Pset_dxpl_mpio(transfer.get(), H5FD_MPIO_COLLECTIVE);
-        need(H5Dwrite(data, type, memorySpace.get(), fileSpace.get(), transfer.get(), values), name);
+        require(H5Dwrite(data, type, memorySpace.get(), fileSpace.get(), transfer.get(), values), name);
     }
     /// An attribute of integers or reals: one number is a scalar.
     void writeNumbers(hid_t object, const char *name, std::span<const index> numbers) {
@@ -79,13 +79,13 @@ class HdfSharedFile {
     void close() {
         const HdfQuiet quiet;
         comm_.beforeCollective();
-        need(file_.close(), "the end of the file");
+        require(file_.close(), "the end of the file");
     }
 
     /// Checks the result of an HDF5 call, negative on failure, on all ranks. `what` is not a string, which would be
     /// made before the call and might fail on one rank while others wait within it.
     template <class Result>
-    Result need(Result result, std::string_view what) const {
+    Result require(Result result, std::string_view what) const {
         comm_.guarded([&] { DNDS_CHECK(result >= 0, DataError, "{}: HDF5 cannot write {}", path_, what); });
         return result;
     }
@@ -99,8 +99,8 @@ class HdfSharedFile {
     }
     void writeAttribute(hid_t object, const char *name, hid_t type, const HdfObject &space, const void *values) {
         HdfObject attribute(H5Acreate2(object, name, type, space.get(), H5P_DEFAULT, H5P_DEFAULT), H5Aclose);
-        need(attribute.get(), name);
-        need(H5Awrite(attribute.get(), type, values), name);
+        require(attribute.get(), name);
+        require(H5Awrite(attribute.get(), type, values), name);
     }
 
     CommunicatorView comm_;

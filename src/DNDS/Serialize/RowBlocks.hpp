@@ -18,12 +18,12 @@ namespace DNDS::Detail {
 /// The ranks that may open the file, spread evenly over all; the others send their rows there. Local, O(1).
 class FileRanks {
   public:
-    static constexpr int mostByDefault = 256; ///< default number of ranks, or
-    static constexpr int ranksEach = 8;       ///< one in this many ranks, if that is more
+    static constexpr int maxByDefault = 256; ///< default number of ranks, or
+    static constexpr int ranksEach = 8;      ///< one in this many ranks, if that is more
 
     /// `wanted` of `ranks`, or the default if it is 0.
     FileRanks(int ranks, int wanted)
-        : ranks_(ranks, std::min(ranks, wanted > 0 ? wanted : std::max(mostByDefault, ranks / ranksEach))) {}
+        : ranks_(ranks, std::min(ranks, wanted > 0 ? wanted : std::max(maxByDefault, ranks / ranksEach))) {}
 
     int count() const { return ranks_.parts(); }
     int rank(int k) const { return static_cast<int>(ranks_.begin(k)); }

@@ -72,7 +72,7 @@ constexpr std::optional<ChannelState> stateAfter(ChannelState state, ChannelEven
 }
 
 /// Throws StateError that names the event and the state: not where `stateAfter` has a state.
-[[noreturn]] inline void throwNonsense(ChannelState state, ChannelEvent event, std::string_view channel) {
+[[noreturn]] inline void throwInvalidEvent(ChannelState state, ChannelEvent event, std::string_view channel) {
     constexpr std::array<std::string_view, channelEvents> names{"send", "sendNull", "tryReceive", "stale", "release"};
     throw StateError(
         fmt::format("{} on {}, which is {}", names[static_cast<std::size_t>(event)], channel, channelStateName(state)));
@@ -82,7 +82,7 @@ constexpr std::optional<ChannelState> stateAfter(ChannelState state, ChannelEven
 inline void advance(ChannelState &state, ChannelEvent event, std::string_view channel) {
     const auto next = stateAfter(state, event);
     if (!next) [[unlikely]]
-        throwNonsense(state, event, channel);
+        throwInvalidEvent(state, event, channel);
     state = *next;
 }
 

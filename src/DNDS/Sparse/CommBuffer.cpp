@@ -58,10 +58,10 @@ struct CommChannel::Transfer {
     }
 };
 
-CommChannel::CommChannel(int tag, int sender, int receiver, CommunicatorView comm, ReceiveWay way, std::size_t bytes,
+CommChannel::CommChannel(int tag, int sender, int receiver, CommunicatorView comm, ReceiveMode mode, std::size_t bytes,
                          bool sends)
     : title_(fmt::format("channel {} from rank {} to rank {}", tag, sender, receiver)), sender_(sender),
-      receiver_(receiver), way_(way), mostBytes_(bytes), sends_(sends), transfer_(std::make_shared<Transfer>()) {
+      receiver_(receiver), mode_(mode), maxBytes_(bytes), sends_(sends), transfer_(std::make_shared<Transfer>()) {
     DNDS_CHECK(comm.rank() == (sends ? sender : receiver), ArgumentError, "{} is made on rank {}: make it on these two",
                title_, comm.rank());
     DNDS_CHECK(sender >= 0 && sender < comm.size() && receiver >= 0 && receiver < comm.size(), ArgumentError,
@@ -99,7 +99,7 @@ bool CommChannel::complete() {
     MPI_Error_class(code, &kind);
     DNDS_CHECK(kind != MPI_ERR_TRUNCATE, LayoutError,
                "more has come than the {} bytes that {} has here: make it of equal numbers of elements on both ranks",
-               mostBytes_, title_);
+               maxBytes_, title_);
     checkMpi(code, "MPI_Test");
     if (done == 0)
         return false;
@@ -116,7 +116,7 @@ bool CommChannel::complete() {
 void CommChannel::poll(std::string_view what) {
     if (const auto seconds = transfer_->polling.due())
         requireAlive(*context_, fmt::format("rank {} to {} {}", sends_ ? receiver_ : sender_, what, title_), *seconds,
-                     context_->patience());
+                     context_->waitTimeout());
 }
 
 ChannelState CommChannel::now() {
@@ -148,9 +148,9 @@ void CommChannel::send(ChannelEvent event, std::span<const std::byte> bytes, std
         DNDS_CHECK(event != ChannelEvent::Send || !bytes.empty(), ArgumentError,
                    "nothing is sent on {}: that is what sendNull is for", title_);
         static_cast<void>(now());
-        DNDS_CHECK(way_ != ReceiveWay::Ahead || bytes.size() <= mostBytes_, ArgumentError,
+        DNDS_CHECK(mode_ != ReceiveMode::Preposted || bytes.size() <= maxBytes_, ArgumentError,
                    "{} bytes are sent on {}, which was made for {}: make it larger, or SizesFirst", bytes.size(),
-                   title_, mostBytes_);
+                   title_, maxBytes_);
         advance(state_, event, title_);
         const ByteCount size(bytes.size());
         transfer_->kept = std::move(kept);
@@ -163,10 +163,10 @@ void CommChannel::send(ChannelEvent event, std::span<const std::byte> bytes, std
 bool CommChannel::startReceive(const MakeRoom &makeRoom) {
     DNDS_CHECK(!isReceived(state_), StateError,
                "the next receive of {} would overwrite what has come: call stale when it was used", title_);
-    const bool ahead = way_ == ReceiveWay::Ahead;
+    const bool ahead = mode_ == ReceiveMode::Preposted;
     if (receiving_ || (!ahead && !transfer_->matched.find(sender_, transfer_->channel)))
         return receiving_;
-    const std::size_t bytes = ahead ? mostBytes_ : transfer_->matched.bytes();
+    const std::size_t bytes = ahead ? maxBytes_ : transfer_->matched.bytes();
     const Room room = bytes > 0 ? makeRoom(bytes) : Room();
     transfer_->kept = room.kept;
     transfer_->mayCancel = ahead;

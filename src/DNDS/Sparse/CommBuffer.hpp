@@ -18,8 +18,8 @@
 namespace DNDS {
 
 /// How the receiver of a channel makes room.
-enum class ReceiveWay : unsigned char {
-    Ahead,     ///< the receive is posted with room for the data, whether they come or not
+enum class ReceiveMode : unsigned char {
+    Preposted, ///< the receive is posted with room for the data, whether they come or not
     SizesFirst ///< room is made when it is known that data come, and how many
 };
 
@@ -38,7 +38,7 @@ class CommChannel final : public Recoverable {
     };
     using MakeRoom = std::function<Room(std::size_t bytes)>;
 
-    CommChannel(int tag, int sender, int receiver, CommunicatorView comm, ReceiveWay way, std::size_t bytes,
+    CommChannel(int tag, int sender, int receiver, CommunicatorView comm, ReceiveMode mode, std::size_t bytes,
                 bool sends);
     ~CommChannel() override;
 
@@ -72,8 +72,8 @@ class CommChannel final : public Recoverable {
     std::string title_;
     int sender_;
     int receiver_;
-    ReceiveWay way_;
-    std::size_t mostBytes_;
+    ReceiveMode mode_;
+    std::size_t maxBytes_;
     bool sends_;
     bool receiving_ = false; ///< a receive was started and has not ended
     ChannelState state_ = ChannelState::Stale;
@@ -124,21 +124,21 @@ class CommBuffer {
     /// ahead, and are what `allocate` makes. Throws ArgumentError unless this rank is one of the two; StateError on
     /// several ranks where DNDS has no context for `comm`: call CommunicatorContext::of(comm) on all ranks before.
     CommBuffer(int tag, int sender, int receiver, CommunicatorView comm, std::size_t elements, MakeBuffer make,
-               ReceiveWay way = ReceiveWay::Ahead)
+               ReceiveMode mode = ReceiveMode::Preposted)
         : receives_(comm.rank() != sender) {
         DNDS_CHECK(elements > 0, ArgumentError, "a channel of no elements");
         const auto end = [&](bool sends) {
-            return std::make_shared<End>(elements, way, make, tag, sender, receiver, comm, sends);
+            return std::make_shared<End>(elements, mode, make, tag, sender, receiver, comm, sends);
         };
         sender_ = receives_ ? end(false) : end(true);
         receiver_ = sender == receiver ? end(false) : sender_;
     }
     /// With buffers from a pool.
     CommBuffer(int tag, int sender, int receiver, CommunicatorView comm, std::size_t elements, Pool &pool,
-               ReceiveWay way = ReceiveWay::Ahead)
+               ReceiveMode mode = ReceiveMode::Preposted)
         : CommBuffer(
               tag, sender, receiver, comm, elements, [pool](std::size_t n) mutable { return pool.get(n * sizeof(T)); },
-              way) {}
+              mode) {}
 
     /// The state of this rank's end, after MPI was asked for progress; and whether it has memory now.
     ChannelState state() const { return here().channel.state(); }
@@ -188,7 +188,7 @@ class CommBuffer {
             return false;
         if (to.channel.state() == ChannelState::Received)
             to.buffer->resize(to.channel.receivedBytes() / sizeof(T));
-        else if (to.way == ReceiveWay::SizesFirst)
+        else if (to.mode == ReceiveMode::SizesFirst)
             to.buffer = {};
         return true;
     }
@@ -201,15 +201,15 @@ class CommBuffer {
   private:
     struct End {
         std::size_t elements;
-        ReceiveWay way;
+        ReceiveMode mode;
         MakeBuffer make;
         Buffer buffer;
         Detail::CommChannel channel;
 
-        End(std::size_t most, ReceiveWay receiveWay, MakeBuffer makeBuffer, int tag, int sender, int receiver,
+        End(std::size_t most, ReceiveMode receiveMode, MakeBuffer makeBuffer, int tag, int sender, int receiver,
             CommunicatorView comm, bool sends)
-            : elements(most), way(receiveWay), make(std::move(makeBuffer)),
-              channel(tag, sender, receiver, comm, way, most * sizeof(T), sends) {}
+            : elements(most), mode(receiveMode), make(std::move(makeBuffer)),
+              channel(tag, sender, receiver, comm, mode, most * sizeof(T), sends) {}
 
         std::vector<T> &room(std::size_t count) {
             if (!buffer.isValid())

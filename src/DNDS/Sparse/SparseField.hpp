@@ -19,32 +19,33 @@ namespace DNDS {
 
 /// The allocated blocks of a rank, for kernels:
 ///
-///     parallelFor(executor, blocks.size() * blocks.mostCells(), Step{blocks});
+///     parallelFor(executor, blocks.size() * blocks.maxCells(), Step{blocks});
 ///
 ///     DNDS_HOST_DEVICE void operator()(index i) const {
-///         const auto v = blocks[i / blocks.mostCells()];
-///         if (const index n = i % blocks.mostCells(); n < v.size())
+///         const auto v = blocks[i / blocks.maxCells()];
+///         if (const index n = i % blocks.maxCells(); n < v.size())
 ///             v(v.indexOf(n, 0), v.indexOf(n, 1)) += dt;
 ///     }
 template <class T>
 class SparseBlocksView {
   public:
     SparseBlocksView() = default;
-    /// For SparseField: `size` views at `blocks`, none of more than `mostCells` cells.
-    SparseBlocksView(const BlockView<std::remove_const_t<T>> *blocks, index size, index mostCells)
-        : blocks_(blocks), size_(size), mostCells_(mostCells) {}
+    /// For SparseField: `size` views at `blocks`, none of more than `maxCells` cells.
+    SparseBlocksView(const BlockView<std::remove_const_t<T>> *blocks, index size, index maxCells)
+        : blocks_(blocks), size_(size), maxCells_(maxCells) {}
 
     /// The number of allocated blocks.
     DNDS_HOST_DEVICE index size() const { return size_; }
     /// The cells of the largest of them.
-    DNDS_HOST_DEVICE index mostCells() const { return mostCells_; }
+    DNDS_HOST_DEVICE index maxCells() const { return maxCells_; }
+    [[deprecated("maxCells")]] DNDS_HOST_DEVICE index mostCells() const { return maxCells_; }
     /// The view of the k-th of them, in the order of `allocatedBlocks`.
     DNDS_HOST_DEVICE BlockView<T> operator[](index k) const { return blocks_[k]; }
 
   private:
     const BlockView<std::remove_const_t<T>> *blocks_ = nullptr;
     index size_ = 0;
-    index mostCells_ = 0;
+    index maxCells_ = 0;
 };
 
 /// Numbers on the blocks of a grid, of which each is allocated or not, as a whole; those that are not have the default
@@ -127,17 +128,17 @@ class SparseField : public SparseFieldCore {
         const std::vector<int> there = allocatedBlocks();
         HostDeviceBuffer &table = viewTable(stage, there.size() * sizeof(BlockView<T>));
         std::byte *to = table.write(MemorySpace::Host, name());
-        index mostCells = 0;
+        index maxCells = 0;
         for (const int local : there) {
             const auto view = viewAs<T>(local, stage, space);
-            mostCells = std::max(mostCells, view.size());
+            maxCells = std::max(maxCells, view.size());
             std::memcpy(to, &view, sizeof view);
             to += sizeof view;
         }
         if (space == MemorySpace::Device)
             table.toDevice();
         return {reinterpret_cast<const BlockView<T> *>(table.read(space, name())), static_cast<index>(there.size()),
-                mostCells};
+                maxCells};
     }
 };
 

@@ -101,7 +101,8 @@ std::string SparseFieldState::describe() const {
     return fmt::format("{}: {}, {} components, {} stages, thresholds {} and {}, freed after {}, {}", name,
                        elements->describe(), options.components, options.stages, options.allocationThreshold,
                        options.deallocationThreshold, options.deallocationCount,
-                       options.sendQuiet ? "quiet rims sent" : "quiet rims not sent");
+                       options.sendBelowThreshold ? "rims below the threshold sent"
+                                                  : "rims below the threshold not sent");
 }
 
 SparseFieldCore::SparseFieldCore(std::string name, std::shared_ptr<const SparsePattern> pattern,

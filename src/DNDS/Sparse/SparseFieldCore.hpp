@@ -34,7 +34,7 @@ struct SparseFieldOptions {
     int deallocationCount = 5;
     /// Rims that are below the threshold are sent, too: they fill ghosts of blocks that are there, and allocate none.
     /// Without, ghosts get the default there, and what a stencil would have taken from them is lost.
-    bool sendQuiet = true;
+    bool sendBelowThreshold = true;
 };
 
 /// The blocks of one sparse field: which of them are there. The base of `SparseField`; move-only. All functions throw

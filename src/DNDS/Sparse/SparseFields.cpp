@@ -19,8 +19,8 @@ namespace DNDS {
 
 namespace {
 
-bool isLocal(Bounds which) { return which != Bounds::NonLocal; }
-bool isNonLocal(Bounds which) { return which != Bounds::Local; }
+bool isLocal(BoundaryType which) { return which != BoundaryType::NonLocal; }
+bool isNonLocal(BoundaryType which) { return which != BoundaryType::Local; }
 
 } // namespace
 
@@ -35,7 +35,7 @@ SparseFields::State::State(std::string label, std::span<SparseFieldCore *const> 
         member.copies = &pattern->copies(field.cellBytes);
         member.wanted.resize(field.blocks.size());
         member.fresh.resize(field.blocks.size());
-        member.defaults.resize(toSize(pattern->mostCells()) * field.cellBytes);
+        member.defaults.resize(toSize(pattern->maxCells()) * field.cellBytes);
         field.elements->fill(member.defaults.data(), member.defaults.size() / field.elements->bytes());
         widest = std::max(widest, member.defaults.size());
     }
@@ -54,7 +54,7 @@ SparseFields::State::State(std::string label, std::span<SparseFieldCore *const> 
 }
 
 SparseFields::State::~State() {
-    giveUp("its SparseFields was destroyed in flight");
+    abandon("its SparseFields was destroyed in flight");
     context->delist(*this);
 }
 
@@ -119,7 +119,7 @@ void SparseFields::State::leave() noexcept {
     }
 }
 
-void SparseFields::State::giveUp(std::string_view why) noexcept {
+void SparseFields::State::abandon(std::string_view why) noexcept {
     if (inFlight() && context->alive())
         context->revocation().revoke(title, why, Revocation::Caller::Destructor);
     leave();
@@ -138,7 +138,7 @@ void SparseFields::State::renew() {
 void SparseFields::State::build() {
     for (Peer &peer : peers) {
         std::fill(peer.present.begin(), peer.present.end(), 0);
-        peer.mostBytes = 0;
+        peer.maxBytes = 0;
     }
     for (std::size_t f = 0; f < members.size(); ++f) {
         const Member &member = members[f];
@@ -147,20 +147,20 @@ void SparseFields::State::build() {
                 const PeerChannels &channels = pattern->peers()[toSize(place.peer)];
                 Peer &peer = peers[toSize(place.peer)];
                 Bits::set(peer.present.data(), f * channels.given.size() + toSize(place.channel));
-                peer.mostBytes += member.gather(channels.given[toSize(place.channel)]).bytes();
+                peer.maxBytes += member.gather(channels.given[toSize(place.channel)]).bytes();
             }
         });
     }
 }
 
-/// Copies a rim to host memory; returns whether it is loud.
+/// Copies a rim to host memory; returns whether a value is above the threshold.
 bool SparseFields::State::packRim(const Member &member, const ChannelEnd &channel, std::byte *to) {
     const RowGather &copy = member.gather(channel);
     const SparseFieldState &field = *member.field;
     if (onDevice()) {
         const Packed &rim = packed[nextPacked++];
         std::memcpy(to, device->pinnedStaging(0) + rim.offset, copy.bytes());
-        return rim.loud;
+        return rim.aboveThreshold;
     }
     copy.gather(field.memory(channel.block), to);
     const std::size_t count = copy.bytes() / field.elements->bytes();
@@ -197,11 +197,11 @@ std::size_t SparseFields::State::pack(std::size_t p) {
     std::size_t count = 0;
     for (const std::uint64_t word : peer.present)
         count += static_cast<std::size_t>(std::popcount(word));
-    const std::size_t loudStart = sparseHeaderBytes + peer.present.size() * sizeof(std::uint64_t);
-    const std::size_t dataStart = loudStart + Bits::words(count) * sizeof(std::uint64_t);
-    std::byte *const to = link->prepare(p, dataStart + peer.mostBytes + 8 * members.size()).data();
-    auto *const loudBits = reinterpret_cast<std::uint64_t *>(to + loudStart);
-    std::memset(loudBits, 0, dataStart - loudStart);
+    const std::size_t aboveStart = sparseHeaderBytes + peer.present.size() * sizeof(std::uint64_t);
+    const std::size_t dataStart = aboveStart + Bits::words(count) * sizeof(std::uint64_t);
+    std::byte *const to = link->prepare(p, dataStart + peer.maxBytes + 8 * members.size()).data();
+    auto *const aboveBits = reinterpret_cast<std::uint64_t *>(to + aboveStart);
+    std::memset(aboveBits, 0, dataStart - aboveStart);
     std::size_t end = dataStart;
     std::size_t number = 0; // of channels with data
     std::size_t lastField = 0;
@@ -210,15 +210,15 @@ std::size_t SparseFields::State::pack(std::size_t p) {
         const ChannelEnd &channel = channels.given[bit % channels.given.size()];
         const SparseFieldState &field = *members[f].field;
         const std::size_t at = f == lastField ? end : alignTo8(end);
-        const bool loud = packRim(members[f], channel, to + at);
-        const bool sends = loud || field.options.sendQuiet;
+        const bool aboveThreshold = packRim(members[f], channel, to + at);
+        const bool sends = aboveThreshold || field.options.sendBelowThreshold;
         peer.given.send(bit, sends ? ChannelEvent::Send : ChannelEvent::SendNull, title);
         if (!sends)
             return Bits::unset(peer.present.data(), bit);
-        if (loud)
-            Bits::set(loudBits, number);
+        if (aboveThreshold)
+            Bits::set(aboveBits, number);
         ++number;
-        ++(loud ? traffic.loud : traffic.quiet);
+        ++(aboveThreshold ? traffic.aboveThreshold : traffic.belowThreshold);
         end = at + members[f].gather(channel).bytes();
         lastField = f;
     });
@@ -260,9 +260,9 @@ void SparseFields::State::accept(std::size_t p) {
                rank, name, epoch);
     const std::vector<ChannelEnd> &channels = pattern->peers()[p].received;
     Peer &peer = peers[p];
-    forEachReceived(p, [&](std::size_t f, std::size_t k, bool loud, const std::byte * /*data*/) {
+    forEachReceived(p, [&](std::size_t f, std::size_t k, bool aboveThreshold, const std::byte * /*data*/) {
         peer.received.send(f * channels.size() + k, ChannelEvent::Send, title);
-        if (loud && !members[f].field->allocated.test(channels[k].block))
+        if (aboveThreshold && !members[f].field->allocated.test(channels[k].block))
             members[f].wanted.set(channels[k].block);
     });
     peer.received.advanceAll(ChannelEvent::Receive, title);
@@ -304,7 +304,7 @@ void SparseFields::State::setNonLocal(bool freshOnly) {
             member.scatter(channel).scatter(member.defaults.data(), member.field->memory(channel.block));
         });
     for (std::size_t p = 0; p < peers.size(); ++p)
-        forEachReceived(p, [&](std::size_t f, std::size_t k, bool /*loud*/, const std::byte *data) {
+        forEachReceived(p, [&](std::size_t f, std::size_t k, bool /*aboveThreshold*/, const std::byte *data) {
             const Member &member = members[f];
             const ChannelEnd &channel = pattern->peers()[p].received[k];
             if ((freshOnly ? member.fresh : member.field->allocated).test(channel.block))
@@ -420,11 +420,11 @@ void SparseFields::buildSparseBoundaryBuffers() {
     state_->running("buildSparseBoundaryBuffers of", [] {});
 }
 
-void SparseFields::startReceiveBoundBufs(Bounds /*which*/) {
+void SparseFields::startReceiveBoundBufs(BoundaryType /*which*/) {
     state_->running("startReceiveBoundBufs of", [] {});
 }
 
-void SparseFields::sendBoundBufs(Bounds which) {
+void SparseFields::sendBoundBufs(BoundaryType which) {
     state_->running("sendBoundBufs of", [&] {
         state_->begin();
         if (isLocal(which))
@@ -434,22 +434,22 @@ void SparseFields::sendBoundBufs(Bounds which) {
     });
 }
 
-bool SparseFields::receiveBoundBufs(Bounds which) {
+bool SparseFields::receiveBoundBufs(BoundaryType which) {
     State &state = *state_;
     return state.running("receiveBoundBufs of", [&] {
         const bool all =
             (!isLocal(which) || state.receive(State::Local)) && (!isNonLocal(which) || state.receive(State::NonLocal));
         if (!all)
             if (const auto seconds = state.polling.due())
-                requireAlive(*state.context, state.awaited(), *seconds, state.context->patience());
+                requireAlive(*state.context, state.awaited(), *seconds, state.context->waitTimeout());
         return all;
     });
 }
 
-void SparseFields::setBounds(Bounds which) {
+void SparseFields::setBounds(BoundaryType which) {
     State &state = *state_;
     state.running("setBounds of", [&] {
-        const bool any = which == Bounds::Any; // which completes what is set in part
+        const bool any = which == BoundaryType::Any; // which completes what is set in part
         if (isLocal(which) && !(any && state.steps[State::Local] == ExchangeStep::Set))
             state.set(State::Local);
         if (isNonLocal(which) && !(any && state.steps[State::NonLocal] == ExchangeStep::Set))
@@ -474,7 +474,7 @@ void SparseFields::finishExchangeGhosts() {
     });
 }
 
-void SparseFields::abandon() noexcept { state_->giveUp("the program has abandoned it"); }
+void SparseFields::abandon() noexcept { state_->abandon("the program has abandoned it"); }
 
 const std::string &SparseFields::name() const noexcept { return state_->name; }
 

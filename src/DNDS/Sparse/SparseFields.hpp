@@ -15,15 +15,17 @@
 namespace DNDS {
 
 /// Which channels a step is about: those within this rank, those to and from other ranks, or all.
-enum class Bounds : unsigned char { Any, Local, NonLocal };
+enum class BoundaryType : unsigned char { Any, Local, NonLocal };
+/// The old name.
+using Bounds [[deprecated("BoundaryType")]] = BoundaryType;
 
 /// What an exchange has done on this rank since it was made.
 struct SparseTraffic {
     std::uint64_t exchanges = 0;
-    std::uint64_t messages = 0; ///< sent
-    std::uint64_t bytes = 0;    ///< sent, with headers
-    std::uint64_t loud = 0;     ///< channels to other ranks with something above the threshold
-    std::uint64_t quiet = 0;    ///< those that were sent without
+    std::uint64_t messages = 0;       ///< sent
+    std::uint64_t bytes = 0;          ///< sent, with headers
+    std::uint64_t aboveThreshold = 0; ///< channels to other ranks with something above the threshold
+    std::uint64_t belowThreshold = 0; ///< those that were sent without
     std::uint64_t allocations = 0;
     std::uint64_t frees = 0;
     std::size_t bufferBytes = 0; ///< memory of messages, now
@@ -35,20 +37,20 @@ struct SparseTraffic {
 ///     SparseFields species("species", {&dust, &ice});
 ///     species.exchangeGhosts();
 ///
-/// What it does, in this order: rims of blocks that are there are sent, "loud" where a value is above the allocation
-/// threshold, else "quiet"; all messages are received; blocks that get something loud and have no memory are allocated,
-/// all or none; ghosts are filled with what came, or the default where nothing did; blocks that were empty often enough
-/// are freed. Ghosts that stand for no cell are left alone, the program's own. What is decided depends on the values
-/// only: results have the same bits on any number of ranks.
+/// What it does, in this order: rims of blocks that are there are sent, and whether a
+/// value is above the allocation threshold; all messages are received; blocks that get such a value and have no memory
+/// are allocated, all or none; ghosts are filled with what came, or the default where nothing did; blocks that were
+/// empty often enough are freed. Ghosts that stand for no cell are left alone, the program's own. What is decided
+/// depends on the values only: results have the same bits on any number of ranks.
 ///
 /// In steps, for other work in between, or for task lists; each for all channels, those within the rank, or the others,
 /// in any order that makes sense. `setBounds` for the second of them allocates and frees:
 ///
 ///     species.startReceiveBoundBufs();                    // may be left out
 ///     species.sendBoundBufs();
-///     species.setBounds(Bounds::Local);                   // while messages are on their way
+///     species.setBounds(BoundaryType::Local);                   // while messages are on their way
 ///     while (!species.receiveBoundBufs()) doSomethingElse();
-///     species.setBounds(Bounds::NonLocal);
+///     species.setBounds(BoundaryType::NonLocal);
 ///
 /// From the first send until the exchange is over, cells may be read, not written, and blocks neither allocated nor
 /// freed by the program.
@@ -78,7 +80,7 @@ class SparseFields {
         startExchangeGhosts();
         finishExchangeGhosts();
     }
-    void startExchangeGhosts() { sendBoundBufs(Bounds::Any); }
+    void startExchangeGhosts() { sendBoundBufs(BoundaryType::Any); }
     void finishExchangeGhosts();
 
     /// The same in steps, with Parthenon's names. Each throws StateError out of order: sent twice, received before it
@@ -87,14 +89,14 @@ class SparseFields {
     /// For programs that have these two calls: sending makes its own room, and messages need no receive beforehand.
     /// They begin nothing: blocks may still be allocated, freed and swapped. Local.
     void buildSparseBoundaryBuffers();
-    void startReceiveBoundBufs(Bounds which = Bounds::Any);
+    void startReceiveBoundBufs(BoundaryType which = BoundaryType::Any);
     /// The first one begins the exchange.
-    void sendBoundBufs(Bounds which = Bounds::Any);
+    void sendBoundBufs(BoundaryType which = BoundaryType::Any);
     /// Whether all has come. Does not wait. Throws PeerError where a process has ended, or after asking for
     /// DNDS_WAIT_TIMEOUT seconds.
-    bool receiveBoundBufs(Bounds which = Bounds::Any);
+    bool receiveBoundBufs(BoundaryType which = BoundaryType::Any);
     /// Fills ghosts; completes the exchange where nothing else is left to be set.
-    void setBounds(Bounds which = Bounds::Any);
+    void setBounds(BoundaryType which = BoundaryType::Any);
 
     /// For errors of the program between the steps: gives up an exchange that has begun, and revokes the communicator.
     /// Local, does not wait.

@@ -37,11 +37,11 @@ void SparseFields::State::sendLocalOnDevice() {
         job.flag = flags.back();
         device->add(job);
     });
-    const std::span<const std::uint32_t> loud = device->run(asked);
+    const std::span<const std::uint32_t> aboveThreshold = device->run(asked);
     std::size_t next = 0;
     forEachSending([&](Member &member, const LocalChannel &channel, std::size_t state) {
         const std::int32_t flag = flags[next++];
-        sendOn(member, channel, state, flag >= 0 && loud[toSize(flag)] != 0);
+        sendOn(member, channel, state, flag >= 0 && aboveThreshold[toSize(flag)] != 0);
     });
 }
 
@@ -69,9 +69,9 @@ void SparseFields::State::packOnDevice() {
         job.flag = static_cast<std::int32_t>(number++);
         device->add(job);
     });
-    const std::span<const std::uint32_t> loud = device->run(packed.size());
+    const std::span<const std::uint32_t> aboveThreshold = device->run(packed.size());
     for (std::size_t k = 0; k < packed.size(); ++k)
-        packed[k].loud = loud[k] != 0;
+        packed[k].aboveThreshold = aboveThreshold[k] != 0;
     if (bytes > 0) {
         Device::copy(device->pinnedStaging(bytes), MemorySpace::Host, there, MemorySpace::Device, bytes,
                      device->stream());
@@ -102,7 +102,7 @@ void SparseFields::State::setNonLocalOnDevice(bool freshOnly) {
         const std::span<const std::byte> message = link->received(p);
         Device::copy(there + starts[p], MemorySpace::Device, message.data(), MemorySpace::Host, message.size(),
                      device->stream());
-        forEachReceived(p, [&](std::size_t f, std::size_t k, bool /*loud*/, const std::byte *data) {
+        forEachReceived(p, [&](std::size_t f, std::size_t k, bool /*aboveThreshold*/, const std::byte *data) {
             const Member &member = members[f];
             const ChannelEnd &channel = pattern->peers()[p].received[k];
             if (!(freshOnly ? member.fresh : member.field->allocated).test(channel.block))

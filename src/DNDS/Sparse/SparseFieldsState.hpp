@@ -29,7 +29,7 @@ struct SparseFields::State final : Recoverable {
         std::shared_ptr<SparseFieldState> field;
         const SparsePattern::Copies *copies = nullptr;
         std::vector<std::byte> defaults; ///< as many as the largest shape has
-        BlockBits wanted;                ///< blocks that got something loud and are absent
+        BlockBits wanted;                ///< blocks that got a value above the threshold and are absent
         BlockBits fresh;                 ///< blocks that this exchange has allocated
 
         const RowGather &gather(const ChannelEnd &end) const { return copies->gathers[toSize(end.shape)]; }
@@ -40,18 +40,20 @@ struct SparseFields::State final : Recoverable {
                     static_cast<std::uint32_t>(field->options.components)};
         }
         /// Whether rims of this field for a block are compared with the threshold.
-        bool asks(int to) const { return !field->options.sendQuiet || !(field->allocated.test(to) || wanted.test(to)); }
+        bool asks(int to) const {
+            return !field->options.sendBelowThreshold || !(field->allocated.test(to) || wanted.test(to));
+        }
     };
     /// A rim that the device has packed.
     struct Packed {
         std::size_t offset = 0; ///< in pinned memory
-        bool loud = false;
+        bool aboveThreshold = false;
     };
     struct Peer {
         ChannelStates given;                ///< [fields x channels]: the sender's ends
         ChannelStates received;             ///< [fields x channels]: the receiver's ends
         std::vector<std::uint64_t> present; ///< a bit a channel: its block is there
-        std::size_t mostBytes = 0;          ///< of data to be sent
+        std::size_t maxBytes = 0;           ///< of data to be sent
         bool arrived = false;
     };
     /// Which channels: the index of `steps`.
@@ -84,18 +86,21 @@ struct SparseFields::State final : Recoverable {
     /// Ends an exchange that cannot be completed.
     void leave() noexcept;
     /// The same where no error was thrown: peers are told `why`.
-    void giveUp(std::string_view why) noexcept;
+    void abandon(std::string_view why) noexcept;
     std::string awaited() const;
     bool settle() noexcept override;
     void renew() override;
 
     /// The first local channel of field `f` in `local`.
     std::size_t firstLocal(std::size_t f) const { return f * pattern->localChannels().size(); }
-    /// Marks a local channel as sent. A `loud` rim, which was compared, makes an absent block wanted.
-    void sendOn(Member &member, const LocalChannel &channel, std::size_t state, bool loud) {
-        if (loud && !member.field->allocated.test(channel.to.block))
+    /// Marks a local channel as sent. A `aboveThreshold` rim, which was compared, makes an absent block wanted.
+    void sendOn(Member &member, const LocalChannel &channel, std::size_t state, bool aboveThreshold) {
+        if (aboveThreshold && !member.field->allocated.test(channel.to.block))
             member.wanted.set(channel.to.block);
-        local.send(state, loud || member.field->options.sendQuiet ? ChannelEvent::Send : ChannelEvent::SendNull, title);
+        local.send(state,
+                   aboveThreshold || member.field->options.sendBelowThreshold ? ChannelEvent::Send
+                                                                              : ChannelEvent::SendNull,
+                   title);
     }
     /// Calls `visit(field's member, local channel, its place in `local`)` for those that begin in a block that is
     /// there.
@@ -108,7 +113,7 @@ struct SparseFields::State final : Recoverable {
     /// Calls `visit(field, end of the channel)` for ghosts for which nothing came from other ranks.
     template <class Visit>
     void forEachAbsent(Visit &&visit);
-    /// Calls `visit(field, channel's number, is loud, data)` for all that the message from peer `p` holds.
+    /// Calls `visit(field, channel's number, is aboveThreshold, data)` for all that the message from peer `p` holds.
     template <class Visit>
     void forEachReceived(std::size_t p, Visit &&visit) const;
     bool packRim(const Member &member, const ChannelEnd &channel, std::byte *to);
@@ -162,14 +167,14 @@ void SparseFields::State::forEachReceived(std::size_t p, Visit &&visit) const {
     std::memcpy(&header, from, sparseHeaderBytes);
     const auto *const present = reinterpret_cast<const std::uint64_t *>(from + sparseHeaderBytes);
     const std::size_t words = Bits::words(channels.size() * members.size());
-    const std::uint64_t *const loud = present + words;
+    const std::uint64_t *const aboveThreshold = present + words;
     std::size_t at = header.dataStart;
     std::size_t number = 0;
     std::size_t lastField = 0;
     Bits::forEach(present, words, [&](std::size_t bit) {
         const std::size_t f = bit / channels.size();
         at = f == lastField ? at : alignTo8(at);
-        visit(f, bit % channels.size(), Bits::test(loud, number++), from + at);
+        visit(f, bit % channels.size(), Bits::test(aboveThreshold, number++), from + at);
         at += members[f].gather(channels[bit % channels.size()]).bytes();
         lastField = f;
     });

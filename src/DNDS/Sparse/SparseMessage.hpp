@@ -11,8 +11,8 @@
 namespace DNDS {
 
 /// What a message begins with. Then come, for each field and channel, a bit that says whether data follow (channel c of
-/// field f is bit f * channels + c); for each of these a bit that says whether they are loud; and from `dataStart` on
-/// the data in the same order, those of each field from a multiple of 8 bytes on.
+/// field f is bit f * channels + c); for each of these a bit that says whether a value is above the threshold; and from
+/// `dataStart` on the data in the same order, those of each field from a multiple of 8 bytes on.
 struct SparseHeader {
     std::uint64_t epoch = 0;
     std::uint64_t signature = 0; ///< of pattern, fields and thresholds

@@ -295,7 +295,7 @@ void SparsePattern::makeDeviceRows() const {
     deviceRows_ = std::move(made);
 }
 
-index SparsePattern::mostCells() const noexcept {
+index SparsePattern::maxCells() const noexcept {
     index most = 0;
     for (const RowList &rows : shapes_)
         most = std::max(most, rows.count());

@@ -144,7 +144,7 @@ class SparsePattern {
     /// Local; O(cells of all shapes) at the first call. Throws NotBuiltError, MemoryError.
     const DeviceRows &deviceRows(std::int32_t shape) const;
     /// The largest number of cells of a shape.
-    index mostCells() const noexcept;
+    index maxCells() const noexcept;
 
   private:
     template <class T>

@@ -15,7 +15,7 @@ class SparseExchangeCalls final : public Task::CalledExchange {
     bool ready() override {
         const bool all = fields_->receiveBoundBufs();
         if (!all && !std::exchange(localSet_, true))
-            fields_->setBounds(Bounds::Local); // while messages are on their way
+            fields_->setBounds(BoundaryType::Local); // while messages are on their way
         return all;
     }
     void finish() override { fields_->setBounds(); }
@@ -28,13 +28,13 @@ class SparseExchangeCalls final : public Task::CalledExchange {
 
 /// A call that does something with fields: reads them, or changes all of them.
 Task::TaskModel callWith(Task::GraphModel &graph, std::string name, const std::vector<Array<std::uint8_t, 0> *> &fields,
-                         Task::Mode mode) {
+                         Task::AccessMode mode) {
     Task::TaskModel task;
     task.name = std::move(name);
     task.kind = Task::TaskKind::Call;
     for (const auto *rows : fields)
         task.accesses.push_back(
-            {graph.add(std::make_shared<Task::RowsHandle>(*rows, true)), mode, Task::Reach::Whole, {}, {}});
+            {graph.add(std::make_shared<Task::RowsHandle>(*rows, true)), mode, Task::AccessRange::Whole, {}, {}});
     return task;
 }
 
@@ -45,8 +45,8 @@ Task::RowSpace blocksOf(const SparseFieldCore &field) {
 }
 
 void startExchangeGhosts(Task::Graph &graph, SparseFields &fields) {
-    auto task =
-        callWith(graph.model(), fmt::format("start exchange of '{}'", fields.name()), fields.rows(), Task::Mode::Reads);
+    auto task = callWith(graph.model(), fmt::format("start exchange of '{}'", fields.name()), fields.rows(),
+                         Task::AccessMode::Reads);
     task.exchange = std::make_shared<SparseExchangeCalls>(fields);
     task.startsExchange = true;
     graph.model().add(std::move(task));
@@ -54,7 +54,7 @@ void startExchangeGhosts(Task::Graph &graph, SparseFields &fields) {
 
 void finishExchangeGhosts(Task::Graph &graph, SparseFields &fields) {
     auto task = callWith(graph.model(), fmt::format("finish exchange of '{}'", fields.name()), fields.rows(),
-                         Task::Mode::ReadsWrites);
+                         Task::AccessMode::ReadsWrites);
     task.exchange = std::make_shared<SparseExchangeCalls>(fields);
     graph.model().add(std::move(task));
 }
@@ -66,7 +66,7 @@ void exchangeGhosts(Task::Graph &graph, SparseFields &fields) {
 
 void swapStages(Task::Graph &graph, SparseFieldCore &field, int a, int b) {
     auto task = callWith(graph.model(), fmt::format("swap stages {} and {} of '{}'", a, b, field.name()),
-                         {&field.rows()}, Task::Mode::ReadsWrites);
+                         {&field.rows()}, Task::AccessMode::ReadsWrites);
     task.call = [&field, a, b] { field.swapStages(a, b); };
     graph.model().add(std::move(task));
 }

@@ -76,7 +76,7 @@ class HandleOf<TField> final : public RowsHandle {
     explicit HandleOf(TField &field) : RowsHandle(field.rows(), !std::is_const_v<TField>) {}
 };
 
-/// A copy of stage 0 of the blocks that are allocated, for `aside`: a field of its own.
+/// A copy of stage 0 of the blocks that are allocated, for `asyncCall`: a field of its own.
 template <IsSparseField TField>
 class Snapshot<TField> {
     using Field = std::remove_const_t<TField>;
@@ -110,9 +110,9 @@ class Snapshot<TField> {
 template <class Kernel, class First, class... Rest>
 class SparseLoopBody final : public TaskBody {
   public:
-    /// Takes the functor, and slots that refer to the fields. Throws ArgumentError where one is on other blocks than
-    /// the first.
-    SparseLoopBody(Kernel kernel, First first, Rest... rest) : kernel_(std::move(kernel)), slots_(first, rest...) {
+    /// Takes the functor, and arguments that refer to the fields. Throws ArgumentError where one is on other blocks
+    /// than the first.
+    SparseLoopBody(Kernel kernel, First first, Rest... rest) : kernel_(std::move(kernel)), arguments_(first, rest...) {
         (requireSameBlocks(*first.array, *rest.array), ...);
     }
 
@@ -124,13 +124,13 @@ class SparseLoopBody final : public TaskBody {
         for (index i = begin; i < end; ++i) {
             const int block = static_cast<int>(rows(i));
             if (field().isAllocated(block))
-                std::apply([&](const auto &...slots) { kernel_(block, ofBlock(slots, block)...); }, slots_);
+                std::apply([&](const auto &...arguments) { kernel_(block, ofBlock(arguments, block)...); }, arguments_);
         }
     }
     index rowsPerChunk() const override { return 1; }
 
   private:
-    const auto &field() const { return std::as_const(*std::get<0>(slots_).array); }
+    const auto &field() const { return std::as_const(*std::get<0>(arguments_).array); }
     template <class Other>
     static void requireSameBlocks(const typename First::Array &field, const Other &other) {
         bool same = true;
@@ -145,31 +145,33 @@ class SparseLoopBody final : public TaskBody {
             field.name());
     }
     /// What the functor gets of an array: its part in the block, or all of it.
-    template <class AnySlot>
-    static typename AnySlot::View ofBlock(const AnySlot &slot, int block) {
-        if constexpr (requires { slot.template blockView<DeviceBackend::Host>(block); })
-            return slot.template blockView<DeviceBackend::Host>(block);
+    template <class AnyArgument>
+    static typename AnyArgument::View ofBlock(const AnyArgument &argument, int block) {
+        if constexpr (requires { argument.template blockView<DeviceBackend::Host>(block); })
+            return argument.template blockView<DeviceBackend::Host>(block);
         else
-            return slot.template view<DeviceBackend::Host>(nullptr);
+            return argument.template view<DeviceBackend::Host>(nullptr);
     }
 
     Kernel kernel_;
-    std::tuple<First, Rest...> slots_;
+    std::tuple<First, Rest...> arguments_;
 };
 
-template <IsSparseField TField, Mode does>
-struct Slot<TField, does> {
-    static_assert(does != Mode::Adds, "tasks over sparse fields write the block that they are at: adds is for meshes");
+template <IsSparseField TField, AccessMode does>
+struct TaskArgument<TField, does> {
+    static_assert(does != AccessMode::Adds,
+                  "tasks over sparse fields write the block that they are at: adds is for meshes");
     using Array = TField;
-    static constexpr Mode mode = does;
+    static constexpr AccessMode mode = does;
     static constexpr bool adds = false;
-    using Element = std::conditional_t<mode == Mode::Reads, const typename TField::Element, typename TField::Element>;
+    using Element =
+        std::conditional_t<mode == AccessMode::Reads, const typename TField::Element, typename TField::Element>;
     using View = SparseBlock<Element>;
     using LoopRow = int;
-    template <class Kernel, class... Slots>
-    using Loop = SparseLoopBody<Kernel, Slots...>;
+    template <class Kernel, class... Arguments>
+    using Loop = SparseLoopBody<Kernel, Arguments...>;
     /// Calls get the field itself.
-    using CallView = std::conditional_t<mode == Mode::Reads, const TField &, TField &>;
+    using CallView = std::conditional_t<mode == AccessMode::Reads, const TField &, TField &>;
     TField *array;
 
     /// What the functor of a loop gets: block `block` of this rank, which may be absent.

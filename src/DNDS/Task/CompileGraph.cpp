@@ -6,16 +6,16 @@ namespace DNDS::Task {
 
 namespace {
 
-const char *reachName(Reach reach) {
-    switch (reach) {
-    case Reach::SameRow:
+const char *rangeName(AccessRange range) {
+    switch (range) {
+    case AccessRange::SameRow:
         return "row by row";
-    case Reach::Whole:
+    case AccessRange::Whole:
         return "whole";
-    case Reach::Owned:
+    case AccessRange::Owned:
         return "owned rows";
-    case Reach::Through:
-    case Reach::Region:
+    case AccessRange::Through:
+    case AccessRange::Region:
         break;
     }
     return "some rows";
@@ -24,7 +24,7 @@ const char *reachName(Reach reach) {
 /// What ranks have to agree about, in a line.
 std::string canonical(const GraphModel &graph, const TaskModel &task) {
     std::string text = fmt::format("{} '{}'",
-                                   task.aside                    ? "aside"
+                                   task.async                    ? "async call"
                                    : task.kind == TaskKind::Call ? "call"
                                                                  : "task",
                                    task.name);
@@ -33,14 +33,14 @@ std::string canonical(const GraphModel &graph, const TaskModel &task) {
     if (task.loop)
         text += fmt::format(" over '{}'{}", task.loop->name(), task.loop->rows() ? " (a region)" : "");
     for (const ArrayAccess &access : task.accesses) {
-        text += fmt::format(", {} '{}' (array {})", modeName(access.mode), graph.arrays[access.array]->name(),
+        text += fmt::format(", {} '{}' (array {})", accessModeName(access.mode), graph.arrays[access.array]->name(),
                             access.array);
-        if (access.reach == Reach::Through)
+        if (access.range == AccessRange::Through)
             text += fmt::format(" through '{}'", access.adjacency.name);
-        else if (access.reach == Reach::Region)
+        else if (access.range == AccessRange::Region)
             text += fmt::format(" in '{}'", access.region->name());
         else
-            text += fmt::format(" {}", reachName(access.reach));
+            text += fmt::format(" {}", rangeName(access.range));
     }
     if (task.recomputesGhosts)
         text += ", recomputes ghosts";
@@ -90,7 +90,7 @@ PlanModel compileGraph(const GraphModel &graph, const CommunicatorView &comm, co
     placeTransfers(graph, comm, options, plan);
     comm.guarded([&] {
         splitTasks(graph, options, plan);
-        orderOperations(graph, plan);
+        orderSteps(graph, plan);
     });
     return plan;
 }

@@ -18,34 +18,34 @@ std::string namesOf(const GraphModel &graph, const Transfer &transfer) {
 
 const char *wordFor(const Transfer &transfer) { return transfer.direction == Direction::Pull ? "pull" : "push"; }
 
-std::string nameOf(const GraphModel &graph, const PlanModel &plan, const Operation &operation) {
-    switch (operation.kind) {
-    case OperationKind::Part: {
-        const Part &part = plan.parts[operation.what];
+std::string nameOf(const GraphModel &graph, const PlanModel &plan, const PlanStep &step) {
+    switch (step.kind) {
+    case StepKind::Part: {
+        const Part &part = plan.parts[step.what];
         const char *which = part.adds   ? (part.toGhosts ? ", sums of ghosts" : ", sums of owned rows")
                             : part.late ? (part.urgent ? ", after the pull, sent next" : ", after the pull")
                                         : (part.urgent ? ", sent next" : "");
         return fmt::format("{}{}", graph.tasks[part.task].name, which);
     }
-    case OperationKind::Start:
-        return fmt::format("start {} of {}", wordFor(plan.transfers[operation.what]),
-                           namesOf(graph, plan.transfers[operation.what]));
-    case OperationKind::Wait:
-        return fmt::format("wait for {} of {}", wordFor(plan.transfers[operation.what]),
-                           namesOf(graph, plan.transfers[operation.what]));
-    case OperationKind::Call:
-    case OperationKind::Swap:
+    case StepKind::Start:
+        return fmt::format("start {} of {}", wordFor(plan.transfers[step.what]),
+                           namesOf(graph, plan.transfers[step.what]));
+    case StepKind::Wait:
+        return fmt::format("wait for {} of {}", wordFor(plan.transfers[step.what]),
+                           namesOf(graph, plan.transfers[step.what]));
+    case StepKind::Call:
+    case StepKind::Swap:
         break;
     }
-    const TaskModel &task = graph.tasks[operation.what];
-    return fmt::format("{}{}{}", task.name, task.aside ? ", aside" : "",
+    const TaskModel &task = graph.tasks[step.what];
+    return fmt::format("{}{}{}", task.name, task.async ? ", async" : "",
                        task.every > 1 ? fmt::format(", every {} runs", task.every) : "");
 }
 
 const char *wordFor(ReduceOp op) { return op == ReduceOp::Sum ? "sum" : op == ReduceOp::Min ? "smallest" : "largest"; }
 
-std::string rowsOf(const PlanModel &plan, const Operation &operation) {
-    return operation.kind == OperationKind::Part ? fmt::format("{}", plan.parts[operation.what].rows.count) : "";
+std::string rowsOf(const PlanModel &plan, const PlanStep &step) {
+    return step.kind == StepKind::Part ? fmt::format("{}", plan.parts[step.what].rows.count) : "";
 }
 
 } // namespace
@@ -54,18 +54,18 @@ std::string Plan::describe() const {
     const GraphModel &graph = state().graph;
     const PlanModel &plan = state().plan;
     std::size_t longest = 0;
-    for (const Operation &operation : plan.operations)
-        longest = std::max(longest, nameOf(graph, plan, operation).size());
+    for (const PlanStep &step : plan.steps)
+        longest = std::max(longest, nameOf(graph, plan, step).size());
     Table table({4, -static_cast<int>(longest), 9, 0});
     std::string &text = table.text;
     text = fmt::format("plan '{}' on the {}: {} tasks, {} parts, {} transfers by {} exchanges\n", graph.name,
                        state_->executor.onDevice() ? "device" : "host", graph.tasks.size(), plan.parts.size(),
                        plan.transfers.size(), state_->transfers.exchanges());
     table.add({"", "operation", "rows", "after"});
-    for (std::size_t k = 0; k < plan.operations.size(); ++k) {
-        const Operation &operation = plan.operations[k];
-        table.add({fmt::to_string(k), nameOf(graph, plan, operation), rowsOf(plan, operation),
-                   fmt::format("{}", fmt::join(operation.after, " "))});
+    for (std::size_t k = 0; k < plan.steps.size(); ++k) {
+        const PlanStep &step = plan.steps[k];
+        table.add({fmt::to_string(k), nameOf(graph, plan, step), rowsOf(plan, step),
+                   fmt::format("{}", fmt::join(step.after, " "))});
     }
     for (const Transfer &transfer : plan.transfers) {
         const bool pull = transfer.direction == Direction::Pull;
@@ -102,14 +102,14 @@ std::string Plan::dot() const {
     const PlanModel &plan = state().plan;
     std::string text = fmt::format("digraph \"{}\" {{\n  rankdir=LR; node [shape=box, fontname=\"sans-serif\"];\n",
                                    quoted(graph.name));
-    for (std::size_t k = 0; k < plan.operations.size(); ++k) {
-        const Operation &operation = plan.operations[k];
-        const bool transfer = operation.kind == OperationKind::Start || operation.kind == OperationKind::Wait;
-        const std::string rows = rowsOf(plan, operation);
-        text += fmt::format("  o{} [label=\"{}{}\"{}];\n", k, quoted(nameOf(graph, plan, operation)),
+    for (std::size_t k = 0; k < plan.steps.size(); ++k) {
+        const PlanStep &step = plan.steps[k];
+        const bool transfer = step.kind == StepKind::Start || step.kind == StepKind::Wait;
+        const std::string rows = rowsOf(plan, step);
+        text += fmt::format("  o{} [label=\"{}{}\"{}];\n", k, quoted(nameOf(graph, plan, step)),
                             rows.empty() ? "" : "\\n" + rows + " rows",
                             transfer ? ", style=filled, fillcolor=\"#dce6f2\"" : "");
-        for (const std::size_t before : operation.after)
+        for (const std::size_t before : step.after)
             text += fmt::format("  o{} -> o{};\n", before, k);
     }
     return text + "}\n";

@@ -9,7 +9,7 @@ namespace DNDS::Task {
 
 namespace {
 
-constexpr std::size_t graphsKept = 8; ///< of each segment: one for each order in which arrays were swapped
+constexpr std::size_t graphsKept = 8; ///< of each batch: one for each order in which arrays were swapped
 
 template <class T>
 Device::DeviceBuffer<T> onDevice(const std::vector<T> &values) {
@@ -51,12 +51,12 @@ Plan::DeviceRunner::DeviceRunner(State &state) : state_(state) {
             copyRows(lists.back(), list);
         }
     }
-    makeItems();
+    makeBatches();
     if (state.trace.trace != nullptr)
-        times_.resize(state.plan.operations.size());
+        times_.resize(state.plan.steps.size());
     const bool onlyDevice =
-        state.transfers.capturable() && std::ranges::none_of(state.plan.operations, [](const Operation &operation) {
-            return operation.kind == OperationKind::Call || operation.kind == OperationKind::Swap;
+        state.transfers.capturable() && std::ranges::none_of(state.plan.steps, [](const PlanStep &step) {
+            return step.kind == StepKind::Call || step.kind == StepKind::Swap;
         });
     if (onlyDevice)
         whole_.emplace();
@@ -89,59 +89,59 @@ void Plan::DeviceRunner::copySums(Rows &rows, const Part &part) const {
     rows.sums = {rows.targets.data(), rows.starts.data(), rows.list.data(), static_cast<index>(named.size())};
 }
 
-std::size_t Plan::DeviceRunner::laneOf(const Operation &operation) const {
-    if (operation.kind != OperationKind::Part)
+std::size_t Plan::DeviceRunner::streamIdOf(const PlanStep &step) const {
+    if (step.kind != StepKind::Part)
         return Boundary;
-    const Part &part = state_.plan.parts[operation.what];
+    const Part &part = state_.plan.parts[step.what];
     return part.late || part.urgent ? Boundary : Inner;
 }
 
-void Plan::DeviceRunner::close(std::optional<Item> &open) {
+void Plan::DeviceRunner::close(std::optional<Batch> &open) {
     if (!open)
         return;
-    for (const std::size_t operation : open->operations)
-        itemOf_[operation] = items_.size();
-    items_.push_back(std::move(*open));
+    for (const std::size_t step : open->steps)
+        batchOf_[step] = batches_.size();
+    batches_.push_back(std::move(*open));
     open.reset();
 }
 
-void Plan::DeviceRunner::makeItems() {
+void Plan::DeviceRunner::makeBatches() {
     constexpr std::size_t unplaced = ~std::size_t{0};
-    const std::vector<Operation> &operations = state_.plan.operations;
-    itemOf_.assign(operations.size(), unplaced);
-    std::array<std::optional<Item>, 2> open;
-    for (std::size_t k = 0; k < operations.size(); ++k) {
-        const Operation &operation = operations[k];
-        const auto lane = static_cast<Lane>(laneOf(operation));
-        const bool part = operation.kind == OperationKind::Part;
+    const std::vector<PlanStep> &steps = state_.plan.steps;
+    batchOf_.assign(steps.size(), unplaced);
+    std::array<std::optional<Batch>, 2> open;
+    for (std::size_t k = 0; k < steps.size(); ++k) {
+        const PlanStep &step = steps[k];
+        const auto streamId = static_cast<StreamId>(streamIdOf(step));
+        const bool part = step.kind == StepKind::Part;
         // What was queued before has to be on its way before the host waits.
         if (!part)
             close(open[Boundary]);
-        if (!part && operation.kind != OperationKind::Start)
+        if (!part && step.kind != StepKind::Start)
             close(open[Inner]);
         std::vector<std::size_t> waits;
-        for (const std::size_t before : operation.after) {
-            if (laneOf(operations[before]) == lane)
+        for (const std::size_t before : step.after) {
+            if (streamIdOf(steps[before]) == streamId)
                 continue;
-            if (itemOf_[before] == unplaced)
-                close(open[1 - lane]);
-            waits.push_back(itemOf_[before]);
+            if (batchOf_[before] == unplaced)
+                close(open[1 - streamId]);
+            waits.push_back(batchOf_[before]);
         }
         std::ranges::sort(waits);
         waits.erase(std::unique(waits.begin(), waits.end()), waits.end());
-        for (const std::size_t item : waits)
-            items_[item].awaited = true;
-        if (part && open[lane] && !std::ranges::includes(open[lane]->waits, waits))
-            close(open[lane]);
-        if (!open[lane]) {
-            open[lane].emplace();
-            open[lane]->lane = lane;
-            open[lane]->waits = std::move(waits);
-            open[lane]->segment = part;
+        for (const std::size_t batch : waits)
+            batches_[batch].awaited = true;
+        if (part && open[streamId] && !std::ranges::includes(open[streamId]->waits, waits))
+            close(open[streamId]);
+        if (!open[streamId]) {
+            open[streamId].emplace();
+            open[streamId]->streamId = streamId;
+            open[streamId]->waits = std::move(waits);
+            open[streamId]->holdsParts = part;
         }
-        open[lane]->operations.push_back(k);
+        open[streamId]->steps.push_back(k);
         if (!part)
-            close(open[lane]);
+            close(open[streamId]);
     }
     close(open[Boundary]);
     close(open[Inner]);
@@ -162,11 +162,11 @@ void Plan::DeviceRunner::bringToDevice() {
         bring(reduction.array);
 }
 
-void Plan::DeviceRunner::bind(const Item &item) {
-    for (const std::size_t operation : item.operations) {
-        if (state_.plan.operations[operation].kind != OperationKind::Part)
+void Plan::DeviceRunner::bind(const Batch &batch) {
+    for (const std::size_t step : batch.steps) {
+        if (state_.plan.steps[step].kind != StepKind::Part)
             continue;
-        const std::size_t task = state_.plan.parts[state_.plan.operations[operation].what].task;
+        const std::size_t task = state_.plan.parts[state_.plan.steps[step].what].task;
         if (std::exchange(state_.boundIn[task], state_.statistics.runs) != state_.statistics.runs)
             state_.graph.tasks[task].body->bind(MemorySpace::Device, {});
     }
@@ -183,19 +183,19 @@ std::uint64_t Plan::DeviceRunner::memoryKey() const {
     return hash.value();
 }
 
-/// Runs, captures or replays device work on the item's lane.
+/// Runs, captures or replays device work on the batch's stream.
 template <class Work>
-void Plan::DeviceRunner::replay(Item &item, const Work &work) {
-    const Device::StreamHandle stream = streamOf(item.lane);
-    if (!use_.whyNot.empty() || !std::exchange(item.known, true))
+void Plan::DeviceRunner::replay(Batch &batch, const Work &work) {
+    const Device::StreamHandle stream = streamOf(batch.streamId);
+    if (!use_.whyNot.empty() || !std::exchange(batch.known, true))
         return work();
     const std::uint64_t key = memoryKey();
-    auto found = item.graphs.find(key);
-    if (found == item.graphs.end()) {
-        if (item.graphs.size() >= graphsKept)
-            item.graphs.clear();
+    auto found = batch.graphs.find(key);
+    if (found == batch.graphs.end()) {
+        if (batch.graphs.size() >= graphsKept)
+            batch.graphs.clear();
         try {
-            found = item.graphs.emplace(key, Device::Graph::capture(stream, work)).first;
+            found = batch.graphs.emplace(key, Device::Graph::capture(stream, work)).first;
             ++use_.graphs;
         } catch (const StateError &error) {
             use_.whyNot = error.message();
@@ -216,46 +216,46 @@ void Plan::DeviceRunner::runPart(const Part &part, const Rows &rows) {
         task.body->run(executor, rows.rows, 0, rows.rows.count);
 }
 
-Device::StreamHandle Plan::DeviceRunner::streamOf(DeviceItem::Lane lane) const {
-    return lane == Inner ? inner_.handle() : boundary_.handle();
+Device::StreamHandle Plan::DeviceRunner::streamOf(DeviceBatch::StreamId streamId) const {
+    return streamId == Inner ? inner_.handle() : boundary_.handle();
 }
 
 template <class Work>
-void Plan::DeviceRunner::record(std::size_t operation, DeviceItem::Lane lane, const Work &work) {
+void Plan::DeviceRunner::record(std::size_t step, DeviceBatch::StreamId streamId, const Work &work) {
     if (times_.empty())
         return work();
-    const Part &part = state_.plan.parts[state_.plan.operations[operation].what];
-    DeviceTimes &times = times_[operation];
+    const Part &part = state_.plan.parts[state_.plan.steps[step].what];
+    DeviceTimes &times = times_[step];
     times.trace = state_.trace.trace;
     times.span = {.kind = Trace::Kind::Part,
                   .name = state_.trace.names[part.task],
                   .rows = part.rows.count,
-                  .thread = lane == Inner ? Trace::innerStream : Trace::boundaryStream};
-    Device::callHost(streamOf(lane), &DeviceTimes::begin, &times);
+                  .thread = streamId == Inner ? Trace::innerStream : Trace::boundaryStream};
+    Device::callHost(streamOf(streamId), &DeviceTimes::begin, &times);
     work();
-    Device::callHost(streamOf(lane), &DeviceTimes::end, &times);
+    Device::callHost(streamOf(streamId), &DeviceTimes::end, &times);
 }
 
-void Plan::DeviceRunner::runParts(const Item &item) {
-    for (const std::size_t operation : item.operations) {
-        const std::size_t number = state_.plan.operations[operation].what;
+void Plan::DeviceRunner::runParts(const Batch &batch) {
+    for (const std::size_t step : batch.steps) {
+        const std::size_t number = state_.plan.steps[step].what;
         const Part &part = state_.plan.parts[number];
         state_.inTask(state_.graph.tasks[part.task], &part,
-                      [&] { record(operation, item.lane, [&] { runPart(part, rows_[number]); }); });
+                      [&] { record(step, batch.streamId, [&] { runPart(part, rows_[number]); }); });
     }
 }
 
-void Plan::DeviceRunner::runSegment(Item &item) {
-    bind(item);
+void Plan::DeviceRunner::runBatch(Batch &batch) {
+    bind(batch);
     if (whole_) // captured as a whole
-        runParts(item);
+        runParts(batch);
     else
-        replay(item, [&] { runParts(item); });
-    state_.statistics.parts += static_cast<index>(item.operations.size());
+        replay(batch, [&] { runParts(batch); });
+    state_.statistics.parts += static_cast<index>(batch.steps.size());
 }
 
-void Plan::DeviceRunner::callOnHost(const Operation &operation) {
-    const TaskModel &task = state_.graph.tasks[operation.what];
+void Plan::DeviceRunner::callOnHost(const PlanStep &step) {
+    const TaskModel &task = state_.graph.tasks[step.what];
     if (!state_.isDue(task))
         return;
     if (task.kind == TaskKind::Call) {
@@ -263,27 +263,27 @@ void Plan::DeviceRunner::callOnHost(const Operation &operation) {
         for (const ArrayAccess &access : task.accesses)
             state_.graph.arrays[access.array]->toHost();
     }
-    state_.run(operation);
+    state_.run(step);
     if (task.kind == TaskKind::Call)
         bringToDevice();
 }
 
-void Plan::DeviceRunner::issue(Item &item) {
-    const Device::StreamHandle stream = streamOf(item.lane);
-    for (const std::size_t before : item.waits)
-        items_[before].event.holdBack(stream);
-    const Operation &operation = state_.plan.operations[item.operations.front()];
-    switch (operation.kind) {
-    case OperationKind::Part:
-        runSegment(item);
+void Plan::DeviceRunner::issue(Batch &batch) {
+    const Device::StreamHandle stream = streamOf(batch.streamId);
+    for (const std::size_t before : batch.waits)
+        batches_[before].event.holdBack(stream);
+    const PlanStep &step = state_.plan.steps[batch.steps.front()];
+    switch (step.kind) {
+    case StepKind::Part:
+        runBatch(batch);
         break;
-    case OperationKind::Start:
-        if (!state_.history.isDropped(operation.what))
-            state_.transfers.start(state_.plan.transfers[operation.what], stream);
+    case StepKind::Start:
+        if (!state_.history.isDropped(step.what))
+            state_.transfers.start(state_.plan.transfers[step.what], stream);
         break;
-    case OperationKind::Wait:
-        if (!state_.history.isDropped(operation.what)) {
-            const Transfer &transfer = state_.plan.transfers[operation.what];
+    case StepKind::Wait:
+        if (!state_.history.isDropped(step.what)) {
+            const Transfer &transfer = state_.plan.transfers[step.what];
             if (transfer.direction == Direction::Push) // owned rows were written since its start, unknown to it
                 Device::synchronize(stream);
             state_.wait(transfer, stream);
@@ -292,13 +292,13 @@ void Plan::DeviceRunner::issue(Item &item) {
                     state_.finish(f, finishRows_[f].rows, Executor::device(stream));
         }
         break;
-    case OperationKind::Call:
-    case OperationKind::Swap:
-        callOnHost(operation);
+    case StepKind::Call:
+    case StepKind::Swap:
+        callOnHost(step);
         break;
     }
-    if (item.awaited)
-        item.event.record(stream);
+    if (batch.awaited)
+        batch.event.record(stream);
 }
 
 void Plan::DeviceRunner::start() {
@@ -310,12 +310,12 @@ void Plan::DeviceRunner::start() {
     join(boundary_, user);
     join(inner_, user);
     const auto issueAll = [&] {
-        for (Item &item : items_)
-            issue(item);
+        for (Batch &batch : batches_)
+            issue(batch);
     };
     if (whole_) {
-        for (const Item &item : items_)
-            bind(item);
+        for (const Batch &batch : batches_)
+            bind(batch);
         for (std::size_t k = 0; k < state_.plan.transfers.size(); ++k)
             if (!state_.history.isDropped(k)) // replays do not tell the arrays that they are written
                 for (const std::size_t array : state_.plan.transfers[k].arrays) {

@@ -16,15 +16,15 @@
 
 namespace DNDS::Task {
 
-/// What is queued at once: parts that follow each other in a lane, or another operation.
-struct DeviceItem {
-    enum Lane : std::size_t { Inner, Boundary };
+/// What is queued at once: parts that follow each other in a stream, or another step.
+struct DeviceBatch {
+    enum StreamId : std::size_t { Inner, Boundary };
 
-    Lane lane = Boundary;
-    std::vector<std::size_t> operations;
-    std::vector<std::size_t> waits; ///< items of the other lane
-    bool segment = false;
-    bool awaited = false; ///< by an item of the other lane
+    StreamId streamId = Boundary;
+    std::vector<std::size_t> steps;
+    std::vector<std::size_t> waits; ///< batches of the other stream
+    bool holdsParts = false;
+    bool awaited = false; ///< by a batch of the other stream
     bool known = false;   ///< ran once, so that nothing is initialised during capture
     Device::Event event;
     std::map<std::uint64_t, Device::Graph> graphs; ///< by the memory that they use
@@ -48,7 +48,7 @@ struct DeviceTimes {
 
 /// The device's side of a plan. Parts that the next exchange sends, or that need what the last one brought, run on a
 /// stream of high priority, as do exchanges; the others on a second stream. Parts that follow each other in a stream
-/// are a segment: run directly the first time, captured the second time, replayed from then on. Local.
+/// are a batch: run directly the first time, captured the second time, replayed from then on. Local.
 class Plan::DeviceRunner {
   public:
     /// Copies lists of rows to the device. Throws NotBuiltError, MemoryError.
@@ -67,48 +67,48 @@ class Plan::DeviceRunner {
     const PartRows &reducedRows(std::size_t reduction, std::size_t k) const { return reducedRows_[reduction][k].rows; }
 
   private:
-    using Item = DeviceItem;
+    using Batch = DeviceBatch;
     using Rows = DeviceRows;
-    using Lane = DeviceItem::Lane;
-    static constexpr Lane Inner = DeviceItem::Inner, Boundary = DeviceItem::Boundary;
+    using StreamId = DeviceBatch::StreamId;
+    static constexpr StreamId Inner = DeviceBatch::Inner, Boundary = DeviceBatch::Boundary;
 
     /// Copies lists of rows to the device.
     void copyRows(Rows &rows, const std::vector<LocalIndex> &list) const;
     void copySums(Rows &rows, const Part &part) const;
-    /// Groups the operations into items, each in a lane.
-    void makeItems();
-    std::size_t laneOf(const Operation &operation) const;
-    /// Ends the item that gathers parts.
-    void close(std::optional<Item> &open);
-    /// Queues an item after those that it waits for.
-    void issue(Item &item);
-    void runSegment(Item &item);
-    void runParts(const Item &item);
+    /// Groups the steps into batches, each in a stream.
+    void makeBatches();
+    std::size_t streamIdOf(const PlanStep &step) const;
+    /// Ends the batch that gathers parts.
+    void close(std::optional<Batch> &open);
+    /// Queues a batch after those that it waits for.
+    void issue(Batch &batch);
+    void runBatch(Batch &batch);
+    void runParts(const Batch &batch);
     void runPart(const Part &part, const Rows &rows);
-    Device::StreamHandle streamOf(DeviceItem::Lane lane) const;
-    /// With a recording: one of `work`, which queues the operation.
+    Device::StreamHandle streamOf(DeviceBatch::StreamId streamId) const;
+    /// With a recording: one of `work`, which queues the step.
     template <class Work>
-    void record(std::size_t operation, DeviceItem::Lane lane, const Work &work);
+    void record(std::size_t step, DeviceBatch::StreamId streamId, const Work &work);
     /// Brings arrays to the device, and takes views for the tasks of this run.
     void bringToDevice();
-    void bind(const Item &item);
+    void bind(const Batch &batch);
     template <class Work>
-    void replay(Item &item, const Work &work);
+    void replay(Batch &batch, const Work &work);
     /// Identifies the memory of all arrays, and the pulls that this run leaves out: what a captured graph depends on.
     std::uint64_t memoryKey() const;
     /// Runs a call or a swap, with arrays on the host for a call.
-    void callOnHost(const Operation &operation);
+    void callOnHost(const PlanStep &step);
 
     State &state_;
     Device::Stream inner_;
     Device::Stream boundary_{Device::Priority::High};
-    std::vector<Item> items_;
-    std::vector<std::size_t> itemOf_;            ///< [operations]
-    std::vector<DeviceTimes> times_;             ///< [operations], where there is a recording
+    std::vector<Batch> batches_;
+    std::vector<std::size_t> batchOf_;           ///< [steps]
+    std::vector<DeviceTimes> times_;             ///< [steps], where there is a recording
     std::vector<Rows> rows_;                     ///< [parts]
     std::vector<Rows> finishRows_;               ///< [finishes]
     std::vector<std::vector<Rows>> reducedRows_; ///< [reductions][lists]
-    std::optional<Item> whole_;                  ///< all items, where nothing but device work is among them
+    std::optional<Batch> whole_;                 ///< all batches, where nothing but device work is among them
     PlanGraphs use_;
 };
 

@@ -18,9 +18,9 @@ namespace DNDS::Task {
 
 /// Rows of an array, as a task sees them.
 template <class TArray>
-struct Seen {
+struct RowSelection {
     TArray *array;
-    Reach reach = Reach::SameRow;
+    AccessRange range = AccessRange::SameRow;
     Adjacency adjacency{};
     std::optional<Region> region{};
 };
@@ -28,36 +28,36 @@ struct Seen {
 /// The rows of `array` that `adjacency` names in the row of the loop: `through(state, mesh.faceCells)` in a loop over
 /// faces. The array is a pair (ArrayPair, ArrayDof), or one without ghosts. Local.
 template <class TArray, class TAdjacency>
-Seen<TArray> through(TArray &array, const TAdjacency &adjacency) {
+RowSelection<TArray> through(TArray &array, const TAdjacency &adjacency) {
     if constexpr (std::same_as<TAdjacency, Adjacency>)
-        return {&array, Reach::Through, adjacency};
+        return {&array, AccessRange::Through, adjacency};
     else
-        return {&array, Reach::Through, adjacencyOf(adjacency)};
+        return {&array, AccessRange::Through, adjacencyOf(adjacency)};
 }
 /// The row of the loop itself and those that `adjacency` names: `around(u, mesh.cellCells)` in a loop over cells, to
 /// which the array belongs, too. Local.
 template <class TArray, class TAdjacency>
-Seen<TArray> around(TArray &array, const TAdjacency &adjacency) {
-    return {&array, Reach::Through, withItself(through(array, adjacency).adjacency)};
+RowSelection<TArray> around(TArray &array, const TAdjacency &adjacency) {
+    return {&array, AccessRange::Through, withItself(through(array, adjacency).adjacency)};
 }
 /// All owned rows and ghosts. Local.
 template <class TArray>
-Seen<TArray> whole(TArray &array) {
-    return {&array, Reach::Whole};
+RowSelection<TArray> whole(TArray &array) {
+    return {&array, AccessRange::Whole};
 }
 /// All owned rows and no ghosts: nothing is pulled for it. Local.
 template <class TArray>
-Seen<TArray> owned(TArray &array) {
-    return {&array, Reach::Owned};
+RowSelection<TArray> owned(TArray &array) {
+    return {&array, AccessRange::Owned};
 }
 /// The rows of a region of the array's own rows. Local.
 template <class TArray>
-Seen<TArray> rowsOf(TArray &array, const Region &region) {
-    return {&array, Reach::Region, {}, region};
+RowSelection<TArray> rowsOf(TArray &array, const Region &region) {
+    return {&array, AccessRange::Region, {}, region};
 }
 
 /// What `Graph::task` returns: names accesses, then takes the functor. Used once, in one expression.
-template <class... Slots>
+template <class... Arguments>
 class [[nodiscard("a task without run() is not in the graph")]] TaskBuilder {
   public:
     /// Arrays that the functor reads: each an array (its row of the same number; in calls, all of it), rows seen by
@@ -65,23 +65,23 @@ class [[nodiscard("a task without run() is not in the graph")]] TaskBuilder {
     /// each, in the order of declaration.
     template <class... Accesses>
     auto reads(Accesses && ...accesses) && {
-        return std::move(*this).template with<Mode::Reads>(seen(accesses)...);
+        return std::move(*this).template with<AccessMode::Reads>(selection(accesses)...);
     }
     /// Arrays whose row of the same number the functor sets (all elements) without reading it; WriteRows.
     template <class... Accesses>
     auto writes(Accesses && ...accesses) && {
-        return std::move(*this).template with<Mode::Writes>(seen(accesses)...);
+        return std::move(*this).template with<AccessMode::Writes>(selection(accesses)...);
     }
     /// Arrays whose row of the same number it changes, or sets in part; WriteRows.
     template <class... Accesses>
     auto readsWrites(Accesses && ...accesses) && {
-        return std::move(*this).template with<Mode::ReadsWrites>(seen(accesses)...);
+        return std::move(*this).template with<AccessMode::ReadsWrites>(selection(accesses)...);
     }
     /// Arrays to whose rows it adds: `adds(through(residual, mesh.faceCells))`; AddRows. What is added to ghosts goes
     /// to their owners afterwards. See AddedRows for the order of sums.
     template <class... Accesses>
     auto adds(Accesses && ...accesses) && {
-        return std::move(*this).template with<Mode::Adds>(seen(accesses)...);
+        return std::move(*this).template with<AccessMode::Adds>(selection(accesses)...);
     }
 
     /// Computes ghosts, too, where all that it reads for them is on this rank: later tasks then need no pull of what it
@@ -106,21 +106,21 @@ class [[nodiscard("a task without run() is not in the graph")]] TaskBuilder {
     }
 
     /// For graphs: use Graph::task.
-    TaskBuilder(GraphModel & graph, TaskModel model, std::tuple<Slots...> slots)
-        : graph_(&graph), model_(std::move(model)), slots_(std::move(slots)) {}
+    TaskBuilder(GraphModel & graph, TaskModel model, std::tuple<Arguments...> arguments)
+        : graph_(&graph), model_(std::move(model)), arguments_(std::move(arguments)) {}
 
   private:
     static constexpr bool loops = true;
 
     template <class Functor>
     void runLoop(Functor functor) {
-        using Loop = LoopOf<Functor, Slots...>;
-        if constexpr (std::invocable<const Functor &, typename Loop::Row, const typename Slots::View &...>) {
+        using Loop = LoopOf<Functor, Arguments...>;
+        if constexpr (std::invocable<const Functor &, typename Loop::Row, const typename Arguments::View &...>) {
             model_.body = std::apply(
-                [&](const Slots &...slots) {
-                    return std::make_shared<typename Loop::Body>(std::move(functor), slots...);
+                [&](const Arguments &...arguments) {
+                    return std::make_shared<typename Loop::Body>(std::move(functor), arguments...);
                 },
-                slots_);
+                arguments_);
             graph_->add(std::move(model_));
         } else {
             requireCallable<Functor, false>();
@@ -128,11 +128,11 @@ class [[nodiscard("a task without run() is not in the graph")]] TaskBuilder {
     }
     template <class Functor>
     void runCall(Functor functor) {
-        if constexpr (std::invocable<Functor &, const typename Slots::CallView &...>) {
-            if (model_.aside)
-                return runAside(std::move(functor));
-            model_.call = [functor = std::move(functor), slots = slots_]() mutable {
-                std::apply([&](const Slots &...each) { functor(each.callView()...); }, slots);
+        if constexpr (std::invocable<Functor &, const typename Arguments::CallView &...>) {
+            if (model_.async)
+                return runAsync(std::move(functor));
+            model_.call = [functor = std::move(functor), arguments = arguments_]() mutable {
+                std::apply([&](const Arguments &...each) { functor(each.callView()...); }, arguments);
             };
             graph_->add(std::move(model_));
         } else {
@@ -141,21 +141,21 @@ class [[nodiscard("a task without run() is not in the graph")]] TaskBuilder {
     }
     /// The copies belong to the work in the thread of its own, except while it waits for the next ones.
     template <class Functor>
-    void runAside(Functor functor) {
-        if constexpr (((Slots::mode == Mode::Reads) && ...)) {
+    void runAsync(Functor functor) {
+        if constexpr (((Arguments::mode == AccessMode::Reads) && ...)) {
             struct Work {
                 Functor functor;
-                std::tuple<Slots...> slots;
-                std::tuple<Snapshot<typename Slots::Array>...> copies{};
+                std::tuple<Arguments...> arguments;
+                std::tuple<Snapshot<typename Arguments::Array>...> copies{};
             };
-            auto work = std::make_shared<Work>(Work{std::move(functor), slots_});
-            model_.call = [work, aside = model_.aside] {
-                finishAside(*aside);
+            auto work = std::make_shared<Work>(Work{std::move(functor), arguments_});
+            model_.call = [work, async = model_.async] {
+                finishAsync(*async);
                 [&]<std::size_t... k>(std::index_sequence<k...>) {
-                    (std::get<k>(work->copies).take(*std::get<k>(work->slots).array), ...);
+                    (std::get<k>(work->copies).take(*std::get<k>(work->arguments).array), ...);
                 }
-                (std::index_sequence_for<Slots...>{});
-                *aside = std::async(std::launch::async, [work] {
+                (std::index_sequence_for<Arguments...>{});
+                *async = std::async(std::launch::async, [work] {
                     std::apply([&](const auto &...copies) { work->functor(copies.view()...); }, work->copies);
                 });
             };
@@ -166,9 +166,9 @@ class [[nodiscard("a task without run() is not in the graph")]] TaskBuilder {
     }
     template <class Functor, bool call>
     void requireCallable() {
-        using Row = typename LoopOf<Functor, Slots...>::Row;
-        constexpr bool either = std::invocable<const Functor &, Row, const typename Slots::View &...> ||
-                                std::invocable<Functor &, const typename Slots::CallView &...>;
+        using Row = typename LoopOf<Functor, Arguments...>::Row;
+        constexpr bool either = std::invocable<const Functor &, Row, const typename Arguments::View &...> ||
+                                std::invocable<Functor &, const typename Arguments::CallView &...>;
         static_assert(either, "the functor of a task is called with the row (not in calls) and one view for each array "
                               "that the task declared, in that order");
         throw ArgumentError(fmt::format("the functor of '{}' {}", model_.name,
@@ -177,36 +177,38 @@ class [[nodiscard("a task without run() is not in the graph")]] TaskBuilder {
     }
 
     template <class TArray>
-    static Seen<TArray> seen(TArray & array) {
-        return {&array, IsValue<TArray> ? Reach::Whole : Reach::SameRow};
+    static RowSelection<TArray> selection(TArray & array) {
+        return {&array, IsValue<TArray> ? AccessRange::Whole : AccessRange::SameRow};
     }
     template <class TArray>
-    static Seen<TArray> seen(const Seen<TArray> &rows) {
+    static RowSelection<TArray> selection(const RowSelection<TArray> &rows) {
         return rows;
     }
     template <class TArray>
-    static Seen<TArray> seen(Seen<TArray> & rows) {
+    static RowSelection<TArray> selection(RowSelection<TArray> & rows) {
         return rows;
     }
 
-    template <Mode mode, class... TArrays>
-    auto with(Seen<TArrays>... rows) && {
+    template <AccessMode mode, class... TArrays>
+    auto with(RowSelection<TArrays>... rows) && {
         (declare(mode, rows), ...);
-        auto slots =
-            std::tuple_cat(std::move(slots_), std::tuple<Slot<TArrays, mode>...>{Slot<TArrays, mode>{rows.array}...});
-        return TaskBuilder<Slots..., Slot<TArrays, mode>...>(*graph_, std::move(model_), std::move(slots));
+        auto arguments =
+            std::tuple_cat(std::move(arguments_),
+                           std::tuple<TaskArgument<TArrays, mode>...>{TaskArgument<TArrays, mode>{rows.array}...});
+        return TaskBuilder<Arguments..., TaskArgument<TArrays, mode>...>(*graph_, std::move(model_),
+                                                                         std::move(arguments));
     }
     template <class TArray>
-    void declare(Mode mode, Seen<TArray> & rows) {
-        if (model_.kind == TaskKind::Call && rows.reach == Reach::SameRow)
-            rows.reach = model_.aside ? Reach::Owned : Reach::Whole;
-        model_.accesses.push_back({graph_->add(std::make_shared<HandleOf<TArray>>(*rows.array)), mode, rows.reach,
+    void declare(AccessMode mode, RowSelection<TArray> & rows) {
+        if (model_.kind == TaskKind::Call && rows.range == AccessRange::SameRow)
+            rows.range = model_.async ? AccessRange::Owned : AccessRange::Whole;
+        model_.accesses.push_back({graph_->add(std::make_shared<HandleOf<TArray>>(*rows.array)), mode, rows.range,
                                    std::move(rows.adjacency), std::move(rows.region)});
     }
 
     GraphModel *graph_;
     TaskModel model_;
-    std::tuple<Slots...> slots_;
+    std::tuple<Arguments...> arguments_;
 };
 
 /// Tasks in program order, each with what it reads and writes. The library finds out which ghosts have to be pulled
@@ -248,8 +250,11 @@ class Graph {
     /// `whole` does not ask for ghosts): writing a file or a picture. It writes no arrays of the graph, and uses MPI
     /// only where MPI_THREAD_MULTIPLE was granted, on a communicator of its own. The next one waits for this one, and
     /// throws what this one has thrown; so does Plan::finish. Local.
-    TaskBuilder<> aside(std::string name, index every = 1) {
+    TaskBuilder<> asyncCall(std::string name, index every = 1) {
         return begin(std::move(name), TaskKind::Call, std::nullopt, every, std::make_shared<std::future<void>>());
+    }
+    [[deprecated("asyncCall")]] TaskBuilder<> aside(std::string name, index every = 1) {
+        return asyncCall(std::move(name), every);
     }
 
     /// Exchanges the contents of two pairs of one pattern, or of two arrays: old and new state. Local.
@@ -258,8 +263,11 @@ class Graph {
         TaskModel model;
         model.kind = TaskKind::Swap;
         for (TArray *array : {&a, &b})
-            model.accesses.push_back(
-                {model_->add(std::make_shared<HandleOf<TArray>>(*array)), Mode::ReadsWrites, Reach::Whole, {}, {}});
+            model.accesses.push_back({model_->add(std::make_shared<HandleOf<TArray>>(*array)),
+                                      AccessMode::ReadsWrites,
+                                      AccessRange::Whole,
+                                      {},
+                                      {}});
         model.name = fmt::format("swap {} and {}", model_->arrays[model.accesses[0].array]->name(),
                                  model_->arrays[model.accesses[1].array]->name());
         model.call = [&a, &b] { a.swapData(b); };
@@ -271,7 +279,7 @@ class Graph {
     /// Throws ArgumentError for regions with owned rows.
     template <class TArray, class Functor>
     void finishPulls(TArray &pair, const Region &ghosts, Functor functor) {
-        using Changed = Slot<TArray, Mode::ReadsWrites>;
+        using Changed = TaskArgument<TArray, AccessMode::ReadsWrites>;
         const std::size_t array = model_->add(std::make_shared<HandleOf<TArray>>(pair));
         model_->add(PullFinish{array, ghosts,
                                std::make_shared<LoopBody<Functor, Changed>>(std::move(functor), Changed{&pair})});
@@ -293,8 +301,8 @@ class Graph {
     /// The same over owned rows of a region: `reduce("lift", ReduceOp::Sum, rowsOf(forces, wall))`. The array may have
     /// rows for ghosts, which do not count. Throws ArgumentError for regions with ghosts, or of other rows.
     template <class TArray>
-    Reduction reduce(std::string name, ReduceOp op, const Seen<TArray> &rows) {
-        DNDS_CHECK(rows.reach == Reach::Region || rows.reach == Reach::Owned, ArgumentError,
+    Reduction reduce(std::string name, ReduceOp op, const RowSelection<TArray> &rows) {
+        DNDS_CHECK(rows.range == AccessRange::Region || rows.range == AccessRange::Owned, ArgumentError,
                    "reduction '{}' is over rows that nobody named: write rowsOf(array, region)", name);
         ReductionModel model = reductionOf(std::move(name), op, *rows.array);
         if (rows.region) {
@@ -354,10 +362,10 @@ class Graph {
         return Reduction{model_->reductions.size() - 1};
     }
     TaskBuilder<> begin(std::string name, TaskKind kind, std::optional<Region> rows, index every = 1,
-                        std::shared_ptr<std::future<void>> aside = nullptr) {
+                        std::shared_ptr<std::future<void>> async = nullptr) {
         TaskModel model;
         model.every = every;
-        model.aside = std::move(aside);
+        model.async = std::move(async);
         model.name = std::move(name);
         model.kind = kind;
         model.loop = std::move(rows);

@@ -7,7 +7,7 @@ namespace DNDS::Task {
 namespace {
 
 /// An array whose row `r` belongs to row `r` of the loop.
-void requireSameRows(const TaskModel &task, const ArrayHandle &array, Mode mode) {
+void requireSameRows(const TaskModel &task, const ArrayHandle &array, AccessMode mode) {
     const RowSpace &space = task.loop->space();
     const bool fits = array.son() != nullptr ? array.owned() == space.owned() && array.size() == space.size()
                                              : array.size() == space.owned() || array.size() == space.size();
@@ -16,45 +16,45 @@ void requireSameRows(const TaskModel &task, const ArrayHandle &array, Mode mode)
         "task '{}' loops over {} owned rows and {} ghosts, but '{}', which it {}, has {} and {}: name the rows, "
         "as in through({}, adjacency), or loop over the rows of '{}' (blocks: make both of one grid and the same "
         "ghost widths)",
-        task.name, space.owned(), space.size() - space.owned(), array.name(), modeName(mode), array.owned(),
+        task.name, space.owned(), space.size() - space.owned(), array.name(), accessModeName(mode), array.owned(),
         array.size() - array.owned(), array.name(), array.name());
     DNDS_CHECK(
         !space.pattern() || !array.pattern() || space.pattern() == array.pattern(), ArgumentError,
         "task '{}' loops over rows that have other ghosts than '{}', which it {}: their patterns differ. Give both "
         "the same mapping (borrowGGIndexing), or make both of one grid and the same ghost widths (blocks)",
-        task.name, array.name(), modeName(mode));
+        task.name, array.name(), accessModeName(mode));
 }
 
 void requireLoopAccess(const TaskModel &task, const ArrayHandle &array, const ArrayAccess &access) {
     const RowSpace &space = task.loop->space();
-    switch (access.reach) {
-    case Reach::SameRow:
+    switch (access.range) {
+    case AccessRange::SameRow:
         requireSameRows(task, array, access.mode);
         break;
-    case Reach::Through:
+    case AccessRange::Through:
         DNDS_CHECK(access.adjacency.rows == space.size() || access.adjacency.rows == space.owned(), ArgumentError,
                    "task '{}' loops over {} owned rows and {} ghosts, but the adjacency '{}' through which it {} '{}' "
                    "has {} rows",
-                   task.name, space.owned(), space.size() - space.owned(), access.adjacency.name, modeName(access.mode),
-                   array.name(), access.adjacency.rows);
-        DNDS_CHECK(access.mode == Mode::Reads || access.mode == Mode::Adds, ArgumentError,
+                   task.name, space.owned(), space.size() - space.owned(), access.adjacency.name,
+                   accessModeName(access.mode), array.name(), access.adjacency.rows);
+        DNDS_CHECK(access.mode == AccessMode::Reads || access.mode == AccessMode::Adds, ArgumentError,
                    "task '{}' {} '{}' through '{}': rows of others can be read or added to only", task.name,
-                   modeName(access.mode), array.name(), access.adjacency.name);
+                   accessModeName(access.mode), array.name(), access.adjacency.name);
         break;
-    case Reach::Whole:
-    case Reach::Owned:
-    case Reach::Region:
-        DNDS_CHECK(access.mode == Mode::Reads, ArgumentError,
+    case AccessRange::Whole:
+    case AccessRange::Owned:
+    case AccessRange::Region:
+        DNDS_CHECK(access.mode == AccessMode::Reads, ArgumentError,
                    "task '{}' {} more rows of '{}' than the one that it works on: loop over these rows", task.name,
-                   modeName(access.mode), array.name());
+                   accessModeName(access.mode), array.name());
         break;
     }
 }
 
 void requireCallAccess(const TaskModel &task, const ArrayHandle &array, const ArrayAccess &access) {
-    DNDS_CHECK(access.reach != Reach::Through, ArgumentError,
+    DNDS_CHECK(access.range != AccessRange::Through, ArgumentError,
                "task '{}' {} '{}' through '{}', but a call loops over no rows: name all of the array, or a region",
-               task.name, modeName(access.mode), array.name(), access.adjacency.name);
+               task.name, accessModeName(access.mode), array.name(), access.adjacency.name);
 }
 
 /// Rows of tasks stay what they are when contents move.
@@ -67,7 +67,7 @@ void requireSwappable(const TaskModel &task, const ArrayHandle &one, const Array
 
 /// An array without ghosts has rows for all of the region's space, or for its owned rows.
 void requireRegionOf(const TaskModel &task, const ArrayHandle &array, const ArrayAccess &access) {
-    if (access.reach != Reach::Region)
+    if (access.range != AccessRange::Region)
         return;
     const RowSpace &space = access.region->space();
     const auto &rows = access.region->rows();
@@ -78,21 +78,21 @@ void requireRegionOf(const TaskModel &task, const ArrayHandle &array, const Arra
     DNDS_CHECK(fits, ArgumentError,
                "task '{}' {} region '{}' of '{}': the region is one of {} owned rows and {} ghosts, the array has {} "
                "and {}",
-               task.name, modeName(access.mode), access.region->name(), array.name(), space.owned(),
+               task.name, accessModeName(access.mode), access.region->name(), array.name(), space.owned(),
                space.size() - space.owned(), array.owned(), array.size() - array.owned());
 }
 
 } // namespace
 
-const char *modeName(Mode mode) {
+const char *accessModeName(AccessMode mode) {
     switch (mode) {
-    case Mode::Reads:
+    case AccessMode::Reads:
         return "reads";
-    case Mode::Writes:
+    case AccessMode::Writes:
         return "writes";
-    case Mode::ReadsWrites:
+    case AccessMode::ReadsWrites:
         return "reads and writes";
-    case Mode::Adds:
+    case AccessMode::Adds:
         break;
     }
     return "adds to";
@@ -152,9 +152,9 @@ std::optional<index> GraphModel::ownRows(std::size_t array) const {
         for (const ArrayAccess &access : task.accesses) {
             if (access.array != array)
                 continue;
-            if (access.reach == Reach::SameRow && task.loop)
+            if (access.range == AccessRange::SameRow && task.loop)
                 take(task, task.loop->space());
-            if (access.reach == Reach::Region)
+            if (access.range == AccessRange::Region)
                 take(task, access.region->space());
         }
     return owned;
@@ -163,7 +163,7 @@ std::optional<index> GraphModel::ownRows(std::size_t array) const {
 bool GraphModel::isTable(std::size_t array) const {
     return arrays[array]->son() == nullptr && std::ranges::none_of(tasks, [&](const TaskModel &task) {
                return std::ranges::any_of(task.accesses, [&](const ArrayAccess &access) {
-                   return access.array == array && access.reach != Reach::Whole;
+                   return access.array == array && access.range != AccessRange::Whole;
                });
            });
 }
@@ -187,7 +187,7 @@ void GraphModel::requireOwnTerms(const TaskModel &task) const {
         return;
     const RowSpace &space = task.loop->space();
     for (const ArrayAccess &access : task.accesses)
-        DNDS_CHECK(access.mode != Mode::Adds || !arrays[access.array]->pattern() ||
+        DNDS_CHECK(access.mode != AccessMode::Adds || !arrays[access.array]->pattern() ||
                        !task.loop->rows()->intersects(RowMask(space.size(), space.owned(), space.size())),
                    ArgumentError,
                    "task '{}' adds to '{}' over region '{}', which has ghosts: what they add would count twice, as "
@@ -205,31 +205,32 @@ void GraphModel::requireFits(const TaskModel &task) const {
         if (task.kind == TaskKind::Call)
             requireCallAccess(task, array, access);
         requireRegionOf(task, array, access);
-        DNDS_CHECK(access.mode == Mode::Reads || array.writable(), ArgumentError, "task '{}' {} '{}', which is const",
-                   task.name, modeName(access.mode), array.name());
-        DNDS_CHECK(access.mode == Mode::Reads || !task.aside, ArgumentError,
-                   "task '{}' {} '{}', but it runs aside, on copies: it can read only", task.name,
-                   modeName(access.mode), array.name());
-        DNDS_CHECK(access.mode != Mode::Adds || task.kind == TaskKind::Loop, ArgumentError,
+        DNDS_CHECK(access.mode == AccessMode::Reads || array.writable(), ArgumentError,
+                   "task '{}' {} '{}', which is const", task.name, accessModeName(access.mode), array.name());
+        DNDS_CHECK(access.mode == AccessMode::Reads || !task.async, ArgumentError,
+                   "task '{}' {} '{}', but it runs asynchronously, on copies: it can read only", task.name,
+                   accessModeName(access.mode), array.name());
+        DNDS_CHECK(access.mode != AccessMode::Adds || task.kind == TaskKind::Loop, ArgumentError,
                    "task '{}' adds to '{}' without looping over rows: declare that it reads and writes it", task.name,
                    array.name());
     }
     for (std::size_t a = 0; a < task.accesses.size(); ++a)
         for (std::size_t b = 0; b < a; ++b) {
             const ArrayAccess &one = task.accesses[a], &other = task.accesses[b];
-            const bool writes = one.mode != Mode::Reads || other.mode != Mode::Reads;
+            const bool writes = one.mode != AccessMode::Reads || other.mode != AccessMode::Reads;
             DNDS_CHECK(one.array != other.array || !writes, ArgumentError,
                        "task '{}' {} '{}' and {} it, too: what it reads would depend on the order of rows. Declare "
                        "once that it reads and writes its own row, or write another array",
-                       task.name, modeName(other.mode), arrays[one.array]->name(), modeName(one.mode));
-            DNDS_CHECK(one.mode != Mode::Adds || other.mode != Mode::Adds ||
+                       task.name, accessModeName(other.mode), arrays[one.array]->name(), accessModeName(one.mode));
+            DNDS_CHECK(one.mode != AccessMode::Adds || other.mode != AccessMode::Adds ||
                            (arrays[one.array]->owned() == arrays[other.array]->owned() &&
                             arrays[one.array]->size() == arrays[other.array]->size() &&
                             arrays[one.array]->pattern() == arrays[other.array]->pattern()),
                        ArgumentError, "task '{}' adds to '{}' and '{}', which have different rows: make it two tasks",
                        task.name, arrays[other.array]->name(), arrays[one.array]->name());
-            DNDS_CHECK(task.kind != TaskKind::Loop || (one.mode == Mode::Adds) == (other.mode == Mode::Adds) ||
-                           one.mode == Mode::Reads || other.mode == Mode::Reads,
+            DNDS_CHECK(task.kind != TaskKind::Loop ||
+                           (one.mode == AccessMode::Adds) == (other.mode == AccessMode::Adds) ||
+                           one.mode == AccessMode::Reads || other.mode == AccessMode::Reads,
                        ArgumentError,
                        "task '{}' adds to one array and writes another: its functor may run more than once for a row. "
                        "Make it two tasks",
@@ -240,7 +241,7 @@ void GraphModel::requireFits(const TaskModel &task) const {
     for (const ArrayAccess &access : task.accesses) {
         const ArrayHandle &array = *arrays[access.array];
         DNDS_CHECK(
-            access.mode != Mode::Adds || array.pattern() || !task.loop || task.loop->rows() ||
+            access.mode != AccessMode::Adds || array.pattern() || !task.loop || task.loop->rows() ||
                 !task.loop->space().pattern(),
             ArgumentError,
             "task '{}' adds to '{}', which has no ghosts: what the rows of other ranks add would be missing. Give "

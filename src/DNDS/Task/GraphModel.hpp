@@ -80,12 +80,12 @@ class RowsHandle : public ArrayHandle {
 };
 
 /// What a task does with an array.
-enum class Mode : unsigned char { Reads, Writes, ReadsWrites, Adds };
+enum class AccessMode : unsigned char { Reads, Writes, ReadsWrites, Adds };
 /// "reads", "writes", ...
-const char *modeName(Mode mode);
+const char *accessModeName(AccessMode mode);
 
 /// Which rows of an array a task sees while it works on a row of its own.
-enum class Reach : unsigned char {
+enum class AccessRange : unsigned char {
     SameRow, ///< the row of the same number
     Through, ///< those that an adjacency names
     Whole,   ///< all owned rows and ghosts
@@ -96,14 +96,14 @@ enum class Reach : unsigned char {
 /// What a task does with an array.
 struct ArrayAccess {
     std::size_t array = 0; ///< number in the model
-    Mode mode = Mode::Reads;
-    Reach reach = Reach::SameRow;
-    Adjacency adjacency;          ///< Reach::Through
-    std::optional<Region> region; ///< Reach::Region
+    AccessMode mode = AccessMode::Reads;
+    AccessRange range = AccessRange::SameRow;
+    Adjacency adjacency;          ///< AccessRange::Through
+    std::optional<Region> region; ///< AccessRange::Region
 
     /// Whether contents from before the task matter, as far as the functor sees them.
-    bool reads() const noexcept { return mode == Mode::Reads || mode == Mode::ReadsWrites; }
-    bool writes() const noexcept { return mode != Mode::Reads; }
+    bool reads() const noexcept { return mode == AccessMode::Reads || mode == AccessMode::ReadsWrites; }
+    bool writes() const noexcept { return mode != AccessMode::Reads; }
 };
 
 /// Rows of a part of a task: a list, or [first, first + count) without one.
@@ -173,14 +173,14 @@ struct TaskModel {
     std::function<void()> call;     ///< calls and swaps
     index every = 1;                ///< calls: runs from one to the next
     /// Calls that run in a thread of their own: the last of them.
-    std::shared_ptr<std::future<void>> aside;
+    std::shared_ptr<std::future<void>> async;
     std::shared_ptr<CalledExchange> exchange; ///< calls that start or finish one, in place of `call`
     bool startsExchange = false;              ///< the former
     bool recomputesGhosts = false;            ///< it computes ghosts as well where that saves a pull
 };
 
 /// Waits for work in a thread of its own, if there is any; throws what it has thrown, once.
-inline void finishAside(std::future<void> &work) {
+inline void finishAsync(std::future<void> &work) {
     if (work.valid())
         std::exchange(work, {}).get();
 }
@@ -189,9 +189,9 @@ inline void finishAside(std::future<void> &work) {
 template <class Visit>
 void forEachTarget(const TaskModel &task, index row, Visit &&visit) {
     for (const ArrayAccess &access : task.accesses) {
-        if (access.mode != Mode::Adds)
+        if (access.mode != AccessMode::Adds)
             continue;
-        if (access.reach == Reach::SameRow)
+        if (access.range == AccessRange::SameRow)
             visit(row);
         else
             for (const LocalIndex target : access.adjacency.row(row))

@@ -22,8 +22,8 @@ int threadNumber() {
 
 } // namespace
 
-Plan::HostRunner::HostRunner(State &state) : state_(state), crew_(state.executor.threads()) {
-    if (crew_.threads() == 1)
+Plan::HostRunner::HostRunner(State &state) : state_(state), team_(state.executor.threads()) {
+    if (team_.threads() == 1)
         return;
     for (const Part &part : state.plan.parts)
         cut(chunks_.emplace_back(), part);
@@ -38,7 +38,7 @@ void Plan::HostRunner::cut(Chunks &chunks, const Part &part) {
     } else {
         const index ofProgram = state_.options.rowsPerChunk;
         const index ofBody = state_.graph.tasks[part.task].body->rowsPerChunk();
-        chunks.rows = rowsOfChunk(part.rows.count, crew_.threads(), ofProgram > 0 ? ofProgram : ofBody);
+        chunks.rows = rowsOfChunk(part.rows.count, team_.threads(), ofProgram > 0 ? ofProgram : ofBody);
         chunks.work.chunks = (part.rows.count + chunks.rows - 1) / chunks.rows;
     }
     chunks.work.run = runChunk;
@@ -48,7 +48,7 @@ void Plan::HostRunner::cut(Chunks &chunks, const Part &part) {
 /// Each chunk computes the sums of some rows: rows that add to several chunks are computed in each of them.
 void Plan::HostRunner::cutSums(Chunks &chunks, const Part &part) const {
     const index targets = part.lastTarget - part.firstTarget;
-    const index width = rowsOfChunk(targets, crew_.threads(), state_.options.rowsPerChunk);
+    const index width = rowsOfChunk(targets, team_.threads(), state_.options.rowsPerChunk);
     chunks.lists = addingRows(state_.graph.tasks[part.task], part, width);
     for (index k = 0; k <= static_cast<index>(chunks.lists.size()); ++k)
         chunks.targets.push_back(std::min(part.lastTarget, part.firstTarget + k * width));
@@ -75,7 +75,7 @@ void Plan::HostRunner::runChunk(void *context, index chunk) {
 
 void Plan::HostRunner::runPart(std::size_t number) {
     const Part &part = state_.plan.parts[number];
-    const bool alone = crew_.threads() == 1;
+    const bool alone = team_.threads() == 1;
     state_.inTask(state_.graph.tasks[part.task], &part, [&] {
         TaskBody &body = *state_.graph.tasks[part.task].body;
         // With threads, other parts of the task may be under way: they have taken their views already.
@@ -85,7 +85,7 @@ void Plan::HostRunner::runPart(std::size_t number) {
         state_.transfers.zeroGhosts(part, state_.executor);
         if (!alone) {
             chunks_[number].published = true;
-            return crew_.publish(chunks_[number].work);
+            return team_.publish(chunks_[number].work);
         }
         state_.trace.record(part.task, part.rows.count, 0, [&] {
             if (part.adds)
@@ -97,43 +97,43 @@ void Plan::HostRunner::runPart(std::size_t number) {
     ++state_.statistics.parts;
 }
 
-void Plan::HostRunner::awaitBefore(const Operation &operation) {
-    for (const std::size_t before : operation.after) {
-        const Operation &earlier = state_.plan.operations[before];
-        if (earlier.kind == OperationKind::Part && chunks_[earlier.what].published)
-            crew_.wait(chunks_[earlier.what].work, [&] { state_.transfers.progress(); });
+void Plan::HostRunner::awaitBefore(const PlanStep &step) {
+    for (const std::size_t before : step.after) {
+        const PlanStep &earlier = state_.plan.steps[before];
+        if (earlier.kind == StepKind::Part && chunks_[earlier.what].published)
+            team_.wait(chunks_[earlier.what].work, [&] { state_.transfers.progress(); });
     }
-    if (crew_.failed())
+    if (team_.failed())
         throwFailure();
 }
 
 void Plan::HostRunner::throwFailure() {
-    crew_.end();
-    const Crew::Failure &failure = crew_.failure();
-    const Chunks &chunks = *static_cast<const Chunks *>(failure.work->context);
+    team_.end();
+    const ThreadTeam::Failure &failure = team_.failure();
+    const Chunks &chunks = *static_cast<const Chunks *>(failure.loop->context);
     state_.inTask(state_.graph.tasks[chunks.part->task], chunks.part,
                   [&] { std::rethrow_exception(failure.exception); });
 }
 
 void Plan::HostRunner::run() {
-    const bool alone = crew_.threads() == 1;
+    const bool alone = team_.threads() == 1;
     if (!alone) {
-        crew_.begin(static_cast<index>(chunks_.size()));
+        team_.begin(static_cast<index>(chunks_.size()));
         for (Chunks &chunks : chunks_)
             chunks.published = false;
     }
-    for (const Operation &operation : state_.plan.operations) {
+    for (const PlanStep &step : state_.plan.steps) {
         if (!alone)
-            awaitBefore(operation);
-        if (operation.kind == OperationKind::Part)
-            runPart(operation.what);
+            awaitBefore(step);
+        if (step.kind == StepKind::Part)
+            runPart(step.what);
         else
-            state_.run(operation);
+            state_.run(step);
     }
     if (alone)
         return;
-    crew_.end();
-    if (crew_.failed())
+    team_.end();
+    if (team_.failed())
         throwFailure();
 }
 

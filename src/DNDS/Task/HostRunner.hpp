@@ -2,32 +2,32 @@
 /// @brief Runs a plan on the host, in one thread or in several.
 #pragma once
 
-#include "DNDS/Task/Crew.hpp"
 #include "DNDS/Task/PlanState.hpp"
+#include "DNDS/Task/ThreadTeam.hpp"
 
 #include <deque>
 #include <vector>
 
 namespace DNDS::Task {
 
-/// The host's side of a plan. The calling thread alone talks to MPI. It goes through the operations in their order and
+/// The host's side of a plan. The calling thread alone talks to MPI. It goes through the steps in their order and
 /// runs parts itself, or, with more than one thread, in chunks that workers take as well. Local.
 class Plan::HostRunner {
   public:
     explicit HostRunner(State &state);
 
-    /// Runs all operations. Throws what the first part that failed has thrown, with the task in front.
+    /// Runs all steps. Throws what the first part that failed has thrown, with the task in front.
     void run();
     /// Runs chunks for as long as `pending` is true; looks there between chunks, and helps nobody without threads.
     /// Returns false where there was nothing to run.
-    bool help() noexcept { return crew_.threads() > 1 && crew_.help(); }
+    bool help() noexcept { return team_.threads() > 1 && team_.help(); }
     /// Ends a run after an exception.
-    void abandon() noexcept { crew_.abandon(); }
+    void abandon() noexcept { team_.abandon(); }
 
   private:
     /// A part in chunks.
     struct Chunks {
-        Crew::Work work;
+        ThreadTeam::Loop work;
         HostRunner *runner = nullptr;
         const Part *part = nullptr;
         index rows = 0; ///< of each chunk
@@ -40,18 +40,18 @@ class Plan::HostRunner {
     /// Divides a part among threads.
     void cut(Chunks &chunks, const Part &part);
     void cutSums(Chunks &chunks, const Part &part) const;
-    /// For the crew: runs one chunk of the part that `context`, its Chunks, names.
+    /// For the team: runs one chunk of the part that `context`, its Chunks, names.
     static void runChunk(void *context, index chunk);
     /// Runs a part, or publishes its chunks.
     void runPart(std::size_t part);
-    /// Waits for the parts that have to be complete before `operation`.
-    void awaitBefore(const Operation &operation);
+    /// Waits for the parts that have to be complete before `step`.
+    void awaitBefore(const PlanStep &step);
     /// Throws what the first part that failed has thrown.
     void throwFailure();
 
     State &state_;
     std::deque<Chunks> chunks_; ///< [parts], with more than one thread
-    Crew crew_;                 ///< after the chunks, which its workers may still look at
+    ThreadTeam team_;           ///< after the chunks, which its workers may still look at
 };
 
 } // namespace DNDS::Task

@@ -24,9 +24,9 @@ std::optional<Lack> findLack(const GraphModel &graph, const TaskModel &task, con
         rows.forEach([&](index row) {
             if (lack)
                 return;
-            if (access.reach == Reach::SameRow && row >= size)
+            if (access.range == AccessRange::SameRow && row >= size)
                 lack = {&access, row, true};
-            if (access.reach != Reach::Through)
+            if (access.range != AccessRange::Through)
                 return;
             if (row >= access.adjacency.rows)
                 lack = {&access, row, false};
@@ -41,10 +41,10 @@ std::optional<Lack> findLack(const GraphModel &graph, const TaskModel &task, con
 
 [[noreturn]] void throwLack(const GraphModel &graph, const TaskModel &task, const Lack &lack) {
     const ArrayHandle &array = *graph.arrays[lack.access->array];
-    if (lack.access->reach == Reach::Through && lack.beyondArray)
+    if (lack.access->range == AccessRange::Through && lack.beyondArray)
         throw IndexError(fmt::format("task '{}': row {} of '{}' names a row that '{}' does not have: it has {}",
                                      task.name, lack.row, lack.access->adjacency.name, array.name(), array.size()));
-    if (lack.access->reach == Reach::Through)
+    if (lack.access->range == AccessRange::Through)
         throw ArgumentError(fmt::format(
             "task '{}' needs row {}, whose neighbours in '{}' are not on this rank, to read '{}': the mesh needs more "
             "layers of ghosts, or the task that reads what it writes has to loop over fewer rows",
@@ -56,7 +56,7 @@ std::optional<Lack> findLack(const GraphModel &graph, const TaskModel &task, con
 
 /// Whether a task that computes a row on a rank other than its owner may see other values there.
 bool dependsOnRank(const GraphModel &graph, const ArrayAccess &access) {
-    return access.reach != Reach::SameRow && access.reach != Reach::Through &&
+    return access.range != AccessRange::SameRow && access.range != AccessRange::Through &&
            !graph.arrays[access.array]->sameOnAllRanks();
 }
 
@@ -75,7 +75,7 @@ class Placement {
   private:
     bool isPair(std::size_t array) const { return graph_.arrays[array]->pattern() != nullptr; }
     bool writesHere(const ArrayAccess &access) const {
-        return access.writes() && access.mode != Mode::Adds && !isPair(access.array);
+        return access.writes() && access.mode != AccessMode::Adds && !isPair(access.array);
     }
     /// Whether ghosts do not change places with the contents: what was finished for one array is not for the other.
     bool swapsFinished(const TaskModel &swap) const {
@@ -108,8 +108,9 @@ class Placement {
 
 bool Placement::mayRecompute(const TaskModel &task) const {
     if (task.kind != TaskKind::Loop || task.loop->rows() ||
-        std::ranges::none_of(
-            task.accesses, [&](const ArrayAccess &a) { return a.writes() && a.mode != Mode::Adds && isPair(a.array); }))
+        std::ranges::none_of(task.accesses, [&](const ArrayAccess &a) {
+            return a.writes() && a.mode != AccessMode::Adds && isPair(a.array);
+        }))
         return false;
     return options_.recompute == CompileOptions::Recompute::WherePossible ||
            (options_.recompute == CompileOptions::Recompute::AsDeclared && task.recomputesGhosts);
@@ -157,7 +158,7 @@ RowMask Placement::rowsOf(std::size_t t, bool ghostsOfPairs) {
     bool writesHere = false;
     for (const ArrayAccess &access : task.accesses) {
         writesHere = writesHere || this->writesHere(access);
-        if (access.writes() && access.mode != Mode::Adds && (ghostsOfPairs || !isPair(access.array)))
+        if (access.writes() && access.mode != AccessMode::Adds && (ghostsOfPairs || !isPair(access.array)))
             masks_[access.array].forEach([&](index row) {
                 if (row >= space.owned() && row < space.size())
                     needed.set(row);
@@ -200,9 +201,9 @@ void Placement::requireCopies(std::size_t t, const RowMask &rows) const {
             "later task reads row {} of it, which another rank would compute otherwise. Give '{}' ghosts, so that they "
             "are pulled",
             task.name,
-            access.reach == Reach::Region  ? "a region"
-            : access.reach == Reach::Owned ? "own rows"
-                                           : "all",
+            access.range == AccessRange::Region  ? "a region"
+            : access.range == AccessRange::Owned ? "own rows"
+                                                 : "all",
             graph_.arrays[access.array]->name(), graph_.arrays[written->array]->name(), copies.list().front(),
             graph_.arrays[written->array]->name()));
     }
@@ -211,7 +212,7 @@ void Placement::requireCopies(std::size_t t, const RowMask &rows) const {
 /// Throws where a later task reads sums of rows to which other ranks add as well.
 void Placement::requireWholeSums(const TaskModel &task) const {
     for (const ArrayAccess &access : task.accesses) {
-        if (access.mode != Mode::Adds || isPair(access.array))
+        if (access.mode != AccessMode::Adds || isPair(access.array))
             continue;
         const RowMask &demand = masks_[access.array];
         const std::optional<index> owned = graph_.ownRows(access.array);
@@ -282,8 +283,8 @@ void Placement::passDemand(std::size_t t) {
         if (!access.writes())
             continue;
         if (isPair(access.array))
-            demand.clear();                                      // a pull follows, or the task computes them
-        else if (access.mode == Mode::Writes && task.every == 1) // else the rows are kept in most runs
+            demand.clear();                                            // a pull follows, or the task computes them
+        else if (access.mode == AccessMode::Writes && task.every == 1) // else the rows are kept in most runs
             demand -= rowsSeen(graph_, task, access, plan_.taskRows[t]);
     }
     for (const ArrayAccess &access : task.accesses)
@@ -326,7 +327,7 @@ std::vector<std::size_t> Placement::staleReads(std::size_t t) {
         return arrays;
     std::vector<int> stale;
     for (const ArrayAccess &access : task.accesses) {
-        if (!access.reads() || !isPair(access.array) || access.reach == Reach::Owned)
+        if (!access.reads() || !isPair(access.array) || access.range == AccessRange::Owned)
             continue;
         const index owned = graph_.arrays[access.array]->owned();
         RowMask need = rowsSeen(graph_, task, access, plan_.taskRows[t]);
@@ -419,7 +420,7 @@ void Placement::findTransfers() {
         passValidity(t);
         std::vector<std::size_t> pushed;
         for (const ArrayAccess &access : graph_.tasks[t].accesses)
-            if (access.mode == Mode::Adds && isPair(access.array))
+            if (access.mode == AccessMode::Adds && isPair(access.array))
                 pushed.push_back(access.array);
         addTransfers(t, Direction::Push, pushed);
     }
@@ -444,27 +445,27 @@ void Placement::findOutcome() {
 RowMask rowsSeen(const GraphModel &graph, const TaskModel & /*task*/, const ArrayAccess &access, const RowMask &rows) {
     const ArrayHandle &array = *graph.arrays[access.array];
     RowMask seen(array.size());
-    switch (access.reach) {
-    case Reach::SameRow:
+    switch (access.range) {
+    case AccessRange::SameRow:
         if (rows.size() == seen.size())
             seen |= rows;
         else
             rows.forEach([&](index row) { seen.set(row); }); // the task has none that the array has not
         break;
-    case Reach::Through:
+    case AccessRange::Through:
         rows.forEach([&](index row) {
             for (const LocalIndex entry : access.adjacency.row(row))
                 if (entry >= 0)
                     seen.set(entry);
         });
         break;
-    case Reach::Whole:
+    case AccessRange::Whole:
         seen.setRange(0, array.size());
         break;
-    case Reach::Owned:
+    case AccessRange::Owned:
         seen.setRange(0, array.owned());
         break;
-    case Reach::Region:
+    case AccessRange::Region:
         if (access.region->rows())
             access.region->rows()->forEach([&](index row) { seen.set(row); }); // the array has all of them
         else

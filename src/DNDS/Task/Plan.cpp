@@ -44,8 +44,8 @@ Plan::State::State(GraphModel model, const CommunicatorView &view, const Executo
 Plan::State::~State() {
     context->delist(*this);
     for (const TaskModel &task : graph.tasks)
-        if (task.aside) // waits; nobody is left to hear what it throws
-            *task.aside = std::future<void>();
+        if (task.async) // waits; nobody is left to hear what it throws
+            *task.async = std::future<void>();
 }
 
 void Plan::State::connect() {
@@ -105,7 +105,7 @@ Plan Plan::compile(GraphModel graph, const CommunicatorView &comm, const Executo
 }
 
 void Plan::run() {
-    const Doing doing("run of", state().graph.name);
+    const ActivityScope activity("run of", state().graph.name);
     start();
     wait();
 }
@@ -180,16 +180,16 @@ void Plan::wait() {
         state.context->running("run of", state.graph.name, [&] { state.waitForDevice(); });
 }
 
-void Plan::State::waitForAsides() const {
+void Plan::State::waitForAsyncCalls() const {
     for (const TaskModel &task : graph.tasks)
-        if (task.aside)
-            inTask(task, nullptr, [&] { finishAside(*task.aside); });
+        if (task.async)
+            inTask(task, nullptr, [&] { finishAsync(*task.async); });
 }
 
 void Plan::finish() {
     wait();
     const State &state = this->state();
-    state.context->running("run of", state.graph.name, [&] { state.waitForAsides(); });
+    state.context->running("run of", state.graph.name, [&] { state.waitForAsyncCalls(); });
 }
 
 std::span<const real> Plan::result(Reduction chosen) {

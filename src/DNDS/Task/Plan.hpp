@@ -71,7 +71,7 @@ class Plan {
     /// Returns when all runs are done. Local. Throws what kernels have reported.
     void wait();
 
-    /// Waits for what runs aside (Graph::aside), too. Throws what that has thrown.
+    /// Waits for asynchronous calls (Graph::asyncCall), too. Throws what these have thrown.
     void finish();
 
     /// What the last run has found, one number a column. Waits for all ranks to end that run: call it on all of them,

@@ -29,8 +29,8 @@ void PlanHistory::connect() {
     for (const Transfer &transfer : plan_.transfers)
         patterns.push_back(transfer.pattern);
     if (!patterns.empty())
-        words_.emplace(patterns.front()->sharedContext(), fmt::format("plan '{}'", graph_.name),
-                       PeerAgreement::peersOf(patterns));
+        agreement_.emplace(patterns.front()->sharedContext(), fmt::format("plan '{}'", graph_.name),
+                           PeerAgreement::peersOf(patterns));
 }
 
 template <class Work>
@@ -54,12 +54,12 @@ void PlanHistory::explaining(const Work &work) const {
 /// All ranks come to the same answer as long as they write arrays between the same runs. Ranks without rows or ghosts
 /// decide by versions, too.
 index PlanHistory::begin(index run) {
-    if (words_)
-        explaining([&] { words_->finish(); });
+    if (agreement_)
+        explaining([&] { agreement_->finish(); });
     run_ = run;
-    ContentHash word;
-    word.addText(graph_.name);
-    word.add(static_cast<std::uint64_t>(run));
+    ContentHash digest;
+    digest.addText(graph_.name);
+    digest.add(static_cast<std::uint64_t>(run));
     for (std::size_t k = 0; k < plan_.transfers.size(); ++k) {
         const Transfer &transfer = plan_.transfers[k];
         dropped_[k] = transfer.conditional && std::ranges::all_of(transfer.arrays, [&](std::size_t a) {
@@ -69,10 +69,10 @@ index PlanHistory::begin(index run) {
                                               array.son()->finishedBy() == finisherOf(a);
                           return pulled || (asLeft && plan_.outcome[a].meetsEntry);
                       });
-        word.add(dropped_[k] ? 1 : 2);
+        digest.add(dropped_[k] ? 1 : 2);
     }
-    if (words_)
-        words_->begin(word.value());
+    if (agreement_)
+        agreement_->begin(digest.value());
     return std::ranges::count(dropped_, true);
 }
 
@@ -82,8 +82,8 @@ PlanHistory::Contents PlanHistory::contentsOf(std::size_t array) const {
 }
 
 void PlanHistory::look() {
-    if (words_)
-        explaining([&] { words_->look(); });
+    if (agreement_)
+        explaining([&] { agreement_->look(); });
 }
 
 void PlanHistory::noteOutcome() {

@@ -54,7 +54,7 @@ class PlanHistory {
 
     const GraphModel &graph_;
     const PlanModel &plan_;
-    std::optional<PeerAgreement> words_; ///< none where nobody has peers
+    std::optional<PeerAgreement> agreement_; ///< none where nobody has peers
     index run_ = 0;
     std::uint64_t firstFinisher_; ///< [arrays] numbers from here on belong to no other plan of the process
     std::vector<bool> dropped_;   ///< [transfers] in this run

@@ -53,13 +53,13 @@ struct Transfer {
     index number = 0;         ///< in program order, from 1; those that are due together have one number
 };
 
-enum class OperationKind : unsigned char { Part, Call, Swap, Start, Wait };
+enum class StepKind : unsigned char { Part, Call, Swap, Start, Wait };
 
 /// A step of the plan. `what` numbers a part, a task (Call, Swap) or a transfer (Start, Wait).
-struct Operation {
-    OperationKind kind = OperationKind::Part;
+struct PlanStep {
+    StepKind kind = StepKind::Part;
     std::size_t what = 0;
-    std::vector<std::size_t> after; ///< earlier operations that have to be complete
+    std::vector<std::size_t> after; ///< earlier steps that have to be complete
 };
 
 /// What a run leaves of an array's ghosts.
@@ -77,7 +77,7 @@ struct PlanModel {
     std::vector<Part> parts;
     std::vector<Part> finishes; ///< [as in the graph] rows that are finished after pulls
     std::vector<Transfer> transfers;
-    std::vector<Operation> operations; ///< in the order in which they run
+    std::vector<PlanStep> steps;       ///< in the order in which they run
     std::vector<ArrayOutcome> outcome; ///< [arrays]
     std::vector<bool> recomputes;      ///< [tasks]
     std::vector<std::string> notes;    ///< decisions, for people
@@ -99,6 +99,6 @@ std::vector<std::vector<LocalIndex>> addingRows(const TaskModel &task, const Par
 /// Splits tasks into parts. Local.
 void splitTasks(const GraphModel &graph, const CompileOptions &options, PlanModel &plan);
 /// Finds what has to wait for what, and an order. Local.
-void orderOperations(const GraphModel &graph, PlanModel &plan);
+void orderSteps(const GraphModel &graph, PlanModel &plan);
 
 } // namespace DNDS::Task

@@ -1,4 +1,4 @@
-// The operations of a run that both the host and the device need.
+// The steps of a run that both the host and the device need.
 
 #include "DNDS/Base/Attempt.hpp"
 #include "DNDS/Mpi/Wait.hpp"
@@ -70,28 +70,28 @@ void Plan::State::call(const TaskModel &task) {
     task.exchange->finish();
 }
 
-void Plan::State::run(const Operation &operation) {
-    switch (operation.kind) {
-    case OperationKind::Part:
+void Plan::State::run(const PlanStep &step) {
+    switch (step.kind) {
+    case StepKind::Part:
         return;
-    case OperationKind::Start:
-        return history.isDropped(operation.what) ? void() : transfers.start(plan.transfers[operation.what], nullptr);
-    case OperationKind::Wait:
-        if (history.isDropped(operation.what))
+    case StepKind::Start:
+        return history.isDropped(step.what) ? void() : transfers.start(plan.transfers[step.what], nullptr);
+    case StepKind::Wait:
+        if (history.isDropped(step.what))
             return;
-        wait(plan.transfers[operation.what], {});
+        wait(plan.transfers[step.what], {});
         for (std::size_t k = 0; k < plan.finishes.size(); ++k)
-            if (finishes(plan.transfers[operation.what], k))
+            if (finishes(plan.transfers[step.what], k))
                 finish(k, plan.finishes[k].rows, executor);
         return;
-    case OperationKind::Call:
-    case OperationKind::Swap:
+    case StepKind::Call:
+    case StepKind::Swap:
         break;
     }
-    const TaskModel &task = graph.tasks[operation.what];
+    const TaskModel &task = graph.tasks[step.what];
     if (!isDue(task))
         return;
-    trace.record(operation.what, 0, 0, [&] { inTask(task, nullptr, [&] { call(task); }); });
+    trace.record(step.what, 0, 0, [&] { inTask(task, nullptr, [&] { call(task); }); });
 }
 
 } // namespace DNDS::Task

@@ -15,7 +15,7 @@
 namespace DNDS::Task {
 
 /// One run at a time: chooses the pulls that it leaves out, agrees on that with peers, and lets a runner carry the
-/// operations out.
+/// steps out.
 struct Plan::State final : Recoverable {
     State(GraphModel model, const CommunicatorView &comm, const Executor &where, const CompileOptions &chosen);
     ~State() override;
@@ -32,7 +32,7 @@ struct Plan::State final : Recoverable {
     /// Ends a run that has thrown.
     void fail() noexcept;
     void waitForDevice();
-    void waitForAsides() const;
+    void waitForAsyncCalls() const;
 
     bool settle() noexcept override;
     void renew() override;
@@ -42,7 +42,7 @@ struct Plan::State final : Recoverable {
     /// Whether a call takes place in this run.
     bool isDue(const TaskModel &task) const { return (runsSinceRecovery - 1) % task.every == 0; }
     /// Anything but a part.
-    void run(const Operation &operation);
+    void run(const PlanStep &step);
     /// Runs `work`; names the part in what it throws.
     template <class Work>
     static void inTask(const TaskModel &task, const Part *part, const Work &work) {

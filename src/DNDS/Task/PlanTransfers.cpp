@@ -119,10 +119,11 @@ void PlanTransfers::zeroGhosts(const Part &part, const Executor &where) {
     if (!part.toGhosts)
         return;
     const TaskModel &task = graph_.tasks[part.task];
-    const auto sums = std::ranges::find(task.accesses, Mode::Adds, &ArrayAccess::mode); // the others share its pattern
+    const auto sums =
+        std::ranges::find(task.accesses, AccessMode::Adds, &ArrayAccess::mode); // the others share its pattern
     std::vector<RowLayout> sons;
     for (const ArrayAccess &access : task.accesses)
-        if (access.mode == Mode::Adds)
+        if (access.mode == AccessMode::Adds)
             graph_.arrays[access.array]->member().son(where.space(), Access::Write, sons.emplace_back());
     auto place = zeroing_.find(part.task);
     if (place == zeroing_.end())

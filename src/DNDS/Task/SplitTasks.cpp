@@ -64,9 +64,9 @@ index Split::awaitedBy(const TaskModel &task, index row) const {
     index last = 0;
     for (const ArrayAccess &access : task.accesses) {
         const std::vector<index> &awaited = awaited_[access.array];
-        if (access.reach == Reach::SameRow && access.reads())
+        if (access.range == AccessRange::SameRow && access.reads())
             last = std::max(last, awaited[toSize(row)]);
-        if (access.reach == Reach::Through) // sums, too: they change what is there
+        if (access.range == AccessRange::Through) // sums, too: they change what is there
             for (const LocalIndex entry : access.adjacency.row(row))
                 last = entry >= 0 ? std::max(last, awaited[toSize(entry)]) : last;
     }
@@ -80,13 +80,13 @@ void Split::passTask(std::size_t t) {
     // What many rows depend on at once
     index common = task.kind == TaskKind::Call ? number_ : 0;
     for (const ArrayAccess &access : task.accesses)
-        if (access.reads() && access.reach != Reach::SameRow && access.reach != Reach::Through)
+        if (access.reads() && access.range != AccessRange::SameRow && access.range != AccessRange::Through)
             rowsSeen(graph_, task, access, plan_.taskRows[t]).forEach([&](index row) {
                 common = std::max(common, awaited_[access.array][toSize(row)]);
             });
     if (task.kind == TaskKind::Call) {
         for (const ArrayAccess &access : task.accesses)
-            if (access.mode != Mode::Reads)
+            if (access.mode != AccessMode::Reads)
                 std::fill(awaited_[access.array].begin(), awaited_[access.array].end(), common);
         return;
     }
@@ -98,11 +98,11 @@ void Split::passTask(std::size_t t) {
         found.emplace_back(row, last);
     });
     for (const ArrayAccess &access : task.accesses) {
-        if (access.mode == Mode::Reads)
+        if (access.mode == AccessMode::Reads)
             continue;
         std::vector<index> &awaited = awaited_[access.array];
         for (const auto &[row, last] : found)
-            if (access.reach == Reach::Through) {
+            if (access.range == AccessRange::Through) {
                 for (const LocalIndex entry : access.adjacency.row(row))
                     if (entry >= 0)
                         awaited[toSize(entry)] = std::max(awaited[toSize(entry)], last);
@@ -143,7 +143,7 @@ void Split::findUrgent() {
         if (task.kind == TaskKind::Loop) {
             RowMask &urgent = urgent_[t];
             for (const ArrayAccess &access : task.accesses)
-                if (access.mode == Mode::Writes || access.mode == Mode::ReadsWrites) {
+                if (access.mode == AccessMode::Writes || access.mode == AccessMode::ReadsWrites) {
                     const RowMask &sent = sent_[access.array];
                     plan_.taskRows[t].forEach([&](index row) {
                         if (row < sent.size() && sent.test(row))
@@ -166,7 +166,7 @@ void Split::guard(Part &part, const RowMask &rows) const {
     for (const ArrayAccess &access : task.accesses) {
         const ArrayHandle &array = *graph_.arrays[access.array];
         part.guards.push_back({rowsSeen(graph_, task, access, rows), task.name, std::string(array.name()),
-                               array.owned(), modeName(access.mode), access.reach == Reach::SameRow});
+                               array.owned(), accessModeName(access.mode), access.range == AccessRange::SameRow});
     }
 }
 
@@ -193,7 +193,7 @@ void Split::addPart(std::size_t t, bool late, bool urgent, const RowMask &rows) 
 /// Sums in ghosts first, which are pushed while the others are computed. Rows that add to both are computed twice.
 void Split::addSums(std::size_t t) {
     const TaskModel &task = graph_.tasks[t];
-    const auto sums = std::ranges::find(task.accesses, Mode::Adds, &ArrayAccess::mode);
+    const auto sums = std::ranges::find(task.accesses, AccessMode::Adds, &ArrayAccess::mode);
     const ArrayHandle &array = *graph_.arrays[sums->array]; // the others have the same rows
     for (const bool ghosts : {true, false}) {
         if (ghosts && (!array.pattern() || array.size() == array.owned()))
@@ -218,7 +218,8 @@ void Split::makeParts() {
     for (std::size_t t = 0; t < graph_.tasks.size(); ++t) {
         if (graph_.tasks[t].kind != TaskKind::Loop)
             continue;
-        if (std::ranges::any_of(graph_.tasks[t].accesses, [](const ArrayAccess &a) { return a.mode == Mode::Adds; })) {
+        if (std::ranges::any_of(graph_.tasks[t].accesses,
+                                [](const ArrayAccess &a) { return a.mode == AccessMode::Adds; })) {
             addSums(t);
             continue;
         }

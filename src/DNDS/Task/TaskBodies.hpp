@@ -79,13 +79,13 @@ class HandleOf<TArray> final : public ArrayHandle {
 };
 
 /// An array and what a task does with it, as a type.
-template <class TArray, Mode does>
-struct Slot {
+template <class TArray, AccessMode does>
+struct TaskArgument {
     using Array = TArray;
-    static constexpr Mode mode = does;
-    using View = std::conditional_t<mode == Mode::Reads, ReadRows<TArray>,
-                                    std::conditional_t<mode == Mode::Adds, AddRows<TArray>, WriteRows<TArray>>>;
-    static constexpr bool adds = mode == Mode::Adds;
+    static constexpr AccessMode mode = does;
+    using View = std::conditional_t<mode == AccessMode::Reads, ReadRows<TArray>,
+                                    std::conditional_t<mode == AccessMode::Adds, AddRows<TArray>, WriteRows<TArray>>>;
+    static constexpr bool adds = mode == AccessMode::Adds;
     /// What the functors of calls get.
     using CallView = View;
     TArray *array;
@@ -97,7 +97,7 @@ struct Slot {
     View view(const RowGuard *guard) const {
         // Ghosts are not checked by the pair: the plan knows which ones are current.
         const auto viewOf = [](auto &rows) {
-            if constexpr (mode == Mode::Reads)
+            if constexpr (mode == AccessMode::Reads)
                 return std::as_const(rows).template deviceView<backend>();
             else
                 return rows.template deviceView<backend>();
@@ -147,7 +147,7 @@ inline namespace DNDS_DEVICE_COMPILATION {
 
 /// Views by value, trivially copyable where they are (a std::tuple never is).
 template <class... Views>
-struct Bundle {
+struct KernelTuple {
     /// Without views left, `call` calls the functor with the row and all views before; the others do nothing.
     template <class Kernel, class Row, class... Before>
     DNDS_HOST_DEVICE void call(const Kernel &kernel, const Row &row, const Before &...before) const {
@@ -159,9 +159,9 @@ struct Bundle {
     void assumeOwned(index /*row*/) const {}
 };
 template <class First, class... Rest>
-struct Bundle<First, Rest...> {
+struct KernelTuple<First, Rest...> {
     First first{};
-    Bundle<Rest...> rest{};
+    KernelTuple<Rest...> rest{};
 
     /// Calls `kernel(row, views...)`.
     template <class Kernel, class Row, class... Before>
@@ -231,20 +231,20 @@ void launch(const Executor &executor, index count, const OfRows &kernel) {
 }
 
 /// A loop's functor with its views.
-template <class Kernel, class... Slots>
+template <class Kernel, class... Arguments>
 class LoopBody final : public TaskBody {
-    using Views = Bundle<typename Slots::View...>;
-    static constexpr bool adds = (Slots::adds || ...);
+    using Views = KernelTuple<typename Arguments::View...>;
+    static constexpr bool adds = (Arguments::adds || ...);
 
   public:
-    /// Takes the functor, and slots that refer to the arrays. Call `bind` before it runs.
-    LoopBody(Kernel kernel, Slots... slots) : kernel_(std::move(kernel)), slots_(slots...) {}
+    /// Takes the functor, and arguments that refer to the arrays. Call `bind` before it runs.
+    LoopBody(Kernel kernel, Arguments... arguments) : kernel_(std::move(kernel)), arguments_(arguments...) {}
 
     void bind(MemorySpace space, std::span<const RowGuard> guards) override {
         if (space == MemorySpace::Host)
-            take<DeviceBackend::Host>(guards, std::index_sequence_for<Slots...>{});
+            take<DeviceBackend::Host>(guards, std::index_sequence_for<Arguments...>{});
         else
-            take<DeviceBackend::CUDA>({}, std::index_sequence_for<Slots...>{});
+            take<DeviceBackend::CUDA>({}, std::index_sequence_for<Arguments...>{});
     }
     void run([[maybe_unused]] const Executor &executor, const PartRows &rows, index begin, index end) const override {
         if constexpr (!adds) // sums on the device are made by `runAdding`
@@ -287,20 +287,20 @@ class LoopBody final : public TaskBody {
         }
     }
     template <DeviceBackend backend, std::size_t... k>
-    void take(std::span<const RowGuard> guards, std::index_sequence<k...> /*slots*/) {
-        views_ = {std::get<k>(slots_).template view<backend>(guards.empty() ? nullptr : &guards[k])...};
+    void take(std::span<const RowGuard> guards, std::index_sequence<k...> /*arguments*/) {
+        views_ = {std::get<k>(arguments_).template view<backend>(guards.empty() ? nullptr : &guards[k])...};
     }
 
     Kernel kernel_;
-    std::tuple<Slots...> slots_;
+    std::tuple<Arguments...> arguments_;
     Views views_{};
 };
 
-/// What a loop over the rows of the arrays in `Slots` is: arrays of other kinds than rows name their own.
-template <class Kernel, class... Slots>
+/// What a loop over the rows of the arrays in `Arguments` is: arrays of other kinds than rows name their own.
+template <class Kernel, class... Arguments>
 struct LoopOf {
     using Row = index;
-    using Body = LoopBody<Kernel, Slots...>;
+    using Body = LoopBody<Kernel, Arguments...>;
 };
 template <class Kernel, class First, class... Rest>
 requires requires { typename First::LoopRow; }

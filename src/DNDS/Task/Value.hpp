@@ -40,7 +40,7 @@ class ReadValue {
 ///     dt.set(2e-3);           // on all ranks; plan.run() uses it
 ///
 /// It must outlive graph and plans. Tasks that read it may compute ghosts again (`recomputeGhosts`), as it is the same
-/// everywhere. Loops over rows or blocks, calls and asides take it; loops over blocks name a field first.
+/// everywhere. Loops over rows or blocks, calls and asynchronous calls take it; loops over blocks name a field first.
 template <class T>
 class Value {
   public:
@@ -86,11 +86,11 @@ class HandleOf<TValue> final : public RowsHandle {
     explicit HandleOf(TValue &value) : RowsHandle(std::as_const(value).array(), false, true) {}
 };
 
-template <IsValue TValue, Mode does>
-struct Slot<TValue, does> {
-    static_assert(does == Mode::Reads, "tasks read a Value; the program sets it between runs");
+template <IsValue TValue, AccessMode does>
+struct TaskArgument<TValue, does> {
+    static_assert(does == AccessMode::Reads, "tasks read a Value; the program sets it between runs");
     using Array = TValue;
-    static constexpr Mode mode = does;
+    static constexpr AccessMode mode = does;
     static constexpr bool adds = false;
     using View = ReadValue<typename TValue::Element>;
     /// What the functors of calls get.
@@ -111,7 +111,7 @@ struct Slot<TValue, does> {
     }
 };
 
-/// A copy of the number, for `aside`.
+/// A copy of the number, for `asyncCall`.
 template <IsValue TValue>
 class Snapshot<TValue> {
     using T = typename TValue::Element;

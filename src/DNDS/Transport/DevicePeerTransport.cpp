@@ -24,7 +24,7 @@ void PackedSource::free() noexcept {
 }
 
 DevicePeerTransport::DevicePeerTransport(TransportPlan plan, const TransportSetup &setup)
-    : NodeTransport(std::move(plan), setup), stream_(setup.stream), writers_(plan_.incoming.size()),
+    : NodeTransport(std::move(plan), setup), stream_(setup.stream), incomingPeers_(plan_.incoming.size()),
       outgoing_(plan_.outgoing), incoming_(plan_.incoming) {
     build();
     for (const Incoming &incoming : plan_.incoming)
@@ -46,7 +46,7 @@ DevicePeerTransport::~DevicePeerTransport() {
     if (inForkedChild()) // the flags are the parent's
         return;
     stream_->drain(); // kernels read what peers packed, and the lists
-    for (Writer &writer : writers_) {
+    for (IncomingPeer &writer : incomingPeers_) {
         writer.memory = {};
         if (writer.record != nullptr)
             writer.record->edge.closeReader();
@@ -78,10 +78,11 @@ void DevicePeerTransport::build() {
 
 void DevicePeerTransport::lookUpRecords() {
     // Records of all first, so that all are closed in the end, also where the memory of one cannot be opened.
-    forEachOf(writers_.size(),
-              [&](std::size_t k) { writers_[k].record = lookUp<PeerRecord>(plan_.incoming[k].peer, k); });
-    forEachOf(writers_.size(),
-              [&](std::size_t k) { writers_[k].memory = Device::SharedMemory(writers_[k].record->buffer); });
+    forEachOf(incomingPeers_.size(),
+              [&](std::size_t k) { incomingPeers_[k].record = lookUp<PeerRecord>(plan_.incoming[k].peer, k); });
+    forEachOf(incomingPeers_.size(), [&](std::size_t k) {
+        incomingPeers_[k].memory = Device::SharedMemory(incomingPeers_[k].record->buffer);
+    });
 }
 
 void DevicePeerTransport::replacePlan(TransportPlan plan) {
@@ -98,8 +99,9 @@ void DevicePeerTransport::bind(const Endpoints &endpoints) {
                 copies_[b].pack.point(segment, endpoints.sources[p],
                                       source_->memory() + b * secondBuffer() + outgoing_.part(k, p));
         segment = 0;
-        for (std::size_t k = 0; k < writers_.size(); ++k) {
-            const std::byte *message = writers_[k].memory.as<const std::byte>() + writers_[k].record->begin[b];
+        for (std::size_t k = 0; k < incomingPeers_.size(); ++k) {
+            const std::byte *message =
+                incomingPeers_[k].memory.as<const std::byte>() + incomingPeers_[k].record->begin[b];
             for (std::size_t p = 0; p < plan_.incoming[k].parts.size(); ++p, ++segment)
                 copies_[b].unpack.point(segment, message + (incoming_.part(k, p) - incoming_.begin(k)),
                                         endpoints.destinations[p] + plan_.incoming[k].parts[p].offset());
@@ -110,7 +112,7 @@ void DevicePeerTransport::bind(const Endpoints &endpoints) {
 }
 
 void DevicePeerTransport::giveBack() {
-    for (Writer &writer : writers_)
+    for (IncomingPeer &writer : incomingPeers_)
         writer.record->edge.taken(epoch_);
 }
 
@@ -118,9 +120,9 @@ void DevicePeerTransport::start() {
     read_.synchronize(); // queued in the epoch before; writers need it for the one after this
     giveBack();
     ++epoch_;
-    for (Writer &writer : writers_)
+    for (IncomingPeer &writer : incomingPeers_)
         writer.pending = true;
-    reading_ = !writers_.empty();
+    reading_ = !incomingPeers_.empty();
     packing_ = plan_.outgoing.empty() ? Packing::Done : Packing::WaitingForReaders;
     progress();
 }
@@ -151,7 +153,7 @@ void DevicePeerTransport::progressReading() {
     if (!reading_)
         return;
     bool all = true;
-    for (Writer &writer : writers_) {
+    for (IncomingPeer &writer : incomingPeers_) {
         if (!writer.pending)
             continue;
         writer.pending = writer.record->edge.poll(epoch_) == EdgeState::Waiting;
@@ -176,7 +178,7 @@ void DevicePeerTransport::renew(const CommunicatorContext & /*context*/) {
     if (source_)
         for (PeerRecord *record : source_->records())
             record->edge.renew();
-    for (Writer &writer : writers_)
+    for (IncomingPeer &writer : incomingPeers_)
         writer.pending = false;
 }
 

@@ -67,7 +67,7 @@ class DevicePeerTransport final : public NodeTransport {
 
   private:
     /// A rank that this one reads from.
-    struct Writer {
+    struct IncomingPeer {
         PeerRecord *record = nullptr;
         Device::SharedMemory memory;
         bool pending = false;
@@ -82,7 +82,7 @@ class DevicePeerTransport final : public NodeTransport {
     bool waitsForReader(std::size_t k) const override {
         return packing_ == Packing::WaitingForReaders && !source_->records()[k]->edge.mayPack(epoch_);
     }
-    bool waitsForWriter(std::size_t k) const override { return reading_ && writers_[k].pending; }
+    bool waitsForWriter(std::size_t k) const override { return reading_ && incomingPeers_[k].pending; }
 
     void build();
     void progressPacking();
@@ -93,7 +93,7 @@ class DevicePeerTransport final : public NodeTransport {
     std::size_t secondBuffer() const noexcept { return outgoing_.next(); }
 
     std::shared_ptr<ExchangeStream> stream_;
-    std::vector<Writer> writers_;
+    std::vector<IncomingPeer> incomingPeers_;
     MessageLayout outgoing_;
     MessageLayout incoming_;
     std::shared_ptr<PackedSource> source_;

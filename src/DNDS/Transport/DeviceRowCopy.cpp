@@ -16,12 +16,12 @@ namespace {
 constexpr std::uint64_t blockBytes = 4096;
 
 /// Tiles are as large as keeps some thousand blocks of threads busy, within these bounds.
-constexpr std::size_t leastTile = 2048;
+constexpr std::size_t minTile = 2048;
 constexpr std::size_t largestTile = 16384;
 constexpr std::size_t tilesWanted = 2048;
 
 /// So that row numbers times chunks stay within what the kernel's division by multiplication is exact for.
-constexpr std::size_t mostChunks = 65536;
+constexpr std::size_t maxChunks = 65536;
 
 std::size_t aligned(std::size_t bytes) { return (bytes + 15) / 16 * 16; }
 
@@ -96,15 +96,15 @@ void DeviceRowCopy::point(std::size_t segment, const std::byte *source, std::byt
 std::uint32_t DeviceRowCopy::itemsPerTile(const Plan &plan, std::size_t tileBytes) {
     if (plan.rows.empty())
         return static_cast<std::uint32_t>(std::max<std::size_t>(1, tileBytes / blockBytes));
-    DNDS_CHECK(plan.stride <= mostChunks, ArgumentError, "rows of {} bytes cannot be gathered one by one", plan.stride);
-    return static_cast<std::uint32_t>(std::max<std::size_t>(1, std::min(tileBytes, mostChunks) / plan.stride));
+    DNDS_CHECK(plan.stride <= maxChunks, ArgumentError, "rows of {} bytes cannot be gathered one by one", plan.stride);
+    return static_cast<std::uint32_t>(std::max<std::size_t>(1, std::min(tileBytes, maxChunks) / plan.stride));
 }
 
 void DeviceRowCopy::uploadLists(Device::StreamHandle stream) {
     std::size_t total = 0;
     for (const Plan &plan : plans_)
         total += plan.bytes;
-    tileBytes_ = std::clamp(std::bit_ceil(total / tilesWanted), leastTile, largestTile);
+    tileBytes_ = std::clamp(std::bit_ceil(total / tilesWanted), minTile, largestTile);
 
     std::size_t bytes = 0;
     std::uint64_t tiles = 0;

@@ -14,7 +14,7 @@ TransportDescriptor describeHostMessages(TransportKind kind, const char *name) {
     TransportDescriptor transport;
     transport.kind = kind;
     transport.name = name;
-    transport.servesHost = transport.looksAtMpi = true;
+    transport.servesHost = transport.pollsMpi = true;
     transport.reach = [](const CommunicatorContext &, int) { return Reach::yes(); };
     transport.make = [](TransportPlan plan, const TransportSetup &) { return std::make_unique<Made>(std::move(plan)); };
     return transport;

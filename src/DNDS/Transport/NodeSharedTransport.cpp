@@ -18,7 +18,7 @@ constexpr std::size_t smallMessage = 4096;
 
 /// How long `start` waits for readers before it copies their rows: about as long as the copy takes, which makes it at
 /// worst twice as slow as knowing in advance (ski rental).
-constexpr double shortestPatience = 1e-6;
+constexpr double shortestSpin = 1e-6;
 constexpr double secondsPerByte = 0.25e-9;
 
 /// On a crowded node: how often `start` lets others have the processor before it copies.
@@ -32,23 +32,24 @@ constexpr std::size_t offeredBytes(std::size_t bytes) { return (bytes + 63) / 64
 } // namespace
 
 NodeSharedTransport::NodeSharedTransport(TransportPlan plan, const TransportSetup &setup)
-    : NodeTransport(std::move(plan), setup), readers_(plan_.outgoing.size()), writers_(plan_.incoming.size()) {
-    for (std::size_t k = 0; k < readers_.size(); ++k) {
+    : NodeTransport(std::move(plan), setup), outgoingPeers_(plan_.outgoing.size()),
+      incomingPeers_(plan_.incoming.size()) {
+    for (std::size_t k = 0; k < outgoingPeers_.size(); ++k) {
         parts_ = plan_.outgoing[k].parts.size();
-        readers_[k].destinations.resize(parts_);
+        outgoingPeers_[k].destinations.resize(parts_);
     }
-    for (std::size_t k = 0; k < writers_.size(); ++k) {
+    for (std::size_t k = 0; k < incomingPeers_.size(); ++k) {
         parts_ = plan_.incoming[k].parts.size();
-        writers_[k].landing.resize(parts_);
+        incomingPeers_[k].landing.resize(parts_);
     }
     arena_->reap();
     const OnFailure undo([&] {
-        for (const Writer &writer : writers_)
+        for (const IncomingPeer &writer : incomingPeers_)
             if (writer.record != nullptr)
                 arena_->deallocate(writer.record, recordBytes(), alignof(Record));
     });
-    for (std::size_t k = 0; k < writers_.size(); ++k) {
-        Record *&record = writers_[k].record;
+    for (std::size_t k = 0; k < incomingPeers_.size(); ++k) {
+        Record *&record = incomingPeers_[k].record;
         record = new (allocateData(*arena_, recordBytes(), alignof(Record), "flags of an exchange")) Record{};
         notes_.tell(plan_.incoming[k].peer, *arena_->locate(record));
     }
@@ -59,10 +60,10 @@ NodeSharedTransport::NodeSharedTransport(TransportPlan plan, const TransportSetu
 NodeSharedTransport::~NodeSharedTransport() {
     if (inForkedChild()) // the flags are the parent's
         return;
-    for (Reader &reader : readers_)
+    for (OutgoingPeer &reader : outgoingPeers_)
         if (reader.record != nullptr)
             reader.record->edge.closeWriter();
-    for (Writer &writer : writers_) {
+    for (IncomingPeer &writer : incomingPeers_) {
         if (writer.record == nullptr)
             continue;
         // The writer may still look at the flags; before it was connected it cannot.
@@ -71,15 +72,16 @@ NodeSharedTransport::~NodeSharedTransport() {
 }
 
 void NodeSharedTransport::lookUpRecords() {
-    forEachOf(readers_.size(), [&](std::size_t k) { readers_[k].record = lookUp<Record>(plan_.outgoing[k].peer, k); });
+    forEachOf(outgoingPeers_.size(),
+              [&](std::size_t k) { outgoingPeers_[k].record = lookUp<Record>(plan_.outgoing[k].peer, k); });
 }
 
 void NodeSharedTransport::replacePlan(TransportPlan plan) {
     plan_ = std::move(plan);
     endpoints_ = {};
-    for (Writer &writer : writers_)
+    for (IncomingPeer &writer : incomingPeers_)
         writer.landing.assign(parts_, {});
-    for (Reader &reader : readers_) {
+    for (OutgoingPeer &reader : outgoingPeers_) {
         reader.version = 0; // readers begin at 1
         reader.destinations.assign(parts_, {});
     }
@@ -94,10 +96,10 @@ void NodeSharedTransport::bind(const Endpoints &endpoints) {
     if (sameDestinations)
         return;
     std::vector<std::byte *> destinations = endpoints.destinations;
-    for (std::size_t k = 0; k < writers_.size(); ++k) {
+    for (std::size_t k = 0; k < incomingPeers_.size(); ++k) {
         for (std::size_t p = 0; p < parts_; ++p)
             placeDestination(k, p, destinations[p]);
-        ++writers_[k].record->version;
+        ++incomingPeers_[k].record->version;
     }
     endpoints_.destinations = std::move(destinations);
 }
@@ -106,7 +108,7 @@ void NodeSharedTransport::placeDestination(std::size_t writer, std::size_t part,
     const RowScatter &to = plan_.incoming[writer].parts[part];
     if (to.bytes() == 0)
         return;
-    Landing &landing = writers_[writer].landing[part];
+    Landing &landing = incomingPeers_[writer].landing[part];
     Place place{};
     if (const auto array = arena_->locate(destination); array && to.contiguous()) {
         place.memory = {array->segment, array->offset + to.offset()};
@@ -120,7 +122,7 @@ void NodeSharedTransport::placeDestination(std::size_t writer, std::size_t part,
         }
         place.memory = *arena_->locate(landing.slot.read(MemorySpace::Host, slotName));
     }
-    writers_[writer].record->places()[part] = place;
+    incomingPeers_[writer].record->places()[part] = place;
 }
 
 bool NodeSharedTransport::placeBoxes(const RowScatter &to, Landing &landing, Place &place) {
@@ -150,12 +152,12 @@ bool NodeSharedTransport::placeBoxes(const RowScatter &to, Landing &landing, Pla
 
 void NodeSharedTransport::start() {
     ++epoch_;
-    for (Writer &writer : writers_) {
+    for (IncomingPeer &writer : incomingPeers_) {
         writer.record->edge.open(epoch_);
         writer.pending = true;
         writer.arrived = false;
     }
-    for (Reader &reader : readers_)
+    for (OutgoingPeer &reader : outgoingPeers_)
         reader.pending = true;
     if (!progress())
         serveOrOffer();
@@ -163,14 +165,14 @@ void NodeSharedTransport::start() {
 
 void NodeSharedTransport::serveOrOffer() {
     std::size_t bytes = 0;
-    for (std::size_t k = 0; k < readers_.size(); ++k)
-        if (readers_[k].pending)
+    for (std::size_t k = 0; k < outgoingPeers_.size(); ++k)
+        if (outgoingPeers_[k].pending)
             bytes += plan_.outgoing[k].bytes;
     if (bytes == 0)
         return;
     const auto served = [&] {
         bool all = true;
-        for (std::size_t k = 0; k < readers_.size(); ++k)
+        for (std::size_t k = 0; k < outgoingPeers_.size(); ++k)
             all = progressReader(k) && all;
         return all;
     };
@@ -181,29 +183,29 @@ void NodeSharedTransport::serveOrOffer() {
                 return;
         }
     } else {
-        const std::chrono::duration<double> patience(shortestPatience + static_cast<double>(bytes) * secondsPerByte);
+        const std::chrono::duration<double> spinTime(shortestSpin + static_cast<double>(bytes) * secondsPerByte);
         const auto begin = std::chrono::steady_clock::now();
-        while (std::chrono::steady_clock::now() - begin < patience)
+        while (std::chrono::steady_clock::now() - begin < spinTime)
             if (served())
                 return;
     }
-    for (std::size_t k = 0; k < readers_.size(); ++k) {
-        if (readers_[k].pending)
+    for (std::size_t k = 0; k < outgoingPeers_.size(); ++k) {
+        if (outgoingPeers_[k].pending)
             offer(k);
     }
 }
 
 bool NodeSharedTransport::progress() {
     bool complete = true;
-    for (std::size_t k = 0; k < readers_.size(); ++k)
+    for (std::size_t k = 0; k < outgoingPeers_.size(); ++k)
         complete = progressReader(k) && complete;
-    for (std::size_t k = 0; k < writers_.size(); ++k)
+    for (std::size_t k = 0; k < incomingPeers_.size(); ++k)
         complete = progressWriter(k) && complete;
     return complete;
 }
 
 bool NodeSharedTransport::progressReader(std::size_t k) {
-    Reader &reader = readers_[k];
+    OutgoingPeer &reader = outgoingPeers_[k];
     if (!reader.pending)
         return true;
     NodeEdge &edge = reader.record->edge;
@@ -221,7 +223,7 @@ bool NodeSharedTransport::progressReader(std::size_t k) {
 }
 
 bool NodeSharedTransport::progressWriter(std::size_t k) {
-    Writer &writer = writers_[k];
+    IncomingPeer &writer = incomingPeers_[k];
     if (!writer.pending)
         return true;
     const EdgeState state = writer.record->edge.pollArrival(epoch_);
@@ -233,7 +235,7 @@ bool NodeSharedTransport::progressWriter(std::size_t k) {
 }
 
 void NodeSharedTransport::offer(std::size_t k) {
-    Reader &reader = readers_[k];
+    OutgoingPeer &reader = outgoingPeers_[k];
     const Outgoing &outgoing = plan_.outgoing[k];
     if (reader.offeredRows == nullptr) {
         std::size_t bytes = 0;
@@ -253,7 +255,7 @@ void NodeSharedTransport::offer(std::size_t k) {
 }
 
 bool NodeSharedTransport::takeOffer(std::size_t k) {
-    Writer &writer = writers_[k];
+    IncomingPeer &writer = incomingPeers_[k];
     if (writer.offeredRows == nullptr)
         writer.offeredRows = arena_->translate(nodeRank(plan_.incoming[k].peer), writer.record->offered);
     if (!writer.record->edge.take(epoch_))
@@ -269,7 +271,7 @@ bool NodeSharedTransport::takeOffer(std::size_t k) {
 }
 
 void NodeSharedTransport::lookUpPlaces(std::size_t k) {
-    Reader &reader = readers_[k];
+    OutgoingPeer &reader = outgoingPeers_[k];
     const std::uint64_t version = reader.record->version;
     const int owner = nodeRank(plan_.outgoing[k].peer);
     const auto here = [&](const ArenaLocation &location) { return arena_->translate(owner, location); };
@@ -296,13 +298,13 @@ void NodeSharedTransport::lookUpPlaces(std::size_t k) {
 }
 
 void NodeSharedTransport::write(std::size_t k) {
-    Reader &reader = readers_[k];
+    OutgoingPeer &reader = outgoingPeers_[k];
     const Outgoing &outgoing = plan_.outgoing[k];
     if (reader.version != reader.record->version) [[unlikely]]
         lookUpPlaces(k);
 
     const bool timed = reader.streamable >= smallMessage;
-    const StoreAutotuner::Way way = timed ? reader.stores.next() : StoreAutotuner::Ordinary;
+    const StoreAutotuner::StoreMode mode = timed ? reader.stores.next() : StoreAutotuner::Ordinary;
     const auto begin = timed ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point{};
     for (std::size_t p = 0; p < parts_; ++p) {
         const RowGather &part = outgoing.parts[p];
@@ -311,7 +313,7 @@ void NodeSharedTransport::write(std::size_t k) {
         const Destination &to = reader.destinations[p];
         if (!to.boxes.empty()) {
             to.boxes.copy(endpoints_.sources[p], to.memory, to.slot);
-        } else if (way == StoreAutotuner::Streaming) {
+        } else if (mode == StoreAutotuner::Streaming) {
             StreamWriter out(to.memory);
             part.gather(endpoints_.sources[p], out);
             out.finish();
@@ -321,13 +323,13 @@ void NodeSharedTransport::write(std::size_t k) {
     }
     reader.record->edge.arrive(epoch_);
     if (timed)
-        reader.stores.report(way, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+        reader.stores.report(mode, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
 }
 
 bool NodeSharedTransport::settle() noexcept {
     bool settled = true;
-    for (std::size_t k = 0; k < readers_.size(); ++k) {
-        Reader &reader = readers_[k];
+    for (std::size_t k = 0; k < outgoingPeers_.size(); ++k) {
+        OutgoingPeer &reader = outgoingPeers_[k];
         if (!reader.pending)
             continue;
         // A reader that has begun to take what was offered is copying it.
@@ -339,22 +341,24 @@ bool NodeSharedTransport::settle() noexcept {
     return settled;
 }
 
-bool NodeSharedTransport::exposed() const noexcept { return std::ranges::any_of(writers_, &Writer::pending); }
+bool NodeSharedTransport::exposed() const noexcept {
+    return std::ranges::any_of(incomingPeers_, &IncomingPeer::pending);
+}
 
 void NodeSharedTransport::renew(const CommunicatorContext & /*context*/) {
     epoch_ = EpochFlag::initialEpoch;
-    for (Reader &reader : readers_)
+    for (OutgoingPeer &reader : outgoingPeers_)
         reader.pending = reader.offering = false;
-    for (Writer &writer : writers_) {
+    for (IncomingPeer &writer : incomingPeers_) {
         writer.record->edge.renew();
         writer.pending = writer.arrived = false;
     }
 }
 
 void NodeSharedTransport::unpackSlots() {
-    for (std::size_t k = 0; k < writers_.size(); ++k)
-        for (std::size_t p = 0; p < parts_ && writers_[k].arrived; ++p) {
-            const Landing &landing = writers_[k].landing[p];
+    for (std::size_t k = 0; k < incomingPeers_.size(); ++k)
+        for (std::size_t p = 0; p < parts_ && incomingPeers_[k].arrived; ++p) {
+            const Landing &landing = incomingPeers_[k].landing[p];
             if (landing.slot.bytes() == 0)
                 continue;
             const std::byte *from = landing.slot.read(MemorySpace::Host, slotName);
@@ -365,18 +369,18 @@ void NodeSharedTransport::unpackSlots() {
         }
 }
 
-Detour NodeSharedTransport::detourFrom(int peer) const {
-    Detour detour;
-    for (std::size_t k = 0; k < writers_.size(); ++k)
+StagedTraffic NodeSharedTransport::stagedFrom(int peer) const {
+    StagedTraffic staged;
+    for (std::size_t k = 0; k < incomingPeers_.size(); ++k)
         for (std::size_t p = 0; p < parts_ && plan_.incoming[k].peer == peer; ++p) {
-            const std::size_t bytes = writers_[k].landing[p].slot.bytes();
-            detour.bytes += bytes;
+            const std::size_t bytes = incomingPeers_[k].landing[p].slot.bytes();
+            staged.bytes += bytes;
             if (bytes > 0 && p < endpoints_.destinations.size() && !arena_->locate(endpoints_.destinations[p]))
-                detour.why = "the array is not in the memory that the node shares";
-            else if (bytes > 0 && detour.why.empty())
-                detour.why = fmt::format("in runs of less than {} bytes, or in a list", shortestRunInPlace);
+                staged.why = "the array is not in the memory that the node shares";
+            else if (bytes > 0 && staged.why.empty())
+                staged.why = fmt::format("in runs of less than {} bytes, or in a list", shortestRunInPlace);
         }
-    return detour;
+    return staged;
 }
 
 TransportDescriptor NodeSharedTransport::describe() {

@@ -33,7 +33,7 @@ class NodeSharedTransport final : public NodeTransport {
     static TransportDescriptor describe();
     void replacePlan(TransportPlan plan) override;
     void bind(const Endpoints &endpoints) override;
-    Detour detourFrom(int peer) const override;
+    StagedTraffic stagedFrom(int peer) const override;
     void start() override;
     bool progress() override;
     void finish() override { unpackSlots(); }
@@ -71,7 +71,7 @@ class NodeSharedTransport final : public NodeTransport {
         BoxCopy slotted;        ///< with boxes: those in the slot
         std::uint64_t boxVersion = 0;
     };
-    struct Reader {               ///< this rank writes to it
+    struct OutgoingPeer {         ///< this rank writes to it
         Record *record = nullptr; ///< in the reader's arena
         std::uint64_t version = 0;
         std::vector<Destination> destinations; ///< of the parts
@@ -82,7 +82,7 @@ class NodeSharedTransport final : public NodeTransport {
         bool pending = false;
         bool offering = false; ///< in this epoch
     };
-    struct Writer {                             ///< this rank reads from it
+    struct IncomingPeer {                       ///< this rank reads from it
         Record *record = nullptr;               ///< in this rank's arena
         std::vector<Landing> landing;           ///< of each part; empty where rows go straight to the destination
         const std::byte *offeredRows = nullptr; ///< the writer's, as mapped here
@@ -91,8 +91,8 @@ class NodeSharedTransport final : public NodeTransport {
     };
 
     void lookUpRecords() override;
-    bool waitsForReader(std::size_t k) const override { return readers_[k].pending; }
-    bool waitsForWriter(std::size_t k) const override { return writers_[k].pending; }
+    bool waitsForReader(std::size_t k) const override { return outgoingPeers_[k].pending; }
+    bool waitsForWriter(std::size_t k) const override { return incomingPeers_[k].pending; }
 
     std::size_t recordBytes() const noexcept { return sizeof(Record) + parts_ * sizeof(Place); }
     void placeDestination(std::size_t writer, std::size_t part, const std::byte *destination);
@@ -107,8 +107,8 @@ class NodeSharedTransport final : public NodeTransport {
     void unpackSlots();
 
     std::size_t parts_ = 0;
-    std::vector<Reader> readers_; ///< one for each of `plan_.outgoing`
-    std::vector<Writer> writers_; ///< one for each of `plan_.incoming`
+    std::vector<OutgoingPeer> outgoingPeers_; ///< one for each of `plan_.outgoing`
+    std::vector<IncomingPeer> incomingPeers_; ///< one for each of `plan_.incoming`
     Endpoints endpoints_;
     std::uint64_t boxVersions_ = 0; ///< given out
 };

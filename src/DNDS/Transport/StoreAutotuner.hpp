@@ -14,14 +14,14 @@ namespace DNDS {
 /// then: `trialPulls` writes take turns, and the shortest time of each way counts, since other work on the machine can
 /// only add to it. The choice changes when two trials in a row say so; trials become rarer while they agree with it.
 ///
-///     const StoreAutotuner::Way way = stores.next();
+///     const StoreAutotuner::StoreMode mode = stores.next();
 ///     ... write ...
-///     stores.report(way, seconds);
+///     stores.report(mode, seconds);
 ///
 /// Local. Calls of `next` and `report` alternate.
 class StoreAutotuner {
   public:
-    enum Way : unsigned char { Ordinary = 0, Streaming = 1 };
+    enum StoreMode : unsigned char { Ordinary = 0, Streaming = 1 };
 
     /// Writes in a trial; half of them go each way.
     static constexpr std::uint32_t trialPulls = 8;
@@ -32,19 +32,19 @@ class StoreAutotuner {
     static constexpr double worthwhile = 0.95;
 
     /// The way to go next.
-    Way next() const noexcept { return inTrial() ? static_cast<Way>(count_ % 2) : best_; }
+    StoreMode next() const noexcept { return inTrial() ? static_cast<StoreMode>(count_ % 2) : best_; }
 
     /// What the write that `next` announced took, in any unit of time.
-    void report(Way way, double time) noexcept {
+    void report(StoreMode mode, double time) noexcept {
         if (inTrial())
-            least_[way] = std::min(least_[way], time);
+            least_[mode] = std::min(least_[mode], time);
         if (++count_ == trialPulls)
             judge();
         else if (count_ >= trialPulls + pause_)
             beginTrial();
     }
 
-    Way best() const noexcept { return best_; }
+    StoreMode best() const noexcept { return best_; }
 
   private:
     bool inTrial() const noexcept { return count_ < trialPulls; }
@@ -55,7 +55,7 @@ class StoreAutotuner {
     }
 
     void judge() noexcept {
-        const Way other = static_cast<Way>(1 - best_);
+        const StoreMode other = static_cast<StoreMode>(1 - best_);
         const bool otherWins = least_[other] < worthwhile * least_[best_];
         if (otherWins && !doubted_ && pause_ > 0) { // perhaps noise: ask once more, at once
             doubted_ = true;
@@ -73,7 +73,7 @@ class StoreAutotuner {
     std::uint32_t count_ = 0; ///< writes since the last trial began
     std::uint32_t pause_ = 0;
     bool doubted_ = false; ///< the last trial spoke against the choice
-    Way best_ = Ordinary;
+    StoreMode best_ = Ordinary;
 };
 
 } // namespace DNDS

@@ -54,7 +54,7 @@ struct Endpoints {
 
 /// Rows from a peer that writes to destinations, but not to these: they pass through a slot, from which this rank
 /// copies them to where they belong.
-struct Detour {
+struct StagedTraffic {
     std::size_t bytes = 0; ///< each time the exchange runs
     std::string why;       ///< for people
 };
@@ -86,8 +86,8 @@ class Transport {
     virtual void replacePlan(TransportPlan plan) = 0;
     /// Takes over new addresses; never called in flight. Local.
     virtual void bind(const Endpoints &endpoints) = 0;
-    /// What of the rows from `peer` takes a detour now, since the last `bind`. Local.
-    virtual Detour detourFrom(int /*peer*/) const { return {}; }
+    /// Which rows from `peer` are staged now, since the last `bind`. Local.
+    virtual StagedTraffic stagedFrom(int /*peer*/) const { return {}; }
     /// Begins to move. Local: does not wait for peers.
     virtual void start() = 0;
     /// Moves what can be moved now; true when everything is complete. Local, does not wait.

@@ -48,7 +48,7 @@ struct TransportDescriptor {
     /// Peers write to destinations that were allocated in the node's shared memory (`NodeArena`).
     bool destinationsInArena = false;
     /// `progress` looks by calls of MPI, which then makes progress by itself.
-    bool looksAtMpi = false;
+    bool pollsMpi = false;
     /// An exchange starts its transports in ascending order, messages first, as they take longest.
     int order = 0;
     /// The usable transport of the highest preference is chosen; 0: only where it is asked for.

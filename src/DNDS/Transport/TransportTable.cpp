@@ -120,14 +120,15 @@ void TransportTable::prepare(CommunicatorContext &context, MemorySpace space) co
             line->prepare(context);
 }
 
-TransportTable::Wish TransportTable::wishFor(TransportKind wish, MemorySpace space) const {
+TransportTable::RequestedTransport TransportTable::requestedTransport(TransportKind requested,
+                                                                      MemorySpace space) const {
     const auto requirePeers = [&](const TransportDescriptor &transport, std::string_view who) {
         DNDS_CHECK(!transport.withinRank, ArgumentError,
                    "{}the {} transport serves rows of one's own rank only: choose one of {}", who, transport.name,
                    choices());
     };
-    if (wish != TransportKind::Auto) {
-        const TransportDescriptor &transport = at(wish);
+    if (requested != TransportKind::Auto) {
+        const TransportDescriptor &transport = at(requested);
         requirePeers(transport, "");
         DNDS_CHECK(transport.serves(space), ArgumentError,
                    "the {} transport does not serve rows in {} memory: choose one of {}, or another space",
@@ -148,13 +149,13 @@ TransportTable::Wish TransportTable::wishFor(TransportKind wish, MemorySpace spa
 TransportChoice TransportTable::choose(const CommunicatorContext &context, int peer, TransportKind asked,
                                        MemorySpace space) const {
     const bool own = context.comm().rank() == peer;
-    const Wish wish = own ? Wish{} : wishFor(asked, space);
-    if (wish.transport != nullptr) {
-        const Reach reach = wish.transport->reach(context, peer);
+    const RequestedTransport requested = own ? RequestedTransport{} : requestedTransport(asked, space);
+    if (requested.transport != nullptr) {
+        const Reach reach = requested.transport->reach(context, peer);
         if (reach.usable)
-            return {wish.transport->kind, wish.transport->name, wish.why};
+            return {requested.transport->kind, requested.transport->name, requested.why};
         DNDS_CHECK(reach.fallBack, StateError, "the {} transport is {}, but cannot be used with rank {}: {}",
-                   wish.transport->name, wish.why, peer, reach.why);
+                   requested.transport->name, requested.why, peer, reach.why);
     }
     std::string why;
     for (const auto &line : lines_) {

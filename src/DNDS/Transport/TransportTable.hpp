@@ -51,10 +51,10 @@ class TransportTable {
     void prepare(CommunicatorContext &context, MemorySpace space) const;
 
     /// Chooses for this rank and `peer`, for rows in `space`; both of them come to the same answer. Local, after
-    /// `prepare`. `wish` comes from the caller; where it is Auto, DNDS_TRANSPORT counts, if it names a transport that
-    /// serves `space`. Throws ArgumentError when one of them names a transport that there is not, or `wish` one that
-    /// does not serve `space`; StateError when the transport that was asked for cannot be used here.
-    TransportChoice choose(const CommunicatorContext &context, int peer, TransportKind wish,
+    /// `prepare`. `requested` comes from the caller; where it is Auto, DNDS_TRANSPORT counts, if it names a transport
+    /// that serves `space`. Throws ArgumentError when one of them names a transport that there is not, or `requested`
+    /// one that does not serve `space`; StateError when the transport that was asked for cannot be used here.
+    TransportChoice choose(const CommunicatorContext &context, int peer, TransportKind requested,
                            MemorySpace space = MemorySpace::Host) const;
 
     /// One transport for each plan, in the order in which they are to be started.
@@ -63,11 +63,11 @@ class TransportTable {
                                                  const TransportSetup &setup) const;
 
   private:
-    struct Wish {
+    struct RequestedTransport {
         const TransportDescriptor *transport = nullptr;
         const char *why = "";
     };
-    Wish wishFor(TransportKind wish, MemorySpace space) const;
+    RequestedTransport requestedTransport(TransportKind requested, MemorySpace space) const;
     const std::shared_ptr<const TransportDescriptor> &line(TransportKind kind) const;
     std::string choices() const;
     void insert(TransportDescriptor transport);

@@ -61,9 +61,9 @@ CellNumbers assembleMesh(UnstructuredMesh &mesh, MigratedCells &&migrated, const
                          const MeshOptions &options, MeshReport *report) {
     const CommunicatorView &comm = mesh.comm;
     auto [cells, keys] = std::move(migrated);
-    const auto need = [&](index count, const char *what) { needLocalNumbers(comm, count, what, mesh.origin); };
-    need(cells.size(), "cells");
-    need(static_cast<index>(cells.links.size()), "faces of cells");
+    const auto require = [&](index count, const char *what) { requireLocalNumbers(comm, count, what, mesh.origin); };
+    require(cells.size(), "cells");
+    require(static_cast<index>(cells.links.size()), "faces of cells");
     if (options.progress)
         options.progress("ghosts");
     mesh.ghostLayers = options.ghostLayers;
@@ -81,9 +81,9 @@ CellNumbers assembleMesh(UnstructuredMesh &mesh, MigratedCells &&migrated, const
     const LocalCells local = collectGhosts(*cellMapping, nodes.blocks, std::move(cells), sharing, images,
                                            options.ghostsBy, options.ghostLayers);
 
-    need(local.size(), "cells, ghosts included");
-    need(static_cast<index>(local.cells.links.size()), "faces of cells, ghosts included");
-    need(static_cast<index>(local.cells.nodes.size()), "nodes of cells, ghosts included");
+    require(local.size(), "cells, ghosts included");
+    require(static_cast<index>(local.cells.links.size()), "faces of cells, ghosts included");
+    require(static_cast<index>(local.cells.nodes.size()), "nodes of cells, ghosts included");
     if (options.progress)
         options.progress("number");
     CellNumbers numbers = numberCells(mesh, cellMapping, local, images, options.cellOrder);

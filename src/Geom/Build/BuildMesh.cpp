@@ -28,7 +28,7 @@ void checkOptions(CommunicatorView comm, const SourceMesh &source, const MeshOpt
                                         fmt::format("effort = {}", static_cast<int>(options.effort)),
                                         fmt::format("openPolyhedra = {}", options.openPolyhedra)};
     });
-    const bool weighted = needWeights(comm, options.cellWeights, source.cells.size());
+    const bool weighted = requireWeights(comm, options.cellWeights, source.cells.size());
     comm.guarded([&] {
         checkGhostLayers(options);
         DNDS_CHECK(!weighted || options.partitioner != Partitioner::Given, ArgumentError,
@@ -161,7 +161,7 @@ UnstructuredMesh build(CommunicatorView comm, SourceMesh &source, const MeshOpti
                                       : partitionCurve(comm, keys, weights, comm.size());
     MigratedCells migrated = migrateCells(context, cellRecords(std::move(source.cells)), part, keys);
     CellRecords &cells = migrated.cells;
-    needLocalNumbers(comm, cells.size(), "cells", source.origin);
+    requireLocalNumbers(comm, cells.size(), "cells", source.origin);
     progress("faces");
     linkFaces(*nodeBlocks, cells, source.origin);
     const Finding lost = markFaces(*nodeBlocks, cells, source);
@@ -186,7 +186,7 @@ UnstructuredMesh build(CommunicatorView comm, SourceMesh &source, const MeshOpti
 } // namespace
 
 UnstructuredMesh buildMesh(CommunicatorView comm, SourceMesh &&source, const MeshOptions &options) {
-    const Doing doing("buildMesh");
+    const ActivityScope activity("buildMesh");
     return failTogether(comm, [&] { return build(comm, source, options); });
 }
 

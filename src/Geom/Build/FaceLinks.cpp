@@ -129,7 +129,7 @@ void linkFaces(const GlobalMapping &nodeBlocks, CellRecords &cells, const std::s
     OwnFaces faces;
     std::exception_ptr failure;
     bool manifold = true;
-    const auto needManifold = [&] {
+    const auto requireManifold = [&] {
         if (comm.allReduce(manifold ? 1 : 0, MPI_MIN) == 0)
             throwNonManifold(comm, cells, origin);
     };
@@ -141,7 +141,7 @@ void linkFaces(const GlobalMapping &nodeBlocks, CellRecords &cells, const std::s
         faces = {}; // some may lack their links
     if (comm.size() == 1) {
         comm.agree(failure);
-        needManifold();
+        requireManifold();
         return;
     }
     // A third cell of a face whose other two met on their rank looks like one at the boundary: see checkManifold in
@@ -167,7 +167,7 @@ void linkFaces(const GlobalMapping &nodeBlocks, CellRecords &cells, const std::s
         const index at = cells.linkStarts[toSize(cell)] + reader.next();
         cells.links[toSize(at)] = reader.next();
     }
-    needManifold();
+    requireManifold();
 }
 
 DistributedGraph dualGraph(const CellRecords &cells, index firstCell) {

@@ -25,23 +25,23 @@ struct FoundFace {
 class FaceList {
   public:
     FaceList(const LocalCells &cells, const CellNumbers &numbers, ImageTable &images) : cells_(cells) {
-        ofHalf_.assign(cells.cells.links.size(), -1);
+        faceOfSlot_.assign(cells.cells.links.size(), -1);
         faces_.reserve(cells.cells.links.size() / 2 + cells.cells.links.size() / 16);
         for (const index cell : numbers.order)
             for (int slot = 0; slot < static_cast<int>(cells.cells.linksOf(cell).size()); slot++)
-                if (ofHalf_[half(cell, slot)] < 0)
+                if (faceOfSlot_[slotIndex(cell, slot)] < 0)
                     addFace(cell, slot, images);
     }
     const std::vector<FoundFace> &faces() const { return faces_; }
     /// The packed link of a face, or none.
-    index linkOf(const FoundFace &face) const { return cells_.cells.links[half(face.cell, face.slot)]; }
-    LocalIndex faceOf(index cell, int slot) const { return ofHalf_[half(cell, slot)]; }
+    index linkOf(const FoundFace &face) const { return cells_.cells.links[slotIndex(face.cell, face.slot)]; }
+    LocalIndex faceOf(index cell, int slot) const { return faceOfSlot_[slotIndex(cell, slot)]; }
 
   private:
-    std::size_t half(index cell, int slot) const { return toSize(cells_.cells.linkStarts[toSize(cell)] + slot); }
+    std::size_t slotIndex(index cell, int slot) const { return toSize(cells_.cells.linkStarts[toSize(cell)] + slot); }
     void addFace(index cell, int slot, ImageTable &images) {
         const auto face = static_cast<LocalIndex>(faces_.size());
-        ofHalf_[half(cell, slot)] = face;
+        faceOfSlot_[slotIndex(cell, slot)] = face;
         const index word = cells_.cells.linksOf(cell)[static_cast<std::size_t>(slot)];
         LocalIndex other = noEntity;
         if (word != FaceLink::none) {
@@ -49,14 +49,14 @@ class FaceList {
             const LocalIndex across = cells_.across(cell, link, images);
             other = across == NumberTable::none ? notLocal : across;
             if (other >= 0)
-                ofHalf_[half(other, link.slot)] = face;
+                faceOfSlot_[slotIndex(other, link.slot)] = face;
         }
         faces_.push_back({static_cast<LocalIndex>(cell), slot, other});
     }
 
     const LocalCells &cells_;
     std::vector<FoundFace> faces_;
-    std::vector<LocalIndex> ofHalf_;
+    std::vector<LocalIndex> faceOfSlot_;
 };
 
 /// The owner of a face, and the cell that identifies it in requests.

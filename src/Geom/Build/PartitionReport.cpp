@@ -151,7 +151,7 @@ std::vector<int> divide(const UnstructuredMesh &mesh, int parts, Partitioner par
             fmt::format("imbalance = {}", options.imbalance), fmt::format("seed = {}", options.seed),
             fmt::format("effort = {}", static_cast<int>(options.effort))};
     });
-    needWeights(mesh.comm, weights, mesh.cells.owned);
+    requireWeights(mesh.comm, weights, mesh.cells.owned);
     mesh.comm.guarded([&] {
         DNDS_CHECK(parts >= 1, ArgumentError, "cannot divide cells into {} parts: give at least 1", parts);
         DNDS_CHECK(partitioner != Partitioner::Given, ArgumentError, "Given is not a partitioner: use Graph or Curve");
@@ -170,7 +170,7 @@ std::vector<int> divide(const UnstructuredMesh &mesh, int parts, Partitioner par
 
 PartitionReport judge(const UnstructuredMesh &mesh, std::span<const int> part, int parts, GhostNeighbours ghostsBy,
                       std::span<const index> weights) {
-    needWeights(mesh.comm, weights, mesh.cells.owned);
+    requireWeights(mesh.comm, weights, mesh.cells.owned);
     mesh.comm.guarded([&] {
         DNDS_CHECK(parts >= 1 && static_cast<index>(part.size()) == mesh.cells.owned, ArgumentError,
                    "{} entries are given to divide {} cells into {} parts", part.size(), mesh.cells.owned, parts);

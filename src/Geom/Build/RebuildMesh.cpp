@@ -59,7 +59,7 @@ SourceMesh nodesInBlocks(const UnstructuredMesh &mesh, std::span<const Point> po
             [&](std::size_t i, index *words) {
                 *words++ = mesh.nodes.fileNumbers[i];
                 for (const real x : points[i])
-                    *words++ = asWord(x);
+                    *words++ = packReal(x);
             }));
     const auto block = blocks.part(mesh.comm.rank());
     source.coordinates.resize(toSize(block.size()));
@@ -86,7 +86,7 @@ RebuiltMesh rebuild(const UnstructuredMesh &before, std::span<const int> targets
     UnstructuredMesh mesh(comm);
     describeLike(before, mesh);
     const std::vector<Point> points = ownPoints(before);
-    const Bounds bounds = boundsOf(comm, points);
+    const BoundingBox bounds = boundingBoxOf(comm, points);
     auto [cells, rows] = moveCells(before, targets);
     const SourceMesh source = nodesInBlocks(before, points);
     const auto nodeBlocks = GlobalMapping::create(comm, source.nodes());
@@ -103,7 +103,7 @@ RebuiltMesh rebuild(const UnstructuredMesh &before, std::span<const int> targets
 } // namespace
 
 RebuiltMesh rebuildMesh(const UnstructuredMesh &before, std::span<const int> targets, const MeshOptions &options) {
-    const Doing doing("rebuildMesh");
+    const ActivityScope activity("rebuildMesh");
     return failTogether(before.comm, [&] { return rebuild(before, targets, options); });
 }
 

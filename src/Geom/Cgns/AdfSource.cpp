@@ -2,7 +2,7 @@
 //
 // The library's own HDF5 may be another than ours: this file must not include <hdf5.h>.
 
-#include "DNDS/Geom/Cgns/NodeSource.hpp"
+#include "DNDS/Geom/Cgns/TreeSource.hpp"
 
 #include "DNDS/Base/Error.hpp"
 
@@ -20,7 +20,7 @@ namespace DNDS::Geom::Cgns {
 namespace {
 
 /// The library counts values of a node by this type, 32 bits wide in most builds.
-constexpr index mostValues = std::numeric_limits<cgsize_t>::max();
+constexpr index maxValues = std::numeric_limits<cgsize_t>::max();
 
 /// Longer than any name, label, type or message of the library.
 using Text = std::array<char, 256>;
@@ -57,7 +57,7 @@ index distance(double root, double id) {
     return static_cast<index>(std::bit_cast<std::uint64_t>(root) ^ std::bit_cast<std::uint64_t>(id));
 }
 
-class AdfSource : public NodeSource {
+class AdfSource : public TreeSource {
   public:
     explicit AdfSource(std::string path) : path_(std::move(path)), bytes_(fileSize(path_)) {
         if (cgio_open_file(path_.c_str(), CGIO_MODE_READ, CGIO_FILE_ADF, &file_) != CGIO_ERR_NONE)
@@ -184,13 +184,13 @@ void AdfSource::describeData(double id, TreeNode &node) const {
     check(cgio_is_link(file_, id, &links), node.path);
     if (links == 0)
         checkFits(node, bytes_);
-    DNDS_CHECK(node.size() >= 0 && node.size() <= mostValues, DataError,
+    DNDS_CHECK(node.size() >= 0 && node.size() <= maxValues, DataError,
                "{}: node {} has too many values for this CGNS library", path_, node.path);
 }
 
 void AdfSource::loadSmallData(TreeNode &node) {
     const index size = node.size();
-    if (node.type == DataType::Text && size <= TreeNode::mostText && size > 0) {
+    if (node.type == DataType::Text && size <= TreeNode::maxText && size > 0) {
         std::string text(static_cast<std::size_t>(size), '\0');
         check(cgio_read_block_data(file_, find(node), 1, static_cast<cgsize_t>(size), text.data()), node.path);
         node.text = std::move(text);
@@ -263,6 +263,6 @@ void AdfSource::readValues(const TreeNode &node, index first, std::span<T> value
 
 } // namespace
 
-std::unique_ptr<NodeSource> openAdf(const std::string &path) { return std::make_unique<AdfSource>(path); }
+std::unique_ptr<TreeSource> openAdf(const std::string &path) { return std::make_unique<AdfSource>(path); }
 
 } // namespace DNDS::Geom::Cgns

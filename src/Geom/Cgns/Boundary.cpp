@@ -14,7 +14,7 @@ namespace {
 /// Reads shares of point sets. All functions are Local.
 class PointReader {
   public:
-    PointReader(const CommunicatorView &comm, const Model &model, const Elements &elements, NodeSource &source)
+    PointReader(const CommunicatorView &comm, const Model &model, const Elements &elements, TreeSource &source)
         : comm_(comm), model_(model), source_(source),
           elements_(elements.cellTable.size() + elements.faceTable.size()) {}
 
@@ -40,7 +40,7 @@ class PointReader {
 
     const CommunicatorView &comm_;
     const Model &model_;
-    NodeSource &source_;
+    TreeSource &source_;
     index elements_; ///< number of elements of the whole mesh
 };
 
@@ -128,7 +128,7 @@ std::string rangeText(const PointSet &points) {
 
 class MarkReader {
   public:
-    MarkReader(CommunicatorContext &context, const Model &model, const Elements &elements, NodeSource &source)
+    MarkReader(CommunicatorContext &context, const Model &model, const Elements &elements, TreeSource &source)
         : context_(context), comm_(context.comm()), model_(model), elements_(elements),
           points_(context.comm(), model, elements, source) {}
 
@@ -384,11 +384,11 @@ void MarkReader::choosePatches() {
 
 } // namespace
 
-Marks readMarks(CommunicatorContext &context, const Model &model, const Elements &elements, NodeSource &source) {
+Marks readMarks(CommunicatorContext &context, const Model &model, const Elements &elements, TreeSource &source) {
     return MarkReader(context, model, elements, source).read();
 }
 
-JoinPairs readJoins(CommunicatorContext &context, const Model &model, const Elements &elements, NodeSource &source) {
+JoinPairs readJoins(CommunicatorContext &context, const Model &model, const Elements &elements, TreeSource &source) {
     const PointReader points(context.comm(), model, elements, source);
     JoinPairs joins;
     const auto faceKey = [&](int zone, index id, const Connection &connection) {

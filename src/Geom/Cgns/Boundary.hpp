@@ -35,7 +35,7 @@ struct Marks {
 
 /// Reads the point sets of boundary conditions and periodic connections, each rank its share, and sends them to the
 /// ranks with the faces. Collective. Throws DataError on all ranks if a set names something that does not exist.
-Marks readMarks(CommunicatorContext &context, const Model &model, const Elements &elements, NodeSource &source);
+Marks readMarks(CommunicatorContext &context, const Model &model, const Elements &elements, TreeSource &source);
 
 /// An element of one of the two lists, as one number.
 struct ElementKey {
@@ -56,6 +56,6 @@ struct JoinPairs {
 };
 
 /// Collective. Throws DataError on all ranks if a connection names something that does not exist.
-JoinPairs readJoins(CommunicatorContext &context, const Model &model, const Elements &elements, NodeSource &source);
+JoinPairs readJoins(CommunicatorContext &context, const Model &model, const Elements &elements, TreeSource &source);
 
 } // namespace DNDS::Geom::Cgns

@@ -2,7 +2,7 @@
 #include "DNDS/Base/Error.hpp"
 #include "DNDS/Geom/Cgns/CgnsOutput.hpp"
 #include "DNDS/Geom/Cgns/CgnsWriter.hpp"
-#include "DNDS/Geom/Cgns/NodeSource.hpp"
+#include "DNDS/Geom/Cgns/TreeSource.hpp"
 
 namespace DNDS::Geom::Detail {
 
@@ -27,7 +27,7 @@ void CgnsOutput::close() {}
 
 bool DNDS::Geom::canWriteCgns() noexcept { return false; }
 
-std::unique_ptr<DNDS::Geom::Cgns::NodeSource> DNDS::Geom::Cgns::openAdf(const std::string &path) {
+std::unique_ptr<DNDS::Geom::Cgns::TreeSource> DNDS::Geom::Cgns::openAdf(const std::string &path) {
     throw NotBuiltError(
         fmt::format("{}: this build has no CGNS library and cannot read CGNS files of the ADF type", path));
 }

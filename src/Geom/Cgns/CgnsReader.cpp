@@ -4,12 +4,12 @@
 #include "DNDS/Geom/Cgns/Boundary.hpp"
 #include "DNDS/Geom/Cgns/Model.hpp"
 #include "DNDS/Geom/Cgns/NodeJoin.hpp"
-#include "DNDS/Geom/Cgns/NodeSource.hpp"
 #include "DNDS/Geom/Cgns/ParentFaces.hpp"
 #include "DNDS/Geom/Cgns/Polyhedra.hpp"
 #include "DNDS/Geom/Cgns/SectionElements.hpp"
 #include "DNDS/Geom/Cgns/SharedTree.hpp"
 #include "DNDS/Geom/Cgns/Solutions.hpp"
+#include "DNDS/Geom/Cgns/TreeSource.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
 #include "DNDS/Mpi/RequireSame.hpp"
 
@@ -25,7 +25,7 @@ SourceMesh readParts(CommunicatorView user, const std::string &path, const CgnsO
     const auto owner = CommunicatorContext::of(user);
     CommunicatorContext &context = *owner;
     const CommunicatorView comm = context.comm();
-    std::unique_ptr<NodeSource> source;
+    std::unique_ptr<TreeSource> source;
     const TreeNode root = readSharedTree(comm, path, source, options.fields != nullptr);
     Model model;
     comm.guarded([&] { model = buildModel(root, options); });

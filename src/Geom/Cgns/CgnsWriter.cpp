@@ -67,7 +67,7 @@ class Writer {
                 checkField(field, mesh_.cells.size(), "cell");
             checkMarks(mesh_);
         });
-        needSameFields(comm_, pointFields, cellFields);
+        requireSameFields(comm_, pointFields, cellFields);
         elements_ = elementsToWrite(*context_, mesh_);
         pairs_ = pairPeriodic(*context_, mesh_, elements_.faceElements);
         chooseType();

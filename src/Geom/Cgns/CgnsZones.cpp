@@ -76,7 +76,7 @@ void addPlane(std::span<const real> plane, index firstRow, index width, const Bl
         }
 }
 
-void readBlock(const Cgns::Model &model, int number, const BlockMemory &block, Cgns::NodeSource &source,
+void readBlock(const Cgns::Model &model, int number, const BlockMemory &block, Cgns::TreeSource &source,
                const BlockView<real> &centres) {
     const Cgns::Zone &zone = model.zones[toSize(number)];
     const int dims = block.cells.dims;
@@ -104,7 +104,7 @@ void readBlock(const Cgns::Model &model, int number, const BlockMemory &block, C
 
 CgnsZones readCgnsZones(CommunicatorView comm, const std::string &path, const std::string &base) {
     return failTogether(comm, [&] {
-        std::unique_ptr<Cgns::NodeSource> source;
+        std::unique_ptr<Cgns::TreeSource> source;
         const Cgns::TreeNode root = Cgns::readSharedTree(comm, path, source, false);
         CgnsOptions options;
         options.base = base;
@@ -115,7 +115,7 @@ CgnsZones readCgnsZones(CommunicatorView comm, const std::string &path, const st
 void readCgnsCentres(CommunicatorView comm, const std::string &path, BlockField<real> &centres,
                      const std::string &base) {
     failTogether(comm, [&] {
-        std::unique_ptr<Cgns::NodeSource> source;
+        std::unique_ptr<Cgns::TreeSource> source;
         const Cgns::TreeNode root = Cgns::readSharedTree(comm, path, source, false);
         CgnsOptions options;
         options.base = base;

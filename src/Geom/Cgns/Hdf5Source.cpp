@@ -4,7 +4,7 @@
 // Ranks open the file independently with HDF5's plain driver: slices are read at the speed of the file system, and a
 // damaged part that only one rank reads cannot leave others waiting in a collective call.
 
-#include "DNDS/Geom/Cgns/NodeSource.hpp"
+#include "DNDS/Geom/Cgns/TreeSource.hpp"
 
 #include "DNDS/Base/Attempt.hpp"
 #include "DNDS/Base/Error.hpp"
@@ -23,7 +23,7 @@ namespace DNDS::Geom::Cgns {
 namespace {
 
 /// The best ratio of HDF5's compressors.
-constexpr index mostCompression = 1100;
+constexpr index maxCompression = 1100;
 
 using DNDS::Detail::HdfObject;
 using DNDS::Detail::HdfQuiet;
@@ -126,7 +126,7 @@ HdfObject openedFile(const std::string &path) {
     return {H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()), H5Fclose};
 }
 
-class Hdf5Source : public NodeSource {
+class Hdf5Source : public TreeSource {
   public:
     explicit Hdf5Source(std::string path) : path_(std::move(path)) { open(path_); }
 
@@ -281,18 +281,18 @@ void Hdf5Source::describeData(hid_t group, TreeNode &node) {
     if (rank == 0)
         node.dimensions.push_back(1);
 
-    checkFits(node, open(node.file).bytes, mostCompression); // so that the product below does not overflow
+    checkFits(node, open(node.file).bytes, maxCompression); // so that the product below does not overflow
     const Storage storage = storageOf(dataset.get(), node.size() * bytesOf(node.type));
     DNDS_CHECK(storage != Storage::Elsewhere, DataError, "{}: the data of node {} are not stored in the file itself",
                node.file, node.path);
     DNDS_CHECK(storage != Storage::TooSmall, DataError, "{}: node {} has more values than are stored", node.file,
                node.path);
-    checkFits(node, open(node.file).bytes, storage == Storage::Compressed ? mostCompression : 1);
+    checkFits(node, open(node.file).bytes, storage == Storage::Compressed ? maxCompression : 1);
 }
 
 void Hdf5Source::loadSmallData(TreeNode &node) {
     const index size = node.size();
-    if (node.type == DataType::Text && size <= TreeNode::mostText) {
+    if (node.type == DataType::Text && size <= TreeNode::maxText) {
         const HdfObject dataset = openData(node);
         std::string text(static_cast<std::size_t>(size), '\0');
         DNDS_CHECK(size == 0 ||
@@ -408,6 +408,6 @@ std::vector<std::string> hdf5Names(const std::string &path) {
     return root.valid() ? linkNames(root.get()).value_or(std::vector<std::string>()) : std::vector<std::string>();
 }
 
-std::unique_ptr<NodeSource> openHdf5(const std::string &path) { return std::make_unique<Hdf5Source>(path); }
+std::unique_ptr<TreeSource> openHdf5(const std::string &path) { return std::make_unique<Hdf5Source>(path); }
 
 } // namespace DNDS::Geom::Cgns

@@ -31,7 +31,7 @@ Model ModelBuilder::build() {
     chooseBase();
     readFamilies();
     readZones();
-    for (std::size_t zone = 0; zone < zoneNodes_.size(); zone++) {
+    for (std::size_t zone = 0; zone < zoneTrees_.size(); zone++) {
         readSections(static_cast<int>(zone));
         readConditions(static_cast<int>(zone));
         readConnections(static_cast<int>(zone));
@@ -59,17 +59,17 @@ void ModelBuilder::chooseBase() {
         names.push_back(fmt::format("'{}'", node.name));
         if (hasCells(node))
             withCells.push_back(names.back());
-        if (baseNode_ == nullptr && (options_.base.empty() ? hasCells(node) : node.name == options_.base))
-            baseNode_ = &node;
+        if (baseTree_ == nullptr && (options_.base.empty() ? hasCells(node) : node.name == options_.base))
+            baseTree_ = &node;
     }
-    DNDS_CHECK(baseNode_ != nullptr || options_.base.empty(), ArgumentError, "{}: no base '{}'; there are: {}",
+    DNDS_CHECK(baseTree_ != nullptr || options_.base.empty(), ArgumentError, "{}: no base '{}'; there are: {}",
                model_.file, options_.base, fmt::join(names, ", "));
-    DNDS_CHECK(baseNode_ != nullptr, DataError, "{}: no base with cells of two or three dimensions", model_.file);
+    DNDS_CHECK(baseTree_ != nullptr, DataError, "{}: no base with cells of two or three dimensions", model_.file);
     DNDS_CHECK(!options_.base.empty() || withCells.size() == 1, DataError,
                "{}: files of several bases are read one base at a time: choose one of {} (dnds-mesh --base, "
                "CgnsOptions::base)",
                model_.file, fmt::join(withCells, ", "));
-    const TreeNode &base = *baseNode_;
+    const TreeNode &base = *baseTree_;
     model_.base = base.name;
     DNDS_CHECK(base.integers.size() == 2 && base.integers[0] >= 2 && base.integers[0] <= 3 &&
                    base.integers[1] >= base.integers[0] && base.integers[1] <= 3,
@@ -79,22 +79,22 @@ void ModelBuilder::chooseBase() {
 }
 
 void ModelBuilder::readFamilies() {
-    for (const TreeNode &node : baseNode_->children)
+    for (const TreeNode &node : baseTree_->children)
         if (node.label == "Family_t")
             familyKinds_[node.name] = trimmed(node.textOf("FamilyBC_t"));
 }
 
 void ModelBuilder::readZones() {
-    for (const TreeNode &node : baseNode_->children)
+    for (const TreeNode &node : baseTree_->children)
         if (node.label == "Zone_t")
             readZone(node);
-    DNDS_CHECK(!zoneNodes_.empty(), DataError, "{}: base '{}' has no zones", model_.file, model_.base);
+    DNDS_CHECK(!zoneTrees_.empty(), DataError, "{}: base '{}' has no zones", model_.file, model_.base);
 }
 
 void ModelBuilder::readZone(const TreeNode &node) {
     Zone zone;
     zone.name = node.name;
-    zone.node = &node;
+    zone.tree = &node;
     const std::string type = trimmed(node.textOf("ZoneType_t"));
     zone.structured = type != "Unstructured";
     zone.dimensions = zone.structured ? model_.cellDimension : 1;
@@ -121,7 +121,7 @@ void ModelBuilder::readZone(const TreeNode &node) {
     zone.firstNode = model_.nodes;
     model_.nodes += zone.nodes;
     model_.zones.push_back(zone);
-    zoneNodes_.push_back(&node);
+    zoneTrees_.push_back(&node);
 }
 
 void ModelBuilder::readCoordinates(const TreeNode &node, Zone &zone) const {
@@ -172,7 +172,7 @@ std::string ModelBuilder::otherBaseOf(const std::string &name) const {
     const std::string base =
         zone.size() < path.size() ? lastPart(path.substr(0, path.size() - zone.size() - 1)) : std::string();
     for (const TreeNode &node : root_.children)
-        if (node.label == "CGNSBase_t" && &node != baseNode_ && (base.empty() || node.name == base) &&
+        if (node.label == "CGNSBase_t" && &node != baseTree_ && (base.empty() || node.name == base) &&
             node.named(zone) != nullptr)
             return node.name;
     return "";

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "DNDS/Geom/Cgns/CgnsReader.hpp"
-#include "DNDS/Geom/Cgns/NodeSource.hpp"
 #include "DNDS/Geom/Cgns/TreeNode.hpp"
+#include "DNDS/Geom/Cgns/TreeSource.hpp"
 
 #include <array>
 #include <optional>
@@ -18,7 +18,7 @@ using Triple = std::array<index, 3>;
 
 struct Zone {
     std::string name;
-    const TreeNode *node = nullptr;
+    const TreeNode *tree = nullptr;
     bool structured = false;
     int dimensions = 0;       ///< number of its indices: 1 if unstructured
     Triple vertices{1, 1, 1}; ///< structured: along each index
@@ -148,6 +148,6 @@ Model buildModel(const TreeNode &root, const CgnsOptions &options);
 /// Finds the direction of the faces of structured zones that connections list without saying it: the one in which all
 /// of them are on one side of the zone. A connection whose faces fit no or several directions is left out with a
 /// warning. Collective.
-void findListedDirections(const CommunicatorView &comm, Model &model, NodeSource &source);
+void findListedDirections(const CommunicatorView &comm, Model &model, TreeSource &source);
 
 } // namespace DNDS::Geom::Cgns

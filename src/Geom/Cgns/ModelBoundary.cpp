@@ -29,7 +29,7 @@ void setRange(const std::vector<index> &range, const Zone &zone, PointSet &point
     }
     points.first = range[0];
     points.last = range[1];
-    if (points.first < 1 || points.last < points.first || points.last >= mostElements)
+    if (points.first < 1 || points.last < points.first || points.last >= maxElements)
         points.problem = fmt::format("{} to {} is not a range", points.first, points.last);
     else if (points.vertices && points.last > zone.nodes)
         points.problem = fmt::format("nodes {} to {} of a zone with {} nodes", points.first, points.last, zone.nodes);
@@ -91,7 +91,7 @@ int ModelBuilder::patchFor(const std::string &name, const std::string &kind, con
 }
 
 void ModelBuilder::readConditions(int zone) {
-    for (const TreeNode &group : zoneNodes_[static_cast<std::size_t>(zone)]->children) {
+    for (const TreeNode &group : zoneTrees_[static_cast<std::size_t>(zone)]->children) {
         if (group.label != "ZoneBC_t")
             continue;
         for (const TreeNode &node : group.children)

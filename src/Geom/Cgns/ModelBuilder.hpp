@@ -15,7 +15,7 @@
 namespace DNDS::Geom::Cgns {
 
 /// No element has a higher number: sums of two never overflow.
-inline constexpr index mostElements = index{1} << 60;
+inline constexpr index maxElements = index{1} << 60;
 
 /// The last part of a name that may be a path: "Base/Family".
 inline std::string lastPart(const std::string &name) { return name.substr(name.rfind('/') + 1); }
@@ -68,8 +68,8 @@ class ModelBuilder {
 
     const TreeNode &root_;
     const CgnsOptions &options_;
-    const TreeNode *baseNode_ = nullptr;
-    std::vector<const TreeNode *> zoneNodes_;
+    const TreeNode *baseTree_ = nullptr;
+    std::vector<const TreeNode *> zoneTrees_;
     std::map<std::string, std::string> familyKinds_;
     bool anyCondition_ = false;
     Model model_;

@@ -14,7 +14,7 @@ std::vector<float> inSinglePrecision(const std::vector<real> &values) { return {
 } // namespace
 
 void ModelBuilder::readConnections(int zone) {
-    for (const TreeNode &group : zoneNodes_[static_cast<std::size_t>(zone)]->children) {
+    for (const TreeNode &group : zoneTrees_[static_cast<std::size_t>(zone)]->children) {
         if (group.label != "ZoneGridConnectivity_t")
             continue;
         for (const TreeNode &node : group.children)
@@ -159,7 +159,7 @@ std::optional<PeriodicTransform> ModelBuilder::readPeriodic(const TreeNode &node
     if (model_.physicalDimension == 2 && angle != nullptr && angle->reals.size() < 3 && !angle->reals.empty())
         transform.angles = {0.0, 0.0, transform.angles[0]}; // in the plane
     for (const TreeNode *holder :
-         {angle, periodic, property, &node, &group, zoneNodes_[static_cast<std::size_t>(zone)], baseNode_}) {
+         {angle, periodic, property, &node, &group, zoneTrees_[static_cast<std::size_t>(zone)], baseTree_}) {
         const TreeNode *units = holder == nullptr ? nullptr : holder->withLabel("DimensionalUnits_t");
         if (units == nullptr || units->text.size() < 160)
             continue;
@@ -191,14 +191,14 @@ void setNormal(const Zone &zone, std::span<const index> bounds, Section &section
 
 } // namespace
 
-void findListedDirections(const CommunicatorView &comm, Model &model, NodeSource &source) {
+void findListedDirections(const CommunicatorView &comm, Model &model, TreeSource &source) {
     std::vector<std::size_t> unknown;
     for (std::size_t k = 0; k < model.faces.size(); k++)
         if (model.faces[k].kind == SectionKind::Patch && model.faces[k].normal < 0)
             unknown.push_back(k);
     if (unknown.empty())
         return;
-    std::vector<index> bounds(6 * unknown.size(), mostElements);
+    std::vector<index> bounds(6 * unknown.size(), maxElements);
     comm.guarded([&] {
         for (std::size_t u = 0; u < unknown.size(); u++) {
             const Section &section = model.faces[unknown[u]];
@@ -209,8 +209,8 @@ void findListedDirections(const CommunicatorView &comm, Model &model, NodeSource
             for (std::size_t i = 0; i < listed.size(); i++) {
                 index &low = bounds[6 * u + i % width];
                 index &high = bounds[6 * u + 3 + i % width];
-                low = std::min(low, std::clamp(listed[i], -mostElements, mostElements));
-                high = std::min(high, -std::clamp(listed[i], -mostElements, mostElements));
+                low = std::min(low, std::clamp(listed[i], -maxElements, maxElements));
+                high = std::min(high, -std::clamp(listed[i], -maxElements, maxElements));
             }
         }
     });

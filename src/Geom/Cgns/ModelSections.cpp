@@ -12,7 +12,7 @@ Section ModelBuilder::readSection(const TreeNode &node, int zone) const {
     const TreeNode *range = node.named("ElementRange");
     DNDS_CHECK(range != nullptr && range->integers.size() == 2, DataError, "{}: no ElementRange", where);
     section.firstId = range->integers[0];
-    DNDS_CHECK(section.firstId >= 1 && range->integers[1] >= section.firstId - 1 && range->integers[1] < mostElements,
+    DNDS_CHECK(section.firstId >= 1 && range->integers[1] >= section.firstId - 1 && range->integers[1] < maxElements,
                DataError, "{}: elements {} to {} are not a range", where, section.firstId, range->integers[1]);
     section.size = range->integers[1] - section.firstId + 1;
     section.connectivity = node.named("ElementConnectivity");
@@ -74,7 +74,7 @@ void ModelBuilder::checkConnectivity(Section &section) {
 
 void ModelBuilder::readSections(int zone) {
     std::vector<Section> sections;
-    for (const TreeNode &child : zoneNodes_[static_cast<std::size_t>(zone)]->children)
+    for (const TreeNode &child : zoneTrees_[static_cast<std::size_t>(zone)]->children)
         if (child.label == "Elements_t")
             sections.push_back(readSection(child, zone));
     const Zone &info = model_.zones[static_cast<std::size_t>(zone)];

@@ -35,7 +35,7 @@ FetchedPoints fetchPoints(CommunicatorContext &context, const NodeBlock &block, 
         [&](std::size_t i) { return fetched.nodes[i]; },
         [&](index node, std::vector<index> &reply) {
             for (const real x : block.coordinates[static_cast<std::size_t>(node - block.own.begin)])
-                reply.push_back(asWord(x));
+                reply.push_back(packReal(x));
         },
         [&](std::size_t, RecordReader &reader) { fetched.points.push_back(reader.nextPoint()); }); // nodes ascend
     return fetched;
@@ -328,7 +328,7 @@ void warnOfDistances(CommunicatorContext &context, const Model &model, const Nod
 
 } // namespace
 
-NodeBlock readNodes(CommunicatorView comm, const Model &model, NodeSource &source) {
+NodeBlock readNodes(CommunicatorView comm, const Model &model, TreeSource &source) {
     NodeBlock block;
     block.total = model.nodes;
     block.own = EvenSplit(model.nodes, comm.size()).part(comm.rank());

@@ -20,7 +20,7 @@ struct NodeBlock {
 
 /// Reads this rank's share of the coordinates. Collective. Throws DataError on all ranks, also for non-finite
 /// coordinates.
-NodeBlock readNodes(CommunicatorView comm, const Model &model, NodeSource &source);
+NodeBlock readNodes(CommunicatorView comm, const Model &model, TreeSource &source);
 
 /// Finds nodes to merge and numbers the remaining ones. Collective. Adds to `warnings`.
 ///

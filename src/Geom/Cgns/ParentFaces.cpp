@@ -33,7 +33,7 @@ ElementType faceWith(std::size_t corners) {
 }
 
 std::vector<NamedFace> readNamed(const Model &model, const SectionTable &cellTable, const SectionTable &faceTable,
-                                 const ElementRun &faces, NodeSource &source) {
+                                 const ElementRun &faces, TreeSource &source) {
     std::vector<NamedFace> named;
     for (std::size_t k = 0; k < faceTable.sections().size(); k++) {
         const Section &section = faceTable.sections()[k];
@@ -67,7 +67,7 @@ std::vector<NamedFace> readNamed(const Model &model, const SectionTable &cellTab
 } // namespace
 
 void resolveParentFaces(CommunicatorContext &context, const Model &model, const SectionTable &cellTable,
-                        const ElementRun &cells, const SectionTable &faceTable, ElementRun &faces, NodeSource &source) {
+                        const ElementRun &cells, const SectionTable &faceTable, ElementRun &faces, TreeSource &source) {
     if (std::none_of(faceTable.sections().begin(), faceTable.sections().end(),
                      [](const Section &section) { return section.byParents; }))
         return;

@@ -10,6 +10,6 @@ namespace DNDS::Geom::Cgns {
 /// two sparse exchanges. After `readElements`. Throws DataError on all ranks, with the element, if a parent is no cell,
 /// or its named face does not exist or has another number of corners.
 void resolveParentFaces(CommunicatorContext &context, const Model &model, const SectionTable &cellTable,
-                        const ElementRun &cells, const SectionTable &faceTable, ElementRun &faces, NodeSource &source);
+                        const ElementRun &cells, const SectionTable &faceTable, ElementRun &faces, TreeSource &source);
 
 } // namespace DNDS::Geom::Cgns

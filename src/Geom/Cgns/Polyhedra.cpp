@@ -54,7 +54,7 @@ struct Parents {
 class ParentResolver {
   public:
     ParentResolver(CommunicatorContext &context, const Model &model, const SectionTable &cellTable, ElementRun &cells,
-                   const SectionTable &faceTable, const ElementRun &faces, NodeSource &source)
+                   const SectionTable &faceTable, const ElementRun &faces, TreeSource &source)
         : context_(context), comm_(context.comm()), model_(model), cellTable_(cellTable), cells_(cells),
           faceTable_(faceTable), faces_(faces), source_(source), highest_(model.zones.size(), 0),
           cellSection_(model.zones.size(), -1) {
@@ -88,7 +88,7 @@ class ParentResolver {
     ElementRun &cells_;
     const SectionTable &faceTable_;
     const ElementRun &faces_;
-    NodeSource &source_;
+    TreeSource &source_;
     std::vector<index> highest_;   ///< [zones]: the highest number of a parent
     std::vector<int> cellSection_; ///< [zones]: the section of polyhedra to fill, or -1
     std::vector<Parents> parents_;
@@ -162,7 +162,7 @@ void ParentResolver::buildCells(const RankLists &arrived) {
 } // namespace
 
 void resolvePolyhedra(CommunicatorContext &context, const Model &model, const SectionTable &cellTable,
-                      ElementRun &cells, const SectionTable &faceTable, const ElementRun &faces, NodeSource &source) {
+                      ElementRun &cells, const SectionTable &faceTable, const ElementRun &faces, TreeSource &source) {
     const auto &sections = cellTable.sections();
     if (std::any_of(sections.begin(), sections.end(), [](const Section &section) {
             return section.type == ElementType::Polyhedron && section.kind != SectionKind::FromParents;

@@ -13,6 +13,6 @@ namespace DNDS::Geom::Cgns {
 /// NFACE_n gives the faces of a cell, negative where they point inward (SIDS 7.3); ParentElements gives the cells of a
 /// face, whose normal points from the first to the second.
 void resolvePolyhedra(CommunicatorContext &context, const Model &model, const SectionTable &cellTable,
-                      ElementRun &cells, const SectionTable &faceTable, const ElementRun &faces, NodeSource &source);
+                      ElementRun &cells, const SectionTable &faceTable, const ElementRun &faces, TreeSource &source);
 
 } // namespace DNDS::Geom::Cgns

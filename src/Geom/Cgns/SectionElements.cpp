@@ -44,7 +44,7 @@ struct StreamState {
 class ElementReader {
   public:
     ElementReader(CommunicatorContext &context, const Model &model, const SectionTable &table,
-                  const SectionTable &faces, NodeSource &source)
+                  const SectionTable &faces, TreeSource &source)
         : comm_(context.comm()), channel_(context.nextChannel()), model_(model), table_(table), faces_(faces),
           source_(source) {}
 
@@ -84,7 +84,7 @@ class ElementReader {
     const Model &model_;
     const SectionTable &table_;
     const SectionTable &faces_;
-    NodeSource &source_;
+    TreeSource &source_;
     ElementRun run_;
     std::exception_ptr failure_;
 };
@@ -351,7 +351,7 @@ void ElementReader::makePatch(const Section &section, const Range &part) {
 } // namespace
 
 ElementRun readElements(CommunicatorContext &context, const Model &model, const SectionTable &table,
-                        const SectionTable &faces, NodeSource &source) {
+                        const SectionTable &faces, TreeSource &source) {
     ElementRun run = ElementReader(context, model, table, faces, source).read();
     run.mapping = GlobalMapping::create(context.comm(), run.size());
     return run;

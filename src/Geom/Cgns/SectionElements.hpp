@@ -3,7 +3,7 @@
 #pragma once
 
 #include "DNDS/Geom/Cgns/Model.hpp"
-#include "DNDS/Geom/Cgns/NodeSource.hpp"
+#include "DNDS/Geom/Cgns/TreeSource.hpp"
 #include "DNDS/Index/GlobalMapping.hpp"
 #include "DNDS/Mpi/EvenSplit.hpp"
 #include "DNDS/Mpi/Rendezvous.hpp"
@@ -63,7 +63,7 @@ struct ElementRun {
 /// Reads this rank's share of a list. Collective. `faces`: the list that polyhedra refer to. Polyhedra of parents get
 /// no faces yet, faces of cells no nodes. Throws DataError on all ranks.
 ElementRun readElements(CommunicatorContext &context, const Model &model, const SectionTable &table,
-                        const SectionTable &faces, NodeSource &source);
+                        const SectionTable &faces, TreeSource &source);
 
 /// Rows of nodes, in order of their ordinals.
 struct ElementRows {

@@ -6,7 +6,7 @@
 
 namespace DNDS::Geom::Cgns {
 
-TreeNode readSharedTree(const CommunicatorView &comm, const std::string &path, std::unique_ptr<NodeSource> &source,
+TreeNode readSharedTree(const CommunicatorView &comm, const std::string &path, std::unique_ptr<TreeSource> &source,
                         bool withSolutions) {
     std::vector<std::string> bytes(1);
     comm.guarded([&] {

@@ -2,7 +2,7 @@
 /// @brief The tree of a CGNS file on all ranks, read by one.
 #pragma once
 
-#include "DNDS/Geom/Cgns/NodeSource.hpp"
+#include "DNDS/Geom/Cgns/TreeSource.hpp"
 #include "DNDS/Mpi/Communicator.hpp"
 
 #include <memory>
@@ -11,8 +11,8 @@
 namespace DNDS::Geom::Cgns {
 
 /// Rank 0 reads the tree; the others open the file (`source`) only after that succeeded. Collective. Throws on all
-/// ranks as `openSource` and `NodeSource::readTree`.
-TreeNode readSharedTree(const CommunicatorView &comm, const std::string &path, std::unique_ptr<NodeSource> &source,
+/// ranks as `openSource` and `TreeSource::readTree`.
+TreeNode readSharedTree(const CommunicatorView &comm, const std::string &path, std::unique_ptr<TreeSource> &source,
                         bool withSolutions);
 
 } // namespace DNDS::Geom::Cgns

@@ -31,7 +31,7 @@ class FieldFinder {
 
     std::vector<Field> find() {
         for (std::size_t zone = 0; zone < model_.zones.size(); zone++)
-            for (const TreeNode &node : model_.zones[zone].node->children)
+            for (const TreeNode &node : model_.zones[zone].tree->children)
                 if (node.label == "FlowSolution_t")
                     addSolution(node, zone);
         std::erase_if(fields_, [&](const Field &field) { return !isComplete(field); });
@@ -55,7 +55,7 @@ class FieldFinder {
         index rind = 0;
         if (const TreeNode *planes = node.withLabel("Rind_t"); planes != nullptr) {
             const auto none = [](index n) { return n == 0; };
-            const auto small = [](index n) { return n >= 0 && n < mostElements; };
+            const auto small = [](index n) { return n >= 0 && n < maxElements; };
             const bool zero = std::all_of(planes->integers.begin(), planes->integers.end(), none);
             const bool simple = !model_.zones[zone].structured && planes->integers.size() == 2 &&
                                 std::all_of(planes->integers.begin(), planes->integers.end(), small);
@@ -106,7 +106,7 @@ class FieldFinder {
 };
 
 /// Values [own.begin, own.end) of a field, counted through all zones. Local.
-std::vector<real> readShare(const Model &model, const Field &field, const Range &own, NodeSource &source) {
+std::vector<real> readShare(const Model &model, const Field &field, const Range &own, TreeSource &source) {
     std::vector<real> values(static_cast<std::size_t>(own.size()));
     index first = 0;
     for (std::size_t zone = 0; zone < model.zones.size(); zone++) {
@@ -133,7 +133,7 @@ std::vector<real> ofSurvivors(const std::vector<real> &values, const NodeBlock &
 } // namespace
 
 MeshFields readSolutions(CommunicatorView comm, const Model &model, const NodeBlock &nodes, SourceMesh &mesh,
-                         NodeSource &source) {
+                         TreeSource &source) {
     std::vector<Field> found = FieldFinder(model, mesh.warnings).find();
     const index stated = std::accumulate(model.zones.begin(), model.zones.end(), index{0},
                                          [](index sum, const Zone &zone) { return sum + zone.cells; });

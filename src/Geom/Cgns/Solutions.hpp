@@ -11,6 +11,6 @@ namespace DNDS::Geom::Cgns {
 /// and `mesh` is complete. Merged nodes have the value of the first of them. Collective. Throws DataError on all ranks
 /// if values cannot be read.
 MeshFields readSolutions(CommunicatorView comm, const Model &model, const NodeBlock &nodes, SourceMesh &mesh,
-                         NodeSource &source);
+                         TreeSource &source);
 
 } // namespace DNDS::Geom::Cgns

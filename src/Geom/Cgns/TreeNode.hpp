@@ -27,13 +27,13 @@ struct TreeNode {
     index place = 0;
     DataType type = DataType::None;
     std::vector<index> dimensions; ///< the first varies fastest
-    std::string text;              ///< text of Text nodes with at most `mostText` characters
-    std::vector<index> integers;   ///< values of integer nodes with at most `mostNumbers` values
-    std::vector<real> reals;       ///< values of integer and real nodes with at most `mostNumbers` values
+    std::string text;              ///< text of Text nodes with at most `maxText` characters
+    std::vector<index> integers;   ///< values of integer nodes with at most `maxNumbers` values
+    std::vector<real> reals;       ///< values of integer and real nodes with at most `maxNumbers` values
     std::vector<TreeNode> children;
 
-    static constexpr index mostText = 1024;
-    static constexpr index mostNumbers = 12;
+    static constexpr index maxText = 1024;
+    static constexpr index maxNumbers = 12;
 
     /// The number of values; -1 where it does not fit into 63 bits or a dimension is negative.
     index size() const noexcept;

@@ -55,7 +55,7 @@ std::vector<Position> centresOf(CommunicatorContext &context, const SourceMesh &
         [&](std::size_t i) { return nodes[i]; },
         [&](index node, std::vector<index> &reply) {
             for (const real x : source.coordinates.at(toSize(node - source.firstNode)))
-                reply.push_back(asWord(x));
+                reply.push_back(packReal(x));
         },
         [&](std::size_t i, RecordReader &reader) { found[i] = reader.nextPoint(); });
     std::vector<Position> centres(toSize(source.cells.size()));

@@ -143,7 +143,7 @@ bool FileCursor::nextLine() {
     }
 }
 
-void FileCursor::needLine(std::string_view expected) {
+void FileCursor::requireLine(std::string_view expected) {
     if (!nextLine())
         fail(fmt::format("the file ends where {} should be", expected));
 }

@@ -70,7 +70,7 @@ class FileCursor {
     /// Takes the next non-blank line; false at the end of the file.
     bool nextLine();
     /// The same; throws at the end of the file.
-    void needLine(std::string_view expected);
+    void requireLine(std::string_view expected);
     /// The last line taken, without blanks at its ends; valid until the next call.
     std::string_view line() const noexcept { return {window_.data() + lineBegin_, lineEnd_ - lineBegin_}; }
     index lineNumber() const noexcept { return lineNumber_; }

@@ -73,13 +73,13 @@ class ListReader {
     FileCursor cursor_;
 };
 
-constexpr index leastCorners = 3;
-constexpr index mostCorners = (index{1} << 14) - 1;
+constexpr index minCorners = 3;
+constexpr index maxCorners = (index{1} << 14) - 1;
 
 /// Reads faces that are lists of their own: "4(0 1 5 4)".
 void readCorners(ListReader &list, index nodes, OwnFaces &faces) {
     list.forEach([&](index) {
-        const index count = takeInteger(list.cursor(), "the number of corners of a face", leastCorners, mostCorners);
+        const index count = takeInteger(list.cursor(), "the number of corners of a face", minCorners, maxCorners);
         takeByte(list.cursor(), '(');
         for (index k = 0; k < count; k++)
             faces.corners.push_back(list.label("a corner", 0, nodes - 1));
@@ -102,7 +102,7 @@ index readOffsets(ListReader &list, OwnFaces &faces) {
     const index begin = offset(0, first.first == 0 ? 0 : total);
     for (auto i = entriesOf(list.segments()); i > 0; i--) {
         const index before = begin + faces.starts.back();
-        faces.starts.push_back(offset(before + leastCorners, before + mostCorners) - begin);
+        faces.starts.push_back(offset(before + minCorners, before + maxCorners) - begin);
     }
     return begin;
 }

@@ -13,7 +13,7 @@ namespace DNDS::Geom::Foam {
 
 namespace {
 
-constexpr index mostEntries = index{1} << 48;
+constexpr index maxEntries = index{1} << 48;
 
 /// Reads the file of one list and finds its entries.
 ///
@@ -23,7 +23,7 @@ constexpr index mostEntries = index{1} << 48;
 class ListScanner {
   public:
     /// `faces` is the number of faces, in lists that have an entry for each.
-    ListScanner(std::string path, int ranks, index faces = mostEntries)
+    ListScanner(std::string path, int ranks, index faces = maxEntries)
         : file_(openFile(path)), cursor_(file_), ranks_(ranks), faces_(faces) {
         result_.path = std::move(path);
     }
@@ -55,7 +55,7 @@ class ListScanner {
         }
         result_.count = takeCount("faces");
         scanEntries("faces", 0, [&] {
-            const index corners = takeInteger(cursor_, "the number of corners of a face", 0, mostEntries);
+            const index corners = takeInteger(cursor_, "the number of corners of a face", 0, maxEntries);
             if (encoding().binary)
                 skipBytes(corners, encoding().labelBytes);
             else
@@ -114,7 +114,7 @@ class ListScanner {
     }
 
     /// The number of entries of a segment: the same for all lists with an entry for each face.
-    index length() { return segmentLength(faces_ < mostEntries ? faces_ : result_.count, ranks_); }
+    index length() { return segmentLength(faces_ < maxEntries ? faces_ : result_.count, ranks_); }
 
     /// The segment that begins with entry `first`, at `place`.
     void addSegment(index first, FilePlace place) {
@@ -188,12 +188,12 @@ std::vector<Patch> readPatches(const std::string &path, index inner, index faces
         cursor.fail(fmt::format("the header's class is '{}', but should be 'polyBoundaryMesh'", shown(type)));
     // Lists that were written by hand have no number.
     const index count =
-        nextByte(cursor) == '(' ? mostEntries : takeInteger(cursor, "the number of patches", 0, mostEntries);
+        nextByte(cursor) == '(' ? maxEntries : takeInteger(cursor, "the number of patches", 0, maxEntries);
     std::vector<Patch> patches;
     index end = inner;
     takeByte(cursor, '(');
     for (index i = 0; i < count; i++) {
-        if (nextByte(cursor) == ')' && count == mostEntries)
+        if (nextByte(cursor) == ')' && count == maxEntries)
             break;
         if (nextByte(cursor) == ')')
             cursor.fail(fmt::format("the list ends after {} of {} patches", i, count));

@@ -97,7 +97,7 @@ class Indexer {
     /// Comments and the like may precede `$MeshFormat`; sections whose form it states may not.
     void findFormat() {
         FileCursor &cursor = input_.cursor();
-        for (cursor.needLine("$MeshFormat"); cursor.line() != "$MeshFormat"; cursor.needLine("$MeshFormat")) {
+        for (cursor.requireLine("$MeshFormat"); cursor.line() != "$MeshFormat"; cursor.requireLine("$MeshFormat")) {
             const std::string section(cursor.line());
             if (section == "$NOD" || section == "$ELM")
                 cursor.fail(
@@ -122,7 +122,7 @@ class Indexer {
     void readFormat() {
         findFormat();
         FileCursor &cursor = input_.cursor();
-        cursor.needLine("version, file type and data size");
+        cursor.requireLine("version, file type and data size");
         WordReader words(cursor);
         const std::string version(words.word("the version"));
         GmshFormat &format = result_.format;
@@ -149,7 +149,7 @@ class Indexer {
     void expectEnd(const std::string &section) {
         FileCursor &cursor = input_.cursor();
         const std::string end = "$End" + section.substr(1);
-        cursor.needLine(end);
+        cursor.requireLine(end);
         if (cursor.line() != end)
             cursor.fail(fmt::format("expected {}", shown(end)));
     }
@@ -188,7 +188,7 @@ class Indexer {
             blocks = input_.size("the number of blocks");
         index entries = 0;
         if (!input_.format().version4 && input_.format().binary) { // written as text
-            input_.cursor().needLine(what);
+            input_.cursor().requireLine(what);
             entries = WordReader(input_.cursor()).integer(what, 0, largestTag);
         } else {
             entries = input_.size(what);
@@ -297,10 +297,10 @@ class Indexer {
 
     void readPhysicalNames() {
         FileCursor &cursor = input_.cursor();
-        cursor.needLine("the number of names");
+        cursor.requireLine("the number of names");
         const index count = WordReader(cursor).integer("the number of names", 0, cursor.bytesLeft());
         for (index i = 0; i < count; i++) {
-            cursor.needLine("a physical name");
+            cursor.requireLine("a physical name");
             WordReader words(cursor);
             index dimension = anyDimension;
             index tag = words.integer("the dimension or the tag of a group", -largestTag, largestTag);
@@ -449,14 +449,14 @@ class Indexer {
     void readLink2(GmshInput &input) {
         GmshPeriodicLink link = readLinkEnds(input);
         FileCursor &cursor = input.cursor();
-        cursor.needLine("the number of nodes");
+        cursor.requireLine("the number of nodes");
         WordReader words(cursor);
         if (words.rest().starts_with("Affine")) {
             words.word("Affine");
             link.known = true;
             for (real &value : link.map)
                 value = words.number("a value of an affine map");
-            cursor.needLine("the number of nodes");
+            cursor.requireLine("the number of nodes");
             words = WordReader(cursor);
         }
         const index nodes = words.integer("the number of nodes", 0, cursor.bytesLeft());
@@ -478,7 +478,7 @@ class Indexer {
 void GmshInput::beginRecord(std::string_view what) {
     if (format_.binary)
         return;
-    cursor_.needLine(what);
+    cursor_.requireLine(what);
     words_ = WordReader(cursor_);
 }
 

@@ -9,11 +9,11 @@ namespace DNDS::Geom {
 
 namespace {
 
-std::uint64_t word(index number) { return static_cast<std::uint64_t>(number); }
+std::uint64_t asUnsigned(index number) { return static_cast<std::uint64_t>(number); }
 
 std::uint64_t hashOfNumber(index number) {
     ContentHash hash;
-    hash.add(word(number));
+    hash.add(asUnsigned(number));
     return hash.value();
 }
 
@@ -28,7 +28,7 @@ std::uint64_t fingerprint(const UnstructuredMesh &mesh) {
     for (index cell = 0; cell < mesh.cells.owned; cell++) {
         const ElementType type = mesh.cellTypes[toSize(cell)];
         ContentHash hash;
-        hash.add(word(mesh.cells.fileNumbers[toSize(cell)]));
+        hash.add(asUnsigned(mesh.cells.fileNumbers[toSize(cell)]));
         hash.add(static_cast<std::uint64_t>(type));
         std::uint64_t nodes = 0;
         for (const LocalIndex node : cellNodes[cell]) {
@@ -36,7 +36,7 @@ std::uint64_t fingerprint(const UnstructuredMesh &mesh) {
             if (type == ElementType::Polyhedron) // its nodes are a set
                 nodes += hashOfNumber(number);
             else
-                hash.add(word(number));
+                hash.add(asUnsigned(number));
         }
         if (type == ElementType::Polyhedron)
             hash.add(nodes);
@@ -45,7 +45,7 @@ std::uint64_t fingerprint(const UnstructuredMesh &mesh) {
     const auto coordinates = mesh.coordinates.view();
     for (index node = 0; node < mesh.nodes.owned; node++) {
         ContentHash hash;
-        hash.add(word(mesh.nodes.fileNumbers[toSize(node)]));
+        hash.add(asUnsigned(mesh.nodes.fileNumbers[toSize(node)]));
         for (rowsize d = 0; d < 3; d++)
             hash.add(std::bit_cast<std::uint64_t>(coordinates(node, d) + 0.0)); // -0 is 0
         sum += hash.value();

@@ -1,6 +1,6 @@
 #include "DNDS/Geom/Read/ReadMesh.hpp"
 
-#include "DNDS/Geom/Cgns/NodeSource.hpp"
+#include "DNDS/Geom/Cgns/TreeSource.hpp"
 #include "DNDS/Geom/File/MeshFile.hpp"
 #include "DNDS/Geom/Foam/FoamCase.hpp"
 #include "DNDS/Geom/Foam/FoamReader.hpp"
@@ -101,7 +101,7 @@ MeshFormat meshFormatOf(std::string_view firstBytes) {
 MeshFormat meshFormat(CommunicatorView comm, const std::string &path) { return recognize(comm, path).format; }
 
 SourceMesh readMesh(CommunicatorView comm, const std::string &path, const CgnsOptions &cgns) {
-    const Doing doing("readMesh of", path);
+    const ActivityScope activity("readMesh of", path);
     return failTogether(comm, [&]() -> SourceMesh {
         requireSameOptions(comm, cgns);
         const Recognized file = recognize(comm, path);

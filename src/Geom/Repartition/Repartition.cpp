@@ -109,7 +109,7 @@ bool MovedMesh::wasOn(MeshEntityKind kind, const std::shared_ptr<const ExchangeP
     return pattern == patterns_[static_cast<std::size_t>(kind)];
 }
 
-void MovedMesh::needMeshes() const {
+void MovedMesh::requireMeshes() const {
     DNDS_CHECK(after_.cells.pattern != nullptr, StateError,
                "the new mesh has been handed out, by commit or take: move fields before, or make another Repartition");
     DNDS_CHECK(before_.cells.pattern == patterns_.front(), StateError,
@@ -122,7 +122,7 @@ const Redistribute &MovedMesh::rows(MeshEntityKind kind) {
     std::unique_ptr<const Redistribute> &known = kind == MeshEntityKind::Nodes ? nodes_ : faces_;
     if (known == nullptr)
         failTogether(after_.comm, [&] {
-            needMeshes();
+            requireMeshes();
             const std::vector<index> before = permanentNumbers(before_, kind);
             const std::vector<index> after = permanentNumbers(after_, kind);
             const MeshEntities &entities = kind == MeshEntityKind::Nodes ? before_.nodes : before_.faces;
@@ -151,7 +151,7 @@ void Repartition::take(MeshEntityKind kind, std::vector<std::unique_ptr<MovingFi
     const CommunicatorView &comm = after().comm;
     std::vector<MovingRows> given;
     comm.guarded([&] {
-        needMeshes();
+        requireMeshes();
         for (const auto &field : moving) {
             given.push_back({kind, &field->father()});
             DNDS_CHECK(wasOn(kind, field->pattern()), ArgumentError,
@@ -277,17 +277,17 @@ std::vector<int> repartitionTargets(const UnstructuredMesh &mesh, std::span<cons
 // ---------------------------------------------------------------------------------------------------------------------
 // When
 
-Spread measureImbalance(const CommunicatorView &comm, double own) {
+RankStatistics measureImbalance(const CommunicatorView &comm, double own) {
     comm.guarded(
         [&] { DNDS_CHECK(own >= 0 && std::isfinite(own), ArgumentError, "a rank's work is measured as {}", own); });
-    return Spread::over(comm, own);
+    return RankStatistics::over(comm, own);
 }
 
-std::string describeImbalance(const CommunicatorView &comm, const Spread &work) {
+std::string describeImbalance(const CommunicatorView &comm, const RankStatistics &work) {
     if (comm.size() == 1 || work.mean == 0)
         return "there is nothing to balance";
     return fmt::format("rank {} has {:.2f} x the mean of {} ranks: balancing would save at most {:.0f} % of a step",
-                       work.mostAt, work.imbalance() + 1, comm.size(), 100 * (1 - work.mean / work.most));
+                       work.maxRank, work.imbalance() + 1, comm.size(), 100 * (1 - work.mean / work.max));
 }
 
 Rebalancing::Rebalancing(double threshold) : threshold_(threshold) {
@@ -299,12 +299,12 @@ bool Rebalancing::isDue(const CommunicatorView &comm, double seconds) {
     requireSameSettings(comm, "Rebalancing",
                         [&] { return std::vector<std::string>{fmt::format("threshold = {}", threshold_)}; });
     last_ = measureImbalance(comm, seconds);
-    lost_ += last_.most - last_.mean;
+    lost_ += last_.max - last_.mean;
     return last_.imbalance() > threshold_ && lost_ >= cost_;
 }
 
 void Rebalancing::moved(const CommunicatorView &comm, double seconds) {
-    cost_ = measureImbalance(comm, seconds).most;
+    cost_ = measureImbalance(comm, seconds).max;
     lost_ = 0;
 }
 

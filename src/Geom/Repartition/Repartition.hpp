@@ -6,7 +6,7 @@
 #include "DNDS/Geom/Build/MeshOptions.hpp"
 #include "DNDS/Geom/Mesh/UnstructuredMesh.hpp"
 #include "DNDS/Index/Redistribute.hpp"
-#include "DNDS/Mpi/Spread.hpp"
+#include "DNDS/Mpi/RankStatistics.hpp"
 
 #include <array>
 #include <memory>
@@ -44,7 +44,7 @@ class MovedMesh {
     /// Whether a field with this pattern has rows of the old mesh, as it was when this was made. Local.
     bool wasOn(MeshEntityKind kind, const std::shared_ptr<const ExchangePattern> &pattern) const noexcept;
     /// Throws StateError unless both meshes still exist. Local.
-    void needMeshes() const;
+    void requireMeshes() const;
 
   private:
     const UnstructuredMesh &before_;
@@ -221,9 +221,9 @@ std::vector<int> repartitionTargets(const UnstructuredMesh &mesh, std::span<cons
 
 /// The distribution of work over ranks, seconds, cells or costs: the same on all ranks. Collective; memory O(ranks).
 /// Throws ArgumentError on all ranks for a number that is negative or not finite.
-Spread measureImbalance(const CommunicatorView &comm, double own);
+RankStatistics measureImbalance(const CommunicatorView &comm, double own);
 /// "rank 3 has 1.42 x the mean of 4 ranks: balancing would save at most 30 % of a step".
-std::string describeImbalance(const CommunicatorView &comm, const Spread &work);
+std::string describeImbalance(const CommunicatorView &comm, const RankStatistics &work);
 
 /// Decides when a time loop should repartition: when the excess over the mean, summed over the steps since the last
 /// move, exceeds the cost of that move, and is above a threshold.
@@ -248,13 +248,13 @@ class Rebalancing {
     /// Reports the duration of a move on this rank. Collective; as measureImbalance.
     void moved(const CommunicatorView &comm, double seconds);
     /// The work of the last step.
-    const Spread &last() const noexcept { return last_; }
+    const RankStatistics &last() const noexcept { return last_; }
 
   private:
     double threshold_;
     double lost_ = 0; ///< seconds of the slowest rank beyond the mean, since the last move
     double cost_ = 0; ///< seconds of the last move
-    Spread last_;
+    RankStatistics last_;
 };
 
 } // namespace DNDS::Geom

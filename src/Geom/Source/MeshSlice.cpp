@@ -29,8 +29,8 @@ void checkField(const FieldSlice &field, index rows, std::string_view what) {
                rows * field.components);
 }
 
-void needSameFields(CommunicatorView comm, std::span<const FieldSlice> pointFields,
-                    std::span<const FieldSlice> cellFields) {
+void requireSameFields(CommunicatorView comm, std::span<const FieldSlice> pointFields,
+                       std::span<const FieldSlice> cellFields) {
     std::vector<std::string> mine;
     const auto add = [&](std::string_view what, std::span<const FieldSlice> fields) {
         for (const FieldSlice &field : fields)

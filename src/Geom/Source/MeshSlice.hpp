@@ -66,7 +66,7 @@ FieldSlice componentOf(const FieldSlice &field, int component);
 void checkField(const FieldSlice &field, index rows, std::string_view what);
 
 /// Throws ArgumentError on all ranks if their fields differ, naming the first that differs from rank 0's. Collective.
-void needSameFields(CommunicatorView comm, std::span<const FieldSlice> pointFields,
-                    std::span<const FieldSlice> cellFields);
+void requireSameFields(CommunicatorView comm, std::span<const FieldSlice> pointFields,
+                       std::span<const FieldSlice> cellFields);
 
 } // namespace DNDS::Geom

@@ -158,12 +158,12 @@ void PeriodicFace::write(index *to) const {
     *to++ = cell;
     *to++ = slot;
     *to++ = fileId;
-    *to++ = asWord(reach);
+    *to++ = packReal(reach);
     *to++ = static_cast<index>(nodes.size());
     for (std::size_t i = 0; i < nodes.size(); i++) {
         *to++ = nodes[i];
         for (const real x : corners[i])
-            *to++ = asWord(x);
+            *to++ = packReal(x);
     }
 }
 
@@ -244,8 +244,9 @@ std::vector<PeriodicMatch> matchPeriodic(CommunicatorContext &context, const std
         for (RecordReader reader(asked.list(k)); !reader.atEnd();) {
             const auto box = static_cast<std::uint64_t>(reader.next());
             const PeriodicMatch match = candidates.nearest(box, PeriodicFace::read(reader));
-            replies.values.insert(replies.values.end(), {asWord(match.distance), match.cell, match.slot,
-                                                         asWord(match.offset), static_cast<index>(match.nodes.size())});
+            replies.values.insert(replies.values.end(),
+                                  {packReal(match.distance), match.cell, match.slot, packReal(match.offset),
+                                   static_cast<index>(match.nodes.size())});
             replies.values.insert(replies.values.end(), match.nodes.begin(), match.nodes.end());
         }
         replies.ranks.push_back(asked.ranks[k]);

@@ -295,7 +295,7 @@ void checkMarks(const SourceMesh &source) {
     }
 }
 
-bool needWeights(CommunicatorView comm, std::span<const index> weights, index cells) {
+bool requireWeights(CommunicatorView comm, std::span<const index> weights, index cells) {
     const bool weighted = comm.allReduce(weights.empty() ? 0 : 1, MPI_MAX) != 0;
     comm.guarded([&] {
         DNDS_CHECK(!weighted || static_cast<index>(weights.size()) == cells, ArgumentError,
@@ -341,7 +341,7 @@ void checkSource(CommunicatorView comm, const SourceMesh &source) {
     });
 }
 
-void needLocalNumbers(CommunicatorView comm, index count, const char *what, const std::string &origin) {
+void requireLocalNumbers(CommunicatorView comm, index count, const char *what, const std::string &origin) {
     constexpr index most = std::numeric_limits<LocalIndex>::max();
     if (comm.allReduce(count, MPI_MAX) <= most)
         return;
@@ -366,13 +366,13 @@ std::vector<Point> fetchCoordinates(const GlobalMapping &blocks, std::span<const
         [&](std::size_t k) { return nodes[remote[k]]; },
         [&](index node, std::vector<index> &reply) {
             for (const real x : ownCoordinates[toSize(node - blocks.localBegin())])
-                reply.push_back(asWord(x));
+                reply.push_back(packReal(x));
         },
         [&](std::size_t k, RecordReader &reader) { points[remote[k]] = reader.nextPoint(); });
     return points;
 }
 
-Bounds boundsOf(CommunicatorView comm, std::span<const Point> points) {
+BoundingBox boundingBoxOf(CommunicatorView comm, std::span<const Point> points) {
     std::array<real, 6> bounds; // lower and negated upper ones
     bounds.fill(std::numeric_limits<real>::infinity());
     for (const Point &point : points)
@@ -381,7 +381,7 @@ Bounds boundsOf(CommunicatorView comm, std::span<const Point> points) {
             bounds[d + 3] = std::min(bounds[d + 3], -point[d]);
         }
     comm.allReduce(bounds.data(), 6, MPI_MIN);
-    Bounds result;
+    BoundingBox result;
     for (std::size_t d = 0; d < 3; d++)
         if (bounds[d] <= -bounds[d + 3]) {
             result.lower[d] = bounds[d] + 0.0; // no -0.0, whichever of both zeros a reduction returns
@@ -397,7 +397,7 @@ SourceGeometry orientCells(const GlobalMapping &blocks, SourceMesh &source, Mesh
     CellGeometry geometry(blocks, source);
     SourceGeometry result;
 
-    const auto [lower, upper] = boundsOf(comm, geometry.points());
+    const auto [lower, upper] = boundingBoxOf(comm, geometry.points());
     result.lower = lower;
     result.upper = upper;
     result.planar = source.cellDimension == 2 && upper[2] - lower[2] <= planeTolerance * norm(upper - lower);

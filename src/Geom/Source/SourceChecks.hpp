@@ -25,11 +25,11 @@ void checkMarks(const SourceMesh &source);
 
 /// Whether cells have weights. Throws ArgumentError on all ranks unless each of this rank's `cells` has a weight from 1
 /// to 2^31 - 1, or no rank gives any. Collective.
-bool needWeights(CommunicatorView comm, std::span<const index> weights, index cells);
+bool requireWeights(CommunicatorView comm, std::span<const index> weights, index cells);
 
 /// Throws DataError on all ranks, naming the first such rank, if a rank would have more entities than 32-bit local
 /// numbers allow. Collective.
-void needLocalNumbers(CommunicatorView comm, index count, const char *what, const std::string &origin);
+void requireLocalNumbers(CommunicatorView comm, index count, const char *what, const std::string &origin);
 
 /// The coordinates of nodes, repeated ones allowed, from the ranks of their blocks: [nodes]. Collective; one query and
 /// reply per pair of ranks. `blocks` numbers the nodes of the source; all `nodes` must exist.
@@ -37,11 +37,11 @@ std::vector<Point> fetchCoordinates(const GlobalMapping &blocks, std::span<const
                                     std::span<const index> nodes);
 
 /// The box around the points of all ranks; zeros if there are none. Collective; one reduction.
-struct Bounds {
+struct BoundingBox {
     Point lower{};
     Point upper{};
 };
-Bounds boundsOf(CommunicatorView comm, std::span<const Point> points);
+BoundingBox boundingBoxOf(CommunicatorView comm, std::span<const Point> points);
 
 /// Positions of cells; `orientCells` fills it in.
 struct SourceGeometry {

@@ -189,7 +189,7 @@ class Indexer {
                 "SEND_RECEIVE markers belong to files that were divided for old versions of SU2; read the file "
                 "from which they were made");
         do
-            cursor_.needLine("MARKER_ELEMS=");
+            cursor_.requireLine("MARKER_ELEMS=");
         while (cursor_.line()[0] == '%');
         const std::string_view whole = cursor_.line();
         const std::string_view line = whole.substr(0, whole.find('%'));
@@ -269,7 +269,7 @@ class Reader {
     void readNodes(const FileSegment &segment, SourceMesh &mesh) {
         cursor_.moveTo(segment.place);
         for (index i = 0; i < segment.count; i++) {
-            cursor_.needLine("a point");
+            cursor_.requireLine("a point");
             WordReader words(cursor_);
             std::array<real, 3> &point = mesh.coordinates.emplace_back();
             for (std::size_t d = 0; d < static_cast<std::size_t>(su2_.dimension); d++)
@@ -280,7 +280,7 @@ class Reader {
     void readElements(const FileSegment &segment, index dimension, index firstId, ElementBlock &block) {
         cursor_.moveTo(segment.place);
         for (index i = 0; i < segment.count; i++) {
-            cursor_.needLine("an element");
+            cursor_.requireLine("an element");
             WordReader words(cursor_);
             const index vtk = words.integer("the type of an element");
             const std::optional<ElementType> type = elementTypeOf(vtk);

@@ -33,12 +33,12 @@ HdfObject HdfOutput::makeDataset(hid_t parent, const std::string &name, hid_t ty
         constexpr index longestChunk = 1 << 16;
         const std::array<hsize_t, 2> chunk{static_cast<hsize_t>(std::clamp<index>(rows.global, 1, longestChunk)),
                                            static_cast<hsize_t>(rows.columns)};
-        need(H5Pset_chunk(properties.get(), rows.columns > 0 ? 2 : 1, chunk.data()), name);
+        require(H5Pset_chunk(properties.get(), rows.columns > 0 ? 2 : 1, chunk.data()), name);
     }
     HdfObject space = spaceOf(rows, length, growing);
     HdfObject data(H5Dcreate2(parent, name.c_str(), type, space.get(), H5P_DEFAULT, properties.get(), H5P_DEFAULT),
                    H5Dclose);
-    need(data.get(), name);
+    require(data.get(), name);
     return data;
 }
 
@@ -46,7 +46,7 @@ void HdfOutput::grow(hid_t data, const std::string &name, const HdfRows &rows, i
     const HdfQuiet quiet;
     comm().beforeCollective();
     const std::array<hsize_t, 2> size{static_cast<hsize_t>(length), static_cast<hsize_t>(rows.columns)};
-    need(H5Dset_extent(data, size.data()), name);
+    require(H5Dset_extent(data, size.data()), name);
 }
 
 void HdfOutput::write(hid_t data, const std::string &name, hid_t type, const HdfRows &rows, index before,

@@ -40,7 +40,7 @@ std::vector<index> VtkHdfSteps::shape(const std::string &dataset) const {
     std::array<hsize_t, 2> size{};
     const int dimensions = H5Sget_simple_extent_ndims(space.get());
     DNDS_CHECK(dimensions == 1 || dimensions == 2, DataError, "{}: '{}' has {} dimensions", path_, dataset, dimensions);
-    DNDS::Detail::hdfNeed(H5Sget_simple_extent_dims(space.get(), size.data(), nullptr), dataset);
+    DNDS::Detail::requireHdf(H5Sget_simple_extent_dims(space.get(), size.data(), nullptr), dataset);
     std::vector<index> shape{static_cast<index>(size[0])};
     if (dimensions == 2)
         shape.push_back(static_cast<index>(size[1]));
@@ -62,7 +62,7 @@ void VtkHdfSteps::read(const std::string &dataset, hid_t type, int components, i
     const std::array<hsize_t, 2> wanted{static_cast<hsize_t>(count), static_cast<hsize_t>(components)};
     const auto dimensions = static_cast<int>(size.size());
     const HdfObject memory(H5Screate_simple(dimensions, wanted.data(), nullptr), H5Sclose, dataset);
-    DNDS::Detail::hdfNeed(
+    DNDS::Detail::requireHdf(
         H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, start.data(), nullptr, wanted.data(), nullptr), dataset);
     const herr_t result = H5Dread(data.get(), type, memory.get(), space.get(), H5P_DEFAULT, values);
     DNDS_CHECK(result >= 0, DataError, "{}: '{}' cannot be read: the file is damaged", path_, dataset);

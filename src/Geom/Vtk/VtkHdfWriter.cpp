@@ -107,7 +107,7 @@ class VtkHdfWriter::Implementation {
             checkFields(pointFields, points_, pointFields_, "point");
             checkFields(cellFields, cells_, cellFields_, "cell");
         });
-        needSameFields(output_.comm(), pointFields, cellFields);
+        requireSameFields(output_.comm(), pointFields, cellFields);
         if (steps_ == 0)
             begin(pointFields, cellFields);
         append(times_, "Values", time);

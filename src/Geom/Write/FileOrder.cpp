@@ -95,7 +95,7 @@ void FileOrder::sendNodes(const UnstructuredMesh &mesh, UnusedNodes unused) {
         [&](std::size_t i, index *words) {
             words[0] = mesh.nodes.fileNumbers[i];
             for (rowsize d = 0; d < 3; d++)
-                words[1 + d] = asWord(coordinates(static_cast<index>(i), d));
+                words[1 + d] = packReal(coordinates(static_cast<index>(i), d));
         });
     const RankLists incoming = sparseExchange(*context_, outgoing);
     std::vector<index> numbers;
@@ -234,7 +234,7 @@ std::vector<real> FileOrder::sendValues(const Route &route, std::span<const real
         [&](std::size_t) { return components; },
         [&](std::size_t i, index *words) {
             for (std::size_t k = 0; k < width; k++)
-                words[k] = asWord(owned[i * width + k]);
+                words[k] = packReal(owned[i * width + k]);
         });
     const RankLists incoming = sparseExchange(*context_, outgoing);
     std::vector<real> values(incoming.values.size());
@@ -277,7 +277,7 @@ std::vector<real> takeValues(const UnstructuredMesh &mesh, const MeshEntities &e
         [&](index number, std::vector<index> &reply) {
             const std::size_t row = toSize(number - blocks->localBegin());
             for (std::size_t k = 0; k < width; k++)
-                reply.push_back(asWord(blockValues[row * width + k]));
+                reply.push_back(packReal(blockValues[row * width + k]));
         },
         [&](std::size_t i, RecordReader &reader) {
             for (std::size_t k = 0; k < width; k++)

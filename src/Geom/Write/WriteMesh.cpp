@@ -79,12 +79,12 @@ void MeshWriter::moved(const UnstructuredMesh &mesh) {
 }
 
 void MeshWriter::writeStep(real time, const StepFields &fields) {
-    const Doing doing("writeStep");
+    const ActivityScope activity("writeStep");
     failTogether(order_.comm(), [&] {
         StepFields all = fields;
         if (writesRanks_)
             all.cells.push_back({"rank", 1, ranks_});
-        needSameFields(order_.comm(), all.nodes, all.cells); // all ranks send each together
+        requireSameFields(order_.comm(), all.nodes, all.cells); // all ranks send each together
         const OrderedStep ordered(order_, all, ownedNodes_, ownedCells_);
         writer_.writeStep(time, ordered.nodes.fields, ordered.cells.fields);
     });
@@ -102,7 +102,7 @@ void MeshWriter::close() { writer_.close(); }
 void writeCgnsMesh(const UnstructuredMesh &mesh, const std::string &path, const StepFields &fields,
                    const CgnsWriteOptions &options) {
     failTogether(mesh.comm, [&] {
-        needSameFields(mesh.comm, fields.nodes, fields.cells);
+        requireSameFields(mesh.comm, fields.nodes, fields.cells);
         const FileOrder order(mesh);
         const OrderedStep ordered(order, fields, mesh.nodes.owned, mesh.cells.owned);
         writeCgns(mesh.comm, path, order.mesh(), ordered.nodes.fields, ordered.cells.fields, options);

@@ -101,10 +101,10 @@ TEST(MemoryPool, SaysWhichSlabAnAddressLiesIn) {
     MemoryPool pool(device.source());
     auto *first = static_cast<std::byte *>(pool.allocate(1000, 256));
     auto *second = static_cast<std::byte *>(pool.allocate(1000, 256));
-    EXPECT_EQ(pool.placeOf(first).slab, pool.placeOf(second).slab);
-    EXPECT_EQ(pool.placeOf(second + 10).offset - pool.placeOf(first).offset,
+    EXPECT_EQ(pool.locate(first).slab, pool.locate(second).slab);
+    EXPECT_EQ(pool.locate(second + 10).offset - pool.locate(first).offset,
               static_cast<std::size_t>(second + 10 - first));
-    EXPECT_EQ(pool.placeOf(&device).slab, nullptr);
+    EXPECT_EQ(pool.locate(&device).slab, nullptr);
 }
 
 TEST(MemoryPool, GivesBackWhatNobodyUsesBeforeItGivesUp) {

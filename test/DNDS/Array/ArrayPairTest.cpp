@@ -18,7 +18,7 @@ using CsrField = ArrayPair<ParArray<index, NonUniformSize>>;
 
 PaddedField paddedField(const std::string &name, rowsize size) {
     return makePair<PaddedField>(
-        Wishes::ring(), [&](auto &father, index n) { father.resize(n, [&](index) { return size; }); }, name);
+        PullLists::ring(), [&](auto &father, index n) { father.resize(n, [&](index) { return size; }); }, name);
 }
 
 TEST(ArrayPair, IndexesOwnedRowsThenGhosts) {
@@ -316,7 +316,7 @@ TEST(ArrayPair, GhostsLieBehindOwnedRowsOnRequest) {
         EXPECT_EQ(v.isContiguous(), v.son->size() == 0);
     });
     CsrField rows = makePair<CsrField>(
-        Wishes::ring(), [](auto &father, index n) { father.resize(n, 2); }, "rows");
+        PullLists::ring(), [](auto &father, index n) { father.resize(n, 2); }, "rows");
     expectContains(messageOf<LayoutError>([&] { rows.makeContiguous(); }), "sizes of their own");
 }
 

@@ -17,23 +17,23 @@ static_assert(!std::is_copy_constructible_v<Transformer> && std::is_nothrow_move
 
 TEST(ArrayTransformer, APushListMakesAMappingThatIsSearchableAndPulls) {
     for (std::uint64_t round = 0; round < 6; ++round) {
-        const Wishes wishes = Wishes::random(50 + round);
-        SCOPED_TRACE(testing::Message() << "DNDS_TEST_SEED=" << seed() << ", " << wishes.name);
+        const PullLists pullLists = PullLists::random(50 + round);
+        SCOPED_TRACE(testing::Message() << "DNDS_TEST_SEED=" << seed() << ", " << pullLists.name);
         RealField u = emptyPair<RealField>();
-        u.father->resize(wishes.size(worldRank()));
+        u.father->resize(pullLists.size(worldRank()));
         u.transAttach();
         u.trans.createFatherGlobalMapping();
         std::vector<index> localRows;
         std::vector<index> starts{0};
         for (int reader = 0; reader < worldSize(); ++reader) {
-            for (const index row : wishes.readsOf(reader))
-                if (wishes.owner(row) == worldRank())
-                    localRows.push_back(row - wishes.begin(worldRank()));
+            for (const index row : pullLists.readsOf(reader))
+                if (pullLists.owner(row) == worldRank())
+                    localRows.push_back(row - pullLists.begin(worldRank()));
             starts.push_back(static_cast<index>(localRows.size()));
         }
         u.trans.createGhostMapping(localRows, starts);
         u.trans.createMPITypes();
-        for (const index row : wishes.myReads())
+        for (const index row : pullLists.myReads())
             EXPECT_TRUE(u.trans.ghostMapping()->findGhost(row).has_value());
         u.trans.initPersistentPull();
         expectPullWorks(u, 1);
@@ -42,7 +42,7 @@ TEST(ArrayTransformer, APushListMakesAMappingThatIsSearchableAndPulls) {
 
 TEST(ArrayTransformer, RowSizesChangedAreTakenOverByCreateMPITypes) {
     using Csr = ArrayPair<ParArray<index, NonUniformSize>>;
-    Csr u = makePair<Csr>(Wishes::ring(), [](auto &father, index n) { father.resize(n, [](index) { return 1; }); });
+    Csr u = makePair<Csr>(PullLists::ring(), [](auto &father, index n) { father.resize(n, [](index) { return 1; }); });
     for (const TransportKind kind : allTransports())
         for (rowsize size = 4; size >= 0; --size) { // zero-width rows, too
             u.father->resize(ringRows, [&](index row) { return size == 0 ? 0 : size + row; });

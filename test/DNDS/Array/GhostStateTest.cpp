@@ -23,7 +23,7 @@ using RingDof = ArrayDof<5, 1>;
 
 RingDof ringDof(const std::string &name) {
     return test::makePair<RingDof>(
-        Wishes::ring(), [](auto &father, index n) { father.resize(n); }, name);
+        PullLists::ring(), [](auto &father, index n) { father.resize(n); }, name);
 }
 
 TEST(GhostState, FollowsWritesAndPulls) {
@@ -146,7 +146,7 @@ TEST(GhostState, NewGhostsWereNeverPulled) {
     u.trans.createMPITypes();
     expectState(u, GhostState::NeverPulled);
     u.trans.pullOnce();
-    u.trans.createGhostMapping(Wishes::ring().myReads());
+    u.trans.createGhostMapping(PullLists::ring().myReads());
     EXPECT_EQ(u.ghostState(), GhostState::NeverPulled) << "of another mapping";
     u.trans.createGhostMapping(std::vector<index>{});
     u.trans.createMPITypes();
@@ -186,7 +186,7 @@ TEST(GhostState, PulledShapesAreNoContents) {
     u.father->resize(ringRows, [](index i) { return std::pair(i % 3 + 1, 2); });
     u.transAttach();
     u.trans.createFatherGlobalMapping();
-    u.trans.createGhostMapping(Wishes::ring().myReads());
+    u.trans.createGhostMapping(PullLists::ring().myReads());
     u.trans.createMPITypes();
     EXPECT_EQ(u.ghostState(), GhostState::NeverPulled);
     u.trans.pullOnce();

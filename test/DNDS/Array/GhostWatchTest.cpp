@@ -234,7 +234,7 @@ TEST(GhostWatch, PullsThatFailAreToldByTheirWaitAlone) {
 }
 
 TEST(GhostWatch, OperationsOnOwnedRowsAndGhosts) {
-    auto u = makePair<ArrayDof<5, 1>>(Wishes::ring(), [](auto &father, index n) { father.resize(n); });
+    auto u = makePair<ArrayDof<5, 1>>(PullLists::ring(), [](auto &father, index n) { father.resize(n); });
     const auto read = [&] { return std::as_const(u)[u.father->size()][0]; };
     EXPECT_THROW((void)read(), StaleError);
     u.setConstant(1);

@@ -245,7 +245,8 @@ TEST(BlockTasks, CallsGetTheBlocks) {
         .readsWrites(world.sum)
         .run(Accumulate{});
     const auto firstCell = [](const auto &blocks) { return blocks.blocks() > 0 ? blocks.view(0)(0, 0) : 0.0; };
-    graph.aside("copy").reads(world.sum).run([&](const Task::BlockViews<const real> &sum) { copied = firstCell(sum); });
+    graph.asyncCall("copy").reads(world.sum).run(
+        [&](const Task::BlockViews<const real> &sum) { copied = firstCell(sum); });
     Task::Plan plan = graph.compile();
     for (int run = 0; run < 3; ++run)
         plan.run();

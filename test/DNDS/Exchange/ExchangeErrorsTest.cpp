@@ -47,14 +47,14 @@ TEST(ExchangeErrors, ReallocatedToTheSameShapeIsBoundAnew) {
 
 TEST(ExchangeErrors, RowWidthsThatChangedWithinTheSameNumberOfBytes) {
     // CSR: rows 0 and 1 of each rank go to the previous one; their sizes are exchanged, the sum stays.
-    Wishes wishes = Wishes::ring();
+    PullLists pullLists = PullLists::ring();
     for (int rank = 0; rank < worldSize(); ++rank) {
-        const index next = wishes.begin((rank + 1) % worldSize());
-        wishes.reads[static_cast<std::size_t>(rank)] = {next, next + 1};
+        const index next = pullLists.begin((rank + 1) % worldSize());
+        pullLists.reads[static_cast<std::size_t>(rank)] = {next, next + 1};
     }
     const auto sizes = [](bool swapped) { return [=](index row) { return row == (swapped ? 1 : 0) ? 3 : 1; }; };
     forEachTransport([&](const ExchangeOptions &options) {
-        CsrField u = makePair<CsrField>(wishes, [&](auto &father, index n) { father.resize(n, sizes(false)); });
+        CsrField u = makePair<CsrField>(pullLists, [&](auto &father, index n) { father.resize(n, sizes(false)); });
         u.trans.initPersistentPull(options);
         expectPullWorks(u, 1);
         meet();
@@ -73,7 +73,7 @@ TEST(ExchangeErrors, RowWidthsThatChangedWithinTheSameNumberOfBytes) {
 TEST(ExchangeErrors, CsrRowsCompressedAnewWithTheSameSizesAreBoundAnew) {
     forEachTransport([&](const ExchangeOptions &options) {
         CsrField u = makePair<CsrField>(
-            Wishes::ring(), [](auto &father, index n) { father.resize(n, [](index row) { return row % 4; }); });
+            PullLists::ring(), [](auto &father, index n) { father.resize(n, [](index row) { return row % 4; }); });
         u.trans.initPersistentPull(options);
         expectPullWorks(u, 1);
         u.father->decompress();
@@ -83,12 +83,12 @@ TEST(ExchangeErrors, CsrRowsCompressedAnewWithTheSameSizesAreBoundAnew) {
 }
 
 TEST(ExchangeErrors, DecompressedCsrIsRefusedWithAdvice) {
-    const Wishes wishes = Wishes::ring();
+    const PullLists pullLists = PullLists::ring();
     forEachTransport([&](const ExchangeOptions &options) {
         for (int bad = 0; bad < worldSize(); ++bad) {
             const auto spoil = [&](CsrField &u) { worldRank() == bad ? u.father->decompress() : void(); };
             CsrField u =
-                makePair<CsrField>(wishes, [](auto &father, index n) { father.resize(n, [](index) { return 2; }); });
+                makePair<CsrField>(pullLists, [](auto &father, index n) { father.resize(n, [](index) { return 2; }); });
             spoil(u);
             expectContains(messageOnAll<StateError>([&] { u.trans.createMPITypes(); }), "compress()");
             u.father->compress();
@@ -128,9 +128,9 @@ TEST(ExchangeErrors, OperationsOnStructs) {
 
 TEST(ExchangeErrors, PushedPaddedRowsOfAnotherSize) {
     forEachTransport([&](const ExchangeOptions &options) {
-        const Wishes wishes = Wishes::ring();
+        const PullLists pullLists = PullLists::ring();
         PaddedField u =
-            makePair<PaddedField>(wishes, [](auto &father, index n) { father.resize(n, [](index) { return 3; }); });
+            makePair<PaddedField>(pullLists, [](auto &father, index n) { father.resize(n, [](index) { return 3; }); });
         fill(u, 1);
         u.trans.pullOnce(options);
         const std::uint64_t before = u.father->hash();

@@ -46,12 +46,13 @@ TEST(ExchangeErrors, RunTimeWidthsThatDifferBetweenRanks) {
         GTEST_SKIP() << "needs two ranks";
     for (int bad = 0; bad < worldSize(); ++bad) {
         const auto resize = [&](auto &father, index n) { father.resize(n, worldRank() == bad ? 4 : 3); };
-        expectContains(messageOnAll<LayoutError>([&] { (void)makePair<FixedField>(Wishes::ring(), resize); }), "wide");
+        expectContains(messageOnAll<LayoutError>([&] { (void)makePair<FixedField>(PullLists::ring(), resize); }),
+                       "wide");
         using MaxField = ArrayPair<ParArray<real, NonUniformSize, DynamicSize>>;
-        expectContains(messageOnAll<LayoutError>([&] { (void)makePair<MaxField>(Wishes::ring(), resize); }), "wide");
+        expectContains(messageOnAll<LayoutError>([&] { (void)makePair<MaxField>(PullLists::ring(), resize); }), "wide");
 
         // The same after createMPITypes, when nothing asks for it but the exchange.
-        FixedField u = makePair<FixedField>(Wishes::ring(), [](auto &father, index n) { father.resize(n, 3); });
+        FixedField u = makePair<FixedField>(PullLists::ring(), [](auto &father, index n) { father.resize(n, 3); });
         const index ghosts = u.son->size();
         if (worldRank() == bad)
             u.father->resize(ringRows, 4);
@@ -134,7 +135,7 @@ TEST(ExchangeErrors, ExchangesOfOneShapeCreatedInDifferentOrders) {
 TEST(ExchangeErrors, MappingsOfOneShapeMadeInDifferentOrders) {
     if (worldSize() < 2)
         GTEST_SKIP() << "needs two ranks";
-    const std::vector<index> rows = Wishes::ring().myReads();
+    const std::vector<index> rows = PullLists::ring().myReads();
     for (int odd = 0; odd < worldSize(); ++odd) {
         RealField u = ringField("u");
         RealField v = ringField("v");
@@ -263,7 +264,7 @@ TEST(ExchangeErrors, AFatherResizedOnOneRankBeforeItsGhostMapping) {
         RealField u = ringField();
         if (worldRank() == bad)
             u.father->resize(ringRows + 2);
-        expectContains(messageOnAll<StateError>([&] { u.trans.createGhostMapping(Wishes::ring().myReads()); }),
+        expectContains(messageOnAll<StateError>([&] { u.trans.createGhostMapping(PullLists::ring().myReads()); }),
                        "resized");
         expectContains(messageOnAll<StateError>([&] { u.trans.createMPITypes(); }), "make the mapping again");
         messageOnAll<StateError>([&] { u.trans.pullOnce(); });
@@ -278,7 +279,7 @@ void expectStartFails(const std::function<void()> &start, const std::string &tex
 
 /// Another mapping of as many ghosts of each owner.
 void replaceMapping(RealField &u) {
-    std::vector<index> other = Wishes::ring().myReads();
+    std::vector<index> other = PullLists::ring().myReads();
     for (index &row : other)
         row = row / ringRows * ringRows + (row + 1) % ringRows;
     u.trans.createGhostMapping(other);

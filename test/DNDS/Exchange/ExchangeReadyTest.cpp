@@ -23,7 +23,7 @@ void poll(Exchange &exchange) {
 
 TEST(ExchangeReady, IsFalseUntilAllPeersHaveStarted) {
     const CommunicatorView world(MPI_COMM_WORLD);
-    const Wishes wishes = Wishes::ring();
+    const PullLists pullLists = PullLists::ring();
     forEachTransport([&](const ExchangeOptions &options) {
         for (const Direction direction : {Direction::Pull, Direction::Push}) {
             const bool isPull = direction == Direction::Pull;
@@ -32,7 +32,7 @@ TEST(ExchangeReady, IsFalseUntilAllPeersHaveStarted) {
             for (int late = 0; late < worldSize(); ++late) {
                 fill(u, 1 + late);
                 const bool needsLate =
-                    isPull ? wishes.hasReader(late, worldRank()) : wishes.hasReader(worldRank(), late);
+                    isPull ? pullLists.hasReader(late, worldRank()) : pullLists.hasReader(worldRank(), late);
                 if (worldRank() != late) {
                     exchange.start(); // does not wait for those that come later
                     for (int times = 0; times < 50 && needsLate; ++times)

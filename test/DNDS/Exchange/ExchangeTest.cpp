@@ -28,7 +28,7 @@ constexpr std::array allOps{PushOp::Replace, PushOp::Sum, PushOp::Min, PushOp::M
 FieldCases cases() { return allFieldCases(testsDeviceRows && Device::available()); }
 
 /// A round of a persistent exchange; of rows of the device by a stream, which is waited for in turns.
-void exchangeOnce(TransformerCore &trans, Direction direction, int round = 0) {
+void exchangeOnce(ArrayTransformerBase &trans, Direction direction, int round = 0) {
     const bool isPull = direction == Direction::Pull;
     if (!testsDeviceRows) {
         isPull ? trans.startPersistentPull() : trans.startPersistentPush();
@@ -46,11 +46,12 @@ void exchangeOnce(TransformerCore &trans, Direction direction, int round = 0) {
 /// Calls `body` for every case on every mapping with every transport.
 template <class Body>
 void forAll(Body &&body) {
-    for (const Wishes &wishes : allWishes())
+    for (const PullLists &pullLists : allPullLists())
         for (const auto &field : cases()) {
-            field->create(wishes);
+            field->create(pullLists);
             for (const TransportKind kind : transportsUnderTest()) {
-                SCOPED_TRACE(testing::Message() << wishes.name << ", " << field->name() << ", " << transportName(kind));
+                SCOPED_TRACE(testing::Message()
+                             << pullLists.name << ", " << field->name() << ", " << transportName(kind));
                 body(*field, kind);
             }
         }
@@ -115,7 +116,7 @@ TEST(Exchange, PushedSumsDoNotDependOnWhoComesFirst) {
     std::mt19937_64 random(rankSeed(3));
     const auto fields = cases();
     FieldCase &field = *fields.front(); // real: the order of additions shows in the last bits
-    field.create(Wishes::everything());
+    field.create(PullLists::everything());
     for (const TransportKind kind : transportsUnderTest()) {
         field.initPush(PushOp::Sum, kind);
         for (std::uint64_t round = 0; round < 8; ++round) {
@@ -136,7 +137,7 @@ TEST(Exchange, PullsStartedAtDifferentTimesDeliverTheirOwnVersion) {
     std::mt19937_64 random(rankSeed(4));
     const auto fields = cases();
     FieldCase &field = *fields.front();
-    field.create(Wishes::everything());
+    field.create(PullLists::everything());
     for (const TransportKind kind : transportsUnderTest()) {
         field.initPull(kind);
         for (std::uint64_t round = 0; round < 30; ++round) {
@@ -160,10 +161,10 @@ void expectNoMixing(bool differentOrders) {
     for (const TransportKind kind : transportsUnderTest()) {
         SCOPED_TRACE(testing::Message() << "DNDS_TEST_SEED=" << seed() << ", " << transportName(kind));
         FieldCases fields;
-        for (const Wishes &wishes : {Wishes::ring(), Wishes::everything()}) {
+        for (const PullLists &pullLists : {PullLists::ring(), PullLists::everything()}) {
             FieldCases some = cases();
             for (std::size_t k = 0; k < some.size(); ++k) {
-                k % 2 == 0 || k == 0 ? some[k]->create(wishes) : some[k]->borrow(*some[0]);
+                k % 2 == 0 || k == 0 ? some[k]->create(pullLists) : some[k]->borrow(*some[0]);
                 some[k]->initPull(kind);
             }
             std::move(some.begin(), some.end(), std::back_inserter(fields));
@@ -195,7 +196,7 @@ TEST(Exchange, PullAndPushOfOneArrayInFlightTogetherWithOthers) {
     for (const TransportKind kind : transportsUnderTest()) {
         const auto fields = cases();
         for (const auto &field : fields) {
-            field->create(Wishes::random(21));
+            field->create(PullLists::random(21));
             field->initPull(kind);
             field->initPush(PushOp::Replace, kind);
         }
@@ -210,11 +211,12 @@ TEST(Exchange, PullAndPushOfOneArrayInFlightTogetherWithOthers) {
                 function(fields[k]->trans(), k % 2 == 0);
             }
         };
-        forEach([](TransformerCore &trans, bool push) {
+        forEach([](ArrayTransformerBase &trans, bool push) {
             push ? trans.startPersistentPush() : trans.startPersistentPull();
         });
-        forEach(
-            [](TransformerCore &trans, bool push) { push ? trans.waitPersistentPush() : trans.waitPersistentPull(); });
+        forEach([](ArrayTransformerBase &trans, bool push) {
+            push ? trans.waitPersistentPush() : trans.waitPersistentPull();
+        });
         for (std::size_t k = 0; k < fields.size(); ++k)
             k % 2 == 0 ? fields[k]->expectFather(k, k, PushOp::Replace) : fields[k]->expectSon(k);
     }
@@ -223,15 +225,15 @@ TEST(Exchange, PullAndPushOfOneArrayInFlightTogetherWithOthers) {
 TEST(Exchange, PathsNameEveryPeerTheTransportAndTheBytes) {
     const auto fields = cases();
     FieldCase &field = *fields.front(); // 40 bytes a row
-    const Wishes wishes = Wishes::random(31);
-    field.create(wishes);
+    const PullLists pullLists = PullLists::random(31);
+    field.create(pullLists);
     const auto context = CommunicatorContext::of(MPI_COMM_WORLD);
     const NodeTopology &node = context->node();
     for (const TransportKind kind : transportsUnderTest()) {
         field.initPull(kind);
         std::set<int> peers;
         for (int rank = 0; rank < worldSize(); ++rank)
-            if (wishes.hasReader(worldRank(), rank) || wishes.hasReader(rank, worldRank()))
+            if (pullLists.hasReader(worldRank(), rank) || pullLists.hasReader(rank, worldRank()))
                 peers.insert(rank);
         const auto paths = field.trans().pullPaths();
         ASSERT_EQ(paths.size(), peers.size());
@@ -239,9 +241,9 @@ TEST(Exchange, PathsNameEveryPeerTheTransportAndTheBytes) {
             EXPECT_TRUE(peers.contains(path.peer));
             EXPECT_FALSE(path.why.empty());
             const auto rowsFrom = [&](int owner, int reader) {
-                const auto ghosts = wishes.ghostsOf(reader);
+                const auto ghosts = pullLists.ghostsOf(reader);
                 return std::count_if(ghosts.begin(), ghosts.end(),
-                                     [&](index row) { return wishes.owner(row) == owner; });
+                                     [&](index row) { return pullLists.owner(row) == owner; });
             };
             EXPECT_EQ(path.rowsReceived, rowsFrom(path.peer, worldRank()));
             EXPECT_EQ(path.rowsSent, rowsFrom(worldRank(), path.peer));
@@ -261,11 +263,11 @@ TEST(Exchange, PathsNameEveryPeerTheTransportAndTheBytes) {
 
 TEST(ExchangeGroup, EqualsSeparatePullsInOneMessageAPeer) {
     std::uint64_t version = 400000;
-    for (const Wishes &wishes : allWishes()) {
+    for (const PullLists &pullLists : allPullLists()) {
         const auto fields = cases();
         ExchangeGroup group;
         for (const auto &field : fields) {
-            field == fields.front() ? field->create(wishes) : field->borrow(*fields.front());
+            field == fields.front() ? field->create(pullLists) : field->borrow(*fields.front());
             field->addTo(group);
         }
         EXPECT_EQ(group.size(), fields.size());
@@ -306,11 +308,11 @@ TEST(ExchangeGroup, EqualsSeparatePullsInOneMessageAPeer) {
 
 TEST(ExchangeGroup, PushesSeveralArraysWithOneOperation) {
     std::uint64_t version = 500000;
-    for (const Wishes &wishes : allWishes()) {
+    for (const PullLists &pullLists : allPullLists()) {
         const auto fields = cases();
         ExchangeGroup group;
         for (const auto &field : fields) {
-            field == fields.front() ? field->create(wishes) : field->borrow(*fields.front());
+            field == fields.front() ? field->create(pullLists) : field->borrow(*fields.front());
             if (field->arithmetic())
                 field->addTo(group);
         }
@@ -338,8 +340,8 @@ TEST(ExchangeGroup, RefusesWhatItCannotDo) {
     EXPECT_THROW(group.startPersistentPull(), StateError);
     EXPECT_THROW(group.waitPersistentPush(), StateError);
     const auto fields = cases();
-    fields[0]->create(Wishes::ring());
-    fields[4]->create(Wishes::ring());
+    fields[0]->create(PullLists::ring());
+    fields[4]->create(PullLists::ring());
     fields[0]->addTo(group);
     expectContains(messageOf<ArgumentError>([&] { fields[4]->addTo(group); }), "borrowGGIndexing");
     ArrayTransformer<ParArray<real, 1>> unmapped;

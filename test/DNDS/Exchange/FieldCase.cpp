@@ -16,8 +16,8 @@ class FieldCaseOf final : public FieldCase {
     std::string name() const override { return A::shapeStatic.signature(); }
     bool arithmetic() const override { return A::shapeStatic.kind != ElementKind::Opaque; }
 
-    void create(const Wishes &wishes) override {
-        wishes_ = wishes;
+    void create(const PullLists &pullLists) override {
+        wishes_ = pullLists;
         makeFather();
         pair_.transAttach();
         pair_.trans.createFatherGlobalMapping();
@@ -26,7 +26,7 @@ class FieldCaseOf final : public FieldCase {
         const HostSide moved(*this);
     }
     void borrow(const FieldCase &primary) override {
-        wishes_ = primary.wishes();
+        wishes_ = primary.pullLists();
         makeFather();
         pair_.transAttach();
         pair_.trans.borrowGGIndexing(dynamic_cast<const FieldCaseOf<ParArray<real, 5>> &>(primary).pair().trans);
@@ -89,7 +89,7 @@ class FieldCaseOf final : public FieldCase {
     void initPush(PushOp op, TransportKind kind) override { pair_.trans.initPersistentPush(op, {.transport = kind}); }
     void pullOnce(TransportKind kind) override { pair_.trans.pullOnce({.transport = kind}); }
     void pushOnce(PushOp op, TransportKind kind) override { pair_.trans.pushOnce(op, {.transport = kind}); }
-    TransformerCore &trans() override { return pair_.trans; }
+    ArrayTransformerBase &trans() override { return pair_.trans; }
     void addTo(ExchangeGroup &group) const override { group.add(pair_.trans); }
     std::size_t pullBytes() const override {
         std::size_t bytes = 0;
@@ -197,11 +197,11 @@ std::vector<TransportKind> allTransports() {
     return kinds;
 }
 
-std::vector<Wishes> allWishes() {
-    return {Wishes::ring(),        Wishes::withEmptyAndLonelyRanks(),
-            Wishes::ownRowsOnly(), Wishes::nothing(4),
-            Wishes::nothing(0),    Wishes::random(1),
-            Wishes::random(2),     Wishes::random(3)};
+std::vector<PullLists> allPullLists() {
+    return {PullLists::ring(),        PullLists::withEmptyAndLonelyRanks(),
+            PullLists::ownRowsOnly(), PullLists::nothing(4),
+            PullLists::nothing(0),    PullLists::random(1),
+            PullLists::random(2),     PullLists::random(3)};
 }
 
 } // namespace DNDS::test

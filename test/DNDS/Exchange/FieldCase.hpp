@@ -4,7 +4,7 @@
 
 #include "DNDS/Array/ArrayPair.hpp"
 #include "DNDS/Exchange/ExchangeGroup.hpp"
-#include "DNDS/Index/Wishes.hpp"
+#include "DNDS/Index/PullLists.hpp"
 #include "DNDS/Mpi/ThrowsOnAll.hpp"
 #include "DNDS/Storage/ArrayCases.hpp"
 
@@ -83,7 +83,7 @@ class FieldCase {
 
     /// Makes arrays, mapping and son, on the device if the case was made for it; what writes and looks goes by way of
     /// the host then. Collective.
-    virtual void create(const Wishes &wishes) = 0;
+    virtual void create(const PullLists &pullLists) = 0;
     /// The same on the mapping of another case. Collective.
     virtual void borrow(const FieldCase &primary) = 0;
 
@@ -101,15 +101,15 @@ class FieldCase {
     virtual void pullOnce(TransportKind kind) = 0;
     virtual void pushOnce(PushOp op, TransportKind kind) = 0;
     /// Start, wait, clear.
-    virtual TransformerCore &trans() = 0;
+    virtual ArrayTransformerBase &trans() = 0;
     virtual void addTo(ExchangeGroup &group) const = 0;
     virtual std::size_t pullBytes() const = 0;
 
-    const Wishes &wishes() const { return wishes_; }
+    const PullLists &pullLists() const { return wishes_; }
     void liveOnDevice() { onDevice_ = true; }
 
   protected:
-    Wishes wishes_;
+    PullLists wishes_;
     bool onDevice_ = false;
 };
 
@@ -130,7 +130,7 @@ void forEachTransport(Body &&body) {
     }
 }
 
-/// The wishes on which everything is tried: random ones, and those with empty ranks, lonely ranks and own rows.
-std::vector<Wishes> allWishes();
+/// The pull lists on which everything is tried: random ones, and those with empty ranks, lonely ranks and own rows.
+std::vector<PullLists> allPullLists();
 
 } // namespace DNDS::test

@@ -184,8 +184,8 @@ TEST(GhostsAfterPush, SumsOfAccumulatorsDoNotDependOnTheRanksThatAdd) {
 TEST(GhostsAfterPush, OfARestrictionAreZeroWhereTheyWerePushed) {
     for (const TransportKind kind : transportsUnderTest()) {
         SCOPED_TRACE(transportName(kind));
-        const Wishes wishes = Wishes::everything();
-        auto u = makePair<RealField>(wishes, [](auto &father, index n) { father.resize(n); });
+        const PullLists pullLists = PullLists::everything();
+        auto u = makePair<RealField>(pullLists, [](auto &father, index n) { father.resize(n); });
         std::vector<index> even;
         for (index k = 0; k < u.son->size(); k += 2)
             even.push_back(k);
@@ -202,7 +202,7 @@ TEST(GhostsAfterPush, OfARestrictionAreZeroWhereTheyWerePushed) {
         for (index k = 0; k < u.son->size(); ++k)
             EXPECT_EQ((*u.son)(k, 4), k % 2) << "ghost " << k;
         for (index row = 0; row < u.father->size(); ++row)
-            EXPECT_EQ((*u.father)(row, 0), (wishes.begin(worldRank()) + row) % 2 == 0 ? worldSize() : 0);
+            EXPECT_EQ((*u.father)(row, 0), (pullLists.begin(worldRank()) + row) % 2 == 0 ? worldSize() : 0);
         // And a pull brings them, scattered as they are.
         toSpaceUnderTest(u);
         Exchange pull(some, Direction::Pull, {u.trans.member()}, {.transport = kind});
@@ -216,7 +216,7 @@ TEST(GhostsAfterPush, OfARestrictionAreZeroWhereTheyWerePushed) {
 
 TEST(GhostsAfterPush, ManyMoreThanZerosAreCopiedAtOnceAreZero) {
     using Wide = ArrayPair<ParArray<real, DynamicSize>>; // 1.6 MB a row
-    auto u = makePair<Wide>(Wishes::ring(), [](auto &father, index n) { father.resize(n, 200001); });
+    auto u = makePair<Wide>(PullLists::ring(), [](auto &father, index n) { father.resize(n, 200001); });
     assemble(u);
     u.trans.pushOnce(PushOp::Sum, {.ghosts = GhostsAfterPush::Zero});
     EXPECT_TRUE(isZero(u));

@@ -22,7 +22,7 @@ constexpr rowsize large = 1 << 19;
 
 Bytes byteField(const Communicator &comm, rowsize width) {
     return makePair<Bytes>(
-        Wishes::ring(), [&](auto &father, index n) { father.resize(n, width); }, "bytes", comm.view());
+        PullLists::ring(), [&](auto &father, index n) { father.resize(n, width); }, "bytes", comm.view());
 }
 
 template <class Body>
@@ -124,7 +124,7 @@ TEST(InFlight, NewArraysAttachedWhileTheOldOnesMove) {
         u.father->resize(ringRows, 2);
         u.transAttach();
         u.trans.createFatherGlobalMapping();
-        u.trans.createGhostMapping(Wishes::ring().myReads());
+        u.trans.createGhostMapping(PullLists::ring().myReads());
         u.trans.createMPITypes();
         recover(comm.view()); // the old ones were given up in flight
         u.trans.initPersistentPull(options);

@@ -46,7 +46,7 @@ TEST_F(ManyThreads, PullAndPushEveryLayout) {
     forEachTransport([&](const ExchangeOptions &options) {
         FieldCases fields = allFieldCases();
         for (const auto &field : fields) {
-            field->create(Wishes::withEmptyAndLonelyRanks());
+            field->create(PullLists::withEmptyAndLonelyRanks());
             field->initPull(options.transport);
             field->initPush(PushOp::Replace, options.transport);
         }

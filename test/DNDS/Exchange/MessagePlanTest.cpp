@@ -18,7 +18,7 @@ std::vector<RowLayout> layout(index rows, std::size_t width) {
 
 TEST(MessagePlan, ExchangesOfOnePatternShareTheRowNumbers) {
     const auto pattern = std::make_shared<const ExchangePattern>(
-        GhostMapping::fromPullList(Wishes::everything().global(), Wishes::everything().myReads()));
+        GhostMapping::fromPullList(PullLists::everything().global(), PullLists::everything().myReads()));
     const auto planOf = [&](std::size_t width) {
         return planMessages(*pattern, Direction::Pull, layout(pattern->fatherSize(), width),
                             layout(pattern->sonSize(), width));

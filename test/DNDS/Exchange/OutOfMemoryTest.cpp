@@ -35,7 +35,7 @@ TEST(OutOfMemory, EndsTheSetUpOfExchangesOnAllRanks) {
     using PaddedField = ArrayPair<ParArray<index, NonUniformSize, 4>>;
     RealField u = ringField("u");
     auto v = makePair<PaddedField>(
-        Wishes::ring(), [](auto &father, index n) { father.resize(n, [](index row) { return row % 4; }); }, "v");
+        PullLists::ring(), [](auto &father, index n) { father.resize(n, [](index row) { return row % 4; }); }, "v");
     v.trans.borrowGGIndexing(u.trans);
     v.trans.createMPITypes();
     ExchangeGroup group;
@@ -110,7 +110,7 @@ TEST(OutOfMemory, InStartsIsRecoveredFrom) {
         for (const rowsize width : {1, 1 << 14})
             for (const index more : {0, 1}) {
                 SCOPED_TRACE(testing::Message() << "width " << width << (more > 0 ? ", other rows" : ""));
-                Wide u = makePair<Wide>(Wishes::ring(), [&](auto &father, index n) { father.resize(n, width); });
+                Wide u = makePair<Wide>(PullLists::ring(), [&](auto &father, index n) { father.resize(n, width); });
                 u.trans.initPersistentPull(options);
                 int version = 0;
                 const auto prepare = [&] {

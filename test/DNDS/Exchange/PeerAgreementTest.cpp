@@ -170,13 +170,13 @@ TEST(PeerAgreement, WaitingLetsExchangesGoOn) {
 
 TEST(PeerAgreement, PeersAreThoseOfThePatterns) {
     const RealField u = ringField();
-    const auto v = makePair<RealField>(Wishes::everything(), [](auto &father, index n) { father.resize(n); });
+    const auto v = makePair<RealField>(PullLists::everything(), [](auto &father, index n) { father.resize(n); });
     const std::vector patterns{u.trans.pattern(), v.trans.pattern()};
     EXPECT_EQ(PeerAgreement::peersOf(patterns), everyone());
     const std::vector ring{u.trans.pattern()};
     std::vector<int> expected;
     for (int rank = 0; rank < worldSize(); ++rank)
-        if (Wishes::ring().hasReader(worldRank(), rank) || Wishes::ring().hasReader(rank, worldRank()))
+        if (PullLists::ring().hasReader(worldRank(), rank) || PullLists::ring().hasReader(rank, worldRank()))
             expected.push_back(rank);
     EXPECT_EQ(PeerAgreement::peersOf(ring), expected);
     PeerAgreement agreement(u.trans.pattern()->sharedContext(), "the test", expected);

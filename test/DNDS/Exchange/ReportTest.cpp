@@ -35,19 +35,19 @@ TEST(Report, KnowsWhatAPullMoves) {
     ASSERT_NE(pull, nullptr);
     EXPECT_EQ(pull->ranks, worldSize());
     EXPECT_EQ(pull->runs, 3U);
-    EXPECT_EQ(pull->owned.most, static_cast<double>(ringRows));
+    EXPECT_EQ(pull->owned.max, static_cast<double>(ringRows));
     EXPECT_EQ(pull->owned.imbalance(), 0.0);
-    EXPECT_GT(pull->ghosts.most, 0.0);
+    EXPECT_GT(pull->ghosts.max, 0.0);
     EXPECT_EQ(pull->rowsSent.mean, pull->ghosts.mean);
     EXPECT_EQ(pull->bytesSent.mean, pull->ghosts.mean * 5 * sizeof(real));
-    EXPECT_GT(pull->startSeconds.least, 0.0);
-    EXPECT_GT(pull->waitSeconds.least, 0.0);
+    EXPECT_GT(pull->startSeconds.min, 0.0);
+    EXPECT_GT(pull->waitSeconds.min, 0.0);
     std::uint64_t peers = 0;
     for (const auto &[count, bytes] : pull->paths)
         peers += count;
     EXPECT_EQ(static_cast<double>(peers), pull->peers.mean * worldSize());
-    EXPECT_GE(made.memory[0].least, static_cast<double>(ringRows * 5 * sizeof(real)));
-    EXPECT_GT(made.memory[1].most, 0.0);
+    EXPECT_GE(made.memory[0].min, static_cast<double>(ringRows * 5 * sizeof(real)));
+    EXPECT_GT(made.memory[1].max, 0.0);
     EXPECT_NE(made.text().find("pull of 'counted': run 3 times"), std::string::npos);
 }
 
@@ -82,7 +82,7 @@ TEST(Report, NamesTheRankThatTheOthersWaitFor) {
     EXPECT_EQ(late->latest, slow);
     EXPECT_GT(late->late, 0.02);
     EXPECT_TRUE(late->keepsOthersWaiting);
-    EXPECT_GT(late->waitSeconds.most, 0.2);
+    EXPECT_GT(late->waitSeconds.max, 0.2);
     EXPECT_NE(made.text().find("rank " + std::to_string(slow) + " keeps the others waiting"), std::string::npos);
 }
 
@@ -113,8 +113,8 @@ TEST(Report, HasExchangesThatRankZeroHasNot) {
     }
     ASSERT_NE(pull, nullptr);
     EXPECT_EQ(pull->ranks, worldSize() - 1);
-    EXPECT_EQ(pull->peers.most, 0.0);
-    EXPECT_EQ(pull->owned.most, 2.0);
+    EXPECT_EQ(pull->peers.max, 0.0);
+    EXPECT_EQ(pull->owned.max, 2.0);
 }
 
 TEST(Report, AccusesNobodyOfAnotherCommunicator) {

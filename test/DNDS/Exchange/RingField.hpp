@@ -3,7 +3,7 @@
 #pragma once
 
 #include "DNDS/Array/ArrayPair.hpp"
-#include "DNDS/Index/Wishes.hpp"
+#include "DNDS/Index/PullLists.hpp"
 #include "DNDS/Mpi/ThrowsOnAll.hpp"
 
 #include <string>
@@ -28,15 +28,15 @@ Pair emptyPair(const std::string &name = "u", CommunicatorView comm = MPI_COMM_W
     return pair;
 }
 
-/// Father, mapping and son on `wishes`; `resize(father, rows)` gives the father its rows. Collective.
+/// Father, mapping and son on `pullLists`; `resize(father, rows)` gives the father its rows. Collective.
 template <class Pair, class Resize>
-Pair makePair(const Wishes &wishes, Resize &&resize, const std::string &name = "u",
+Pair makePair(const PullLists &pullLists, Resize &&resize, const std::string &name = "u",
               CommunicatorView comm = MPI_COMM_WORLD) {
     Pair pair = emptyPair<Pair>(name, comm);
-    resize(*pair.father, wishes.size(worldRank()));
+    resize(*pair.father, pullLists.size(worldRank()));
     pair.transAttach();
     pair.trans.createFatherGlobalMapping();
-    pair.trans.createGhostMapping(wishes.myReads());
+    pair.trans.createGhostMapping(pullLists.myReads());
     pair.trans.createMPITypes();
     return pair;
 }
@@ -45,7 +45,7 @@ Pair makePair(const Wishes &wishes, Resize &&resize, const std::string &name = "
 template <class Pair = RealField>
 Pair ringField(const std::string &name = "u", CommunicatorView comm = MPI_COMM_WORLD, index rows = ringRows) {
     return makePair<Pair>(
-        Wishes::ring(rows), [](auto &father, index n) { father.resize(n); }, name, comm);
+        PullLists::ring(rows), [](auto &father, index n) { father.resize(n); }, name, comm);
 }
 
 template <class Pair>

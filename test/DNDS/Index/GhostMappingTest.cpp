@@ -1,7 +1,7 @@
 #include "DNDS/Index/GhostMapping.hpp"
 
 #include "DNDS/Mpi/ThrowsOnAll.hpp"
-#include "Wishes.hpp"
+#include "PullLists.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -19,17 +19,17 @@ namespace {
 using test::expectContains;
 using test::messageOf;
 using test::messageOnAll;
+using test::PullLists;
 using test::seed;
-using test::Wishes;
 using test::worldRank;
 using test::worldSize;
 
 std::size_t at(int rank) { return static_cast<std::size_t>(rank); }
 
-void expectAsWished(const GhostMapping &mapping, const Wishes &wishes) {
-    const index begin = wishes.begin(worldRank());
-    const index owned = wishes.size(worldRank());
-    const auto &reads = wishes.myReads();
+void expectAsRequested(const GhostMapping &mapping, const PullLists &pullLists) {
+    const index begin = pullLists.begin(worldRank());
+    const index owned = pullLists.size(worldRank());
+    const auto &reads = pullLists.myReads();
     const std::set<index> set(reads.begin(), reads.end());
     const std::vector<index> ghosts(set.begin(), set.end()); // ascending rows are ascending owners, too
 
@@ -42,12 +42,12 @@ void expectAsWished(const GhostMapping &mapping, const Wishes &wishes) {
     for (int rank = 0; rank < worldSize(); ++rank) {
         std::vector<index> of;
         std::copy_if(ghosts.begin(), ghosts.end(), std::back_inserter(of),
-                     [&](index r) { return wishes.owner(r) == rank; });
+                     [&](index r) { return pullLists.owner(r) == rank; });
         if (!of.empty())
             owners.append(rank, of);
         std::set<index> read;
-        for (const index row : wishes.readsOf(rank))
-            if (wishes.owner(row) == worldRank())
+        for (const index row : pullLists.readsOf(rank))
+            if (pullLists.owner(row) == worldRank())
                 read.insert(row - begin);
         if (!read.empty())
             readers.append(rank, std::vector<index>(read.begin(), read.end()));
@@ -60,7 +60,7 @@ void expectAsWished(const GhostMapping &mapping, const Wishes &wishes) {
     EXPECT_EQ(mapping.readerPeers().values, readers.values);
 
     // Look-ups, both ways, of every row there is and of some there are not.
-    for (index row = -2; row < wishes.rows() + 2; ++row) {
+    for (index row = -2; row < pullLists.rows() + 2; ++row) {
         const bool mine = row >= begin && row < begin + owned;
         const auto ghost = std::lower_bound(ghosts.begin(), ghosts.end(), row);
         const bool isGhost = ghost != ghosts.end() && *ghost == row;
@@ -86,29 +86,29 @@ void expectAsWished(const GhostMapping &mapping, const Wishes &wishes) {
 TEST(GhostMapping, FromPullListsEqualsASerialReference) {
     for (std::uint64_t round = 0; round < 20; ++round) {
         SCOPED_TRACE(testing::Message() << "DNDS_TEST_SEED=" << seed() << ", round " << round);
-        const Wishes wishes = Wishes::random(round);
-        const auto global = wishes.global();
+        const PullLists pullLists = PullLists::random(round);
+        const auto global = pullLists.global();
         for (const auto discovery : {PeerDiscovery::AllToAll, PeerDiscovery::Consensus})
-            expectAsWished(*GhostMapping::fromPullList(global, wishes.myReads(), discovery), wishes);
+            expectAsRequested(*GhostMapping::fromPullList(global, pullLists.myReads(), discovery), pullLists);
     }
 }
 
 TEST(GhostMapping, FromPushListsEqualsASerialReferenceAndIsSearchable) {
     for (std::uint64_t round = 0; round < 20; ++round) {
         SCOPED_TRACE(testing::Message() << "DNDS_TEST_SEED=" << seed() << ", round " << round);
-        const Wishes wishes = Wishes::random(1000 + round);
-        const index begin = wishes.begin(worldRank());
-        // The same wishes, as owners know them: with duplicates, unsorted.
+        const PullLists pullLists = PullLists::random(1000 + round);
+        const index begin = pullLists.begin(worldRank());
+        // The same pull lists, as owners know them: with duplicates, unsorted.
         std::vector<index> localRows;
         std::vector<index> starts{0};
         for (int reader = 0; reader < worldSize(); ++reader) {
-            for (const index row : wishes.readsOf(reader))
-                if (wishes.owner(row) == worldRank())
+            for (const index row : pullLists.readsOf(reader))
+                if (pullLists.owner(row) == worldRank())
                     localRows.push_back(row - begin);
             starts.push_back(static_cast<index>(localRows.size()));
         }
         for (const auto discovery : {PeerDiscovery::AllToAll, PeerDiscovery::Consensus})
-            expectAsWished(*GhostMapping::fromPushList(wishes.global(), localRows, starts, discovery), wishes);
+            expectAsRequested(*GhostMapping::fromPushList(pullLists.global(), localRows, starts, discovery), pullLists);
     }
 }
 

@@ -2,7 +2,7 @@
 #include "DNDS/Mpi/NodeTopology.hpp"
 
 #include "ThrowsOnAll.hpp"
-#include "support/Variable.hpp"
+#include "support/ScopedVariable.hpp"
 
 #include <memory>
 #include <set>
@@ -40,7 +40,7 @@ TEST(NodeTopology, KnowsTheRankOnTheMachineInAnyOrder) {
     const CommunicatorView world(MPI_COMM_WORLD);
     // virtual nodes do not count: devices belong to machines
     const int mine = [&] {
-        const test::Variable alone("DNDS_RANKS_PER_NODE", "1");
+        const test::ScopedVariable alone("DNDS_RANKS_PER_NODE", "1");
         return rankOnMachine(world);
     }();
     const std::vector<int> all = world.allGather(mine);
@@ -79,7 +79,7 @@ TEST(CommunicatorContext, VariablesSetOnSomeRanksOnlyAreToldOnAllRanks) {
         for (int odd = 0; odd < worldSize(); ++odd) {
             const Communicator own = Communicator::duplicate(MPI_COMM_WORLD);
             {
-                const test::Variable setting(name, test::worldRank() == odd ? value : "");
+                const test::ScopedVariable setting(name, test::worldRank() == odd ? value : "");
                 const std::string text =
                     messageOnAll<ArgumentError>([&] { (void)CommunicatorContext::of(own.view()); });
                 expectContains(text, name);
@@ -88,14 +88,14 @@ TEST(CommunicatorContext, VariablesSetOnSomeRanksOnlyAreToldOnAllRanks) {
                 expectContains(text, "rank 0");
                 expectContains(text, "on rank " + std::to_string(odd == 0 ? 1 : odd));
             }
-            const test::Variable setting(name, value); // equal values are welcome, also after that
+            const test::ScopedVariable setting(name, value); // equal values are welcome, also after that
             EXPECT_TRUE(CommunicatorContext::of(own.view())->alive());
         }
 }
 
 TEST(CommunicatorContext, VariablesThatMeanTheSameAreEqual) {
-    const test::Variable timeout("DNDS_WAIT_TIMEOUT", test::worldRank() % 2 == 1 ? "10" : "1e1");
-    const test::Variable transport("DNDS_TRANSPORT", test::worldRank() % 2 == 1 ? "auto" : "");
+    const test::ScopedVariable timeout("DNDS_WAIT_TIMEOUT", test::worldRank() % 2 == 1 ? "10" : "1e1");
+    const test::ScopedVariable transport("DNDS_TRANSPORT", test::worldRank() % 2 == 1 ? "auto" : "");
     const Communicator own = Communicator::duplicate(MPI_COMM_WORLD);
     EXPECT_TRUE(CommunicatorContext::of(own.view())->alive());
 }

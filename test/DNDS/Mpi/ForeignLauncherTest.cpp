@@ -40,7 +40,7 @@ class LauncherEnvironment {
 
 std::string warningIn(const std::map<std::string, std::string> &variables, int ranks = 1) {
     const LauncherEnvironment environment(variables);
-    return foreignLauncherWarning(launcherSays(), ranks, "Some MPI v4.1, package: anything");
+    return foreignLauncherWarning(launcherInfo(), ranks, "Some MPI v4.1, package: anything");
 }
 
 TEST(ForeignLauncher, WarnsOnceWhereRanksBelieveToBeAlone) {

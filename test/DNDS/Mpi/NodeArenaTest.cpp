@@ -4,7 +4,7 @@
 #include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/Storage/HostDeviceBuffer.hpp"
 #include "support/MpiTest.hpp"
-#include "support/Variable.hpp"
+#include "support/ScopedVariable.hpp"
 
 #include <gtest/gtest.h>
 
@@ -516,7 +516,7 @@ TEST(NodeTopology, VirtualNodesDivideEachMachine) {
 TEST(NodeTopology, ContextsReadTheEnvironmentWhenTheyAreMade) {
     const Communicator user = Communicator::duplicate(MPI_COMM_WORLD);
     const auto context = [&] {
-        const test::Variable alone("DNDS_RANKS_PER_NODE", "1");
+        const test::ScopedVariable alone("DNDS_RANKS_PER_NODE", "1");
         return CommunicatorContext::of(user.view());
     }();
     for (int rank = 0; rank < worldSize(); ++rank)

@@ -34,20 +34,20 @@ class PretendedSystem {
         std::filesystem::create_directories(path.parent_path());
         std::ofstream(path) << text;
     }
-    MemoryLeft left() const { return memoryLeft(root_.string()); }
+    AvailableMemory left() const { return availableMemory(root_.string()); }
 
   private:
     std::filesystem::path root_;
 };
 
-TEST(MemoryLeft, WithoutGroupsIsThatOfTheMachine) {
+TEST(AvailableMemory, WithoutGroupsIsThatOfTheMachine) {
     const PretendedSystem system;
     EXPECT_EQ(system.left().machine, 5000U * 1024);
-    EXPECT_EQ(system.left().group, MemoryLeft::unlimited);
-    EXPECT_EQ(memoryLeft("/there/is/no/such/folder").machine, MemoryLeft::unlimited);
+    EXPECT_EQ(system.left().group, AvailableMemory::unlimited);
+    EXPECT_EQ(availableMemory("/there/is/no/such/folder").machine, AvailableMemory::unlimited);
 }
 
-TEST(MemoryLeft, IsTheLeastOfTheGroupAndThoseAroundIt) {
+TEST(AvailableMemory, IsTheLeastOfTheGroupAndThoseAroundIt) {
     const PretendedSystem system;
     system.write("/proc/self/cgroup", "0::/jobs/7/task\n");
     system.write("/sys/fs/cgroup/jobs/7/task/memory.max", "max\n");
@@ -61,7 +61,7 @@ TEST(MemoryLeft, IsTheLeastOfTheGroupAndThoseAroundIt) {
     expectContains(system.left().groupName, "/jobs/7");
 }
 
-TEST(MemoryLeft, KnowsVersionOneAndContainers) {
+TEST(AvailableMemory, KnowsVersionOneAndContainers) {
     const PretendedSystem system;
     system.write("/proc/self/cgroup", "12:cpu:/elsewhere\n5:memory:/docker/abc\n0::/\n");
     system.write("/sys/fs/cgroup/memory/memory.limit_in_bytes", "800\n"); // the container's own is at the top
@@ -73,8 +73,8 @@ TEST(MemoryLeft, KnowsVersionOneAndContainers) {
 TEST(NodeMemory, OfAllRanksTogetherIsAskedFor) {
     const auto context = CommunicatorContext::of(MPI_COMM_WORLD);
     requireNodeMemory(*context, 1000, "a little");
-    const MemoryLeft left = memoryLeft();
-    if (left.machine == MemoryLeft::unlimited)
+    const AvailableMemory left = availableMemory();
+    if (left.machine == AvailableMemory::unlimited)
         GTEST_SKIP() << "the system does not say what it has";
     const std::string text =
         messageOnAll<MemoryError>([&] { requireNodeMemory(*context, std::size_t{1} << 50U, "too much"); });

@@ -40,7 +40,7 @@ TEST(Rendezvous, CollectsWordsInAnyOrderOfRanks) {
 }
 
 TEST(Rendezvous, RecordsAreReadWordByWord) {
-    const std::vector<index> words{7, asWord(0.5), 1, 2, 3, asWord(1), asWord(2), asWord(-3)};
+    const std::vector<index> words{7, packReal(0.5), 1, 2, 3, packReal(1), packReal(2), packReal(-3)};
     RecordReader reader(words);
     EXPECT_EQ(reader.next(), 7);
     EXPECT_EQ(reader.nextReal(), 0.5);

@@ -2,7 +2,7 @@
 // cannot be part of such a search, so this is a model of Revocation.cpp and of CommunicatorContext::recover: a step is
 // one atomic operation on the record of a node, one message, or one meeting. When they change, it has to change.
 
-#include "support/Explorer.hpp"
+#include "support/ModelChecker.hpp"
 
 #include <gtest/gtest.h>
 
@@ -55,12 +55,12 @@ struct RevocationState {
         Byte told;
         Byte text; ///< whose, plus one
     };
-    static constexpr std::size_t mostNotices = 3;
+    static constexpr std::size_t maxNotices = 3;
 
     std::array<Rank, ranks> rank;
     std::array<Record, ranks> record; ///< of the nodes
     /// From a rank to a rank: 8 times the generation plus the failed rank plus one, oldest first; 0: none.
-    std::array<std::array<std::array<Byte, mostNotices>, ranks>, ranks> notices;
+    std::array<std::array<std::array<Byte, maxNotices>, ranks>, ranks> notices;
     std::array<Byte, 3> failedIn;                   ///< of each generation: a bit for each rank that has failed
     std::array<std::array<Byte, ranks>, 3> namedOn; ///< of each generation and node: whom RevokedError named, plus one
     Byte failuresLeft;
@@ -380,9 +380,9 @@ class RevocationOrders : public testing::TestWithParam<RevocationCase> {};
 
 template <std::size_t ranks>
 test::Exploration explored(const RevocationCase &given) {
-    constexpr std::size_t mostStates = 3'000'000;
+    constexpr std::size_t maxStates = 3'000'000;
     const RevocationModel<ranks> model(given);
-    return test::Explorer(model).explore(model.first(given), mostStates);
+    return test::ModelChecker(model).explore(model.first(given), maxStates);
 }
 
 TEST_P(RevocationOrders, StopAllRanksAndNothingOldAfterARecovery) {

@@ -23,7 +23,7 @@ namespace DNDS::test {
 ///
 /// DNDS_TEST_PATIENCE=NUMBER: how many seconds ranks have to hear of a failure in tests of survival (5; an idle machine
 /// takes less than 1).
-inline double mostSeconds() {
+inline double maxSeconds() {
     const char *const patience = std::getenv("DNDS_TEST_PATIENCE");
     return patience == nullptr ? 5.0 : std::atof(patience);
 }
@@ -67,9 +67,9 @@ inline bool survive(CommunicatorView comm, const Failure &failure) {
     EXPECT_FALSE(!here && failure.callsWait && text.empty()) << "the call ended";
     if (failure.mayNotFail && comm.allReduce(here && text.empty() ? 1 : 0, MPI_MAX) == 1)
         return false;
-    while (text.empty() && seconds() < mostSeconds()) // peers may be behind this rank
+    while (text.empty() && seconds() < maxSeconds()) // peers may be behind this rank
         attempt(failure.call);
-    EXPECT_LT(seconds(), mostSeconds());
+    EXPECT_LT(seconds(), maxSeconds());
     expectContains(text, failure.told);
     EXPECT_EQ(isRevoked(comm), !alone);
     if (here)

@@ -5,7 +5,7 @@
 
 #include "DNDS/Mpi/Survival.hpp"
 #include "DNDS/OneSided/Window.hpp"
-#include "support/Variable.hpp"
+#include "support/ScopedVariable.hpp"
 
 #include <gtest/gtest.h>
 #include <mpi.h>
@@ -33,7 +33,7 @@ class Shared {
   public:
     /// `patience`: DNDS_WAIT_TIMEOUT, in seconds.
     explicit Shared(const char *patience = "") : owner_(Communicator::duplicate(MPI_COMM_WORLD)) {
-        const test::Variable timeout("DNDS_WAIT_TIMEOUT", patience);
+        const test::ScopedVariable timeout("DNDS_WAIT_TIMEOUT", patience);
         heap = std::make_unique<SymmetricHeap>(comm(), std::size_t{1} << 16U, MemorySpace::Host, "the heap");
         window = std::make_unique<Window>(Window::allocate(comm(), 64, 8, {{"name", "the window"}}));
         inbox = test::filled<std::int64_t>(*heap, 4, 0);

@@ -77,9 +77,9 @@ TEST(HostProxies, ManyProducersAndMoreRequestsThanSlots) {
     Memory memory(8 * (threads + 1));
     HostProxy proxy = proxyOf(memory);
     std::vector<std::int64_t> wrong(threads, 0);
-    std::vector<std::thread> crew;
+    std::vector<std::thread> workers;
     for (std::size_t t = 0; t < threads; ++t)
-        crew.emplace_back([&, t, view = Asking{proxy.view()}] {
+        workers.emplace_back([&, t, view = Asking{proxy.view()}] {
             std::uint64_t last = 0;
             for (std::int64_t k = 0; k < each; ++k) {
                 std::uint64_t before = 0;
@@ -91,7 +91,7 @@ TEST(HostProxies, ManyProducersAndMoreRequestsThanSlots) {
                 last = before;
             }
         });
-    for (std::thread &thread : crew)
+    for (std::thread &thread : workers)
         thread.join();
     proxy.drain();
     EXPECT_EQ(memory.word(0), static_cast<std::int64_t>(threads) * 2 * each);

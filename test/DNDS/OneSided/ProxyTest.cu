@@ -174,11 +174,11 @@ TEST(ProxiesOfThreads, ManyThreadsAtOnce) {
     *counter.local() = 0;
     heap.barrier();
     const int target = next();
-    std::vector<std::thread> crew;
+    std::vector<std::thread> workers;
     std::vector<int> wrong(threads, 0);
     std::atomic<int> left{threads};
     for (int t = 0; t < threads; ++t)
-        crew.emplace_back([&, t, view = heap.view()] {
+        workers.emplace_back([&, t, view = heap.view()] {
             for (index k = 0; k < each; ++k) {
                 view.putValue(places + t, k, target);
                 view.add(counter, 1, target);
@@ -191,7 +191,7 @@ TEST(ProxiesOfThreads, ManyThreadsAtOnce) {
     while (left > 0) // without MPI_THREAD_MULTIPLE, this thread serves them
         if (!heap.progress())
             std::this_thread::yield();
-    for (std::thread &thread : crew)
+    for (std::thread &thread : workers)
         thread.join();
     heap.barrier();
     EXPECT_EQ(std::count(wrong.begin(), wrong.end(), 0), threads);

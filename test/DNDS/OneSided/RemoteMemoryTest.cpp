@@ -45,9 +45,9 @@ TEST(RemoteMemory, SizesMayDifferAndAreChecked) {
     expectContains(messageOf<IndexError>([&] { memory->check(RemoteCall::Get, worldSize(), 0, 1); }),
                    "memory of the test: get of 1 bytes at offset 0");
     const int last = worldSize() - 1;
-    memory->place(last, 8).atomic(0, AtomicOp::Add, std::int64_t{1} + worldRank());
+    memory->address(last, 8).atomic(0, AtomicOp::Add, std::int64_t{1} + worldRank());
     memory->barrier();
-    EXPECT_EQ(memory->place(last, 8).fetchAtomic(0, AtomicOp::Fetch, std::int64_t{0}),
+    EXPECT_EQ(memory->address(last, 8).fetchAtomic(0, AtomicOp::Fetch, std::int64_t{0}),
               worldSize() * (worldSize() + 1) / 2);
     memory->barrier();
 }
@@ -111,7 +111,7 @@ TEST(FaultRecord, LosesNoneWhileItIsRead) {
         takeAll();
     writer.join();
     takeAll();
-    EXPECT_EQ(seen + record.untold(), notes);
+    EXPECT_EQ(seen + record.unreported(), notes);
     EXPECT_EQ(torn, 0U);
 }
 

@@ -58,7 +58,7 @@ TEST(SymmetricHeap, ExhaustionSaysHowMuchThereIs) {
 }
 
 TEST(SymmetricHeap, MoreThanTheNodeHasIsRefusedBeforeItIsTaken) {
-    if (memoryLeft().machine == MemoryLeft::unlimited)
+    if (availableMemory().machine == AvailableMemory::unlimited)
         GTEST_SKIP() << "the system does not say what it has";
     constexpr std::size_t much = std::size_t{1} << 50U;
     std::string text = messageOnAll<MemoryError>(

@@ -41,7 +41,7 @@ TEST(CheckpointOfAnotherMesh, IsRefusedUnlessAskedForByName) {
     EXPECT_EQ(silent.array("state").rows, 20);
     silent.verify();
     EXPECT_CONTAINS(failureOf<ArgumentError>([&] { expectRows(silent); }), "is for one mesh");
-    EXPECT_CONTAINS(failureOf<ArgumentError>([&] { silent.needMesh(otherMesh); }), "is for another mesh");
+    EXPECT_CONTAINS(failureOf<ArgumentError>([&] { silent.requireMesh(otherMesh); }), "is for another mesh");
     expectRows(CheckpointReader(world(), path, {.mesh = otherMesh, .anyMesh = true}));
     expectRows(CheckpointReader(world(), path, {.anyMesh = true}));
 }

@@ -3,7 +3,7 @@
 #include "DNDS/Sparse/ChannelState.hpp"
 #include "DNDS/Sparse/ExchangeStep.hpp"
 
-#include "support/Explorer.hpp"
+#include "support/ModelChecker.hpp"
 
 #include <gtest/gtest.h>
 
@@ -129,7 +129,7 @@ class RanksModel {
 
 TEST(ChannelStates, ReplicasStayInStepInAllInterleavings) {
     const RanksModel model;
-    const test::Exploration found = test::Explorer(model).explore(RanksModel::State{}, 100'000);
+    const test::Exploration found = test::ModelChecker(model).explore(RanksModel::State{}, 100'000);
     EXPECT_EQ(found.violation, "");
     EXPECT_GT(found.ends, 0U);
 }

@@ -28,12 +28,12 @@ struct Ring {
     CommBuffer<real> out;
     CommBuffer<real> in;
 
-    explicit Ring(ReceiveWay way)
+    explicit Ring(ReceiveMode way)
         : out(7, me, next, world(), 100, pool, way),
           in(next == me ? out : CommBuffer<real>(7, previous, me, world(), 100, pool, way)) {}
 };
 
-class CommBuffers : public testing::TestWithParam<ReceiveWay> {
+class CommBuffers : public testing::TestWithParam<ReceiveMode> {
   protected:
     CommBuffers() { static_cast<void>(CommunicatorContext::of(world())); } // collective
 };
@@ -108,7 +108,7 @@ TEST_P(CommBuffers, NonsenseThrowsAndRevokes) {
         waitFor([&] { return ring.out.state() == ChannelState::Stale; });
         ring.out.buffer().assign(100, step);
         ring.out.send();
-        if (GetParam() == ReceiveWay::Ahead) {
+        if (GetParam() == ReceiveMode::Preposted) {
             EXPECT_TRUE(ring.in.tryStartReceive());
             EXPECT_THROW(ring.in.free(), StateError) << "a local call, which revokes nothing";
         }
@@ -119,7 +119,7 @@ TEST_P(CommBuffers, NonsenseThrowsAndRevokes) {
 }
 
 TEST_P(CommBuffers, DestroyedInFlight) {
-    const int tag = GetParam() == ReceiveWay::Ahead ? 8 : 9;
+    const int tag = GetParam() == ReceiveMode::Preposted ? 8 : 9;
     auto pool = CommBuffer<real>::makePool();
     const int next = (world().rank() + 1) % world().size();
     {
@@ -137,7 +137,7 @@ TEST_P(CommBuffers, DestroyedInFlight) {
     EXPECT_EQ(in.buffer().back(), previous);
     { CommBuffer<real> never(tag + 10, previous, world().rank(), world(), 10, pool, GetParam()); }
     CommBuffer<real> waiting(tag + 20, previous, world().rank(), world(), 10, pool, GetParam());
-    EXPECT_EQ(waiting.tryStartReceive(), GetParam() == ReceiveWay::Ahead);
+    EXPECT_EQ(waiting.tryStartReceive(), GetParam() == ReceiveMode::Preposted);
 }
 
 TEST_P(CommBuffers, BuffersHaveAsManyElementsAsWereSent) {
@@ -164,9 +164,9 @@ TEST_P(CommBuffers, WithoutMemorySendIsSendNull) {
         EXPECT_EQ(ring.in.state(), something ? ChannelState::Received : ChannelState::ReceivedNull);
         ring.in.stale();
     }
-    EXPECT_EQ(ring.in.isAllocated(), GetParam() == ReceiveWay::Ahead) << "sizes first: a null gives memory back";
+    EXPECT_EQ(ring.in.isAllocated(), GetParam() == ReceiveMode::Preposted) << "sizes first: a null gives memory back";
     waitFor([&] { return ring.out.state() == ChannelState::Stale; });
-    EXPECT_EQ(ring.pool.use().liveObjects, GetParam() == ReceiveWay::Ahead ? 1U : 0U);
+    EXPECT_EQ(ring.pool.use().liveObjects, GetParam() == ReceiveMode::Preposted ? 1U : 0U);
 }
 
 /// What a channel does is the same on one rank and between two.
@@ -219,7 +219,7 @@ TEST_P(CommBuffers, WithinARankAsBetweenRanks) {
         check({30, ring.me, ring.next, world(), 4, pool, GetParam()},
               {30, ring.previous, ring.me, world(), 4, pool, GetParam()});
     }
-    EXPECT_EQ(pool.use().liveObjects, within && GetParam() == ReceiveWay::Ahead ? 1U : 0U) << "of `alone`";
+    EXPECT_EQ(pool.use().liveObjects, within && GetParam() == ReceiveMode::Preposted ? 1U : 0U) << "of `alone`";
 }
 
 /// Rank 0 fails in each of these ways; rank 1 waits for it, and after a recovery the channel works. See also
@@ -270,10 +270,10 @@ TEST_P(CommBuffers, AFailureEndsTheWaitOfTheOtherEnd) {
         }
         world().barrier();
     };
-    fail(0, GetParam() == ReceiveWay::Ahead ? "was made for" : "nothing is sent", [&] {
+    fail(0, GetParam() == ReceiveMode::Preposted ? "was made for" : "nothing is sent", [&] {
         channel->allocate();
         channel->buffer().resize(count + 1);
-        if (GetParam() == ReceiveWay::SizesFirst) // then any size is right
+        if (GetParam() == ReceiveMode::SizesFirst) // then any size is right
             channel->buffer().clear();
         channel->send();
     });
@@ -283,7 +283,7 @@ TEST_P(CommBuffers, AFailureEndsTheWaitOfTheOtherEnd) {
     fail(1, "no room for it", [&] { waitFor([&] { return channel->tryReceive(); }); });
 }
 
-INSTANTIATE_TEST_SUITE_P(Ways, CommBuffers, testing::Values(ReceiveWay::Ahead, ReceiveWay::SizesFirst));
+INSTANTIATE_TEST_SUITE_P(Ways, CommBuffers, testing::Values(ReceiveMode::Preposted, ReceiveMode::SizesFirst));
 
 } // namespace
 } // namespace DNDS::test

@@ -54,7 +54,7 @@ struct Churn {
     }
     std::size_t blocksThere() const { return dust.allocatedBlocks().size() + soot.allocatedBlocks().size(); }
     /// What all blocks of both species take.
-    std::size_t mostBytes() const {
+    std::size_t maxBytes() const {
         std::size_t bytes = 0;
         for (const BlockMemory &block : pattern->blocks())
             bytes += roundedSize(toSize(block.rows) * 2 * sizeof(real)) +
@@ -80,7 +80,7 @@ TEST(SparseChurn, NothingGrows) {
         steps += between;
         const PoolUse use = churn.pattern->pool().use();
         ASSERT_EQ(use.liveObjects, churn.blocksThere());
-        ASSERT_LE(use.peak, churn.mostBytes());
+        ASSERT_LE(use.peak, churn.maxBytes());
         if (steps == 10 * between) { // all that is used again has been used
             residentAtFirst = residentBytes();
             buffersAtFirst = churn.species.traffic().bufferBytes;

@@ -65,7 +65,7 @@ void fillAlike(SparseField<T> &a, SparseField<T> &b, std::uint64_t round) {
                         offset += v.indexOf(n, d) * v.stride(d);
                     const std::uint64_t one =
                         drawn(1000, {number, round, static_cast<std::uint64_t>(n), static_cast<std::uint64_t>(c)});
-                    v.data()[offset] = valueOf(field->defaultValue(), quiet ? one % 12 : one);
+                    v.data()[offset] = valueOf(field->defaultValue(), belowThreshold ? one % 12 : one);
                 }
         }
     }
@@ -85,8 +85,8 @@ void expectSame(const SparseField<T> &host, SparseField<T> &device) {
 void exchangeInSteps(SparseFields &fields, std::uint64_t round) {
     if (round % 3 == 0)
         return fields.exchangeGhosts();
-    const Bounds first = round % 3 == 1 ? Bounds::Local : Bounds::NonLocal;
-    const Bounds last = round % 3 == 1 ? Bounds::NonLocal : Bounds::Local;
+    const BoundaryType first = round % 3 == 1 ? BoundaryType::Local : BoundaryType::NonLocal;
+    const BoundaryType last = round % 3 == 1 ? BoundaryType::NonLocal : BoundaryType::Local;
     fields.sendBoundBufs(first);
     fields.sendBoundBufs(last);
     while (!fields.receiveBoundBufs()) {
@@ -102,18 +102,18 @@ struct Species {
     SparseField<std::int8_t> small;
     SparseField<std::uint64_t> large;
 
-    Species(const std::string &where, const std::shared_ptr<const SparsePattern> &pattern, bool sendQuiet)
-        : dust(where + " dust", pattern, options(2, 0.5, 0.25, sendQuiet), 0.1),
-          ice(where + " ice", pattern, options(3, 0.25, 0.125, sendQuiet), -2.5F),
-          small(where + " small", pattern, options(5, 2, 1, sendQuiet), std::int8_t{-7}),
-          large(where + " large", pattern, options(1, 0, 0, sendQuiet), std::uint64_t{1} << 62U) {}
-    static SparseFieldOptions options(rowsize components, real allocation, real deallocation, bool sendQuiet) {
+    Species(const std::string &where, const std::shared_ptr<const SparsePattern> &pattern, bool sendBelowThreshold)
+        : dust(where + " dust", pattern, options(2, 0.5, 0.25, sendBelowThreshold), 0.1),
+          ice(where + " ice", pattern, options(3, 0.25, 0.125, sendBelowThreshold), -2.5F),
+          small(where + " small", pattern, options(5, 2, 1, sendBelowThreshold), std::int8_t{-7}),
+          large(where + " large", pattern, options(1, 0, 0, sendBelowThreshold), std::uint64_t{1} << 62U) {}
+    static SparseFieldOptions options(rowsize components, real allocation, real deallocation, bool sendBelowThreshold) {
         return {.components = components,
                 .stages = 2,
                 .allocationThreshold = allocation,
                 .deallocationThreshold = deallocation,
                 .deallocationCount = 2,
-                .sendQuiet = sendQuiet};
+                .sendBelowThreshold = sendBelowThreshold};
     }
     std::vector<SparseFieldCore *> all() { return {&dust, &ice, &small, &large}; }
     void toDevice() {
@@ -124,11 +124,12 @@ struct Species {
 
 TEST_F(SparseOnDevice, DecidesAndSendsWhatTheHostDoes) {
     for (const SparseGrid &grid : sparseGrids())
-        for (const bool sendQuiet : {true, false}) {
-            SCOPED_TRACE(testing::Message() << grid.name << (sendQuiet ? "" : ", without quiet rims"));
+        for (const bool sendBelowThreshold : {true, false}) {
+            SCOPED_TRACE(testing::Message()
+                         << grid.name << (sendBelowThreshold ? "" : ", without rims below the threshold"));
             const auto pattern = SparsePattern::make(world(), grid.on(world()), grid.ghosts);
-            Species host("host", pattern, sendQuiet);
-            Species device("device", pattern, sendQuiet);
+            Species host("host", pattern, sendBelowThreshold);
+            Species device("device", pattern, sendBelowThreshold);
             SparseFields ofHost("host", host.all());
             SparseFields ofDevice("device", device.all());
             for (std::uint64_t round = 0; round < 6; ++round) {
@@ -148,16 +149,16 @@ TEST_F(SparseOnDevice, DecidesAndSendsWhatTheHostDoes) {
                 device.dust.swapStages(0, 1);
             }
             EXPECT_EQ(ofDevice.traffic().bytes, ofHost.traffic().bytes);
-            EXPECT_EQ(ofDevice.traffic().loud, ofHost.traffic().loud);
-            EXPECT_EQ(ofDevice.traffic().quiet, ofHost.traffic().quiet);
+            EXPECT_EQ(ofDevice.traffic().aboveThreshold, ofHost.traffic().aboveThreshold);
+            EXPECT_EQ(ofDevice.traffic().belowThreshold, ofHost.traffic().belowThreshold);
         }
 }
 
 struct SparseAddOne {
     SparseBlocksView<real> blocks;
     DNDS_HOST_DEVICE void operator()(index i) const {
-        const BlockView<real> v = blocks[i / blocks.mostCells()];
-        const index n = i % blocks.mostCells();
+        const BlockView<real> v = blocks[i / blocks.maxCells()];
+        const index n = i % blocks.maxCells();
         if (n < v.size())
             v(v.indexOf(n, 0), v.indexOf(n, 1)) += 1;
     }
@@ -171,13 +172,13 @@ TEST_F(SparseOnDevice, KernelsSeeAllAllocatedBlocks) {
         u.allocate(b);
     const auto onHost = u.blocksView<DeviceBackend::Host>();
     EXPECT_EQ(onHost.size(), static_cast<index>(u.allocatedBlocks().size()));
-    parallelFor(Executor::host(), onHost.size() * onHost.mostCells(), SparseAddOne{onHost});
+    parallelFor(Executor::host(), onHost.size() * onHost.maxCells(), SparseAddOne{onHost});
     EXPECT_NE(messageOf<StaleError>([&] { (void)u.blocksView<DeviceBackend::CUDA>(); }).find("toDevice"),
               u.blocks() > 0 ? std::string::npos : 0);
     u.toDevice();
     const Device::Stream stream;
     const auto there = u.blocksView<DeviceBackend::CUDA>();
-    parallelFor(Executor::device(stream), there.size() * there.mostCells(), SparseAddOne{there});
+    parallelFor(Executor::device(stream), there.size() * there.maxCells(), SparseAddOne{there});
     stream.synchronize();
     if (u.blocks() > 0) {
         EXPECT_NE(messageOf<StaleError>([&] { (void)u.view(0); }).find("toHost"), std::string::npos);

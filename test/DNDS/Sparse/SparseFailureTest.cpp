@@ -6,7 +6,7 @@
 
 #include "DNDS/Mpi/Survival.hpp"
 #include "support/FailingAllocations.hpp"
-#include "support/Variable.hpp"
+#include "support/ScopedVariable.hpp"
 
 #include <memory>
 
@@ -142,8 +142,8 @@ class SparseFailure : public testing::TestWithParam<std::tuple<Fault, const char
 };
 
 TEST_P(SparseFailure, StopsAllRanksAndIsRecoveredFrom) {
-    const Variable carrier("DNDS_TRANSPORT", std::get<1>(GetParam()));
-    const Variable patience("DNDS_WAIT_TIMEOUT", is("MakesAnotherOne") ? "0.3" : "60");
+    const ScopedVariable carrier("DNDS_TRANSPORT", std::get<1>(GetParam()));
+    const ScopedVariable patience("DNDS_WAIT_TIMEOUT", is("MakesAnotherOne") ? "0.3" : "60");
     for (const int failing : {0, world().size() - 1}) {
         SCOPED_TRACE(failing);
         Case now;
@@ -154,7 +154,7 @@ TEST_P(SparseFailure, StopsAllRanksAndIsRecoveredFrom) {
 TEST_P(SparseFailure, ManyTimesTakesNoMemory) {
     if (is("MakesAnotherOne"))
         GTEST_SKIP() << "takes long";
-    const Variable carrier("DNDS_TRANSPORT", std::get<1>(GetParam()));
+    const ScopedVariable carrier("DNDS_TRANSPORT", std::get<1>(GetParam()));
     Case now;
     std::size_t before = 0;
     for (int k = 0; k < 20 && !HasFatalFailure(); ++k) {

@@ -2,7 +2,7 @@
 
 #include "DNDS/Mpi/ThrowsOnAll.hpp"
 #include "DNDS/Sparse/SparseCase.hpp"
-#include "support/Variable.hpp"
+#include "support/ScopedVariable.hpp"
 
 #include <algorithm>
 #include <map>
@@ -131,7 +131,7 @@ std::vector<Outcome> stir(const SparseGrid &grid, const CommunicatorView &comm, 
                                             .allocationThreshold = 1e-4,
                                             .deallocationThreshold = 1e-4,
                                             .deallocationCount = 1,
-                                            .sendQuiet = false},
+                                            .sendBelowThreshold = false},
                          0.5);
     SparseFields exchange("species", {&species[0], &species[1]});
     std::vector<Outcome> outcomes(species.size());
@@ -147,21 +147,21 @@ std::vector<Outcome> stir(const SparseGrid &grid, const CommunicatorView &comm, 
         } else if (order == 1) {
             exchange.startReceiveBoundBufs();
             exchange.buildSparseBoundaryBuffers();
-            exchange.sendBoundBufs(Bounds::NonLocal);
-            exchange.sendBoundBufs(Bounds::Local);
-            EXPECT_TRUE(exchange.receiveBoundBufs(Bounds::Local));
-            exchange.setBounds(Bounds::Local);
-            while (!exchange.receiveBoundBufs(Bounds::NonLocal)) {
+            exchange.sendBoundBufs(BoundaryType::NonLocal);
+            exchange.sendBoundBufs(BoundaryType::Local);
+            EXPECT_TRUE(exchange.receiveBoundBufs(BoundaryType::Local));
+            exchange.setBounds(BoundaryType::Local);
+            while (!exchange.receiveBoundBufs(BoundaryType::NonLocal)) {
             }
-            exchange.setBounds(Bounds::NonLocal);
+            exchange.setBounds(BoundaryType::NonLocal);
         } else {
-            exchange.sendBoundBufs(Bounds::Local);
-            exchange.sendBoundBufs(Bounds::NonLocal);
+            exchange.sendBoundBufs(BoundaryType::Local);
+            exchange.sendBoundBufs(BoundaryType::NonLocal);
             while (!exchange.receiveBoundBufs()) {
             }
-            exchange.setBounds(Bounds::NonLocal);
+            exchange.setBounds(BoundaryType::NonLocal);
             EXPECT_TRUE(exchange.inFlight());
-            exchange.setBounds(Bounds::Local);
+            exchange.setBounds(BoundaryType::Local);
         }
         EXPECT_FALSE(exchange.inFlight());
         for (std::size_t f = 0; f < species.size(); ++f) {
@@ -218,11 +218,11 @@ TEST(SparseField, AnExchangeBeginsWithItsFirstSend) {
             if (round > 0)
                 twins.step();     // swaps
             twins.disturb(round); // allocates and frees
-            exchange.sendBoundBufs(round % 2 == 0 ? Bounds::Any : Bounds::Local);
+            exchange.sendBoundBufs(round % 2 == 0 ? BoundaryType::Any : BoundaryType::Local);
             EXPECT_TRUE(exchange.inFlight());
             EXPECT_THROW(twins.sparse.swapStages(0, 1), StateError);
             if (round % 2 == 1)
-                exchange.sendBoundBufs(Bounds::NonLocal);
+                exchange.sendBoundBufs(BoundaryType::NonLocal);
             exchange.finishExchangeGhosts();
             twins.dense.exchangeGhosts();
             twins.expectEqual();
@@ -248,7 +248,7 @@ TEST(SparseField, BlocksComeAheadAndGoBehind) {
         EXPECT_TRUE(u.allocate(b));
     }
     put(3, 1, 2);
-    put(3, 3, 0.4); // quiet
+    put(3, 3, 0.4); // below the threshold
     u.exchangeGhosts();
     EXPECT_FALSE(has(4)) << "0.4 is below the threshold";
     put(3, 3, 0.6);
@@ -308,7 +308,7 @@ TEST(SparseField, MessageBuffersShrinkWithTheMessages) {
         const auto pattern = SparsePattern::make(world(), line.on(world()), line.ghosts);
         SparseField<real> u("u", pattern, {.components = 10'000, .deallocationCount = 0});
         {
-            const Variable carrier("DNDS_TRANSPORT", transport);
+            const ScopedVariable carrier("DNDS_TRANSPORT", transport);
             u.exchange();
         }
         for (int b = 0; b < u.blocks(); ++b)

@@ -196,12 +196,12 @@ TEST(SparseTasks, EachBlockIsAChunkForThreads) {
     }
 }
 
-TEST(SparseTasks, CallsGetTheFieldAndAsidesACopy) {
+TEST(SparseTasks, CallsGetTheFieldAndAsyncOnesACopy) {
     const SparseGrid grid = ring();
     Case now(grid);
     std::map<int, std::vector<real>> picture;
     Task::Graph graph("picture", world());
-    graph.aside("picture").reads(now.dust).run([&](const SparseField<real> &dust) {
+    graph.asyncCall("picture").reads(now.dust).run([&](const SparseField<real> &dust) {
         picture.clear();
         for (const int b : dust.allocatedBlocks())
             picture[b] = elementsOf(dust.view(b));

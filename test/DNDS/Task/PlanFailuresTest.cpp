@@ -4,7 +4,7 @@
 #include "DNDS/Mpi/Survival.hpp"
 #include "DNDS/Task/PlanFields.hpp"
 #include "DNDS/Task/PlanStage.hpp"
-#include "support/Variable.hpp"
+#include "support/ScopedVariable.hpp"
 
 #include <gtest/gtest.h>
 
@@ -372,7 +372,7 @@ TEST(PlansThatFail, AfterTheirTasks) {
 TEST(PlansThatFail, AfterTheTimeLimit) {
     const Communicator own = Communicator::duplicate(MPI_COMM_WORLD);
     {
-        const Variable limit("DNDS_WAIT_TIMEOUT", "0.3");
+        const ScopedVariable limit("DNDS_WAIT_TIMEOUT", "0.3");
         (void)CommunicatorContext::of(own.view());
     }
     const Ones ones(own.view());

@@ -71,11 +71,11 @@ constexpr auto addSum = [](index row, const auto &own, const auto &seen, index c
 TEST_F(PlanMeaning, GhostsAreNotComputedAgainFromRowsThatRanksSeeDifferently) {
     std::vector<index> first(world.cells.owned > 0 ? 1 : 0, 0);
     const Region one = cells.define("the first", first);
-    for (const auto reach : {Reach::Whole, Reach::Owned, Reach::Region})
+    for (const auto range : {AccessRange::Whole, AccessRange::Owned, AccessRange::Region})
         for (const auto recompute : {CompileOptions::Recompute::AsDeclared, CompileOptions::Recompute::WherePossible}) {
-            const index count = reach == Reach::Whole   ? world.cells.size()
-                                : reach == Reach::Owned ? world.cells.owned
-                                                        : static_cast<index>(first.size());
+            const index count = range == AccessRange::Whole   ? world.cells.size()
+                                : range == AccessRange::Owned ? world.cells.owned
+                                                              : static_cast<index>(first.size());
             Graph graph("sees", world.comm);
             const auto finish = [&](auto &&builder) {
                 std::move(builder).writes(*v).recomputeGhosts().run(
@@ -84,9 +84,9 @@ TEST_F(PlanMeaning, GhostsAreNotComputedAgainFromRowsThatRanksSeeDifferently) {
                     });
             };
             auto builder = graph.task("sum", world.cells).reads(*u);
-            if (reach == Reach::Whole)
+            if (range == AccessRange::Whole)
                 finish(std::move(builder).reads(whole(*w)));
-            else if (reach == Reach::Owned)
+            else if (range == AccessRange::Owned)
                 finish(std::move(builder).reads(owned(*w)));
             else
                 finish(std::move(builder).reads(rowsOf(*w, one)));

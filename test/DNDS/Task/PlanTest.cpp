@@ -349,9 +349,9 @@ TEST_F(PlanTest, SaysWhatItDoes) {
     for (const Part &part : plan.model().parts)
         parts += part.rows.count;
     EXPECT_EQ(parts, 2 * world.cells.owned) << "each row of each task once";
-    const auto &operations = plan.model().operations;
-    for (std::size_t k = 0; k < operations.size(); ++k)
-        for (const std::size_t before : operations[k].after)
+    const auto &steps = plan.model().steps;
+    for (std::size_t k = 0; k < steps.size(); ++k)
+        for (const std::size_t before : steps[k].after)
             EXPECT_LT(before, k);
 }
 

@@ -282,7 +282,7 @@ class RandomGraphs {
     }
 
     template <class TArray>
-    Seen<TArray> see(TArray &array, const Step &step, std::size_t in, bool odd) {
+    RowSelection<TArray> see(TArray &array, const Step &step, std::size_t in, bool odd) {
         if (lookAt(step, in, odd).through)
             return through(array, adjacency(step.overCells, fields_[in].ofCells));
         return {&array};

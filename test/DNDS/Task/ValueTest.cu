@@ -147,12 +147,12 @@ TEST(PlanValuesOnDevice, ChangeBetweenRuns) {
     fillBlocks(Executor::device(stream));
 }
 
-TEST(PlanValues, AsidesGetCopies) {
+TEST(PlanValues, AsyncCallsGetCopies) {
     const CommunicatorView comm(MPI_COMM_WORLD);
     Value<real> dt("dt", 1);
     Graph graph("aside", comm);
     std::vector<real> seen;
-    graph.aside("keep").reads(dt).run([&](const ReadValue<real> &step) { seen.push_back(step()); });
+    graph.asyncCall("keep").reads(dt).run([&](const ReadValue<real> &step) { seen.push_back(step()); });
     Plan plan = graph.compile();
     for (int run = 0; run < 3; ++run) {
         dt.set(run);

@@ -5,7 +5,7 @@
 #include "DNDS/Exchange/FieldCase.hpp"
 #include "DNDS/Exchange/RingField.hpp"
 #include "DNDS/Mpi/Survival.hpp"
-#include "support/Variable.hpp"
+#include "support/ScopedVariable.hpp"
 
 #include <string>
 #include <vector>
@@ -31,7 +31,7 @@ class MailTransport final : public Transport {
     static TransportDescriptor describe() {
         TransportDescriptor transport;
         transport.name = "mail";
-        transport.servesHost = transport.looksAtMpi = true;
+        transport.servesHost = transport.pollsMpi = true;
         transport.reach = [](const CommunicatorContext &, int) { return Reach::yes(); };
         transport.make = [](TransportPlan plan, const TransportSetup &setup) {
             return std::make_unique<MailTransport>(std::move(plan), setup);
@@ -130,7 +130,7 @@ TEST(AddedTransport, IsAskedForByItsKindAndByName) {
     mailOn(comm.view());
     RealField u = ringField("u", comm.view());
     {
-        const Variable asked("DNDS_TRANSPORT", "mail");
+        const ScopedVariable asked("DNDS_TRANSPORT", "mail");
         u.trans.initPersistentPull();
     }
     for (const PeerPath &path : u.trans.pullPaths())
@@ -153,10 +153,10 @@ TEST(AddedTransport, OtherCommunicatorsDoNotKnowIt) {
 TEST(AddedTransport, PullsAndPushesAreRight) {
     const TransportKind kind = mailOn(MPI_COMM_WORLD);
     std::uint64_t version = 0;
-    for (const Wishes &wishes : allWishes())
+    for (const PullLists &pullLists : allPullLists())
         for (const auto &field : allFieldCases()) {
-            SCOPED_TRACE(testing::Message() << wishes.name << ", " << field->name());
-            field->create(wishes);
+            SCOPED_TRACE(testing::Message() << pullLists.name << ", " << field->name());
+            field->create(pullLists);
             field->fillFather(++version);
             field->clearSon();
             field->pullOnce(kind);

@@ -5,7 +5,7 @@
 #include "DNDS/Exchange/DeviceCase.hpp"
 #include "DNDS/Exchange/RingField.hpp"
 #include "DNDS/Mpi/GpuAware.hpp"
-#include "support/Variable.hpp"
+#include "support/ScopedVariable.hpp"
 
 #include <string>
 
@@ -59,7 +59,7 @@ TEST_F(DeviceTopologies, RanksOfANodeReadEachOthersDevices) {
 }
 
 TEST_F(DeviceTopologies, WhereSharingIsRefusedMpiTakesTheRowsFromTheDevice) {
-    const Variable pretend("DNDS_EMULATED_DEVICE", "gpu-aware-mpi,no-sharing");
+    const ScopedVariable pretend("DNDS_EMULATED_DEVICE", "gpu-aware-mpi,no-sharing");
     FreshField fresh;
     if (worldSize() > 1)
         fresh.expectPaths(TransportKind::Direct, "sharing memory is refused");
@@ -68,13 +68,13 @@ TEST_F(DeviceTopologies, WhereSharingIsRefusedMpiTakesTheRowsFromTheDevice) {
 }
 
 TEST_F(DeviceTopologies, WhereMpiCannotEitherRowsGoByWayOfTheHost) {
-    const Variable pretend("DNDS_EMULATED_DEVICE", "no-sharing");
+    const ScopedVariable pretend("DNDS_EMULATED_DEVICE", "no-sharing");
     FreshField fresh;
     fresh.expectPaths(TransportKind::Staged, "does not take its memory");
 }
 
 TEST_F(DeviceTopologies, AnMpiThatClaimsWronglyIsFoundOutByATransfer) {
-    const Variable pretend("DNDS_EMULATED_DEVICE", "lying-mpi,no-sharing");
+    const ScopedVariable pretend("DNDS_EMULATED_DEVICE", "lying-mpi,no-sharing");
     FreshField fresh;
     fresh.expectPaths(TransportKind::Staged, "arrived with other bytes");
     if (worldSize() > 1) {
@@ -90,7 +90,7 @@ TEST_F(DeviceTopologies, AnMpiThatClaimsWronglyIsFoundOutByATransfer) {
 TEST_F(DeviceTopologies, WhereOneRankCannotShareItsPeersTakeAnotherWay) {
     if (worldSize() < 3)
         GTEST_SKIP() << "needs three ranks";
-    const Variable pretend("DNDS_EMULATED_DEVICE", worldRank() == 0 ? "no-sharing" : "");
+    const ScopedVariable pretend("DNDS_EMULATED_DEVICE", worldRank() == 0 ? "no-sharing" : "");
     FreshField fresh;
     fresh.field.toDevice();
     fresh.field.trans.initPersistentPull();
@@ -105,18 +105,18 @@ TEST_F(DeviceTopologies, WhereOneRankCannotShareItsPeersTakeAnotherWay) {
 
 TEST_F(DeviceTopologies, TheEnvironmentForcesTheHostAndKeepsDeviceMemoryFromMpi) {
     {
-        const Variable force("DNDS_FORCE_HOST_STAGING", "1");
+        const ScopedVariable force("DNDS_FORCE_HOST_STAGING", "1");
         FreshField fresh;
         fresh.expectPaths(TransportKind::Staged, "DNDS_FORCE_HOST_STAGING");
     }
-    const Variable disable("DNDS_DISABLE_GPU_AWARE_MPI", "1");
-    const Variable pretend("DNDS_EMULATED_DEVICE", "crashing-mpi,no-sharing"); // it is not even tried
+    const ScopedVariable disable("DNDS_DISABLE_GPU_AWARE_MPI", "1");
+    const ScopedVariable pretend("DNDS_EMULATED_DEVICE", "crashing-mpi,no-sharing"); // it is not even tried
     FreshField fresh;
     fresh.expectPaths(TransportKind::Staged, "DNDS_DISABLE_GPU_AWARE_MPI");
 }
 
 TEST_F(DeviceTopologies, NamesOfDeviceTransportsInTheEnvironmentConcernTheDeviceOnly) {
-    const Variable name("DNDS_TRANSPORT", "staged");
+    const ScopedVariable name("DNDS_TRANSPORT", "staged");
     FreshField fresh;
     fresh.expectPaths(TransportKind::Staged, "DNDS_TRANSPORT");
     fresh.field.toHost();

@@ -5,7 +5,7 @@
 
 #include "DNDS/Transport/NodeEdge.hpp"
 #include "DNDS/Transport/PeerEdge.hpp"
-#include "support/Explorer.hpp"
+#include "support/ModelChecker.hpp"
 
 #include <gtest/gtest.h>
 
@@ -27,8 +27,8 @@ namespace {
 
 using Byte = std::uint8_t;
 
-constexpr std::size_t mostRanks = 3;
-constexpr std::size_t mostEdges = 2;
+constexpr std::size_t maxRanks = 3;
+constexpr std::size_t maxEdges = 2;
 constexpr Byte torn = 255;
 
 /// The bytes of an edge that are not padding, so that a state can be copied and compared.
@@ -126,10 +126,10 @@ struct EdgeModelState {
         Byte kernelBegun; ///< the first of `kernels`
     };
 
-    std::array<StoredEdge, mostEdges> edges;
-    std::array<std::array<Byte, 2>, mostEdges> buffers; ///< of writers: offered rows, or packed ones of two epochs
-    std::array<Byte, mostEdges> ghosts;                 ///< of readers
-    std::array<Rank, mostRanks> ranks;
+    std::array<StoredEdge, maxEdges> edges;
+    std::array<std::array<Byte, 2>, maxEdges> buffers; ///< of writers: offered rows, or packed ones of two epochs
+    std::array<Byte, maxEdges> ghosts;                 ///< of readers
+    std::array<Rank, maxRanks> ranks;
     Byte revoked;
     Byte wrong; ///< a number of `EdgeModel::wrong`
 };
@@ -783,9 +783,9 @@ class EdgeOrders : public testing::TestWithParam<EdgeCase> {};
 
 template <class Model>
 void expectRightInAllOrders(const EdgeCase &given) {
-    constexpr std::size_t mostStates = 3'000'000;
+    constexpr std::size_t maxStates = 3'000'000;
     const Model model(given);
-    const test::Exploration found = test::Explorer(model).explore(model.first(), mostStates);
+    const test::Exploration found = test::ModelChecker(model).explore(model.first(), maxStates);
     EXPECT_EQ(found.violation, "");
     EXPECT_GT(found.ends, 0U);
     testing::Test::RecordProperty("states", std::to_string(found.states));

@@ -7,7 +7,7 @@
 #include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/Transport/NodeSharedTransport.hpp"
 #include "DNDS/Transport/TransportTable.hpp"
-#include "support/Variable.hpp"
+#include "support/ScopedVariable.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -28,7 +28,7 @@ inline double secondsSince(Clock::time_point begin) {
 /// All ranks on a communicator of their own, in virtual nodes if asked.
 struct World {
     explicit World(int ranksPerNode = 0) {
-        const Variable setting("DNDS_RANKS_PER_NODE", std::to_string(ranksPerNode));
+        const ScopedVariable setting("DNDS_RANKS_PER_NODE", std::to_string(ranksPerNode));
         owner = Communicator::duplicate(MPI_COMM_WORLD);
         context = CommunicatorContext::of(owner.view());
     }
@@ -43,12 +43,12 @@ struct World {
 struct Field {
     using A = ParArray<real, 3>;
 
-    Field(CommunicatorView comm, const Wishes &wanted, const std::string &name = "field") : wishes(wanted) {
+    Field(CommunicatorView comm, const PullLists &wanted, const std::string &name = "field") : pullLists(wanted) {
         pair.initPair(name, comm);
-        pair.father->resize(wishes.size(worldRank()));
+        pair.father->resize(pullLists.size(worldRank()));
         pair.transAttach();
         pair.trans.createFatherGlobalMapping();
-        pair.trans.createGhostMapping(wishes.myReads());
+        pair.trans.createGhostMapping(pullLists.myReads());
         pair.trans.createMPITypes();
     }
 
@@ -59,13 +59,13 @@ struct Field {
         auto father = pair.father->view();
         for (index i = 0; i < father.size(); ++i)
             for (rowsize j = 0; j < 3; ++j)
-                father(i, j) = value(wishes.begin(worldRank()) + i, j, version);
+                father(i, j) = value(pullLists.begin(worldRank()) + i, j, version);
     }
     /// The first ghost that is not of that version, for people; empty if all are.
     std::string wrongGhost(int version) const {
         const A &son = *pair.son;
         const auto ghosts = son.view();
-        const std::vector<index> rows = wishes.ghostsOf(worldRank());
+        const std::vector<index> rows = pullLists.ghostsOf(worldRank());
         if (ghosts.size() != static_cast<index>(rows.size()))
             return "the son has " + std::to_string(ghosts.size()) + " rows";
         for (std::size_t k = 0; k < rows.size(); ++k)
@@ -84,23 +84,23 @@ struct Field {
         expect(version);
     }
 
-    Wishes wishes;
+    PullLists pullLists;
     ArrayPair<A> pair;
 };
 
 /// Rows enough that messages are large; every rank reads all rows of the next rank and every third row of all.
-inline Wishes largeWishes(index rowsEach) {
-    Wishes wishes = Wishes::ring(rowsEach);
-    wishes.name = "large";
+inline PullLists largePullLists(index rowsEach) {
+    PullLists pullLists = PullLists::ring(rowsEach);
+    pullLists.name = "large";
     for (int rank = 0; rank < worldSize(); ++rank) {
-        auto &list = wishes.reads[static_cast<std::size_t>(rank)];
+        auto &list = pullLists.reads[static_cast<std::size_t>(rank)];
         const int next = (rank + 1) % worldSize();
         list.clear();
-        for (index row = 0; row < wishes.rows(); ++row)
-            if (row % 3 == rank % 3 || wishes.owner(row) == next)
+        for (index row = 0; row < pullLists.rows(); ++row)
+            if (row % 3 == rank % 3 || pullLists.owner(row) == next)
                 list.push_back(row);
     }
-    return wishes;
+    return pullLists;
 }
 
 /// Waits for a message from `from`, or sends one: an order between ranks that MPI makes.

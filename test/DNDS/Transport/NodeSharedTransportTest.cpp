@@ -18,10 +18,10 @@ using namespace DNDS::test;
 // Where sons are
 
 TEST_F(NodeShared, SonsLieInTheArenaWhereANeighbourOnTheNodeOwnsGhosts) {
-    const Field ring(world.comm(), Wishes::ring());
+    const Field ring(world.comm(), PullLists::ring());
     EXPECT_TRUE(world.arena()->locate(ring.pair.son->data()).has_value());
     EXPECT_FALSE(world.arena()->locate(ring.pair.father->data()).has_value()) << "fathers stay ordinary memory";
-    const Field alone(world.comm(), Wishes::ownRowsOnly());
+    const Field alone(world.comm(), PullLists::ownRowsOnly());
     EXPECT_FALSE(world.arena()->locate(alone.pair.son->data()).has_value());
 }
 
@@ -59,7 +59,7 @@ TEST_F(NodeShared, SonsThatLeaveTheArenaStillGetTheirRows) {
         {"rehosted out", false, [](Field &f) { f.pair.son->rehost(nullptr); }},
         {"rehosted in", true, [&](Field &f) { f.pair.son->rehost(world.context->node().arena); }},
     };
-    Field field(world.comm(), Wishes::everything());
+    Field field(world.comm(), PullLists::everything());
     field.pair.trans.initPersistentPull(nodeShared);
     int version = 0;
     for (const Move &move : moves)
@@ -84,7 +84,7 @@ TEST_F(NodeShared, SonsThatLeaveTheArenaStillGetTheirRows) {
 TEST_F(NodeShared, EpochsCountOnAcrossTheWrapAround) {
     // Flags begin 1000 epochs before it.
     std::mt19937_64 random(rankSeed(31));
-    Field field(world.comm(), Wishes::everything());
+    Field field(world.comm(), PullLists::everything());
     field.pair.trans.initPersistentPull(nodeShared);
     const auto delay = [&] {
         if (random() % 100 == 0)
@@ -103,7 +103,7 @@ TEST_F(NodeShared, EpochsCountOnAcrossTheWrapAround) {
 
 TEST_F(NodeShared, LargeMessagesArriveWholeWhicheverWayTheyAreWritten) {
     // More epochs than it takes until the writer has tried ordinary and streaming stores, and tries again.
-    Field field(world.comm(), largeWishes(worldSize() > 4 ? 300 : 700));
+    Field field(world.comm(), largePullLists(worldSize() > 4 ? 300 : 700));
     field.pair.trans.initPersistentPull(nodeShared);
     const auto paths = field.pair.trans.pullPaths();
     EXPECT_TRUE(std::any_of(paths.begin(), paths.end(), [](const PeerPath &path) { return path.bytesSent > 6000; }));
@@ -118,7 +118,7 @@ TEST_F(NodeShared, LargeMessagesArriveWholeWhicheverWayTheyAreWritten) {
 // As with messages: once both sides have started, neither needs a further call of the other.
 
 TEST_F(NodeShared, AReaderFinishesWhileItsWriterIsInMpi) {
-    Field field(world.comm(), Wishes::everything());
+    Field field(world.comm(), PullLists::everything());
     field.pair.trans.initPersistentPull(nodeShared);
     for (int round = 1; round <= 6; ++round) {
         SCOPED_TRACE(round);
@@ -146,7 +146,7 @@ TEST_F(NodeShared, AReaderFinishesWhileItsWriterIsInMpi) {
 }
 
 TEST_F(NodeShared, AWriterFinishesWhileItsReaderIsInMpi) {
-    Field field(world.comm(), Wishes::ring(5));
+    Field field(world.comm(), PullLists::ring(5));
     field.pair.trans.initPersistentPull(nodeShared);
     const int next = (worldRank() + 1) % worldSize();
     const int before = (worldRank() + worldSize() - 1) % worldSize();
@@ -170,7 +170,7 @@ TEST_F(NodeShared, AWriterFinishesWhileItsReaderIsInMpi) {
 
 TEST_F(NodeShared, AWriterMayChangeItsRowsAsSoonAsItsOwnWaitIsOver) {
     std::mt19937_64 random(rankSeed(32));
-    Field field(world.comm(), Wishes::everything());
+    Field field(world.comm(), PullLists::everything());
     field.pair.trans.initPersistentPull(nodeShared);
     for (int epoch = 1; epoch <= 60; ++epoch) {
         field.fill(epoch);
@@ -185,7 +185,7 @@ TEST_F(NodeShared, AWriterMayChangeItsRowsAsSoonAsItsOwnWaitIsOver) {
 
 TEST_F(NodeShared, WaitingLetsMpiProgress) {
     // Rank 1 is late because it is inside a send that needs rank 0's MPI library, while rank 0 waits for a flag.
-    Field field(world.comm(), Wishes::everything());
+    Field field(world.comm(), PullLists::everything());
     field.pair.trans.initPersistentPull(nodeShared);
     constexpr std::size_t many = 4'000'000;
     std::vector<char> bytes(worldRank() < 2 ? many : 0, static_cast<char>(worldRank()));

@@ -16,9 +16,9 @@ template <class Noise>
 std::array<int, 2> write(StoreAutotuner &stores, int count, std::array<double, 2> times, Noise &&noise) {
     std::array<int, 2> used{};
     for (int k = 0; k < count; ++k) {
-        const StoreAutotuner::Way way = stores.next();
-        ++used[way];
-        stores.report(way, times[way] + noise());
+        const StoreAutotuner::StoreMode mode = stores.next();
+        ++used[mode];
+        stores.report(mode, times[mode] + noise());
     }
     return used;
 }
@@ -26,7 +26,7 @@ std::array<int, 2> write(StoreAutotuner &stores, int count, std::array<double, 2
 double quiet() { return 0.0; }
 
 TEST(StoreAutotuner, TakesTheFasterWayAfterOneTrial) {
-    for (const StoreAutotuner::Way faster : {StoreAutotuner::Ordinary, StoreAutotuner::Streaming}) {
+    for (const StoreAutotuner::StoreMode faster : {StoreAutotuner::Ordinary, StoreAutotuner::Streaming}) {
         std::array<double, 2> times{2.0, 2.0};
         times[faster] = 1.0;
         StoreAutotuner stores;
@@ -62,7 +62,7 @@ TEST(StoreAutotuner, FollowsAMachineThatChanges) {
 TEST(StoreAutotuner, IsNotTurnedOverByOtherWork) {
     std::mt19937 random(20261122);
     std::uniform_real_distribution<double> share(0.0, 1.0);
-    for (const StoreAutotuner::Way faster : {StoreAutotuner::Ordinary, StoreAutotuner::Streaming}) {
+    for (const StoreAutotuner::StoreMode faster : {StoreAutotuner::Ordinary, StoreAutotuner::Streaming}) {
         std::array<double, 2> times{1.25, 1.25};
         times[faster] = 1.0;
         StoreAutotuner stores;

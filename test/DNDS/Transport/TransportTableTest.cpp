@@ -3,7 +3,7 @@
 #include "DNDS/Transport/TransportTable.hpp"
 
 #include "DNDS/Exchange/RingField.hpp"
-#include "support/Variable.hpp"
+#include "support/ScopedVariable.hpp"
 
 #include <string>
 
@@ -38,11 +38,11 @@ void expectPaths(RealField &u, const ExchangeOptions &options, TransportKind kin
 TEST(TransportChoice, FollowsTheEnvironmentAndTheCallerBeforeIt) {
     RealField u = ringField();
     {
-        const Variable set("DNDS_TRANSPORT", "datatype");
+        const ScopedVariable set("DNDS_TRANSPORT", "datatype");
         expectPaths(u, {}, TransportKind::Datatype, "DNDS_TRANSPORT");
         expectPaths(u, {.transport = TransportKind::Packed}, TransportKind::Packed, "caller");
     }
-    const Variable set("DNDS_TRANSPORT", "packed");
+    const ScopedVariable set("DNDS_TRANSPORT", "packed");
     expectPaths(u, {}, TransportKind::Packed, "DNDS_TRANSPORT");
 }
 
@@ -50,7 +50,7 @@ TEST(TransportChoice, AutoInTheEnvironmentIsAsIfItWereNotSet) {
     RealField u = ringField();
     u.trans.initPersistentPull();
     const auto usual = u.trans.pullPaths();
-    const Variable set("DNDS_TRANSPORT", "auto");
+    const ScopedVariable set("DNDS_TRANSPORT", "auto");
     u.trans.initPersistentPull();
     const auto asked = u.trans.pullPaths();
     ASSERT_EQ(asked.size(), usual.size());
@@ -64,7 +64,7 @@ TEST(TransportChoice, AWrongNameInTheEnvironmentOfOneRankThrowsOnAll) {
         GTEST_SKIP() << "needs two ranks";
     RealField u = ringField();
     for (int bad = 0; bad < worldSize(); ++bad) {
-        const Variable set("DNDS_TRANSPORT", worldRank() == bad ? "carrier pigeon" : "auto");
+        const ScopedVariable set("DNDS_TRANSPORT", worldRank() == bad ? "carrier pigeon" : "auto");
         const std::string text = messageOnAll<ArgumentError>([&] { u.trans.initPersistentPull(); });
         expectContains(text, "carrier pigeon");
         for (const char *name : {"auto", "datatype", "packed", "node-shared"})
@@ -80,7 +80,7 @@ TEST(TransportChoice, DifferentNamesInTheEnvironmentsThrowOnAll) {
     if (worldSize() < 2)
         GTEST_SKIP() << "needs two ranks";
     RealField u = ringField();
-    const Variable set("DNDS_TRANSPORT", worldRank() == 0 ? "packed" : "datatype");
+    const ScopedVariable set("DNDS_TRANSPORT", worldRank() == 0 ? "packed" : "datatype");
     expectContains(messageOnAll<ArgumentError>([&] { u.trans.initPersistentPull(); }), "DNDS_TRANSPORT");
 }
 

@@ -26,10 +26,10 @@ using test::TemporaryFile;
 class Cgns {
   public:
     explicit Cgns(const std::string &path) {
-        need(cg_open(path.c_str(), CG_MODE_READ, &file_));
+        require(cg_open(path.c_str(), CG_MODE_READ, &file_));
         std::array<char, 33> name{};
-        need(cg_base_read(file_, 1, name.data(), &cellDimension, &physicalDimension));
-        need(cg_zone_read(file_, 1, 1, name.data(), sizes.data()));
+        require(cg_base_read(file_, 1, name.data(), &cellDimension, &physicalDimension));
+        require(cg_zone_read(file_, 1, 1, name.data(), sizes.data()));
     }
     Cgns(const Cgns &) = delete;
     Cgns &operator=(const Cgns &) = delete;
@@ -38,7 +38,7 @@ class Cgns {
     std::vector<real> coordinate(const char *name) const {
         std::vector<real> values(static_cast<std::size_t>(sizes[0]));
         const cgsize_t first = 1;
-        need(cg_coord_read(file_, 1, 1, name, CGNS_ENUMV(RealDouble), &first, sizes.data(), values.data()));
+        require(cg_coord_read(file_, 1, 1, name, CGNS_ENUMV(RealDouble), &first, sizes.data(), values.data()));
         return values;
     }
 
@@ -57,18 +57,19 @@ class Cgns {
         int boundary = 0;
         int parents = 0;
         cgsize_t size = 0;
-        need(cg_section_read(file_, 1, 1, number, name.data(), &type, &section.first, &section.last, &boundary,
-                             &parents));
-        need(cg_ElementDataSize(file_, 1, 1, number, &size));
+        require(cg_section_read(file_, 1, 1, number, name.data(), &type, &section.first, &section.last, &boundary,
+                                &parents));
+        require(cg_ElementDataSize(file_, 1, 1, number, &size));
         section.name = name.data();
         section.type = static_cast<ElementType>(type);
         section.connectivity.resize(static_cast<std::size_t>(size));
         if (elementInfo(section.type).nodes > 0) {
-            need(cg_elements_read(file_, 1, 1, number, section.connectivity.data(), nullptr));
+            require(cg_elements_read(file_, 1, 1, number, section.connectivity.data(), nullptr));
             return section;
         }
         section.offsets.resize(static_cast<std::size_t>(section.last - section.first + 2));
-        need(cg_poly_elements_read(file_, 1, 1, number, section.connectivity.data(), section.offsets.data(), nullptr));
+        require(
+            cg_poly_elements_read(file_, 1, 1, number, section.connectivity.data(), section.offsets.data(), nullptr));
         return section;
     }
 
@@ -79,7 +80,7 @@ class Cgns {
     };
     std::map<std::string, Condition> conditions() const {
         int count = 0;
-        need(cg_nbocos(file_, 1, 1, &count));
+        require(cg_nbocos(file_, 1, 1, &count));
         std::map<std::string, Condition> result;
         for (int number = 1; number <= count; number++) {
             std::array<char, 33> name{};
@@ -91,12 +92,13 @@ class Cgns {
             cgsize_t normals = 0;
             int normal = 0;
             int sets = 0;
-            need(cg_boco_info(file_, 1, 1, number, name.data(), &kind, &set, &points, &normal, &normals, &type, &sets));
-            need(cg_boco_gridlocation_read(file_, 1, 1, number, &location));
+            require(
+                cg_boco_info(file_, 1, 1, number, name.data(), &kind, &set, &points, &normal, &normals, &type, &sets));
+            require(cg_boco_gridlocation_read(file_, 1, 1, number, &location));
             Condition condition{cg_BCTypeName(kind), cg_GridLocationName(location), {}};
             EXPECT_EQ(set, CGNS_ENUMV(PointList));
             condition.points.resize(static_cast<std::size_t>(points));
-            need(cg_boco_read(file_, 1, 1, number, condition.points.data(), nullptr));
+            require(cg_boco_read(file_, 1, 1, number, condition.points.data(), nullptr));
             result[name.data()] = condition;
         }
         return result;
@@ -109,7 +111,7 @@ class Cgns {
     /// By name; all connect the zone with itself, face by face.
     std::map<std::string, Periodic> periodic() const {
         int count = 0;
-        need(cg_nconns(file_, 1, 1, &count));
+        require(cg_nconns(file_, 1, 1, &count));
         std::map<std::string, Periodic> result;
         for (int number = 1; number <= count; number++) {
             std::array<char, 33> name{};
@@ -122,8 +124,8 @@ class Cgns {
             CGNS_ENUMT(DataType_t) donorType{};
             cgsize_t points = 0;
             cgsize_t donorPoints = 0;
-            need(cg_conn_info(file_, 1, 1, number, name.data(), &location, &type, &set, &points, donor.data(),
-                              &donorZone, &donorSet, &donorType, &donorPoints));
+            require(cg_conn_info(file_, 1, 1, number, name.data(), &location, &type, &set, &points, donor.data(),
+                                 &donorZone, &donorSet, &donorType, &donorPoints));
             EXPECT_STREQ(donor.data(), "Zone");
             EXPECT_EQ(location, CGNS_ENUMV(FaceCenter));
             EXPECT_EQ(type, CGNS_ENUMV(Abutting1to1));
@@ -131,10 +133,11 @@ class Cgns {
             Periodic periodic;
             for (auto &side : periodic.points)
                 side.resize(static_cast<std::size_t>(points));
-            need(cg_conn_read(file_, 1, 1, number, periodic.points[0].data(), donorType, periodic.points[1].data()));
+            require(cg_conn_read(file_, 1, 1, number, periodic.points[0].data(), donorType, periodic.points[1].data()));
             std::array<float, 3> centre{};
             std::array<float, 3> angles{};
-            need(cg_conn_periodic_read(file_, 1, 1, number, centre.data(), angles.data(), periodic.translation.data()));
+            require(
+                cg_conn_periodic_read(file_, 1, 1, number, centre.data(), angles.data(), periodic.translation.data()));
             result[name.data()] = periodic;
         }
         return result;
@@ -144,13 +147,13 @@ class Cgns {
         std::vector<real> values(static_cast<std::size_t>(rows));
         const cgsize_t first = 1;
         const auto last = static_cast<cgsize_t>(rows);
-        need(cg_field_read(file_, 1, 1, solution, name, CGNS_ENUMV(RealDouble), &first, &last, values.data()));
+        require(cg_field_read(file_, 1, 1, solution, name, CGNS_ENUMV(RealDouble), &first, &last, values.data()));
         return values;
     }
     std::string locationOf(int solution) const {
         std::array<char, 33> name{};
         CGNS_ENUMT(GridLocation_t) location{};
-        need(cg_sol_info(file_, 1, 1, solution, name.data(), &location));
+        require(cg_sol_info(file_, 1, 1, solution, name.data(), &location));
         return cg_GridLocationName(location);
     }
 
@@ -159,7 +162,7 @@ class Cgns {
     std::array<cgsize_t, 9> sizes{};
 
   private:
-    static void need(int status) { ASSERT_EQ(status, CG_OK) << cg_get_error(); }
+    static void require(int status) { ASSERT_EQ(status, CG_OK) << cg_get_error(); }
 
     int file_ = 0;
 };

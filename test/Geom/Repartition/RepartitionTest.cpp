@@ -456,7 +456,7 @@ TEST(Rebalancing, IsDueWhenItPaysOff) {
     const bool uneven = worldSize() > 1;
     EXPECT_FALSE(policy.isDue(world(), 1)) << "all are equal";
     EXPECT_EQ(policy.isDue(world(), mine), uneven) << "nobody knows yet what moving costs";
-    EXPECT_EQ(policy.last().mostAt, uneven ? worldSize() - 1 : 0);
+    EXPECT_EQ(policy.last().maxRank, uneven ? worldSize() - 1 : 0);
     EXPECT_NE(describeImbalance(world(), policy.last()).find(uneven ? "x the mean of" : "nothing to balance"),
               std::string::npos);
     policy.moved(world(), 100);

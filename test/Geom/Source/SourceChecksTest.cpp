@@ -122,9 +122,9 @@ TEST(SourceChecks, RefuseFacesOfThreeCellsWhereverTheyAre) {
 TEST(SourceChecks, RefuseMoreThanLocalNumbersOnAllRanks) {
     const index most = std::numeric_limits<LocalIndex>::max();
     const int last = world().size() - 1;
-    EXPECT_NO_THROW(needLocalNumbers(world(), most, "cells", "a box"));
+    EXPECT_NO_THROW(requireLocalNumbers(world(), most, "cells", "a box"));
     try {
-        needLocalNumbers(world(), world().rank() == last ? most + 1 : 5, "cells", "a box");
+        requireLocalNumbers(world(), world().rank() == last ? most + 1 : 5, "cells", "a box");
         ADD_FAILURE() << "nothing was thrown";
     } catch (const DataError &error) {
         EXPECT_EQ(error.message(),

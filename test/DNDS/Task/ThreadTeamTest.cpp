@@ -1,6 +1,6 @@
 // Chunks of published work run once each, in any thread, and a run ends whatever the threads do.
 
-#include "DNDS/Task/Crew.hpp"
+#include "DNDS/Task/ThreadTeam.hpp"
 #include "DNDS/Base/Error.hpp"
 
 #include <gtest/gtest.h>
@@ -48,13 +48,13 @@ struct Loop {
             EXPECT_EQ(std::exchange(ran[c], 0), times) << "chunk " << c << " of " << ran.size();
     }
 
-    Crew::Work work;
+    ThreadTeam::Loop work;
     std::vector<int> ran;
     std::function<void(index)> also;
 };
 
 /// What `run` throws, or "".
-std::string textOf(const Crew::Failure &failure) {
+std::string textOf(const ThreadTeam::Failure &failure) {
     try {
         if (failure.exception)
             std::rethrow_exception(failure.exception);
@@ -64,20 +64,20 @@ std::string textOf(const Crew::Failure &failure) {
     return "";
 }
 
-class CrewOf : public testing::TestWithParam<int> {
+class ThreadTeamOf : public testing::TestWithParam<int> {
   protected:
-    std::optional<Crew> held{std::in_place, GetParam()};
-    Crew &crew = *held;
+    std::optional<ThreadTeam> held{std::in_place, GetParam()};
+    ThreadTeam &team = *held;
 };
 
-INSTANTIATE_TEST_SUITE_P(Threads, CrewOf, testing::Values(1, 2, 8));
+INSTANTIATE_TEST_SUITE_P(Threads, ThreadTeamOf, testing::Values(1, 2, 8));
 
-class CrewWithWorkers : public CrewOf {};
+class ThreadTeamWithWorkers : public ThreadTeamOf {};
 
-INSTANTIATE_TEST_SUITE_P(Threads, CrewWithWorkers, testing::Values(2, 8));
+INSTANTIATE_TEST_SUITE_P(Threads, ThreadTeamWithWorkers, testing::Values(2, 8));
 
 // Each loop reads what the loops before it wrote, at other positions: waiting orders them.
-TEST_P(CrewOf, WorkSeesWhatWasAwaited) {
+TEST_P(ThreadTeamOf, WorkSeesWhatWasAwaited) {
     constexpr std::size_t rows = 64;
     std::mt19937 random(7);
     std::vector<std::int64_t> from(rows);
@@ -91,10 +91,10 @@ TEST_P(CrewOf, WorkSeesWhatWasAwaited) {
         });
     std::vector<std::int64_t> expected(rows);
     for (int run = 0; run < 2000; run++) {
-        crew.begin(static_cast<index>(loops.size()));
+        team.begin(static_cast<index>(loops.size()));
         for (Loop &loop : loops) {
-            crew.publish(loop.work);
-            crew.wait(loop.work);
+            team.publish(loop.work);
+            team.wait(loop.work);
             from.swap(to);
             const std::vector<std::int64_t> before = expected;
             for (std::size_t i = 0; i < rows; i++)
@@ -102,31 +102,31 @@ TEST_P(CrewOf, WorkSeesWhatWasAwaited) {
             for (std::int64_t &value : from)
                 value &= 0xffff;
         }
-        crew.end();
+        team.end();
         ASSERT_EQ(from, expected) << "run " << run;
     }
 }
 
 // As a plan does: independent loops are published ahead, waited for in another order, with chunks run in between.
-TEST_P(CrewOf, ManyWorksInManyRuns) {
-    EXPECT_EQ(crew.threads(), GetParam());
+TEST_P(ThreadTeamOf, ManyWorksInManyRuns) {
+    EXPECT_EQ(team.threads(), GetParam());
     std::mt19937 random(11);
     std::deque<Loop> loops;
     for (int k = 0; k < 20; k++)
         loops.emplace_back(std::uniform_int_distribution<index>(0, 9)(random));
     for (int run = 0; run < 3000; run++) {
         const std::size_t used = random() % (loops.size() + 1);
-        crew.begin(static_cast<index>(used));
-        EXPECT_FALSE(crew.help()) << "there is no work yet";
+        team.begin(static_cast<index>(used));
+        EXPECT_FALSE(team.help()) << "there is no work yet";
         int polls = 0;
         for (std::size_t k = 0; k < used; k++) {
-            crew.publish(loops[k].work);
+            team.publish(loops[k].work);
             switch (random() % 4) {
             case 0:
-                crew.help();
+                team.help();
                 break;
             case 1:
-                crew.wait(loops[random() % (k + 1)].work, [&] { polls++; });
+                team.wait(loops[random() % (k + 1)].work, [&] { polls++; });
                 break;
             default:
                 break;
@@ -134,8 +134,8 @@ TEST_P(CrewOf, ManyWorksInManyRuns) {
         }
         if (random() % 2 == 0)
             for (std::size_t k = used; k-- > 0;)
-                crew.wait(loops[k].work);
-        crew.end();
+                team.wait(loops[k].work);
+        team.end();
         for (std::size_t k = 0; k < used; k++)
             loops[k].expectRan(1);
         if (testing::Test::HasFailure())
@@ -143,24 +143,24 @@ TEST_P(CrewOf, ManyWorksInManyRuns) {
     }
 }
 
-TEST(Crew, OfOneRunsChunksInTheOrderOfPublication) {
-    Crew crew(1);
+TEST(ThreadTeam, OfOneRunsChunksInTheOrderOfPublication) {
+    ThreadTeam team(1);
     std::vector<int> order;
     Loop first(2, [&](index chunk) { order.push_back(static_cast<int>(chunk)); });
     Loop second(2, [&](index chunk) { order.push_back(10 + static_cast<int>(chunk)); });
-    crew.begin(2);
-    crew.publish(first.work);
-    crew.publish(second.work);
+    team.begin(2);
+    team.publish(first.work);
+    team.publish(second.work);
     EXPECT_TRUE(order.empty());
-    EXPECT_TRUE(crew.help());
+    EXPECT_TRUE(team.help());
     EXPECT_EQ(order, (std::vector{0}));
-    crew.wait(first.work);
+    team.wait(first.work);
     EXPECT_EQ(order, (std::vector{0, 1}));
-    crew.end();
+    team.end();
     EXPECT_EQ(order, (std::vector{0, 1, 10, 11}));
 }
 
-TEST_P(CrewOf, TheFirstFailureIsFoundWhateverThreadsDo) {
+TEST_P(ThreadTeamOf, TheFirstFailureIsFoundWhateverThreadsDo) {
     constexpr index chunks = 9;
     for (int failing = 0; failing < 27; failing++)
         for (int later = failing; later < 27; later += 5) {
@@ -173,13 +173,13 @@ TEST_P(CrewOf, TheFirstFailureIsFoundWhateverThreadsDo) {
                     if (at == failing || at == later)
                         throw DataError(fmt::format("at {}", at));
                 });
-            crew.begin(3);
+            team.begin(3);
             for (Loop &loop : loops)
-                crew.publish(loop.work);
-            crew.end();
-            ASSERT_TRUE(crew.failed());
-            const Crew::Failure &failure = crew.failure();
-            EXPECT_EQ(failure.work, &loops[toSize(failing / 9)].work);
+                team.publish(loop.work);
+            team.end();
+            ASSERT_TRUE(team.failed());
+            const ThreadTeam::Failure &failure = team.failure();
+            EXPECT_EQ(failure.loop, &loops[toSize(failing / 9)].work);
             EXPECT_EQ(failure.chunk, failing % 9);
             EXPECT_NE(textOf(failure).find(fmt::format("at {}", failing)), std::string::npos) << textOf(failure);
             // What comes before it has run; nothing ran twice.
@@ -192,32 +192,32 @@ TEST_P(CrewOf, TheFirstFailureIsFoundWhateverThreadsDo) {
             }
         }
     Loop whole(5);
-    crew.begin(1);
-    EXPECT_FALSE(crew.failed());
-    crew.publish(whole.work);
-    crew.end();
-    EXPECT_FALSE(crew.failed());
-    EXPECT_FALSE(crew.failure().exception);
+    team.begin(1);
+    EXPECT_FALSE(team.failed());
+    team.publish(whole.work);
+    team.end();
+    EXPECT_FALSE(team.failed());
+    EXPECT_FALSE(team.failure().exception);
     whole.expectRan(1);
 }
 
-TEST_P(CrewOf, WorkAfterAFailureIsSkippedAndDone) {
+TEST_P(ThreadTeamOf, WorkAfterAFailureIsSkippedAndDone) {
     Loop failing(3, [](index) { throw std::runtime_error("no"); });
     Loop later(1000);
-    crew.begin(2);
-    crew.publish(failing.work);
-    crew.wait(failing.work);
-    EXPECT_TRUE(crew.failed());
-    crew.publish(later.work);
-    crew.wait(later.work);
-    EXPECT_TRUE(Crew::done(later.work));
-    crew.end();
+    team.begin(2);
+    team.publish(failing.work);
+    team.wait(failing.work);
+    EXPECT_TRUE(team.failed());
+    team.publish(later.work);
+    team.wait(later.work);
+    EXPECT_TRUE(ThreadTeam::done(later.work));
+    team.end();
     later.expectRan(0);
-    EXPECT_EQ(textOf(crew.failure()), "no");
-    EXPECT_EQ(crew.failure().chunk, 0);
+    EXPECT_EQ(textOf(team.failure()), "no");
+    EXPECT_EQ(team.failure().chunk, 0);
 }
 
-TEST_P(CrewOf, AnExceptionOfTheCallingThreadAbandonsTheRun) {
+TEST_P(ThreadTeamOf, AnExceptionOfTheCallingThreadAbandonsTheRun) {
     for (int run = 0; run < 100; run++) {
         std::atomic<int> inside = 0;
         Loop loop(200, [&](index) {
@@ -225,50 +225,50 @@ TEST_P(CrewOf, AnExceptionOfTheCallingThreadAbandonsTheRun) {
             std::this_thread::sleep_for(20us);
             inside--;
         });
-        crew.begin(1);
+        team.begin(1);
         try {
-            crew.publish(loop.work);
-            crew.wait(loop.work, [] { throw std::runtime_error("a peer failed"); });
+            team.publish(loop.work);
+            team.wait(loop.work, [] { throw std::runtime_error("a peer failed"); });
             FAIL() << "nothing was thrown";
         } catch (const std::runtime_error &) {
-            crew.abandon();
+            team.abandon();
         }
         EXPECT_EQ(inside, 0);
-        EXPECT_TRUE(Crew::done(loop.work));
-        EXPECT_TRUE(crew.failed());
-        EXPECT_FALSE(crew.failure().exception);
-        crew.abandon();
+        EXPECT_TRUE(ThreadTeam::done(loop.work));
+        EXPECT_TRUE(team.failed());
+        EXPECT_FALSE(team.failure().exception);
+        team.abandon();
     }
 }
 
-TEST_P(CrewOf, MayBeDestroyedInARun) {
+TEST_P(ThreadTeamOf, MayBeDestroyedInARun) {
     for (int run = 0; run < 100; run++) {
         Loop loop(50, [&](index) { std::this_thread::sleep_for(10us); });
         {
-            Crew other(GetParam());
+            ThreadTeam other(GetParam());
             other.begin(1);
             other.publish(loop.work);
             if (run % 2 == 0)
                 other.help();
         }
-        EXPECT_TRUE(Crew::done(loop.work));
+        EXPECT_TRUE(ThreadTeam::done(loop.work));
     }
 }
 
-TEST_P(CrewOf, ComesBackFromALongRest) {
+TEST_P(ThreadTeamOf, ComesBackFromALongRest) {
     for (int run = 0; run < 20; run++) {
         Loop loop(100);
-        crew.begin(2);
+        team.begin(2);
         std::this_thread::sleep_for(run % 2 == 0 ? 3ms
                                                  : 200us); // as if MPI had nothing: workers leave, or are about to
-        crew.publish(loop.work);
-        crew.end();
+        team.publish(loop.work);
+        team.end();
         loop.expectRan(1);
         std::this_thread::sleep_for(1ms);
     }
 }
 
-TEST_P(CrewOf, ChunksRoundAsTheCallingThreadDoes) {
+TEST_P(ThreadTeamOf, ChunksRoundAsTheCallingThreadDoes) {
     const int usual = std::fegetround();
     std::mutex mutex;
     std::set<int> modes;
@@ -279,62 +279,62 @@ TEST_P(CrewOf, ChunksRoundAsTheCallingThreadDoes) {
     });
     for (const int mode : {FE_UPWARD, FE_TOWARDZERO, usual}) {
         std::fesetround(mode);
-        crew.begin(1);
-        crew.publish(loop.work);
-        crew.end();
+        team.begin(1);
+        team.publish(loop.work);
+        team.end();
         std::fesetround(usual);
         EXPECT_EQ(std::exchange(modes, {}), std::set{mode});
     }
 }
 
-// A chunk may itself compute with a crew of its own.
-TEST_P(CrewOf, CrewsInsideChunks) {
+// A chunk may itself compute with a team of its own.
+TEST_P(ThreadTeamOf, CrewsInsideChunks) {
     std::atomic<int> inner = 0;
     Loop outer(6, [&](index) {
         Loop loop(20, [&](index) { inner++; });
-        Crew own(GetParam());
+        ThreadTeam own(GetParam());
         own.begin(1);
         own.publish(loop.work);
         own.end();
     });
-    crew.begin(1);
-    crew.publish(outer.work);
-    crew.end();
-    EXPECT_FALSE(crew.failed());
+    team.begin(1);
+    team.publish(outer.work);
+    team.end();
+    EXPECT_FALSE(team.failed());
     EXPECT_EQ(inner, 6 * 20);
 }
 
-TEST_P(CrewWithWorkers, WorkersTakePart) {
+TEST_P(ThreadTeamWithWorkers, WorkersTakePart) {
     // The calling thread runs nothing.
     Loop loop(50);
-    crew.begin(1);
-    crew.publish(loop.work);
+    team.begin(1);
+    team.publish(loop.work);
     const auto limit = std::chrono::steady_clock::now() + 30s;
-    while (!Crew::done(loop.work) && std::chrono::steady_clock::now() < limit)
+    while (!ThreadTeam::done(loop.work) && std::chrono::steady_clock::now() < limit)
         std::this_thread::sleep_for(100us);
-    EXPECT_TRUE(Crew::done(loop.work));
-    crew.end();
+    EXPECT_TRUE(ThreadTeam::done(loop.work));
+    team.end();
     loop.expectRan(1);
 }
 
 // No worker is lost between a last look and leaving: work that is published at any moment of an idle time is taken.
-TEST_P(CrewWithWorkers, WorkersComeToWorkPublishedAtAnyMoment) {
+TEST_P(ThreadTeamWithWorkers, WorkersComeToWorkPublishedAtAnyMoment) {
     std::deque<Loop> loops;
     constexpr int moments = 300;
     for (int k = 0; k < moments; k++)
         loops.emplace_back(1);
-    crew.begin(moments);
+    team.begin(moments);
     for (int k = 0; k < moments; k++) {
-        crew.publish(loops[toSize(k)].work);
+        team.publish(loops[toSize(k)].work);
         const auto limit = std::chrono::steady_clock::now() + 30s;
-        while (!Crew::done(loops[toSize(k)].work) && std::chrono::steady_clock::now() < limit)
+        while (!ThreadTeam::done(loops[toSize(k)].work) && std::chrono::steady_clock::now() < limit)
             std::this_thread::yield();
-        ASSERT_TRUE(Crew::done(loops[toSize(k)].work)) << k;
+        ASSERT_TRUE(ThreadTeam::done(loops[toSize(k)].work)) << k;
         const auto idleUntil = std::chrono::steady_clock::now() + k * 1us;
         while (std::chrono::steady_clock::now() < idleUntil) {
         }
     }
-    crew.end();
+    team.end();
 }
 
 #if !defined(__SANITIZE_THREAD__) // the thread sanitizer does not follow forks of programs with threads
@@ -351,11 +351,11 @@ int inChild(Run &&run) {
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-TEST_P(CrewOf, AForkedChildHasOneThread) {
+TEST_P(ThreadTeamOf, AForkedChildHasOneThread) {
     Loop warm(100);
-    crew.begin(1);
-    crew.publish(warm.work);
-    crew.end();
+    team.begin(1);
+    team.publish(warm.work);
+    team.end();
     EXPECT_EQ(inChild([&] {
                   held.reset();
                   return 3;
@@ -363,28 +363,28 @@ TEST_P(CrewOf, AForkedChildHasOneThread) {
               3);
     EXPECT_EQ(inChild([&] {
                   Loop loop(20);
-                  crew.begin(1);
-                  crew.publish(loop.work);
-                  crew.end();
+                  team.begin(1);
+                  team.publish(loop.work);
+                  team.end();
                   return std::ranges::count(loop.ran, 1) == 20 ? 4 : 1;
               }),
               4);
     // The parent goes on.
     warm.expectRan(1);
-    crew.begin(1);
-    crew.publish(warm.work);
-    crew.end();
+    team.begin(1);
+    team.publish(warm.work);
+    team.end();
     warm.expectRan(1);
 }
 
-TEST_P(CrewOf, AChildForkedInARunDoesNotWaitForWorkersOfItsParent) {
+TEST_P(ThreadTeamOf, AChildForkedInARunDoesNotWaitForWorkersOfItsParent) {
     std::atomic<bool> go = false;
     Loop loop(64, [&](index) {
         while (!go)
             std::this_thread::sleep_for(100us);
     });
-    crew.begin(1);
-    crew.publish(loop.work);
+    team.begin(1);
+    team.publish(loop.work);
     std::this_thread::sleep_for(5ms); // workers are in chunks now, probably
     EXPECT_EQ(inChild([&] {
                   held.reset();
@@ -392,7 +392,7 @@ TEST_P(CrewOf, AChildForkedInARunDoesNotWaitForWorkersOfItsParent) {
               }),
               5);
     go = true;
-    crew.end();
+    team.end();
     loop.expectRan(1);
 }
 #endif

@@ -1,4 +1,4 @@
-#include "DNDS/Mpi/Spread.hpp"
+#include "DNDS/Mpi/RankStatistics.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -6,7 +6,7 @@
 
 namespace DNDS {
 
-Spread Spread::of(std::span<const double> values, std::span<const int> ranks) {
+RankStatistics RankStatistics::of(std::span<const double> values, std::span<const int> ranks) {
     if (values.empty())
         return {};
     std::vector<double> sorted(values.begin(), values.end());
@@ -18,9 +18,9 @@ Spread Spread::of(std::span<const double> values, std::span<const int> ranks) {
             ranks.empty() ? static_cast<int>(most) : ranks[most]};
 }
 
-Spread Spread::over(CommunicatorView comm, double own) {
+RankStatistics RankStatistics::over(CommunicatorView comm, double own) {
     const std::vector<double> all = comm.allGather(own);
-    Spread spread;
+    RankStatistics spread;
     comm.guarded([&] { spread = of(all); });
     return spread;
 }

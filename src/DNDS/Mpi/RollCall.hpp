@@ -1,4 +1,4 @@
-/// @file Whereabouts.hpp
+/// @file RollCall.hpp
 /// @brief What each rank is doing, in memory that the others of its node can read.
 #pragma once
 
@@ -26,53 +26,53 @@ namespace Detail {
 /// "3.2 s", or "120 s". Local.
 std::string secondsText(double seconds);
 /// When the oldest blocking collective call began that this process is in and that was not told of; 0: none. Local.
-double oldestUntold() noexcept;
+double oldestUnreported() noexcept;
 /// That call was told of; false where it has ended. Local.
-bool noteTold(double since) noexcept;
+bool markReported(double since) noexcept;
 /// What this process does. Local.
-std::string ownWhereabouts();
+std::string ownActivity();
 
 } // namespace Detail
 
 /// The last thing that a rank has said of itself. In shared memory: others read it also where the rank is stopped, or
 /// waits in a call that never ends. Zeroed memory says that the rank is in no call.
-class Whereabouts {
+class ActivityRecord {
   public:
-    static constexpr std::size_t mostBytes = 192;
+    static constexpr std::size_t maxBytes = 192;
 
     /// Of this process. Local.
-    void say(std::string_view text, double since) noexcept;
-    struct Said {
+    void write(std::string_view text, double since) noexcept;
+    struct Activity {
         std::string text; ///< empty: in no call of DNDS
         double since = 0; ///< steady clock of the machine, in seconds; 0: from the start
     };
     /// Of any process. Local.
-    Said read() const;
+    Activity read() const;
     /// Into `to`, at most `room` bytes, for signal handlers; returns the size.
     std::size_t copy(char *to, std::size_t room) const noexcept;
 
   private:
     std::atomic<std::uint32_t> version_; ///< odd while it changes
     std::atomic<double> since_;
-    std::array<std::atomic<std::uint64_t>, mostBytes / sizeof(std::uint64_t)> words_; ///< the text, ended by 0
+    std::array<std::atomic<std::uint64_t>, maxBytes / sizeof(std::uint64_t)> words_; ///< the text, ended by 0
 };
 
 /// Says that this process is in a call, as long as the object lives; calls within it are named behind it. Free unless
 /// DNDS_WAIT_TIMEOUT or DNDS_ROLL_CALL is set; then some 0.1 us. Local; on any thread.
 ///
-///     const Doing doing("createGhostMapping of", name());
-class Doing {
+///     const ActivityScope activity("createGhostMapping of", name());
+class ActivityScope {
   public:
     /// The texts must outlive the object. `number` is told where it is not 0.
-    explicit Doing(std::string_view call, std::string_view name = {}, std::uint64_t number = 0) noexcept {
+    explicit ActivityScope(std::string_view call, std::string_view name = {}, std::uint64_t number = 0) noexcept {
         if (on().load(std::memory_order_relaxed)) [[unlikely]]
             enter(call, name, number);
     }
     /// For a blocking collective call of MPI, which is told of when it lasts longer than DNDS_WAIT_TIMEOUT.
-    static Doing collective(std::string_view call) noexcept { return Doing(call, Collective{}); }
-    Doing(const Doing &) = delete;
-    Doing &operator=(const Doing &) = delete;
-    ~Doing() {
+    static ActivityScope collective(std::string_view call) noexcept { return ActivityScope(call, Collective{}); }
+    ActivityScope(const ActivityScope &) = delete;
+    ActivityScope &operator=(const ActivityScope &) = delete;
+    ~ActivityScope() {
         if (entered_) [[unlikely]]
             leave();
     }
@@ -85,21 +85,21 @@ class Doing {
 
   private:
     struct Collective {};
-    Doing(std::string_view call, Collective /*kind*/) noexcept : collective_(true) {
+    ActivityScope(std::string_view call, Collective /*kind*/) noexcept : collective_(true) {
         if (on().load(std::memory_order_relaxed)) [[unlikely]]
             enter(call, {}, 0);
     }
-    friend double Detail::oldestUntold() noexcept;
-    friend bool Detail::noteTold(double since) noexcept;
+    friend double Detail::oldestUnreported() noexcept;
+    friend bool Detail::markReported(double since) noexcept;
 
     void enter(std::string_view call, std::string_view name, std::uint64_t number) noexcept;
     void leave() noexcept;
-    static void tell(const Doing *innermost, double since) noexcept;
+    static void publish(const ActivityScope *innermost, double since) noexcept;
 
     bool entered_ = false;
     bool collective_ = false;
-    mutable bool told_ = false; ///< under the lock of what this process says
-    const Doing *outer_ = nullptr;
+    mutable bool reported_ = false; ///< under the lock of what this process says
+    const ActivityScope *outer_ = nullptr;
     std::string_view call_, name_;
     std::uint64_t number_ = 0;
     double since_ = 0;
@@ -107,9 +107,9 @@ class Doing {
 
 namespace Detail {
 
-/// From now on, until `removeWhereabouts`, this process says in `place`, too, what it does. Local.
-void addWhereabouts(Whereabouts &place);
-void removeWhereabouts(Whereabouts &place) noexcept;
+/// From now on, until `removeActivityRecord`, this process says in `place`, too, what it does. Local.
+void addActivityRecord(ActivityRecord &place);
+void removeActivityRecord(ActivityRecord &place) noexcept;
 /// For DNDS_WAIT_TIMEOUT and DNDS_ROLL_CALL; with the latter SIGUSR1 makes this process write what it does to stderr,
 /// unless the program has a handler of its own. Local.
 void prepareRollCall(const Environment &environment);

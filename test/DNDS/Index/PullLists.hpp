@@ -1,4 +1,4 @@
-/// @file Wishes.hpp
+/// @file PullLists.hpp
 /// @brief Who owns and who reads which rows, known to all ranks, so that each can compute what it must find.
 #pragma once
 
@@ -15,7 +15,7 @@
 namespace DNDS::test {
 
 /// Rows of all ranks and the pull list of each rank. Made alike on all ranks, without communication.
-struct Wishes {
+struct PullLists {
     std::string name;
     std::vector<index> begins{0};          ///< of each rank's rows, and the end
     std::vector<std::vector<index>> reads; ///< the pull list of each rank: any order, duplicates
@@ -43,82 +43,83 @@ struct Wishes {
     }
 
     /// Random sizes (some empty) and lists (some empty, with duplicates and own rows).
-    static Wishes random(std::uint64_t round) {
+    static PullLists random(std::uint64_t round) {
         std::seed_seq seeds{seed(), round};
         std::mt19937_64 random(seeds);
-        Wishes wishes;
-        wishes.name = "random " + std::to_string(round);
+        PullLists pullLists;
+        pullLists.name = "random " + std::to_string(round);
         for (int rank = 0; rank < worldSize(); ++rank)
-            wishes.begins.push_back(wishes.rows() + (random() % 4 == 0 ? 0 : static_cast<index>(random() % 30)));
+            pullLists.begins.push_back(pullLists.rows() + (random() % 4 == 0 ? 0 : static_cast<index>(random() % 30)));
         for (int rank = 0; rank < worldSize(); ++rank) {
-            auto &list = wishes.reads.emplace_back();
-            if (wishes.rows() == 0 || random() % 5 == 0)
+            auto &list = pullLists.reads.emplace_back();
+            if (pullLists.rows() == 0 || random() % 5 == 0)
                 continue;
             list.resize(random() % 100);
             for (index &row : list)
-                row = static_cast<index>(random() % static_cast<std::uint64_t>(wishes.rows()));
+                row = static_cast<index>(random() % static_cast<std::uint64_t>(pullLists.rows()));
         }
-        return wishes;
+        return pullLists;
     }
     /// `rowsEach` rows a rank; each reads its own row 0, the first two rows of the next and the last row of the
     /// previous rank.
-    static Wishes ring(index rowsEach = 6) {
-        Wishes wishes;
-        wishes.name = "ring";
+    static PullLists ring(index rowsEach = 6) {
+        PullLists pullLists;
+        pullLists.name = "ring";
         const int n = worldSize();
         for (int rank = 0; rank < n; ++rank)
-            wishes.begins.push_back(wishes.rows() + rowsEach);
+            pullLists.begins.push_back(pullLists.rows() + rowsEach);
         for (int rank = 0; rank < n; ++rank) {
-            const index next = wishes.begin((rank + 1) % n);
-            wishes.reads.push_back({next + 1, next, wishes.begin(rank), wishes.end((rank + n - 1) % n) - 1, next});
+            const index next = pullLists.begin((rank + 1) % n);
+            pullLists.reads.push_back(
+                {next + 1, next, pullLists.begin(rank), pullLists.end((rank + n - 1) % n) - 1, next});
         }
-        return wishes;
+        return pullLists;
     }
     /// Every rank reads every row, its own included.
-    static Wishes everything() {
-        Wishes wishes;
-        wishes.name = "everything";
+    static PullLists everything() {
+        PullLists pullLists;
+        pullLists.name = "everything";
         for (int rank = 0; rank < worldSize(); ++rank)
-            wishes.begins.push_back(wishes.rows() + 3 + rank % 3);
+            pullLists.begins.push_back(pullLists.rows() + 3 + rank % 3);
         for (int rank = 0; rank < worldSize(); ++rank) {
-            auto &list = wishes.reads.emplace_back();
-            for (index row = wishes.rows(); row-- > 0;)
+            auto &list = pullLists.reads.emplace_back();
+            for (index row = pullLists.rows(); row-- > 0;)
                 list.push_back(row);
         }
-        return wishes;
+        return pullLists;
     }
     /// Everything, but rank 0 owns nothing and the last rank neither reads from others nor is read.
-    static Wishes withEmptyAndLonelyRanks() {
-        Wishes wishes = everything();
-        wishes.name = "empty first rank, last rank without peers";
-        const index shift = wishes.size(0);
-        for (std::size_t rank = 1; rank < wishes.begins.size(); ++rank)
-            wishes.begins[rank] -= shift;
+    static PullLists withEmptyAndLonelyRanks() {
+        PullLists pullLists = everything();
+        pullLists.name = "empty first rank, last rank without peers";
+        const index shift = pullLists.size(0);
+        for (std::size_t rank = 1; rank < pullLists.begins.size(); ++rank)
+            pullLists.begins[rank] -= shift;
         const int lonely = worldSize() - 1;
         for (int rank = 0; rank < worldSize(); ++rank)
-            std::erase_if(wishes.reads[static_cast<std::size_t>(rank)], [&](index row) {
-                return row >= wishes.rows() || rank == lonely || wishes.owner(row) == lonely;
+            std::erase_if(pullLists.reads[static_cast<std::size_t>(rank)], [&](index row) {
+                return row >= pullLists.rows() || rank == lonely || pullLists.owner(row) == lonely;
             });
-        return wishes;
+        return pullLists;
     }
     /// Nobody reads anything but own rows.
-    static Wishes ownRowsOnly() {
-        Wishes wishes = ring();
-        wishes.name = "own rows only";
+    static PullLists ownRowsOnly() {
+        PullLists pullLists = ring();
+        pullLists.name = "own rows only";
         for (int rank = 0; rank < worldSize(); ++rank)
-            wishes.reads[static_cast<std::size_t>(rank)] = {wishes.end(rank) - 1, wishes.begin(rank),
-                                                            wishes.begin(rank) + 2};
-        return wishes;
+            pullLists.reads[static_cast<std::size_t>(rank)] = {pullLists.end(rank) - 1, pullLists.begin(rank),
+                                                               pullLists.begin(rank) + 2};
+        return pullLists;
     }
     /// Rows, but nobody reads any; or no rows at all.
-    static Wishes nothing(index rowsEach) {
-        Wishes wishes = ring(std::max<index>(rowsEach, 2));
-        wishes.name = "nothing of " + std::to_string(rowsEach) + " rows a rank";
+    static PullLists nothing(index rowsEach) {
+        PullLists pullLists = ring(std::max<index>(rowsEach, 2));
+        pullLists.name = "nothing of " + std::to_string(rowsEach) + " rows a rank";
         for (int rank = 0; rank < worldSize(); ++rank) {
-            wishes.begins[static_cast<std::size_t>(rank) + 1] = wishes.begin(rank) + rowsEach;
-            wishes.reads[static_cast<std::size_t>(rank)].clear();
+            pullLists.begins[static_cast<std::size_t>(rank) + 1] = pullLists.begin(rank) + rowsEach;
+            pullLists.reads[static_cast<std::size_t>(rank)].clear();
         }
-        return wishes;
+        return pullLists;
     }
 };
 

@@ -8,7 +8,7 @@ namespace DNDS::Task {
 
 namespace {
 
-/// What an operation does with rows of an array.
+/// What a step does with rows of an array.
 struct Touch {
     std::size_t array;
     RowMask rows;
@@ -26,24 +26,24 @@ class Order {
 
   private:
     struct Live {
-        std::size_t operation;
+        std::size_t step;
         RowMask rows;
         bool writes;
     };
 
-    std::size_t add(OperationKind kind, std::size_t what, const std::vector<Touch> &touches);
+    std::size_t add(StepKind kind, std::size_t what, const std::vector<Touch> &touches);
     void addTransfers(std::size_t t, Direction direction);
     void addParts(std::size_t t);
     void addCall(std::size_t t);
     std::vector<Touch> touchesOf(const Part &part) const;
-    int rank(const Operation &operation) const;
+    int rank(const PlanStep &step) const;
 
     const GraphModel &graph_;
     PlanModel &plan_;
-    std::vector<Operation> operations_;   ///< in program order
-    std::vector<std::vector<Live>> live_; ///< [arrays] operations that later ones may have to wait for
+    std::vector<PlanStep> steps_;         ///< in program order
+    std::vector<std::vector<Live>> live_; ///< [arrays] steps that later ones may have to wait for
     struct Turns {
-        std::optional<std::size_t> last, swap; ///< the last operation that is no part; the last swap
+        std::optional<std::size_t> last, swap; ///< the last step that is no part; the last swap
         std::vector<std::size_t> sinceSwap;
     };
     std::vector<Turns> turns_;           ///< [arrays]
@@ -51,16 +51,15 @@ class Order {
     std::vector<std::size_t> calls_;
 };
 
-std::size_t Order::add(OperationKind kind, std::size_t what, const std::vector<Touch> &touches) {
-    const std::size_t number = operations_.size();
-    Operation operation{kind, what, {}};
+std::size_t Order::add(StepKind kind, std::size_t what, const std::vector<Touch> &touches) {
+    const std::size_t number = steps_.size();
+    PlanStep step{kind, what, {}};
     for (const Touch &touch : touches) {
         std::vector<Live> &live = live_[touch.array];
         std::erase_if(live, [&](const Live &earlier) {
-            if (earlier.operation == number || !(earlier.writes || touch.writes) ||
-                !earlier.rows.intersects(touch.rows))
+            if (earlier.step == number || !(earlier.writes || touch.writes) || !earlier.rows.intersects(touch.rows))
                 return false;
-            operation.after.push_back(earlier.operation);
+            step.after.push_back(earlier.step);
             return touch.writes && touch.rows.contains(earlier.rows); // whoever comes later waits for this one
         });
     }
@@ -71,20 +70,20 @@ std::size_t Order::add(OperationKind kind, std::size_t what, const std::vector<T
     for (const Touch &touch : touches) {
         Turns &turns = turns_[touch.array];
         if (turns.swap)
-            operation.after.push_back(*turns.swap);
-        if (kind == OperationKind::Swap) {
-            operation.after.insert(operation.after.end(), turns.sinceSwap.begin(), turns.sinceSwap.end());
+            step.after.push_back(*turns.swap);
+        if (kind == StepKind::Swap) {
+            step.after.insert(step.after.end(), turns.sinceSwap.begin(), turns.sinceSwap.end());
             turns = {number, number, {}};
             continue;
         }
-        if (kind != OperationKind::Part && turns.last)
-            operation.after.push_back(*turns.last);
-        if (kind != OperationKind::Part)
+        if (kind != StepKind::Part && turns.last)
+            step.after.push_back(*turns.last);
+        if (kind != StepKind::Part)
             turns.last = number;
         turns.sinceSwap.push_back(number);
     }
-    std::erase(operation.after, number);
-    operations_.push_back(std::move(operation));
+    std::erase(step.after, number);
+    steps_.push_back(std::move(step));
     return number;
 }
 
@@ -94,12 +93,12 @@ void Order::addCall(std::size_t t) {
     const TaskModel &task = graph_.tasks[t];
     std::vector<Touch> touches;
     for (const ArrayAccess &access : task.accesses)
-        touches.push_back({access.array, rowsSeen(graph_, task, access, {}), access.mode != Mode::Reads});
+        touches.push_back({access.array, rowsSeen(graph_, task, access, {}), access.mode != AccessMode::Reads});
     const bool swap = task.kind == TaskKind::Swap;
-    const std::size_t number = add(swap ? OperationKind::Swap : OperationKind::Call, t, touches);
+    const std::size_t number = add(swap ? StepKind::Swap : StepKind::Call, t, touches);
     if (swap)
         return;
-    std::vector<std::size_t> &after = operations_[number].after;
+    std::vector<std::size_t> &after = steps_[number].after;
     after.insert(after.end(), exchanges_.begin(), exchanges_.end());
     after.insert(after.end(), calls_.begin(), calls_.end());
     calls_.push_back(number);
@@ -128,8 +127,8 @@ void Order::addTransfers(std::size_t t, Direction direction) {
                 else if (wait)
                     touches.push_back({a, std::move(owned), true});
             }
-            const std::size_t number = add(wait ? OperationKind::Wait : OperationKind::Start, k, touches);
-            std::vector<std::size_t> &after = operations_[number].after;
+            const std::size_t number = add(wait ? StepKind::Wait : StepKind::Start, k, touches);
+            std::vector<std::size_t> &after = steps_[number].after;
             if (wait)
                 after.push_back(number - transfers.size());
             after.insert(after.end(), calls_.begin(), calls_.end());
@@ -144,10 +143,10 @@ std::vector<Touch> Order::touchesOf(const Part &part) const {
         rows.set(part.rows(i));
     std::vector<Touch> touches;
     for (const ArrayAccess &access : task.accesses) {
-        RowMask seen = access.mode == Mode::Adds
+        RowMask seen = access.mode == AccessMode::Adds
                            ? RowMask(graph_.arrays[access.array]->size(), part.firstTarget, part.lastTarget)
                            : rowsSeen(graph_, task, access, rows);
-        touches.push_back({access.array, std::move(seen), access.mode != Mode::Reads});
+        touches.push_back({access.array, std::move(seen), access.mode != AccessMode::Reads});
     }
     return touches;
 }
@@ -155,7 +154,7 @@ std::vector<Touch> Order::touchesOf(const Part &part) const {
 void Order::addParts(std::size_t t) {
     for (std::size_t p = 0; p < plan_.parts.size(); ++p)
         if (plan_.parts[p].task == t)
-            add(OperationKind::Part, p, touchesOf(plan_.parts[p]));
+            add(StepKind::Part, p, touchesOf(plan_.parts[p]));
 }
 
 void Order::find() {
@@ -167,67 +166,67 @@ void Order::find() {
             addCall(t);
         addTransfers(t, Direction::Push);
     }
-    for (Operation &operation : operations_) {
-        std::ranges::sort(operation.after);
-        operation.after.erase(std::unique(operation.after.begin(), operation.after.end()), operation.after.end());
+    for (PlanStep &step : steps_) {
+        std::ranges::sort(step.after);
+        step.after.erase(std::unique(step.after.begin(), step.after.end()), step.after.end());
     }
 }
 
 /// Exchanges start as early as they can and are waited for last, in program order on all ranks: so nobody waits for an
 /// exchange that its peer only starts after another one.
-int Order::rank(const Operation &operation) const {
-    switch (operation.kind) {
-    case OperationKind::Start:
+int Order::rank(const PlanStep &step) const {
+    switch (step.kind) {
+    case StepKind::Start:
         return 0;
-    case OperationKind::Part:
-        return plan_.parts[operation.what].urgent ? 1 : 2;
-    case OperationKind::Swap:
+    case StepKind::Part:
+        return plan_.parts[step.what].urgent ? 1 : 2;
+    case StepKind::Swap:
         return 2;
-    case OperationKind::Call:
-        return graph_.tasks[operation.what].startsExchange ? 0 : 3;
-    case OperationKind::Wait:
+    case StepKind::Call:
+        return graph_.tasks[step.what].startsExchange ? 0 : 3;
+    case StepKind::Wait:
         break;
     }
     return 4;
 }
 
 void Order::sort() {
-    std::vector<std::size_t> missing(operations_.size());
-    std::vector<std::vector<std::size_t>> next(operations_.size());
+    std::vector<std::size_t> missing(steps_.size());
+    std::vector<std::vector<std::size_t>> next(steps_.size());
     std::vector<std::pair<int, std::size_t>> ready; // a heap: the smallest first
     const auto push = [&](std::size_t k) {
-        ready.emplace_back(rank(operations_[k]), k);
+        ready.emplace_back(rank(steps_[k]), k);
         std::ranges::push_heap(ready, std::greater<>());
     };
-    for (std::size_t k = 0; k < operations_.size(); ++k) {
-        missing[k] = operations_[k].after.size();
-        for (const std::size_t before : operations_[k].after)
+    for (std::size_t k = 0; k < steps_.size(); ++k) {
+        missing[k] = steps_[k].after.size();
+        for (const std::size_t before : steps_[k].after)
             next[before].push_back(k);
     }
-    for (std::size_t k = 0; k < operations_.size(); ++k)
+    for (std::size_t k = 0; k < steps_.size(); ++k)
         if (missing[k] == 0)
             push(k);
-    std::vector<std::size_t> place(operations_.size());
+    std::vector<std::size_t> place(steps_.size());
     while (!ready.empty()) {
         std::ranges::pop_heap(ready, std::greater<>());
         const std::size_t k = ready.back().second;
         ready.pop_back();
-        place[k] = plan_.operations.size();
-        plan_.operations.push_back(operations_[k]);
+        place[k] = plan_.steps.size();
+        plan_.steps.push_back(steps_[k]);
         for (const std::size_t later : next[k])
             if (--missing[later] == 0)
                 push(later);
     }
-    for (Operation &operation : plan_.operations) {
-        for (std::size_t &before : operation.after)
+    for (PlanStep &step : plan_.steps) {
+        for (std::size_t &before : step.after)
             before = place[before];
-        std::ranges::sort(operation.after);
+        std::ranges::sort(step.after);
     }
 }
 
 } // namespace
 
-void orderOperations(const GraphModel &graph, PlanModel &plan) {
+void orderSteps(const GraphModel &graph, PlanModel &plan) {
     Order order(graph, plan);
     order.find();
     order.sort();

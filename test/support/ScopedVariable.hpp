@@ -1,4 +1,4 @@
-/// @file Variable.hpp
+/// @file ScopedVariable.hpp
 /// @brief An environment variable that is set for a while.
 #pragma once
 
@@ -9,16 +9,16 @@
 namespace DNDS::test {
 
 /// Sets a variable of the environment on this rank and restores it.
-class Variable {
+class ScopedVariable {
   public:
-    Variable(const char *name, const std::string &value) : name_(name) {
+    ScopedVariable(const char *name, const std::string &value) : name_(name) {
         if (const char *before = std::getenv(name))
             before_ = before;
         ::setenv(name, value.c_str(), 1);
     }
-    Variable(const Variable &) = delete;
-    Variable &operator=(const Variable &) = delete;
-    ~Variable() { before_ ? ::setenv(name_, before_->c_str(), 1) : ::unsetenv(name_); }
+    ScopedVariable(const ScopedVariable &) = delete;
+    ScopedVariable &operator=(const ScopedVariable &) = delete;
+    ~ScopedVariable() { before_ ? ::setenv(name_, before_->c_str(), 1) : ::unsetenv(name_); }
 
   private:
     const char *name_;

@@ -1,4 +1,4 @@
-/// @file Explorer.hpp
+/// @file ModelChecker.hpp
 /// @brief For tests only: visits every state that a model of a protocol can come to, whatever the order of its steps.
 #pragma once
 
@@ -35,13 +35,13 @@ struct Exploration {
 /// A violation is a state that is wrong; one in which only faults can happen, and the model may not end (a deadlock);
 /// and a cycle. A look that finds nothing is no step. So without a violation every run comes to an end.
 template <class Model>
-class Explorer {
+class ModelChecker {
   public:
     using State = typename Model::State;
     using Step = typename Model::Step;
     static_assert(std::is_trivially_copyable_v<State> && std::has_unique_object_representations_v<State>);
 
-    explicit Explorer(const Model &model) : model_(model) { table_.assign(1U << 16U, none); }
+    explicit ModelChecker(const Model &model) : model_(model) { table_.assign(1U << 16U, none); }
 
     /// Gives up, with a violation, where there are more states than `most`.
     Exploration explore(const State &first, std::size_t most) {

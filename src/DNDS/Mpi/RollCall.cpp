@@ -1,4 +1,4 @@
-#include "DNDS/Mpi/Whereabouts.hpp"
+#include "DNDS/Mpi/RollCall.hpp"
 
 #include "DNDS/Base/Environment.hpp"
 #include "DNDS/Base/Warning.hpp"
@@ -33,12 +33,13 @@ namespace {
 /// Where this process says what it does. Never destroyed: arenas may live longer than statics.
 struct Places {
     std::mutex mutex;
-    std::vector<Whereabouts *> all;
-    std::vector<std::pair<std::thread::id, const Doing *>> calls; ///< the innermost ones of threads that are in calls
-    Whereabouts own{};                                            ///< for signal handlers
-    std::atomic<double> since{0.0};                               ///< likewise; 0 while it changes
-    std::atomic<int> rank{-1};                                    ///< of MPI_COMM_WORLD
-    std::atomic<pid_t> process{0};                                ///< forked children inherit the handler
+    std::vector<ActivityRecord *> all;
+    std::vector<std::pair<std::thread::id, const ActivityScope *>>
+        calls;                      ///< the innermost ones of threads that are in calls
+    ActivityRecord own{};           ///< for signal handlers
+    std::atomic<double> since{0.0}; ///< likewise; 0 while it changes
+    std::atomic<int> rank{-1};      ///< of MPI_COMM_WORLD
+    std::atomic<pid_t> process{0};  ///< forked children inherit the handler
 };
 
 Places &places() {
@@ -46,14 +47,14 @@ Places &places() {
     return *all;
 }
 
-thread_local const Doing *innermostCall = nullptr;
+thread_local const ActivityScope *innermostCall = nullptr;
 
 /// Only what signal handlers may call.
 void answerSignal(int /*signal*/) {
     if (places().process.load() != getpid())
         return;
     const int before = errno;
-    char line[Whereabouts::mostBytes + 128];
+    char line[ActivityRecord::maxBytes + 128];
     std::size_t size = 0;
     const auto add = [&](std::string_view text) {
         const std::size_t count = std::min(text.size(), sizeof(line) - 1 - size);
@@ -70,7 +71,7 @@ void answerSignal(int /*signal*/) {
     add("DNDS: rank ");
     addNumber(places().rank.load());
     add(" of MPI_COMM_WORLD: ");
-    char text[Whereabouts::mostBytes];
+    char text[ActivityRecord::maxBytes];
     const std::size_t count = places().own.copy(text, sizeof(text));
     add(count > 0 ? std::string_view(text, count) : "in no call of DNDS");
     if (const double since = places().since.load(); since > 0) {
@@ -139,74 +140,74 @@ std::string textOf(const std::string &what, const Group &group, double now) {
 
 } // namespace
 
-void Whereabouts::say(std::string_view text, double since) noexcept {
+void ActivityRecord::write(std::string_view text, double since) noexcept {
     const std::uint32_t version = version_.load(std::memory_order_relaxed);
     version_.store(version | 1U, std::memory_order_relaxed);
     std::atomic_thread_fence(std::memory_order_release);
-    std::array<std::uint64_t, mostBytes / sizeof(std::uint64_t)> words{};
-    std::memcpy(words.data(), text.data(), std::min(text.size(), mostBytes - 1));
+    std::array<std::uint64_t, maxBytes / sizeof(std::uint64_t)> words{};
+    std::memcpy(words.data(), text.data(), std::min(text.size(), maxBytes - 1));
     for (std::size_t k = 0; k < words.size(); ++k)
         words_[k].store(words[k], std::memory_order_relaxed);
     since_.store(since, std::memory_order_relaxed);
     version_.store((version | 1U) + 1U, std::memory_order_release);
 }
 
-std::size_t Whereabouts::copy(char *to, std::size_t room) const noexcept {
-    std::array<std::uint64_t, mostBytes / sizeof(std::uint64_t)> words{};
+std::size_t ActivityRecord::copy(char *to, std::size_t room) const noexcept {
+    std::array<std::uint64_t, maxBytes / sizeof(std::uint64_t)> words{};
     for (std::size_t k = 0; k < words.size(); ++k)
         words[k] = words_[k].load(std::memory_order_relaxed);
     const auto *text = reinterpret_cast<const char *>(words.data());
-    const std::size_t size = std::min(strnlen(text, mostBytes), room);
+    const std::size_t size = std::min(strnlen(text, maxBytes), room);
     std::memcpy(to, text, size);
     return size;
 }
 
-Whereabouts::Said Whereabouts::read() const {
-    Said said;
-    said.text.resize(mostBytes);
+ActivityRecord::Activity ActivityRecord::read() const {
+    Activity latest;
+    latest.text.resize(maxBytes);
     std::size_t size = 0;
     for (int attempt = 0; attempt < 1000; ++attempt) { // a rank that was stopped while it wrote stays unreadable
         const std::uint32_t before = version_.load(std::memory_order_acquire);
-        size = copy(said.text.data(), said.text.size());
-        said.since = since_.load(std::memory_order_relaxed);
+        size = copy(latest.text.data(), latest.text.size());
+        latest.since = since_.load(std::memory_order_relaxed);
         std::atomic_thread_fence(std::memory_order_acquire);
         if (before % 2 == 0 && version_.load(std::memory_order_relaxed) == before)
             break;
     }
-    said.text.resize(size);
-    return said;
+    latest.text.resize(size);
+    return latest;
 }
 
-void Doing::enter(std::string_view call, std::string_view name, std::uint64_t number) noexcept {
+void ActivityScope::enter(std::string_view call, std::string_view name, std::uint64_t number) noexcept {
     entered_ = true;
     outer_ = std::exchange(innermostCall, this);
     call_ = call;
     name_ = name;
     number_ = number;
     since_ = monotonicSeconds();
-    tell(this, since_);
+    publish(this, since_);
 }
 
-void Doing::leave() noexcept {
+void ActivityScope::leave() noexcept {
     innermostCall = outer_;
-    tell(outer_, outer_ != nullptr ? outer_->since_ : monotonicSeconds());
+    publish(outer_, outer_ != nullptr ? outer_->since_ : monotonicSeconds());
 }
 
-void Doing::tell(const Doing *innermost, double since) noexcept {
-    std::array<char, Whereabouts::mostBytes> text; // NOLINT: written below as far as it is read
+void ActivityScope::publish(const ActivityScope *innermost, double since) noexcept {
+    std::array<char, ActivityRecord::maxBytes> text; // NOLINT: written below as far as it is read
     std::size_t size = 0;
     const auto add = [&](std::string_view part) {
         const std::size_t count = std::min(part.size(), text.size() - 1 - size);
         std::memcpy(text.data() + size, part.data(), count);
         size += count;
     };
-    const auto addCalls = [&](const Doing *last) {
-        std::array<const Doing *, 6> calls{}; // what is deeper than that is not told
+    const auto addCalls = [&](const ActivityScope *last) {
+        std::array<const ActivityScope *, 6> calls{}; // what is deeper than that is not told
         std::size_t depth = 0;
-        for (const Doing *call = last; call != nullptr && depth < calls.size(); call = call->outer_)
+        for (const ActivityScope *call = last; call != nullptr && depth < calls.size(); call = call->outer_)
             calls[depth++] = call;
         for (const std::size_t most = depth; depth > 0;) {
-            const Doing &call = *calls[--depth];
+            const ActivityScope &call = *calls[--depth];
             if (depth + 1 < most)
                 add(", ");
             add(call.call_);
@@ -241,23 +242,23 @@ void Doing::tell(const Doing *innermost, double since) noexcept {
             since = std::min(since, call->since_);
         }
         all.since = 0.0;
-        all.own.say({text.data(), size}, since);
+        all.own.write({text.data(), size}, since);
         all.since = since;
-        for (Whereabouts *place : all.all)
-            place->say({text.data(), size}, since);
+        for (ActivityRecord *place : all.all)
+            place->write({text.data(), size}, since);
     } catch (const std::exception &) {
     }
 }
 
-void Detail::addWhereabouts(Whereabouts &place) {
+void Detail::addActivityRecord(ActivityRecord &place) {
     Places &all = places();
     const std::lock_guard lock(all.mutex);
     all.all.push_back(&place);
-    const Whereabouts::Said now = all.own.read();
-    place.say(now.text, now.since);
+    const ActivityRecord::Activity now = all.own.read();
+    place.write(now.text, now.since);
 }
 
-void Detail::removeWhereabouts(Whereabouts &place) noexcept {
+void Detail::removeActivityRecord(ActivityRecord &place) noexcept {
     if (inForkedChild()) // another thread of the parent may have held the lock when it forked
         return;
     Places &all = places();
@@ -265,27 +266,27 @@ void Detail::removeWhereabouts(Whereabouts &place) noexcept {
     std::erase(all.all, &place);
 }
 
-double Detail::oldestUntold() noexcept {
+double Detail::oldestUnreported() noexcept {
     double oldest = 0;
     Places &all = places();
     const std::lock_guard lock(all.mutex);
     for (const auto &[thread, call] : all.calls)
-        if (call->collective_ && !call->told_ && (oldest <= 0 || call->since_ < oldest))
+        if (call->collective_ && !call->reported_ && (oldest <= 0 || call->since_ < oldest))
             oldest = call->since_;
     return oldest;
 }
 
-bool Detail::noteTold(double since) noexcept {
+bool Detail::markReported(double since) noexcept {
     Places &all = places();
     const std::lock_guard lock(all.mutex);
     bool found = false;
     for (const auto &[thread, call] : all.calls)
         if (call->collective_ && call->since_ == since)
-            found = call->told_ = true;
+            found = call->reported_ = true;
     return found;
 }
 
-std::string Detail::ownWhereabouts() { return places().own.read().text; }
+std::string Detail::ownActivity() { return places().own.read().text; }
 
 void Detail::prepareRollCall(const Environment &environment) {
     watchCollectives(environment.waitTimeout);
@@ -296,7 +297,7 @@ void Detail::prepareRollCall(const Environment &environment) {
     places().rank = rank;
     if (pid_t none = 0; places().process.compare_exchange_strong(none, getpid()))
         places().since = monotonicSeconds();
-    Doing::on() = true;
+    ActivityScope::on() = true;
     if (environment.rollCall)
         answerSignals();
 }
@@ -309,12 +310,12 @@ void Detail::prepareRollCall() {
 }
 
 std::string rollCall(NodeArena *arena) {
-    if (arena == nullptr || !Doing::on())
+    if (arena == nullptr || !ActivityScope::on())
         return {};
     const double now = monotonicSeconds();
     std::map<std::string, Group> groups;
     for (int nodeRank = 0; nodeRank < arena->nodeSize(); ++nodeRank) {
-        const auto [text, since] = arena->whereabouts(nodeRank);
+        const auto [text, since] = arena->activity(nodeRank);
         Group &group = groups[text];
         if (group.ranks.empty())
             group.first = group.last = since;

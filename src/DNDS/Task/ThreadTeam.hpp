@@ -1,4 +1,4 @@
-/// @file Crew.hpp
+/// @file ThreadTeam.hpp
 /// @brief The threads of one rank: chunks of loops that the calling thread publishes and workers help to run.
 #pragma once
 
@@ -21,17 +21,17 @@ namespace DNDS::Task {
 /// Runs loops that are cut into chunks, several loops at a time, in the calling thread and in workers.
 ///
 /// ```cpp
-/// Crew crew(2);
-/// crew.begin(2);                  // a run of at most two loops
-/// crew.publish(boundary);         // workers start on it
-/// crew.publish(inner);
-/// crew.wait(boundary, pollMpi);   // runs chunks; calls pollMpi after each
-/// crew.end();                     // all that was published is done
-/// if (crew.failed())
-///     std::rethrow_exception(crew.failure().exception);
+/// ThreadTeam team(2);
+/// team.begin(2);                  // a run of at most two loops
+/// team.publish(boundary);         // workers start on it
+/// team.publish(inner);
+/// team.wait(boundary, pollMpi);   // runs chunks; calls pollMpi after each
+/// team.end();                     // all that was published is done
+/// if (team.failed())
+///     std::rethrow_exception(team.failure().exception);
 /// ```
 ///
-/// One thread at a time, the calling thread, uses a crew; workers call nothing but `Work::run`. `publish` runs nothing:
+/// One thread at a time, the calling thread, uses a team; workers call nothing but `Loop::run`. `publish` runs nothing:
 /// chunks run in workers, `help`, `wait` and `end`, in the order of publication. The calling thread waits only for
 /// chunks that a worker has started, so a run ends without workers, too: where the system has no more threads, and in a
 /// forked child, which has none of its parent's.
@@ -40,48 +40,48 @@ namespace DNDS::Task {
 /// Chunks run with the rounding mode and the other floating-point settings that the calling thread had in `begin`.
 ///
 /// All functions are Local. Cost: some nanoseconds a chunk; nothing is allocated between `begin` and `end`.
-class Crew {
+class ThreadTeam {
   public:
     /// A loop in chunks. It must stay where it is from `publish` until it is done and the run has ended; another run
     /// may publish it again. A run publishes it at most once.
-    struct alignas(64) Work {
+    struct alignas(64) Loop {
         index chunks = 0;
         void (*run)(void *context, index chunk) = nullptr; ///< in any thread; may throw
         void *context = nullptr;
-        std::atomic<index> left = 0; ///< written by the crew: chunks that are not done
+        std::atomic<index> left = 0; ///< written by the team: chunks that are not done
     };
 
     /// The first chunk that threw, by order of publication, then by chunk. It is the same for any number of threads if
     /// chunks behave the same.
     struct Failure {
-        const Work *work = nullptr;
+        const Loop *loop = nullptr;
         index chunk = 0;
         std::exception_ptr exception;
     };
 
     /// `threads`, at least 1, include the calling one.
-    explicit Crew(int threads);
-    Crew(const Crew &) = delete;
-    Crew &operator=(const Crew &) = delete;
+    explicit ThreadTeam(int threads);
+    ThreadTeam(const ThreadTeam &) = delete;
+    ThreadTeam &operator=(const ThreadTeam &) = delete;
     /// Abandons a run that has not ended.
-    ~Crew();
+    ~ThreadTeam();
 
     int threads() const noexcept { return threads_; }
 
-    /// A run begins, in which at most `works` works are published; wakes workers. The last one has ended. Allocates
+    /// A run begins, in which at most `loops` loops are published; wakes workers. The last one has ended. Allocates
     /// where no earlier run had so many.
-    void begin(index works);
-    /// Chunks of `work` may run from now on.
-    void publish(Work &work) noexcept;
+    void begin(index loops);
+    /// Chunks of `loop` may run from now on.
+    void publish(Loop &loop) noexcept;
     /// Runs one chunk in this thread. False if all chunks that are published were started.
     bool help() noexcept;
     /// Whether all chunks have run or were skipped after a failure. What they wrote is visible then.
-    static bool done(const Work &work) noexcept { return work.left.load(std::memory_order_acquire) == 0; }
-    /// Runs chunks of any work until `work` is done; calls `poll` after each chunk and while it waits. What `poll`
+    static bool done(const Loop &loop) noexcept { return loop.left.load(std::memory_order_acquire) == 0; }
+    /// Runs chunks of any loop until `loop` is done; calls `poll` after each chunk and while it waits. What `poll`
     /// throws leaves the run as it is: call `abandon`.
     template <class Poll>
-    void wait(const Work &work, Poll &&poll) {
-        for (int turns = 0; !done(work);) {
+    void wait(const Loop &loop, Poll &&poll) {
+        for (int turns = 0; !done(loop);) {
             if (help())
                 turns = 0;
             else
@@ -89,8 +89,8 @@ class Crew {
             poll();
         }
     }
-    void wait(const Work &work) {
-        wait(work, [] {});
+    void wait(const Loop &loop) {
+        wait(loop, [] {});
     }
     /// Runs what is left and waits until all that was published is done. Does nothing outside a run.
     void end() noexcept;
@@ -98,8 +98,8 @@ class Crew {
     /// afterwards.
     void abandon() noexcept;
 
-    /// Whether a chunk of this run has thrown, or of the last one. Later chunks, also of work that is published later,
-    /// are skipped and count as done; earlier ones run.
+    /// Whether a chunk of this run has thrown, or of the last one. Later chunks, also of loops that are published
+    /// later, are skipped and count as done; earlier ones run.
     bool failed() const noexcept { return failedAt_.load(std::memory_order_relaxed) != never; }
     /// What failed; empty without failure, and for runs that were only abandoned. Valid from `end` until `begin`.
     const Failure &failure() const noexcept { return failure_; }
@@ -108,23 +108,23 @@ class Crew {
     static constexpr index never = std::numeric_limits<index>::max();
 
     /// How far a thread has come.
-    struct Place {
+    struct Cursor {
         std::uint64_t run = 0;
         std::size_t slot = 0;
         index next = 0;       ///< at most `claimed_`
-        Work *work = nullptr; ///< the last one that it ran chunks of
+        Loop *loop = nullptr; ///< the last one that it ran chunks of
         index finished = 0;   ///< chunks of it that are not subtracted from `left`
     };
 
     /// Spins, then yields, then sleeps.
     static void idle(int &turns) noexcept;
     /// Takes the position `at.next - 1`; false if none is left.
-    bool claim(Place &at) noexcept;
+    bool claim(Cursor &at) noexcept;
     /// Claims a chunk and runs it. It counts as done after `settle`, or once the thread has turned to other work.
-    bool step(Place &at) noexcept;
-    /// Counts finished chunks as done: once for several chunks of a work, so that threads do not wait for each other's
+    bool runNext(Cursor &at) noexcept;
+    /// Counts finished chunks as done: once for several chunks of a loop, so that threads do not wait for each other's
     /// writes.
-    static void settle(Place &at) noexcept;
+    static void settle(Cursor &at) noexcept;
     /// Keeps the failure of the least position.
     void fail(index position, Failure newest) noexcept;
     /// Ends the sleep of workers, after what they are to see.
@@ -145,14 +145,14 @@ class Crew {
 
     // Written by the calling thread before it publishes, and read by who has claimed a chunk of the run.
     std::uint64_t run_ = 0;
-    std::vector<std::pair<Work *, index>> slots_; ///< works, each with the position after its last chunk
+    std::vector<std::pair<Loop *, index>> slots_; ///< loops, each with the position after its last chunk
     std::fenv_t environment_{};
 
     // Of the calling thread.
     const int threads_;
     const pid_t process_;
     std::size_t used_ = 0; ///< slots of this run
-    Place place_;
+    Cursor cursor_;
     bool running_ = false;
 
     std::mutex failing_;

@@ -1,4 +1,4 @@
-/// @file NodeSource.hpp
+/// @file TreeSource.hpp
 /// @brief Access to the nodes of a CGNS file of either file type.
 #pragma once
 
@@ -14,12 +14,12 @@ namespace DNDS::Geom::Cgns {
 
 /// A file open for reading, and the files to which it links. All functions are Local: ranks read independently, so that
 /// no rank waits for another that found a damaged part.
-class NodeSource {
+class TreeSource {
   public:
-    NodeSource() = default;
-    NodeSource(const NodeSource &) = delete;
-    NodeSource &operator=(const NodeSource &) = delete;
-    virtual ~NodeSource() = default;
+    TreeSource() = default;
+    TreeSource(const TreeSource &) = delete;
+    TreeSource &operator=(const TreeSource &) = delete;
+    virtual ~TreeSource() = default;
 
     /// All wanted nodes, with solutions if `withSolutions`, links followed. Throws DataError if the file is damaged
     /// or links form a cycle.
@@ -36,15 +36,15 @@ class NodeSource {
 
 /// Opens a file of the HDF5 type or the ADF type. Local. Throws DataError, or NotBuiltError if this build lacks the
 /// library.
-std::unique_ptr<NodeSource> openHdf5(const std::string &path);
-std::unique_ptr<NodeSource> openAdf(const std::string &path);
+std::unique_ptr<TreeSource> openHdf5(const std::string &path);
+std::unique_ptr<TreeSource> openAdf(const std::string &path);
 
 /// The names in the root group of an HDF5 file, of any content; {} if it cannot be read or this build has no HDF5.
 /// Local.
 std::vector<std::string> hdf5Names(const std::string &path);
 
 /// Opens a file; its first bytes give the type. Local.
-std::unique_ptr<NodeSource> openSource(const std::string &path);
+std::unique_ptr<TreeSource> openSource(const std::string &path);
 
 /// The size of a file in bytes. Throws DataError if there is no readable file. Local.
 index fileSize(const std::string &path);

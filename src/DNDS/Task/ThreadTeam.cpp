@@ -1,4 +1,4 @@
-#include "DNDS/Task/Crew.hpp"
+#include "DNDS/Task/ThreadTeam.hpp"
 
 #include <chrono>
 #include <thread>
@@ -14,9 +14,9 @@ namespace DNDS::Task {
 
 namespace {
 
-constexpr int spins = 100;     // some microseconds
-constexpr int stays = 200;     // turns without work after which a worker sleeps: some 50 microseconds
-constexpr int patience = 2000; // the calling thread sleeps between later turns
+constexpr int spins = 100;      // some microseconds
+constexpr int stays = 200;      // turns without work after which a worker sleeps: some 50 microseconds
+constexpr int spinTurns = 2000; // the calling thread sleeps between later turns
 
 void spinOrYield(int turn) noexcept {
     if (turn >= spins)
@@ -30,9 +30,9 @@ void spinOrYield(int turn) noexcept {
 
 } // namespace
 
-Crew::Crew(int threads) : threads_(threads), process_(::getpid()) {
-    const auto start = [](void *crew) -> void * {
-        static_cast<Crew *>(crew)->serve();
+ThreadTeam::ThreadTeam(int threads) : threads_(threads), process_(::getpid()) {
+    const auto start = [](void *team) -> void * {
+        static_cast<ThreadTeam *>(team)->serve();
         return nullptr;
     };
     workers_.reserve(toSize(threads - 1));
@@ -44,7 +44,7 @@ Crew::Crew(int threads) : threads_(threads), process_(::getpid()) {
     }
 }
 
-Crew::~Crew() {
+ThreadTeam::~ThreadTeam() {
     abandon();
     if (forked()) // joining would wait for ever
         return;
@@ -54,21 +54,21 @@ Crew::~Crew() {
         pthread_join(worker, nullptr);
 }
 
-bool Crew::forked() const noexcept { return ::getpid() != process_; }
+bool ThreadTeam::forked() const noexcept { return ::getpid() != process_; }
 
-void Crew::wake() noexcept {
+void ThreadTeam::wake() noexcept {
     if (threads_ == 1)
         return;
     calls_.fetch_add(1, std::memory_order_seq_cst);
     calls_.notify_all();
 }
 
-void Crew::begin(index works) {
-    if (slots_.size() < toSize(works))
-        slots_.resize(toSize(works));
+void ThreadTeam::begin(index loops) {
+    if (slots_.size() < toSize(loops))
+        slots_.resize(toSize(loops));
     used_ = 0;
-    place_.run = ++run_;
-    place_.slot = 0;
+    cursor_.run = ++run_;
+    cursor_.slot = 0;
     failedAt_.store(never, std::memory_order_relaxed);
     failure_ = {};
     running_ = true;
@@ -76,19 +76,19 @@ void Crew::begin(index works) {
     wake();
 }
 
-void Crew::publish(Work &work) noexcept {
-    if (work.chunks == 0)
+void ThreadTeam::publish(Loop &loop) noexcept {
+    if (loop.chunks == 0)
         return;
-    work.left.store(work.chunks, std::memory_order_relaxed);
-    const index end = published_.load(std::memory_order_relaxed) + work.chunks;
-    slots_[used_++] = {&work, end};
+    loop.left.store(loop.chunks, std::memory_order_relaxed);
+    const index end = published_.load(std::memory_order_relaxed) + loop.chunks;
+    slots_[used_++] = {&loop, end};
     published_.store(end, std::memory_order_release);
     wake();
 }
 
 /// A thread without work reads `published_` only; `claimed_` moves from thread to
 /// thread once a claim, not twice as if it were loaded before.
-bool Crew::claim(Place &at) noexcept {
+bool ThreadTeam::claim(Cursor &at) noexcept {
     while (at.next < published_.load(std::memory_order_acquire))
         if (claimed_.compare_exchange_weak(at.next, at.next + 1, std::memory_order_relaxed)) {
             ++at.next;
@@ -97,7 +97,7 @@ bool Crew::claim(Place &at) noexcept {
     return false;
 }
 
-bool Crew::step(Place &at) noexcept {
+bool ThreadTeam::runNext(Cursor &at) noexcept {
     if (!claim(at))
         return false;
     const index position = at.next - 1;
@@ -108,17 +108,17 @@ bool Crew::step(Place &at) noexcept {
     }
     while (slots_[at.slot].second <= position)
         ++at.slot;
-    const auto [work, end] = slots_[at.slot];
-    if (at.work != work)
+    const auto [loop, end] = slots_[at.slot];
+    if (at.loop != loop)
         settle(at);
-    at.work = work;
+    at.loop = loop;
     // What comes before a failure is never skipped: an earlier failure is found whatever runs first.
     if (position <= failedAt_.load(std::memory_order_relaxed)) {
-        const index chunk = work->chunks - (end - position);
+        const index chunk = loop->chunks - (end - position);
         try {
-            work->run(work->context, chunk);
+            loop->run(loop->context, chunk);
         } catch (...) {
-            fail(position, {work, chunk, std::current_exception()});
+            fail(position, {loop, chunk, std::current_exception()});
         }
     }
     ++at.finished;
@@ -127,12 +127,12 @@ bool Crew::step(Place &at) noexcept {
     return true;
 }
 
-void Crew::settle(Place &at) noexcept {
+void ThreadTeam::settle(Cursor &at) noexcept {
     if (at.finished > 0)
-        at.work->left.fetch_sub(std::exchange(at.finished, 0), std::memory_order_release); // the last access to it
+        at.loop->left.fetch_sub(std::exchange(at.finished, 0), std::memory_order_release); // the last access to it
 }
 
-void Crew::fail(index position, Failure newest) noexcept {
+void ThreadTeam::fail(index position, Failure newest) noexcept {
     const std::scoped_lock lock(failing_);
     index first = failedAt_.load(std::memory_order_relaxed);
     while (position < first)
@@ -142,10 +142,10 @@ void Crew::fail(index position, Failure newest) noexcept {
         }
 }
 
-void Crew::serve() noexcept {
-    Place at;
+void ThreadTeam::serve() noexcept {
+    Cursor at;
     for (int turns = 0; !closed_.load(std::memory_order_acquire);) {
-        if (step(at)) {
+        if (runNext(at)) {
             turns = 0;
             continue;
         }
@@ -161,33 +161,33 @@ void Crew::serve() noexcept {
     }
 }
 
-bool Crew::help() noexcept {
-    const bool ran = step(place_);
-    settle(place_);
+bool ThreadTeam::help() noexcept {
+    const bool ran = runNext(cursor_);
+    settle(cursor_);
     return ran;
 }
 
-void Crew::end() noexcept {
+void ThreadTeam::end() noexcept {
     if (!std::exchange(running_, false))
         return;
-    while (step(place_)) {
+    while (runNext(cursor_)) {
     }
-    settle(place_);
+    settle(cursor_);
     for (std::size_t slot = 0; slot < used_; ++slot) // others have claimed the rest, in a forked child for ever
         for (int turns = 0; !done(*slots_[slot].first); idle(turns))
             if (turns == spins && forked())
                 return;
 }
 
-void Crew::abandon() noexcept {
+void ThreadTeam::abandon() noexcept {
     if (!running_)
         return;
     failedAt_.store(-1, std::memory_order_relaxed);
     end();
 }
 
-void Crew::idle(int &turns) noexcept {
-    if (turns < patience)
+void ThreadTeam::idle(int &turns) noexcept {
+    if (turns < spinTurns)
         spinOrYield(turns++);
     else
         std::this_thread::sleep_for(std::chrono::microseconds(50));

@@ -1,4 +1,4 @@
-/// @file FarAccess.hpp
+/// @file RemoteAccess.hpp
 /// @brief The interface of what reaches memory that this processor's loads and stores do not.
 #pragma once
 
@@ -9,7 +9,7 @@ namespace DNDS {
 
 /// Operations on memory of other ranks; arguments have been checked. Called within `CommunicatorContext::running`. Part
 /// of a Recoverable object, which calls `renew`. Local, unless stated.
-class FarAccess : public Recoverable {
+class RemoteAccess : public Recoverable {
   public:
     bool settle() noexcept override { return true; } // `MessageService` does
     /// Put, Get, Atomic or FetchAtomic with the bytes at `from`; results go to `to`. With Completion::Now `from` may be

@@ -40,16 +40,16 @@ struct Gate {
     }
 };
 
-TEST(Aside, SeesItsStepWhileOthersGoOn) {
+TEST(AsyncCall, SeesItsStepWhileOthersGoOn) {
     Fixture f;
     Gate gate;
     std::vector<real> written;
-    f.graph.aside("write", 3).reads(f.u).run([&](const ReadRows<Values> &u) {
+    f.graph.asyncCall("write", 3).reads(f.u).run([&](const ReadRows<Values> &u) {
         gate.pass();
         written.push_back(u(99));
     });
     Plan plan = f.graph.compile();
-    EXPECT_NE(plan.describe().find("write, aside, every 3 runs"), std::string::npos) << plan.describe();
+    EXPECT_NE(plan.describe().find("write, async, every 3 runs"), std::string::npos) << plan.describe();
     for (int run = 0; run < 3; ++run) // the first run's output is under way: nothing waits for it
         plan.run();
     EXPECT_EQ(std::as_const(f.u)(99), 3);
@@ -61,9 +61,10 @@ TEST(Aside, SeesItsStepWhileOthersGoOn) {
     plan.finish();
 }
 
-TEST(Aside, FailsInTheNextOne) {
+TEST(AsyncCall, FailsInTheNextOne) {
     Fixture f;
-    f.graph.aside("write").reads(f.u).run([](const ReadRows<Values> & /*u*/) { throw DataError("the disk is full"); });
+    f.graph.asyncCall("write").reads(f.u).run(
+        [](const ReadRows<Values> & /*u*/) { throw DataError("the disk is full"); });
     Plan plan = f.graph.compile();
     plan.run();
     try {
@@ -79,17 +80,18 @@ TEST(Aside, FailsInTheNextOne) {
     plan.finish();
 }
 
-TEST(Aside, ReadsOnly) {
+TEST(AsyncCall, ReadsOnly) {
     Fixture f;
-    EXPECT_THROW(f.graph.aside("write").readsWrites(f.u).run([](const WriteRows<Values> & /*u*/) {}), ArgumentError);
-    EXPECT_THROW(f.graph.aside("write", 0).reads(f.u).run([](const ReadRows<Values> & /*u*/) {}), ArgumentError);
+    EXPECT_THROW(f.graph.asyncCall("write").readsWrites(f.u).run([](const WriteRows<Values> & /*u*/) {}),
+                 ArgumentError);
+    EXPECT_THROW(f.graph.asyncCall("write", 0).reads(f.u).run([](const ReadRows<Values> & /*u*/) {}), ArgumentError);
 }
 
-TEST(Aside, MayOutliveItsGraphButNotItsPlan) {
+TEST(AsyncCall, MayOutliveItsGraphButNotItsPlan) {
     int calls = 0;
     {
         Fixture f;
-        f.graph.aside("write").reads(f.u).run([&](const ReadRows<Values> &u) { calls += u(0) == 1 ? 1 : 0; });
+        f.graph.asyncCall("write").reads(f.u).run([&](const ReadRows<Values> &u) { calls += u(0) == 1 ? 1 : 0; });
         Plan plan = f.graph.compile();
         plan.run();
     }

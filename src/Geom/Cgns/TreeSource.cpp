@@ -1,4 +1,4 @@
-#include "DNDS/Geom/Cgns/NodeSource.hpp"
+#include "DNDS/Geom/Cgns/TreeSource.hpp"
 
 #include "DNDS/Base/Error.hpp"
 
@@ -12,13 +12,13 @@ namespace DNDS::Geom::Cgns {
 namespace {
 
 constexpr std::size_t deepest = 64;
-constexpr index mostNodes = 4'000'000;
+constexpr index maxNodes = 4'000'000;
 
 } // namespace
 
-void NodeSource::loadFewNumbers(TreeNode &node) {
+void TreeSource::loadFewNumbers(TreeNode &node) {
     const index size = node.size();
-    if (!(node.isInteger() || node.isReal()) || size > TreeNode::mostNumbers)
+    if (!(node.isInteger() || node.isReal()) || size > TreeNode::maxNumbers)
         return;
     node.reals.resize(static_cast<std::size_t>(size));
     read(node, 0, std::span<real>(node.reals));
@@ -35,7 +35,7 @@ index fileSize(const std::string &path) {
     return static_cast<index>(size);
 }
 
-std::unique_ptr<NodeSource> openSource(const std::string &path) {
+std::unique_ptr<TreeSource> openSource(const std::string &path) {
     std::array<char, 16> head{};
     fileSize(path);
     std::ifstream(path, std::ios::binary).read(head.data(), head.size());
@@ -57,7 +57,7 @@ void WalkGuard::enter(std::pair<std::string, std::string> node) {
     DNDS_CHECK(std::find(stack_.begin(), stack_.end(), node) == stack_.end(), DataError,
                "{}: links form a cycle at {} {}", file_, node.first, node.second);
     DNDS_CHECK(stack_.size() < deepest, DataError, "{}: nodes are more than {} levels deep", file_, deepest);
-    DNDS_CHECK(++visited_ <= mostNodes, DataError, "{}: more than {} nodes", file_, mostNodes);
+    DNDS_CHECK(++visited_ <= maxNodes, DataError, "{}: more than {} nodes", file_, maxNodes);
     stack_.push_back(std::move(node));
 }
 

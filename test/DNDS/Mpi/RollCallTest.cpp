@@ -1,4 +1,4 @@
-#include "DNDS/Mpi/Whereabouts.hpp"
+#include "DNDS/Mpi/RollCall.hpp"
 
 #include "DNDS/Mpi/CommunicatorContext.hpp"
 #include "DNDS/Mpi/NodeArena.hpp"
@@ -20,18 +20,18 @@ namespace {
 /// As where DNDS_WAIT_TIMEOUT is set.
 class RollCall : public ::testing::Test {
   protected:
-    RollCall() { Doing::on() = true; }
-    ~RollCall() override { Doing::on() = before_; }
+    RollCall() { ActivityScope::on() = true; }
+    ~RollCall() override { ActivityScope::on() = before_; }
 
     /// What this rank says.
     static std::string mine() {
         const NodeTopology &node = CommunicatorContext::of(MPI_COMM_WORLD)->node();
-        return node.arena->whereabouts(node.arena->nodeRank()).text;
+        return node.arena->activity(node.arena->nodeRank()).text;
     }
     static bool alone() { return CommunicatorContext::of(MPI_COMM_WORLD)->node().arena == nullptr; }
 
   private:
-    bool before_ = Doing::on();
+    bool before_ = ActivityScope::on();
 };
 
 TEST_F(RollCall, NamesCallsWithinCalls) {
@@ -39,31 +39,31 @@ TEST_F(RollCall, NamesCallsWithinCalls) {
         GTEST_SKIP() << "needs a peer on this node";
     EXPECT_EQ(mine(), "");
     {
-        const Doing outer("pull of", "state", 812);
+        const ActivityScope outer("pull of", "state", 812);
         EXPECT_EQ(mine(), "pull of 'state' (number 812)");
         {
-            const Doing inner("MPI_Allreduce");
+            const ActivityScope inner("MPI_Allreduce");
             EXPECT_EQ(mine(), "pull of 'state' (number 812), MPI_Allreduce");
         }
         EXPECT_EQ(mine(), "pull of 'state' (number 812)");
     }
     EXPECT_EQ(mine(), "");
     const std::string name(1000, 'x');
-    const Doing longOne("pull of", name);
-    EXPECT_EQ(mine().size(), Whereabouts::mostBytes - 1);
+    const ActivityScope longOne("pull of", name);
+    EXPECT_EQ(mine().size(), ActivityRecord::maxBytes - 1);
 }
 
 TEST_F(RollCall, NamesTheCallsOfAllThreads) {
     if (alone())
         GTEST_SKIP() << "needs a peer on this node";
     {
-        const Doing waits("wait for the pull of", "state");
+        const ActivityScope waits("wait for the pull of", "state");
         std::thread([] {
-            const Doing other("pull of", "p");
+            const ActivityScope other("pull of", "p");
             EXPECT_EQ(mine(), "wait for the pull of 'state'; on another thread: pull of 'p'");
         }).join();
         EXPECT_EQ(mine(), "wait for the pull of 'state'");
-        const Doing inner("MPI_Allreduce");
+        const ActivityScope inner("MPI_Allreduce");
         EXPECT_EQ(mine(), "wait for the pull of 'state', MPI_Allreduce");
     }
     EXPECT_EQ(mine(), "");
@@ -74,7 +74,7 @@ TEST_F(RollCall, PutsRanksTogether) {
     if (alone())
         GTEST_SKIP() << "needs a peer on this node";
     const NodeTopology &node = CommunicatorContext::of(comm)->node();
-    const Doing doing("test of", "x");
+    const ActivityScope activity("test of", "x");
     MPI_Barrier(comm.handle()); // which, called like this, nobody hears of
     const std::string text = rollCall(node.arena.get());
     MPI_Barrier(comm.handle());
@@ -84,10 +84,10 @@ TEST_F(RollCall, PutsRanksTogether) {
 TEST_F(RollCall, IsNotAnsweredByForkedChildren) {
     if (alone())
         GTEST_SKIP() << "needs a peer on this node";
-    const Doing doing("test of", "x");
+    const ActivityScope activity("test of", "x");
     const pid_t child = fork();
     if (child == 0) {
-        const Doing wrong("child");
+        const ActivityScope wrong("child");
         _exit(0);
     }
     int status = 0;
@@ -102,7 +102,7 @@ TEST_F(RollCall, MayBeWrittenByThreads) {
     for (int t = 0; t < 4; t++)
         threads.emplace_back([] {
             for (int k = 0; k < 1000; k++)
-                const Doing doing("a call of a thread");
+                const ActivityScope activity("a call of a thread");
         });
     for (std::thread &thread : threads)
         thread.join();
@@ -112,8 +112,8 @@ TEST_F(RollCall, MayBeWrittenByThreads) {
 TEST_F(RollCall, IsSilentUnlessItIsAskedFor) {
     if (alone())
         GTEST_SKIP() << "needs a peer on this node";
-    Doing::on() = false;
-    const Doing doing("test of", "x");
+    ActivityScope::on() = false;
+    const ActivityScope activity("test of", "x");
     EXPECT_EQ(mine(), "");
     EXPECT_EQ(rollCall(CommunicatorContext::of(MPI_COMM_WORLD)->node().arena.get()), "");
 }

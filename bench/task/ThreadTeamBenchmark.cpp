@@ -1,9 +1,9 @@
-// What a part costs: published to a crew one by one, or all ahead, beside oneTBB's loops and a plain one.
+// What a part costs: published to a team one by one, or all ahead, beside oneTBB's loops and a plain one.
 
 #include "Benchmarks.hpp"
 #include "Statistics.hpp"
 
-#include "DNDS/Task/Crew.hpp"
+#include "DNDS/Task/ThreadTeam.hpp"
 
 #include <fmt/format.h>
 
@@ -33,7 +33,8 @@ struct Chunks {
     std::vector<real> numbers;
 };
 
-std::vector<Contestant> contestants(const PartLoop &loop, Task::Crew &crew, std::deque<Task::Crew::Work> &parts) {
+std::vector<Contestant> contestants(const PartLoop &loop, Task::ThreadTeam &team,
+                                    std::deque<Task::ThreadTeam::Loop> &parts) {
     std::vector<Contestant> all{{"plain loop",
                                  {},
                                  [&loop] {
@@ -42,28 +43,28 @@ std::vector<Contestant> contestants(const PartLoop &loop, Task::Crew &crew, std:
                                              loop.chunk(loop.context, c);
                                  },
                                  {}},
-                                {"crew",
+                                {"team",
                                  {},
                                  [&] {
-                                     crew.begin(static_cast<index>(parts.size()));
-                                     for (Task::Crew::Work &part : parts) {
-                                         crew.publish(part);
-                                         crew.wait(part);
+                                     team.begin(static_cast<index>(parts.size()));
+                                     for (Task::ThreadTeam::Loop &part : parts) {
+                                         team.publish(part);
+                                         team.wait(part);
                                      }
-                                     crew.end();
+                                     team.end();
                                  },
                                  {}}};
-    if (crew.threads() == 1) // else chunks of several parts would count calls at once
-        all.push_back({"crew, ahead",
+    if (team.threads() == 1) // else chunks of several parts would count calls at once
+        all.push_back({"team, ahead",
                        {},
                        [&] {
-                           crew.begin(static_cast<index>(parts.size()));
-                           for (Task::Crew::Work &part : parts)
-                               crew.publish(part);
-                           crew.end();
+                           team.begin(static_cast<index>(parts.size()));
+                           for (Task::ThreadTeam::Loop &part : parts)
+                               team.publish(part);
+                           team.end();
                        },
                        {}});
-    for (Contestant &other : tbbContestants(loop, crew.threads()))
+    for (Contestant &other : tbbContestants(loop, team.threads()))
         all.push_back(std::move(other));
     return all;
 }
@@ -78,14 +79,14 @@ double medianOf(const std::vector<Block> &blocks) {
 void measure(const Setting &setting, int threads, index chunks, Table &table) {
     Chunks work(chunks, setting.rows);
     const PartLoop loop{setting.parts, chunks, Chunks::run, &work};
-    Task::Crew crew(threads);
-    std::deque<Task::Crew::Work> parts(static_cast<std::size_t>(setting.parts));
-    for (Task::Crew::Work &part : parts) {
+    Task::ThreadTeam team(threads);
+    std::deque<Task::ThreadTeam::Loop> parts(static_cast<std::size_t>(setting.parts));
+    for (Task::ThreadTeam::Loop &part : parts) {
         part.chunks = chunks;
         part.run = loop.chunk;
         part.context = loop.context;
     }
-    std::vector<Contestant> all = contestants(loop, crew, parts);
+    std::vector<Contestant> all = contestants(loop, team, parts);
     index runs = 0;
     for (Contestant &contestant : all)
         contestant.finish = [&runs] { runs++; };
@@ -104,7 +105,7 @@ void measure(const Setting &setting, int threads, index chunks, Table &table) {
         const double median = medianOf(blocks[k]);
         table.add({all[k].name, fmt::to_string(threads), fmt::to_string(chunks), numberOrDash(median / setting.parts),
                    numberOrDash(median / yardstick)});
-        setting.report.add({{"benchmark", "crew"},
+        setting.report.add({{"benchmark", "team"},
                             {"method", all[k].name},
                             {"ranks", setting.comm.size()},
                             {"threads", threads},
@@ -118,7 +119,7 @@ void measure(const Setting &setting, int threads, index chunks, Table &table) {
 
 } // namespace
 
-void benchmarkCrew(const Setting &setting) {
+void benchmarkThreadTeam(const Setting &setting) {
     Table table({"method", "threads", "chunks", "us a part", "of parallel_for"});
     for (const int threads : setting.threads) {
         for (const index chunks : setting.chunks)
