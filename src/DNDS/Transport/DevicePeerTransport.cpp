@@ -3,11 +3,26 @@
 #include "DNDS/Base/Environment.hpp"
 #include "DNDS/Transport/DeviceTopology.hpp"
 
+#include <mutex>
 #include <new>
-#include <thread>
 #include <utility>
 
 namespace DNDS {
+
+namespace {
+
+/// Keeps a source, where there is one, until its readers have closed it, and frees those that are closed by now. Not
+/// parked with the communicator: its recovery does not wait for readers that live on.
+void retire(std::unique_ptr<PackedSource> source) noexcept {
+    static std::mutex retiring; // exchanges may be destroyed on any thread
+    static auto *const retired = new std::vector<std::unique_ptr<PackedSource>>;
+    const std::lock_guard lock(retiring);
+    if (source && attempt([&] { retired->push_back(std::move(source)); }))
+        static_cast<void>(source.release()); // it stays taken
+    std::erase_if(*retired, [](const auto &old) { return old->unused(); });
+}
+
+} // namespace
 
 PackedSource::PackedSource(std::shared_ptr<NodeArena> arena, std::size_t bytes, std::size_t readers)
     : arena_(std::move(arena)), buffer_(bytes) {
@@ -26,12 +41,13 @@ void PackedSource::free() noexcept {
 DevicePeerTransport::DevicePeerTransport(TransportPlan plan, const TransportSetup &setup)
     : NodeTransport(std::move(plan), setup), stream_(setup.stream), incomingPeers_(plan_.incoming.size()),
       outgoing_(plan_.outgoing), incoming_(plan_.incoming) {
+    retire(nullptr);
     build();
     for (const Incoming &incoming : plan_.incoming)
         notes_.expect(incoming.peer);
     if (plan_.outgoing.empty())
         return;
-    source_ = std::make_shared<PackedSource>(arena_, 2 * secondBuffer(), plan_.outgoing.size());
+    source_ = std::make_unique<PackedSource>(arena_, 2 * secondBuffer(), plan_.outgoing.size());
     const Device::SharedHandle handle = Device::share(source_->memory());
     for (std::size_t k = 0; k < plan_.outgoing.size(); ++k) {
         PeerRecord *record = source_->records()[k];
@@ -56,11 +72,7 @@ DevicePeerTransport::~DevicePeerTransport() {
     if (!connected_) // nobody has looked them up
         for (PeerRecord *record : source_->records())
             record->edge.closeReader();
-    if (mpiActive())
-        context_->park(
-            source_, [source = source_.get()] { return source->unused(); }, std::this_thread::get_id());
-    else // nobody can say when readers have closed it
-        static_cast<void>(new (std::nothrow) std::shared_ptr<PackedSource>(std::move(source_)));
+    retire(std::move(source_));
 }
 
 void DevicePeerTransport::build() {

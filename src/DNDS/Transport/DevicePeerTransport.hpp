@@ -96,7 +96,7 @@ class DevicePeerTransport final : public NodeTransport {
     std::vector<IncomingPeer> incomingPeers_;
     MessageLayout outgoing_;
     MessageLayout incoming_;
-    std::shared_ptr<PackedSource> source_;
+    std::unique_ptr<PackedSource> source_;
     Copies copies_[2];
     Device::Event packed_;
     Device::Event read_;
