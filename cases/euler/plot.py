@@ -375,12 +375,12 @@ def main():
         pictures.append(picture_of_field(folder, field, run, arguments.zoom, arguments.range))
     if field is not None and "balance" in run and len(field.times) > 1:
         pictures.append(picture_of_parts(folder, files[-1], run.get("kinetics")))
-    exact = exact_forces(field, run, arguments.wedge) if arguments.wedge else {}
-    pictures.append(picture_of_history(folder, read_columns(arguments.folder / "history.csv"), exact))
     if arguments.wedge:
         pictures.append(picture_of_shock(folder, field, surface, run, arguments.wedge, arguments.range))
     elif len(surface["x"]) > 0 and np.isfinite(surface["pressureCoefficient"]).all():
         pictures.append(picture_of_surface(folder, surface, arguments.reference))
+    exact = exact_forces(field, run, arguments.wedge) if arguments.wedge else {}
+    pictures.append(picture_of_history(folder, read_columns(arguments.folder / "history.csv"), exact))
     for path in pictures:
         print(path)
 
