@@ -243,7 +243,7 @@ class Phases {
 /// Complains on rank 0 about each quantity beyond its limit; returns their number.
 int check(const std::map<int, Phases> &all) {
     int wrong = 0;
-    const auto need = [&wrong](const char *phase, const char *what, double is, double limit) {
+    const auto require = [&wrong](const char *phase, const char *what, double is, double limit) {
         if (is <= limit)
             return;
         fmt::print(stderr, "{}: {} {:.6g} exceeds {:.6g}\n", phase, what, is, limit);

@@ -53,7 +53,7 @@ void fillAlike(SparseField<T> &a, SparseField<T> &b, std::uint64_t round) {
         }
         if (draw != 0)
             continue;
-        const bool quiet = drawn(2, {number, round, 1}) == 0; // nearly nothing
+        const bool belowThreshold = drawn(2, {number, round, 1}) == 0; // nearly nothing
         a.allocate(k);
         b.allocate(k);
         for (auto *field : {&a, &b}) {
