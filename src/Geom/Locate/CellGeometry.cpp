@@ -11,15 +11,13 @@ namespace DNDS::Geom {
 
 namespace {
 
-/// Mean value coordinates: the weights of a polygon's corners at a point in it. Near an edge the formula divides by
-/// zero, and the point is interpolated on the edge instead.
-std::vector<real> meanValueWeights(const std::vector<Point> &corners, const Point &normal, const Point &point) {
-    const std::size_t count = corners.size();
+/// Mean value coordinates: the weights of a polygon's corners, given relative to a point in it. Near an edge the
+/// formula divides by zero, and the point is interpolated on the edge instead.
+std::vector<real> meanValueWeights(const std::vector<Point> &to, const Point &normal) {
+    const std::size_t count = to.size();
     std::vector<real> weights(count, 0.0);
-    std::vector<Point> to(count);
     std::vector<real> length(count);
     for (std::size_t i = 0; i < count; i++) {
-        to[i] = corners[i] - point;
         length[i] = norm(to[i]);
         if (length[i] == 0.0) {
             weights[i] = 1.0;
@@ -48,26 +46,25 @@ std::vector<real> meanValueWeights(const std::vector<Point> &corners, const Poin
     return weights;
 }
 
-/// One triangle's part of the mean value coordinates of a point: weights of its corners, to be divided by their sum
+/// One triangle's part of the mean value coordinates of the origin: weights of its corners, to be divided by their sum
 /// over all triangles.
 struct TriangleWeights {
     std::array<real, 3> weights{};
     bool alone = false; ///< the point is on the triangle: the others do not count
 };
 
-TriangleWeights meanValueWeights(const std::array<Point, 3> &corners, real sense, const Point &point) {
+TriangleWeights meanValueWeights(const std::array<Point, 3> &to, real sense) {
     TriangleWeights result;
     std::array<Point, 3> unit;
     std::array<real, 3> length;
     for (std::size_t i = 0; i < 3; i++) {
-        const Point to = corners[i] - point;
-        length[i] = norm(to);
+        length[i] = norm(to[i]);
         if (length[i] == 0.0) {
             result.weights[i] = 1.0;
             result.alone = true;
             return result;
         }
-        unit[i] = (1.0 / length[i]) * to;
+        unit[i] = (1.0 / length[i]) * to[i];
     }
     std::array<real, 3> angle; // opposite of each corner; accurate near 0 and pi, too
     for (std::size_t i = 0; i < 3; i++) {
@@ -148,33 +145,33 @@ bool CellGeometry::has(LocalIndex cell, const Point &point, real slack) const {
     if (type == ElementType::Polyhedron)
         return polyhedronHas(cell, point, slack);
     if (type == ElementType::Polygon)
-        return polygonHas(cornersOf(cell), point, slack);
+        return polygonHas(cornersOf(cell, point), slack);
     const auto nodes = cellNodes_[cell];
     // Newton's method may stop early, as at the edges of collapsed elements: then its last point decides. An element
     // that is inside out there, or a point far outside of a curved one, leaves a distance, so that no status is needed.
     const InverseMap found = findReferencePoint(
-        type, [&](int k) { return nodeAt(nodes[k]); }, point);
+        type, [&](int k) { return nodeAt(nodes[k]) - point; }, Point{});
     return found.distance <= slack && outside(elementLayout(type).shape, found.reference) <= tolerance_;
 }
 
 // Polygons have no second-order nodes: all nodes are corners, in order around them.
-std::vector<Point> CellGeometry::cornersOf(LocalIndex cell) const {
+std::vector<Point> CellGeometry::cornersOf(LocalIndex cell, const Point &origin) const {
     std::vector<Point> corners;
     for (const LocalIndex node : cellNodes_[cell])
-        corners.push_back(nodeAt(node));
+        corners.push_back(nodeAt(node) - origin);
     return corners;
 }
 
 // Of a surface, a fan of triangles; in the plane by the winding number, so that polygons need not be convex (Sunday,
 // Inclusion of a point in a polygon, 2001).
-bool CellGeometry::polygonHas(const std::vector<Point> &corners, const Point &point, real slack) const {
+bool CellGeometry::polygonHas(const std::vector<Point> &corners, real slack) const {
     const std::size_t count = corners.size();
     bool touches = false;
     if (!mesh_->planar) {
         forEachTriangle(
             count, [&](std::size_t i) { return corners[i]; },
             [&](const Point &a, const Point &b, const Point &c) {
-                touches = touches || distance2ToTriangle(point, a, b, c) <= slack * slack;
+                touches = touches || distance2ToTriangle({}, a, b, c) <= slack * slack;
             });
         return touches;
     }
@@ -182,11 +179,11 @@ bool CellGeometry::polygonHas(const std::vector<Point> &corners, const Point &po
     for (std::size_t i = 0; i < count; i++) {
         const Point &from = corners[i];
         const Point &to = corners[i + 1 == count ? 0 : i + 1];
-        touches = touches || distance2ToSegment(point, from, to) <= slack * slack;
-        const real turn = cross(from - point, to - point)[2];
-        if (from[1] <= point[1] && to[1] > point[1] && turn > 0.0)
+        touches = touches || distance2ToSegment({}, from, to) <= slack * slack;
+        const real turn = cross(from, to)[2];
+        if (from[1] <= 0.0 && to[1] > 0.0 && turn > 0.0)
             winding++;
-        if (from[1] > point[1] && to[1] <= point[1] && turn < 0.0)
+        if (from[1] > 0.0 && to[1] <= 0.0 && turn < 0.0)
             winding--;
     }
     return touches || winding != 0;
@@ -204,11 +201,11 @@ bool CellGeometry::polyhedronHas(LocalIndex cell, const Point &point, real slack
     real angle = 0.0;
     bool touches = false;
     forEachFaceOf(cell, [&](const auto &corners, real sense) {
-        const auto cornerAt = [&](std::size_t i) { return nodeAt(corners[static_cast<rowsize>(i)]); };
+        const auto cornerAt = [&](std::size_t i) { return nodeAt(corners[static_cast<rowsize>(i)]) - point; };
         forEachTriangle(static_cast<std::size_t>(corners.size()), cornerAt,
                         [&](const Point &a, const Point &b, const Point &c) {
-                            touches = touches || distance2ToTriangle(point, a, b, c) <= slack * slack;
-                            angle += sense * solidAngle(a - point, b - point, c - point);
+                            touches = touches || distance2ToTriangle({}, a, b, c) <= slack * slack;
+                            angle += sense * solidAngle(a, b, c);
                         });
     });
     return touches || std::fabs(angle) > 2.0 * std::numbers::pi;
@@ -222,16 +219,16 @@ void CellGeometry::addWeights(LocalIndex cell, const Point &point, Weights &weig
         return addPolygonWeights(cell, point, weights);
     const auto nodes = cellNodes_[cell];
     const InverseMap found = findReferencePoint(
-        type, [&](int k) { return nodeAt(nodes[k]); }, point);
+        type, [&](int k) { return nodeAt(nodes[k]) - point; }, Point{});
     const ShapeFunctions functions = shapeFunctions(type, found.reference);
     for (int k = 0; k < functions.nodes; k++)
         weights.emplace_back(nodes[k], functions.values[static_cast<std::size_t>(k)]);
 }
 
 void CellGeometry::addPolygonWeights(LocalIndex cell, const Point &point, Weights &weights) const {
-    const std::vector<Point> corners = cornersOf(cell);
+    const std::vector<Point> corners = cornersOf(cell, point);
     const Point area = twiceArea(corners.size(), [&](std::size_t i) { return corners[i]; });
-    const std::vector<real> ofCorners = meanValueWeights(corners, (1.0 / norm(area)) * area, point);
+    const std::vector<real> ofCorners = meanValueWeights(corners, (1.0 / norm(area)) * area);
     const auto nodes = cellNodes_[cell];
     for (rowsize k = 0; k < nodes.size(); k++)
         weights.emplace_back(nodes[k], ofCorners[static_cast<std::size_t>(k)]);
@@ -246,13 +243,13 @@ void CellGeometry::addPolyhedronWeights(LocalIndex cell, const Point &point, Wei
     };
     forEachFaceOf(cell, [&](const auto &corners, real sense) {
         const rowsize count = corners.size();
-        const auto cornerAt = [&](std::size_t i) { return nodeAt(corners[static_cast<rowsize>(i)]); };
+        const auto cornerAt = [&](std::size_t i) { return nodeAt(corners[static_cast<rowsize>(i)]) - point; };
         rowsize first = 0;
         forEachTriangle(static_cast<std::size_t>(count), cornerAt, [&](const Point &a, const Point &b, const Point &c) {
             const rowsize i = first++;
             if (alone)
                 return;
-            const TriangleWeights found = meanValueWeights({a, b, c}, sense, point);
+            const TriangleWeights found = meanValueWeights({a, b, c}, sense);
             if (found.alone)
                 ofNodes.assign(ofNodes.size(), 0.0);
             alone = found.alone;

@@ -35,8 +35,9 @@ class CellGeometry {
     Point nodeAt(LocalIndex node) const {
         return inPlane({coordinates_(node, 0), coordinates_(node, 1), coordinates_(node, 2)});
     }
-    std::vector<Point> cornersOf(LocalIndex cell) const;
-    bool polygonHas(const std::vector<Point> &corners, const Point &point, real slack) const;
+    /// Relative to `origin`, as all that is computed of a cell: rounding errors are those of its size.
+    std::vector<Point> cornersOf(LocalIndex cell, const Point &origin) const;
+    bool polygonHas(const std::vector<Point> &corners, real slack) const; ///< the origin
     bool polyhedronHas(LocalIndex cell, const Point &point, real slack) const;
     void addPolygonWeights(LocalIndex cell, const Point &point, Weights &weights) const;
     void addPolyhedronWeights(LocalIndex cell, const Point &point, Weights &weights) const;

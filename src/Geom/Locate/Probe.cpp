@@ -10,7 +10,8 @@
 namespace DNDS::Geom {
 
 Probe::Probe(const PointLocator &locator, std::span<const Point> points)
-    : locations_(locator.locate(points)), context_(CommunicatorContext::of(locator.mesh().comm)) {
+    : cellsOfMesh_(locator.mesh().cells.owned), nodesOfMesh_(locator.mesh().nodes.size()),
+      locations_(locator.locate(points)), context_(CommunicatorContext::of(locator.mesh().comm)) {
     const CommunicatorView comm = locator.mesh().comm;
     std::vector<OwnedRow> asked; ///< [found points]
     failTogether(comm, [&] {
@@ -53,6 +54,13 @@ Probe::Probe(const PointLocator &locator, std::span<const Point> points)
     for (std::size_t i = 0; i < rows_.size(); i++)
         if (locations_[i].found())
             rows_[i] = found[next++];
+}
+
+void Probe::requireRows(std::string_view field, index rows, index expected) const {
+    context_->running("probe", field, [&] {
+        DNDS_CHECK(rows == expected, ArgumentError,
+                   "'{}' has {} rows, but the mesh of this probe has {} of its entities", field, rows, expected);
+    });
 }
 
 Probe::Values &Probe::bufferOf(rowsize width) {

@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -34,11 +35,15 @@ struct ProbeSample {
 /// Ranks that give no points get no values, so that points of rank 0 alone gather there. Values have the same bits on
 /// any number of ranks, if the field has; points in no cell get NaN. Values of cells are read on the host: own rows for
 /// `cellValues` and `linearValues`, which need no pull, those of ghost nodes, too, for `nodeValues`, which does.
+/// Move-only.
 class Probe {
   public:
     /// The cells of this rank's points. The locator is not needed afterwards. Collective: `PointLocator::locate`, two
     /// more sparse exchanges, and a pattern of the points. What fails on one rank is thrown on all.
     Probe(const PointLocator &locator, std::span<const Point> points);
+    Probe(Probe &&) noexcept = default;
+    Probe &operator=(Probe &&) noexcept = default;
+    ~Probe() = default;
 
     /// The cells of this rank's points: [points]. Local.
     const std::vector<PointLocation> &locations() const noexcept { return locations_; }
@@ -46,10 +51,12 @@ class Probe {
     index samples() const noexcept { return static_cast<index>(cells_.size()); }
 
     /// The value of the cell that has the point: [points x width]. A running call: to be called on all ranks; what one
-    /// throws revokes the communicator. Cost: one pull of the values; a first call for a width sets it up. Collective.
+    /// throws, as ArgumentError for a field of another mesh, revokes the communicator. Cost: one pull of the values; a
+    /// first call for a width sets it up. Collective.
     template <class TArray>
     std::vector<real> cellValues(const ArrayPair<TArray> &field) {
         const auto rows = rowsOf(field);
+        requireRows(field.father->label(), rows.owned, cellsOfMesh_);
         return values(rows.width, [&](const ProbeSample &at, std::span<real> result) {
             for (rowsize k = 0; k < rows.width; k++)
                 result[static_cast<std::size_t>(k)] = rows(at.cell, k);
@@ -62,6 +69,8 @@ class Probe {
                                    const MeshMetrics &metrics) {
         const auto rows = rowsOf(field);
         const auto slopes = rowsOf(gradients);
+        requireRows(field.father->label(), rows.owned, cellsOfMesh_);
+        requireRows(gradients.father->label(), slopes.owned, cellsOfMesh_);
         const auto centroids = metrics.centroids.view();
         DNDS_CHECK(slopes.width == 3 * rows.width, LayoutError,
                    "gradients of '{}' need {} numbers in a row, but '{}' has {}", field.father->label(), 3 * rows.width,
@@ -80,6 +89,7 @@ class Probe {
     template <class TArray>
     std::vector<real> nodeValues(const ArrayPair<TArray> &field) {
         const auto rows = rowsOf(field);
+        requireRows(field.father->label(), field.size(), nodesOfMesh_);
         return values(rows.width, [&](const ProbeSample &at, std::span<real> result) {
             field.requireCurrentGhosts();
             for (std::size_t k = 0; k < result.size(); k++) {
@@ -118,9 +128,13 @@ class Probe {
     static auto rowsOf(const ArrayPair<TArray> &field) {
         return rowsOf(std::as_const(*field.father), std::as_const(*field.son));
     }
+    /// Throws ArgumentError for a field of another mesh, or of other entities.
+    void requireRows(std::string_view field, index rows, index expected) const;
     /// Father: values of samples; son: copies on the ranks that gave the points. Collective the first time.
     Values &bufferOf(rowsize width);
 
+    index cellsOfMesh_; ///< own ones
+    index nodesOfMesh_; ///< with ghosts
     std::vector<PointLocation> locations_;
     std::vector<LocalIndex> cells_;                    ///< [samples]
     std::vector<Point> positions_;                     ///< [samples]

@@ -118,6 +118,19 @@ TEST(PointLocator, FillsABoxWithoutGaps) {
     }
 }
 
+TEST(PointLocator, IsAsAccurateFarFromTheOrigin) {
+    for (auto &[name, whole] : test::meshesOfAllTypes()) {
+        SCOPED_TRACE(name);
+        for (Point &point : whole.points) {
+            point = 1e-3 * point;
+            point[0] += 1e6;
+            point[1] -= 1e6;
+        }
+        for (const PointLocation &at : PointLocator(build(world(), whole)).locate(test::positionsOf(whole)))
+            EXPECT_TRUE(at.found());
+    }
+}
+
 TEST(PointLocator, MarksPointsOutside) {
     const UnstructuredMesh mesh = build(world(), test::makeBox({.counts = {4, 3, 3}, .jitter = false}));
     const real nowhere = std::numeric_limits<real>::quiet_NaN();

@@ -1,6 +1,7 @@
 #include "DNDS/Geom/Locate/Probe.hpp"
 
 #include "DNDS/Array/ArrayDof.hpp"
+#include "DNDS/Mpi/Recovery.hpp"
 #include "Geom/Locate/LocatedMeshes.hpp"
 
 #include <gtest/gtest.h>
@@ -168,7 +169,7 @@ TEST(Probe, GathersOnTheRankThatAsks) {
     EXPECT_TRUE(pointsOnLine({1, 2, 3}, {4, 5, 6}, 0).empty());
 }
 
-TEST(Probe, RefusesGradientsOfAnotherWidth) {
+TEST(Probe, RefusesOtherFields) {
     const UnstructuredMesh mesh = build(everybody(), test::makeBox({}));
     const MeshMetrics metrics = computeMetrics(mesh);
     const auto u = mesh.field<1>("u");
@@ -176,6 +177,10 @@ TEST(Probe, RefusesGradientsOfAnotherWidth) {
     Probe probe(PointLocator(mesh), std::vector<Point>{{1.5, 1.5, 1.5}});
     EXPECT_THROW((void)probe.linearValues(u, gradients, metrics), LayoutError);
     EXPECT_EQ(probe.cellValues(u)[0], 0.0); // the probe stays usable
+    const auto ofNodes = mesh.nodes.field<1>("of nodes");
+    EXPECT_ANY_THROW((void)probe.cellValues(ofNodes)); // ArgumentError, or RevokedError where the numbers are equal
+    recover(everybody());
+    EXPECT_EQ(probe.cellValues(u)[0], 0.0);
 }
 
 } // namespace
