@@ -45,13 +45,14 @@ inline std::vector<NamedMesh> meshesOfAllTypes() {
                                       {"polygons", Cells::Polygons}}) {
         const BoxOptions options{.cells = cells, .counts = {4, 3, 3}};
         meshes.push_back({name, curve(makeBox(options), Order::Linear, same)});
-        if (cells == Cells::Polyhedra || cells == Cells::Polygons)
-            continue;
+        const bool mixed = cells == Cells::Mixed; // has hexahedra, too
         BoxOptions straight = options;
         straight.jitter = false;
         straight.turnSome = false;
-        meshes.push_back({std::string("curved ") + name, curve(makeBox(straight), Order::Complete, bent)});
-        meshes.push_back({std::string("serendipity ") + name, curve(makeBox(straight), Order::Serendipity, bent)});
+        if (mixed || cells == Cells::Tetrahedra || cells == Cells::Triangles || cells == Cells::Quadrilaterals)
+            meshes.push_back({std::string("curved ") + name, curve(makeBox(straight), Order::Complete, bent)});
+        if (mixed || cells == Cells::Quadrilaterals)
+            meshes.push_back({std::string("serendipity ") + name, curve(makeBox(straight), Order::Serendipity, bent)});
     }
     return meshes;
 }
