@@ -80,6 +80,8 @@ void bindMesh(nanobind::module_ &module);
 void bindMeshLists(nanobind::module_ &module);
 void bindMeshParts(nanobind::module_ &module);
 void bindMeshOutput(nanobind::module_ &module);
+/// Adds point location, probes and wall distances.
+void bindProbes(nanobind::module_ &module);
 /// Adds sparse fields on clusters; after `bindSparse`, too.
 void bindMeshClusters(nanobind::module_ &module);
 

@@ -32,6 +32,7 @@ NB_MODULE(_core, module) {
     bindMeshLists(module);
     bindMeshParts(module);
     bindMeshOutput(module);
+    bindProbes(module);
     bindMeshClusters(module);
     bindSeenRows(module);
     bindGraph(module);

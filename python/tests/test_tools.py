@@ -28,6 +28,17 @@ def results(comm, shared_path):
     return shared_path
 
 
+def test_pictures_of_lines():
+    from dnds.plotting import draw_line
+    from matplotlib.figure import Figure
+
+    axes = Figure().add_subplot()
+    points = dnds.line((0, 0, 0), (3, 4, 0), 3)
+    (line,) = draw_line(axes, points, np.array([1.0, np.nan, 2.0]), label="u")
+    np.testing.assert_allclose(line.get_xdata(), [0, 2.5, 5])
+    assert len(draw_line(axes, points, np.zeros((3, 2)))) == 2
+
+
 def test_pictures(comm, results, tmp_path, capsys):
     picture = tmp_path / "flow.png"
     history = ["--history", str(results / "history.csv")]

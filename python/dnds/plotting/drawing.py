@@ -49,6 +49,15 @@ def draw_cells(axes, content, values, zoom=None, **options):
     return cells
 
 
+def draw_line(axes, points, values, **options):
+    """Values at points of a line, [points] or [points, width] as `Probe` returns them, by the distance from the
+    first point. Points in no cell, which have NaN, leave gaps."""
+    steps = np.linalg.norm(np.diff(points, axis=0), axis=1)
+    lines = axes.plot(np.concatenate([[0.0], np.cumsum(steps)]), values, **options)
+    axes.set(xlabel="distance along the line")
+    return lines
+
+
 def draw_parts(axes, content, parts, zoom=None, values=None):
     """The outlines of parts of a flat mesh, `parts` [cells], and the number of each that is seen; with `values` [cells]
     at a place where these hardly vary."""
