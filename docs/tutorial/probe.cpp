@@ -16,7 +16,7 @@
 namespace {
 
 namespace Geom = DNDS::Geom;
-using DNDS::index;
+using DNDS::Index;
 using DNDS::real;
 using Geom::Point;
 
@@ -25,7 +25,7 @@ real alongLine(const Geom::UnstructuredMesh &mesh, const Geom::MeshReport &repor
     const Geom::MeshMetrics metrics = Geom::computeMetrics(mesh);
     auto u = mesh.field<1>("u");
     auto gradients = mesh.field<3>("gradients");
-    for (index cell = 0; cell < mesh.cells.owned; cell++) {
+    for (Index cell = 0; cell < mesh.cells.owned; cell++) {
         u(cell, 0) = metrics.centroids(cell, 0);
         gradients(cell, 0) = 1;
     }

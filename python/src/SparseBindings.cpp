@@ -398,7 +398,7 @@ Made by `BlockGrid.sparse_field` and `Mesh.sparse_field`. The other blocks have 
                 "default: float = 0) -> SparseField"),
         R"(A field that has memory only in blocks in which something is; at first nowhere. Collective.
 
-Thresholds, stages and quiet rims are explained in the documentation of sparse fields; `ghosts` as of BlockField. Fields
+Thresholds, stages and rims below the threshold are explained in the documentation of sparse fields; `ghosts` as of BlockField. Fields
 of one grid object with equal ghosts can be exchanged together. What is wrong on one rank raises on all.)");
 }
 

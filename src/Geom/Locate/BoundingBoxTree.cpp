@@ -12,7 +12,7 @@ BoundingBoxTree::BoundingBoxTree(std::vector<BoundingBox> boxes) : boxes_(std::m
 }
 
 void BoundingBoxTree::addNode(std::size_t begin, std::size_t end) {
-    constexpr std::size_t mostInLeaf = 4;
+    constexpr std::size_t maxInLeaf = 4;
     const std::size_t at = nodes_.size();
     Node node;
     BoundingBox middles;
@@ -22,7 +22,7 @@ void BoundingBoxTree::addNode(std::size_t begin, std::size_t end) {
         middles.add(box.middle());
     }
     nodes_.push_back(node);
-    if (end - begin <= mostInLeaf) {
+    if (end - begin <= maxInLeaf) {
         nodes_[at].begin = begin;
         nodes_[at].count = end - begin;
         return;

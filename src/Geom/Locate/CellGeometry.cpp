@@ -109,7 +109,7 @@ CellGeometry::CellGeometry(const UnstructuredMesh &mesh, real tolerance)
 
 // The map of corners alone lies in their hull; second-order nodes add their distance from it, weighted by shape
 // functions whose absolute values have a sum of at most 3.
-BoundingBox CellGeometry::boundsOf(LocalIndex cell) const {
+BoundingBox CellGeometry::boundingBoxOf(LocalIndex cell) const {
     const auto nodes = cellNodes_[cell];
     const ElementType type = mesh_->cellTypes[static_cast<std::size_t>(cell)];
     const ElementLayout layout = elementLayout(type);

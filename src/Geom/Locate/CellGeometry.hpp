@@ -20,7 +20,7 @@ class CellGeometry {
     /// In the plane of a planar mesh, whose third coordinate is ignored.
     Point inPlane(const Point &point) const { return mesh_->planar ? Point{point[0], point[1], 0.0} : point; }
     /// Of the cell, without tolerance; curved ones are bounded from their nodes.
-    BoundingBox boundsOf(LocalIndex cell) const;
+    BoundingBox boundingBoxOf(LocalIndex cell) const;
     /// Whether the cell has the point, except for `slack`, a length. `point` is in the plane.
     bool has(LocalIndex cell, const Point &point, real slack) const;
     real tolerance() const { return tolerance_; }

@@ -33,7 +33,7 @@ PointLocator::PointLocator(const UnstructuredMesh &mesh, real tolerance) : mesh_
         auto trees = std::make_unique<Trees>(Trees{CommunicatorContext::of(mesh.comm), CellGeometry(mesh, tolerance)});
         std::vector<BoundingBox> boxes;
         for (LocalIndex cell = 0; cell < static_cast<LocalIndex>(mesh.cells.owned); cell++) {
-            BoundingBox box = trees->geometry.boundsOf(cell);
+            BoundingBox box = trees->geometry.boundingBoxOf(cell);
             const real slack = tolerance * box.diagonal();
             // Tolerances are in reference coordinates, too, whose unit may be longer than the cell.
             const real margin = 4.0 * slack;

@@ -56,7 +56,7 @@ void askRanks(CommunicatorContext &context, std::span<const RankQuery> queries, 
 /// Writes a point as three words, for `RecordReader::nextPoint`. Local.
 inline void writePoint(const Point &point, index *words) {
     for (std::size_t d = 0; d < 3; d++)
-        words[d] = asWord(point[d]);
+        words[d] = packReal(point[d]);
 }
 
 } // namespace DNDS::Geom

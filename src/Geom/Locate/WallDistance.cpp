@@ -166,14 +166,14 @@ std::vector<NearFace> WallDistance::Search::nearest(std::span<const Point> point
         askRanks(
             *context, queries, 4,
             [&](std::size_t q, index *words) {
-                words[0] = asWord(best[questions[q].point].distance2);
+                words[0] = packReal(best[questions[q].point].distance2);
                 writePoint(moved(questions[q].point, questions[q].motion), words + 1);
             },
             4,
             [&](int, RecordReader &question, std::vector<index> &reply) {
                 const real limit2 = question.nextReal();
                 const NearFace found = nearestOwn(question.nextPoint(), limit2);
-                for (const index word : {asWord(found.distance2), found.cell, found.slot, index{found.face}})
+                for (const index word : {packReal(found.distance2), found.cell, found.slot, index{found.face}})
                     reply.push_back(word);
             },
             [&](int rank, std::size_t q, RecordReader &reply) {
