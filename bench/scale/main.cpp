@@ -75,7 +75,7 @@ constexpr double notOurs = 1e9; ///< what PT-Scotch does is counted only
 
 /// docs/scale.md explains what grows with the ranks.
 constexpr std::array limits{
-    Limit{"context", 0, 0, 15, 0, 0},
+    Limit{"context", 0, 0, 14, 0, 0},
     Limit{"numbering", 0, 0, 1, 8, 8},
     Limit{"mapping", 12, 6, 5, 0, 0},
     Limit{"arrays", 12, 6, 10, 8, 8},

@@ -40,7 +40,11 @@ PeerAgreement::PeerAgreement(std::shared_ptr<CommunicatorContext> context, std::
     comm.guarded([&] { context_->enlist(*this); });
 }
 
-PeerAgreement::~PeerAgreement() { context_->delist(*this); }
+PeerAgreement::~PeerAgreement() {
+    context_->delist(*this);
+    for (const std::size_t k : missing_)
+        link_->dropNext(k);
+}
 
 std::vector<int> PeerAgreement::peersOf(std::span<const std::shared_ptr<const ExchangePattern>> patterns) {
     std::vector<int> peers;

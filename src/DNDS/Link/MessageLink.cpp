@@ -64,7 +64,8 @@ struct MessageLink::State {
         MatchedMessage matched;
         MPI_Request request = MPI_REQUEST_NULL;
         MessageBuffer in;
-        int nodeRank = -1; ///< where messages stay on the node
+        bool drops = false; ///< the next message, when the link is gone
+        int nodeRank = -1;  ///< where messages stay on the node
         std::optional<NodeOutbox> outbox;
         std::optional<NodeInbox> inbox;
     };
@@ -102,8 +103,16 @@ struct MessageLink::State {
         return all;
     }
     /// Whether neither MPI nor another rank uses it any more.
-    bool finished() noexcept {
-        const bool settled = settle();
+    bool finished(bool revoked) noexcept {
+        bool settled = settle();
+        for (Peer &peer : peers)
+            if (peer.drops && !revoked && !peer.outbox) // else the next communicator of this number might get it
+                try {
+                    peer.drops = !receive(peer);
+                    settled = settled && !peer.drops;
+                } catch (const std::exception &) {
+                    settled = false;
+                }
         return settled &&
                std::ranges::all_of(peers, [](const Peer &peer) { return !peer.outbox || peer.outbox->isEmpty(); });
     }
@@ -132,7 +141,9 @@ MessageLink::~MessageLink() {
         for (State::Peer &peer : state_->peers)
             peer.inbox.reset(); // its writer waits for nobody then
     context_->park(
-        state_, [state = state_.get()] { return state->finished(); }, state_->maker);
+        state_,
+        [state = state_.get(), context = context_.get()] { return state->finished(context->revocation().revoked()); },
+        state_->maker);
 }
 
 void MessageLink::connect() {
@@ -195,6 +206,8 @@ void MessageLink::take(std::size_t k) {
         peer.inbox->take();
     peer.arrival = State::Arrival::None;
 }
+
+void MessageLink::dropNext(std::size_t k) noexcept { state_->peers[k].drops = true; }
 
 bool MessageLink::settle() noexcept { return state_->settle(); }
 

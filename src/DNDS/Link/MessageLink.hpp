@@ -45,6 +45,8 @@ class MessageLink {
     /// The message that is there, until `take`.
     std::span<const std::byte> received(std::size_t k) const;
     void take(std::size_t k);
+    /// For destructors: peer `k` sends one more message, which is dropped when it comes. Local, does not wait.
+    void dropNext(std::size_t k) noexcept;
 
     /// For Recoverable: see there.
     bool settle() noexcept;

@@ -4,6 +4,7 @@
 
 #include "DNDS/Mpi/CommunicatorContext.hpp"
 #include "DNDS/Mpi/PeerMemory.hpp"
+#include "DNDS/Mpi/RollCall.hpp"
 
 #include <cstddef>
 #include <vector>
@@ -18,6 +19,7 @@ class ArenaNotes {
     void expect(int peer) { heard_.push_back({peer, {}, MPI_REQUEST_NULL}); }
     /// Sends and receives all. Waits for the peers, who do the same. Allocates nothing.
     void exchange(const Channel &channel) {
+        const ActivityScope activity = ActivityScope::collective("MPI_Wait");
         for (Note &note : heard_)
             checkMpi(MPI_Irecv(&note.place, sizeof note.place, MPI_BYTE, note.peer, channel.tag, channel.comm,
                                &note.request),

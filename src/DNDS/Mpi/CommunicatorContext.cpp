@@ -56,6 +56,7 @@ struct Keys {
                  "MPI_Comm_create_keyval");
         checkMpi(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, &duplicate, nullptr),
                  "MPI_Comm_create_keyval");
+        making.reserve(64); // one rank alone must not run out of memory where others wait for it
         contexts = new std::vector<std::weak_ptr<CommunicatorContext>>;
         checkMpi(MPI_Comm_set_attr(MPI_COMM_SELF, leftovers, contexts), "MPI_Comm_set_attr");
     }

@@ -107,7 +107,13 @@ std::shared_ptr<NodeArena> NodeArena::create(CommunicatorView node, std::string 
         arena.reset(new NodeArena(node.rank(), node.size()));
         mine = arena->announce();
     });
-    const auto all = node.allGatherV(std::span<const PeerMemory::Announcement>(&mine, 1));
+    std::vector<PeerMemory::Announcement> all;
+    node.guarded([&] { all.resize(static_cast<std::size_t>(node.size())); });
+    static_assert(sizeof(mine) == 4 * sizeof(std::int64_t));
+    {
+        const ActivityScope activity = ActivityScope::collective("MPI_Allgather");
+        checkMpi(MPI_Allgather(&mine, 4, MPI_INT64_T, all.data(), 4, MPI_INT64_T, node.handle()), "MPI_Allgather");
+    }
     if (!failure) // ranks that do not get so far must not leave those waiting that do
         failure = attempt([&] { arena->peers_.emplace(all).tryNext(node.rank()); });
     if (node.allReduce(failure ? 0 : 1, MPI_MIN) == 1)

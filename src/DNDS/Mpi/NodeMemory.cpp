@@ -64,7 +64,7 @@ struct MemoryRequest {
     std::uint64_t group = 0; ///< which control group limits the rank
 };
 
-/// The sum of the requests that `counts`, without overflow.
+/// The sum of the requests for which `counts(rank)`, without overflow.
 template <class Counts>
 std::uint64_t sumOf(std::span<const MemoryRequest> requests, Counts &&counts) {
     std::uint64_t sum = 0;

@@ -2,6 +2,7 @@
 
 #include "DNDS/Mpi/CollectiveWatch.hpp"
 #include "DNDS/Mpi/NodeArena.hpp"
+#include "DNDS/Mpi/RollCall.hpp"
 
 #include <algorithm>
 #include <thread>
@@ -31,7 +32,13 @@ NodeTopology NodeTopology::discover(CommunicatorView comm, int ranksPerNode) {
     NodeTopology topology;
     const Communicator owner = Communicator::splitNode(comm, ranksPerNode);
     const CommunicatorView node = owner.view();
-    const std::vector<int> &members = topology.members = node.allGather(comm.rank());
+    std::vector<int> &members = topology.members;
+    comm.guarded([&] { members.resize(static_cast<std::size_t>(node.size())); });
+    const int mine = comm.rank();
+    {
+        const ActivityScope activity = ActivityScope::collective("MPI_Allgather");
+        checkMpi(MPI_Allgather(&mine, 1, MPI_INT, members.data(), 1, MPI_INT, node.handle()), "MPI_Allgather");
+    }
     const int onMachine = ranksPerNode > 0 ? comm.size() : node.size();
     const unsigned processors = std::thread::hardware_concurrency();
     topology.crowded = processors > 0 && static_cast<unsigned>(onMachine) > processors;

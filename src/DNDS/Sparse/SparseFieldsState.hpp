@@ -93,7 +93,7 @@ struct SparseFields::State final : Recoverable {
 
     /// The first local channel of field `f` in `local`.
     std::size_t firstLocal(std::size_t f) const { return f * pattern->localChannels().size(); }
-    /// Marks a local channel as sent. A `aboveThreshold` rim, which was compared, makes an absent block wanted.
+    /// Marks a local channel as sent. A rim above the threshold makes an absent block wanted.
     void sendOn(Member &member, const LocalChannel &channel, std::size_t state, bool aboveThreshold) {
         if (aboveThreshold && !member.field->allocated.test(channel.to.block))
             member.wanted.set(channel.to.block);
@@ -113,7 +113,8 @@ struct SparseFields::State final : Recoverable {
     /// Calls `visit(field, end of the channel)` for ghosts for which nothing came from other ranks.
     template <class Visit>
     void forEachAbsent(Visit &&visit);
-    /// Calls `visit(field, channel's number, is aboveThreshold, data)` for all that the message from peer `p` holds.
+    /// Calls `visit(field, channel's number, whether it is above the threshold, data)` for all that the message from
+    /// peer `p` holds.
     template <class Visit>
     void forEachReceived(std::size_t p, Visit &&visit) const;
     bool packRim(const Member &member, const ChannelEnd &channel, std::byte *to);

@@ -86,7 +86,7 @@ RebuiltMesh rebuild(const UnstructuredMesh &before, std::span<const int> targets
     UnstructuredMesh mesh(comm);
     describeLike(before, mesh);
     const std::vector<Point> points = ownPoints(before);
-    const BoundingBox bounds = boundingBoxOf(comm, points);
+    const NodeBounds bounds = nodeBoundsOf(comm, points);
     auto [cells, rows] = moveCells(before, targets);
     const SourceMesh source = nodesInBlocks(before, points);
     const auto nodeBlocks = GlobalMapping::create(comm, source.nodes());

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <array>
+#include <exception>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -210,21 +211,27 @@ std::optional<std::vector<std::string>> linkNames(hid_t group) {
         std::int64_t order;
         std::string name;
     };
-    std::vector<Link> links;
+    struct Listing {
+        std::vector<Link> links;
+        std::exception_ptr failure; // must not pass through HDF5
+    } listed;
     const bool sound = H5Lexists(group, "\x01 no child has this name", H5P_DEFAULT) >= 0;
-    const herr_t status = !sound ? -1
-                                 : H5Literate(
-                                       group, H5_INDEX_NAME, H5_ITER_NATIVE, nullptr,
-                                       [](hid_t, const char *name, const H5L_info_t *info, void *data) -> herr_t {
-                                           const auto failure = attempt([&] { // must not pass through HDF5
-                                               static_cast<std::vector<Link> *>(data)->push_back(
-                                                   {info->corder_valid ? info->corder : 0, name});
-                                           });
-                                           return failure ? -1 : 0;
-                                       },
-                                       &links);
+    const herr_t status =
+        !sound
+            ? -1
+            : H5Literate(
+                  group, H5_INDEX_NAME, H5_ITER_NATIVE, nullptr,
+                  [](hid_t, const char *name, const H5L_info_t *info, void *data) -> herr_t {
+                      auto &to = *static_cast<Listing *>(data);
+                      to.failure = attempt([&] { to.links.push_back({info->corder_valid ? info->corder : 0, name}); });
+                      return to.failure ? -1 : 0;
+                  },
+                  &listed);
+    if (listed.failure)
+        std::rethrow_exception(listed.failure);
     if (status < 0)
         return std::nullopt;
+    std::vector<Link> &links = listed.links;
     std::sort(links.begin(), links.end(),
               [](const Link &a, const Link &b) { return a.order != b.order ? a.order < b.order : a.name < b.name; });
     std::vector<std::string> names;

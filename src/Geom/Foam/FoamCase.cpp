@@ -36,10 +36,12 @@ bool isMesh(const Path &folder) {
 template <class Test>
 std::vector<std::string> foldersIn(const Path &folder, Test &&test) {
     std::vector<std::string> names;
-    std::error_code none;
-    for (std::filesystem::directory_iterator entry(folder, none), end; !none && entry != end; entry.increment(none))
-        if (isFolder(entry->path()) && test(entry->path()))
-            names.push_back(entry->path().filename().string());
+    if (!isFolder(folder))
+        return names;
+    constexpr auto readable = std::filesystem::directory_options::skip_permission_denied;
+    for (const auto &entry : std::filesystem::directory_iterator(folder, readable))
+        if (isFolder(entry.path()) && test(entry.path()))
+            names.push_back(entry.path().filename().string());
     std::sort(names.begin(), names.end());
     return names;
 }

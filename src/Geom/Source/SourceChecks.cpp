@@ -372,7 +372,7 @@ std::vector<Point> fetchCoordinates(const GlobalMapping &blocks, std::span<const
     return points;
 }
 
-BoundingBox boundingBoxOf(CommunicatorView comm, std::span<const Point> points) {
+NodeBounds nodeBoundsOf(CommunicatorView comm, std::span<const Point> points) {
     std::array<real, 6> bounds; // lower and negated upper ones
     bounds.fill(std::numeric_limits<real>::infinity());
     for (const Point &point : points)
@@ -381,7 +381,7 @@ BoundingBox boundingBoxOf(CommunicatorView comm, std::span<const Point> points) 
             bounds[d + 3] = std::min(bounds[d + 3], -point[d]);
         }
     comm.allReduce(bounds.data(), 6, MPI_MIN);
-    BoundingBox result;
+    NodeBounds result;
     for (std::size_t d = 0; d < 3; d++)
         if (bounds[d] <= -bounds[d + 3]) {
             result.lower[d] = bounds[d] + 0.0; // no -0.0, whichever of both zeros a reduction returns
@@ -397,7 +397,7 @@ SourceGeometry orientCells(const GlobalMapping &blocks, SourceMesh &source, Mesh
     CellGeometry geometry(blocks, source);
     SourceGeometry result;
 
-    const auto [lower, upper] = boundingBoxOf(comm, geometry.points());
+    const auto [lower, upper] = nodeBoundsOf(comm, geometry.points());
     result.lower = lower;
     result.upper = upper;
     result.planar = source.cellDimension == 2 && upper[2] - lower[2] <= planeTolerance * norm(upper - lower);

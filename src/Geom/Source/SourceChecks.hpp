@@ -37,11 +37,11 @@ std::vector<Point> fetchCoordinates(const GlobalMapping &blocks, std::span<const
                                     std::span<const index> nodes);
 
 /// The box around the points of all ranks; zeros if there are none. Collective; one reduction.
-struct BoundingBox {
+struct NodeBounds {
     Point lower{};
     Point upper{};
 };
-BoundingBox boundingBoxOf(CommunicatorView comm, std::span<const Point> points);
+NodeBounds nodeBoundsOf(CommunicatorView comm, std::span<const Point> points);
 
 /// Positions of cells; `orientCells` fills it in.
 struct SourceGeometry {

@@ -147,6 +147,18 @@ TEST(PeerAgreement, IsDestroyedAtAnyTimeOnAnyThread) {
     expectUsable(world);
 }
 
+TEST(PeerAgreement, LeavesNoWordsToTheNextCommunicator) {
+    for (std::uint64_t round = 0; round < 10; ++round) {
+        const World world;
+        {
+            const auto next = agreementOn(world, everyone());
+            next->begin(2 * round);
+            next->finish();
+        }
+        agreementOn(world, everyone())->begin(2 * round + 1); // nobody looks at these words
+    }
+}
+
 TEST(PeerAgreement, WaitingLetsExchangesGoOn) {
     forEachTransport([](const ExchangeOptions &options) {
         const World world;
