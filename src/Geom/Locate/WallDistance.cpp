@@ -125,6 +125,11 @@ struct WallDistance::Search {
         });
         return best;
     }
+    Point moved(const Point &point, std::size_t motion) const {
+        return inPlane(motion == 0 ? point : motions[motion](point));
+    }
+    /// The best own faces. Local.
+    std::vector<NearFace> nearestOwn(std::span<const Point> points) const;
     std::vector<NearFace> nearest(std::span<const Point> points) const;
 
     const UnstructuredMesh &mesh;
@@ -137,17 +142,8 @@ struct WallDistance::Search {
     std::vector<RigidMotion> motions;
 };
 
-std::vector<NearFace> WallDistance::Search::nearest(std::span<const Point> points) const {
-    struct Question {
-        std::size_t point;
-        std::size_t motion;
-        int rank;
-    };
-    // First this rank's faces: what is found bounds the search on other ranks.
+std::vector<NearFace> WallDistance::Search::nearestOwn(std::span<const Point> points) const {
     std::vector<NearFace> best(points.size());
-    const auto moved = [&](std::size_t i, std::size_t motion) {
-        return motion == 0 ? inPlane(points[i]) : inPlane(motions[motion](points[i]));
-    };
     for (std::size_t i = 0; i < points.size(); i++)
         for (std::size_t m = 0; m < motions.size(); m++) {
             real limit2 = best[i].distance2;
@@ -155,10 +151,21 @@ std::vector<NearFace> WallDistance::Search::nearest(std::span<const Point> point
                 const real limit = std::sqrt(best[i - 1].distance2) + norm(points[i] - points[i - 1]);
                 limit2 = limit * limit * (1.0 + 1e-9) + std::numeric_limits<real>::min();
             }
-            const NearFace found = nearestOwn(moved(i, m), limit2);
+            const NearFace found = nearestOwn(moved(points[i], m), limit2);
             if (found.isBetterThan(best[i]))
                 best[i] = found;
         }
+    return best;
+}
+
+std::vector<NearFace> WallDistance::Search::nearest(std::span<const Point> points) const {
+    struct Question {
+        std::size_t point;
+        std::size_t motion;
+        int rank;
+    };
+    // First this rank's faces: what is found bounds the search on other ranks.
+    std::vector<NearFace> best = nearestOwn(points);
     const auto ask = [&](const std::vector<Question> &questions) {
         std::vector<RankQuery> queries;
         for (std::size_t q = 0; q < questions.size(); q++)
@@ -167,7 +174,7 @@ std::vector<NearFace> WallDistance::Search::nearest(std::span<const Point> point
             *context, queries, 4,
             [&](std::size_t q, index *words) {
                 words[0] = packReal(best[questions[q].point].distance2);
-                writePoint(moved(questions[q].point, questions[q].motion), words + 1);
+                writePoint(moved(points[questions[q].point], questions[q].motion), words + 1);
             },
             4,
             [&](int, RecordReader &question, std::vector<index> &reply) {
@@ -196,7 +203,7 @@ std::vector<NearFace> WallDistance::Search::nearest(std::span<const Point> point
         first[i] = {i, 0, -1};
         real limit2 = best[i].distance2;
         for (std::size_t m = 0; m < motions.size(); m++) {
-            const Point at = moved(i, m);
+            const Point at = moved(points[i], m);
             ranks.forEachWithin(at, limit2, [&](int rank) {
                 const real boxDistance2 = ranks.box(rank).distance2(at);
                 if (rank == me || (first[i].rank >= 0 && boxDistance2 >= limit2))
@@ -213,7 +220,7 @@ std::vector<NearFace> WallDistance::Search::nearest(std::span<const Point> point
     questions.clear();
     for (std::size_t i = 0; i < points.size(); i++)
         for (std::size_t m = 0; m < motions.size(); m++)
-            ranks.forEachWithin(moved(i, m), best[i].distance2, [&](int rank) {
+            ranks.forEachWithin(moved(points[i], m), best[i].distance2, [&](int rank) {
                 if (rank != me && (rank != first[i].rank || m != first[i].motion))
                     questions.push_back({i, m, rank});
             });
