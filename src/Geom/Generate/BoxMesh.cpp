@@ -45,6 +45,12 @@ void checkStep(const BoxMeshOptions &options) {
                options.lengths[0], options.lengths[1]);
     checkEdge("step", 'x', start, options.lengths[0], options.cells[0]);
     checkEdge("step", 'y', height, options.lengths[1], options.cells[1]);
+    const auto isInside = [&](std::size_t d, real place) {
+        const auto bricks = std::llround(place / options.lengths[d] * static_cast<real>(options.cells[d]));
+        return bricks > 0 && bricks < options.cells[d];
+    };
+    DNDS_CHECK(isInside(0, start) && isInside(1, height), ArgumentError,
+               "a step from x = {}, up to y = {}, is at a side of the box", start, height);
     DNDS_CHECK(options.jitter == 0.0 && !options.periodic[0] && !options.periodic[1], ArgumentError,
                "a box with a step can have neither jitter nor periodic sides");
 }

@@ -3,6 +3,8 @@
 #include "DNDS/Geom/Elements/ElementMap.hpp"
 #include "DNDS/Geom/Locate/Triangles.hpp"
 
+#include <Eigen/Cholesky>
+
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -265,8 +267,29 @@ void CellGeometry::addPolyhedronWeights(LocalIndex cell, const Point &point, Wei
     real total = 0.0;
     for (const real weight : ofNodes)
         total += weight;
+    // So near a face that its formula counts alone, the distance to it is lost: a change that is linear in the nodes'
+    // places brings it back.
+    Eigen::Vector3d mean = Eigen::Vector3d::Zero();
+    Eigen::Vector3d rest = Eigen::Vector3d::Zero();
+    const auto at = [&](rowsize k) {
+        const Point to = nodeAt(nodes[k]) - point;
+        return Eigen::Vector3d(to[0], to[1], to[2]);
+    };
+    for (rowsize k = 0; k < nodes.size(); k++) {
+        real &weight = ofNodes[static_cast<std::size_t>(k)];
+        weight /= total;
+        mean += at(k) / nodes.size();
+        rest += weight * at(k);
+    }
+    Eigen::Vector3d change = Eigen::Vector3d::Zero();
+    if (alone && rest.norm() > 0.0) {
+        Eigen::Matrix3d moments = Eigen::Matrix3d::Zero();
+        for (rowsize k = 0; k < nodes.size(); k++)
+            moments += (at(k) - mean) * (at(k) - mean).transpose();
+        change = moments.ldlt().solve(rest);
+    }
     for (rowsize k = 0; k < nodes.size(); k++)
-        weights.emplace_back(nodes[k], ofNodes[static_cast<std::size_t>(k)] / total);
+        weights.emplace_back(nodes[k], ofNodes[static_cast<std::size_t>(k)] - change.dot(at(k) - mean));
 }
 
 } // namespace DNDS::Geom

@@ -4,6 +4,7 @@
 #include "DNDS/Geom/Locate/RankQueries.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -30,11 +31,13 @@ PointLocator::PointLocator(const UnstructuredMesh &mesh, real tolerance) : mesh_
     trees_ = failTogether(mesh.comm, [&] {
         DNDS_CHECK(std::isfinite(tolerance) && tolerance >= 0.0, ArgumentError,
                    "the tolerance of a point locator must be finite and not negative, not {}", tolerance);
-        auto trees = std::make_unique<Trees>(Trees{CommunicatorContext::of(mesh.comm), CellGeometry(mesh, tolerance)});
+        const real beyondRounding = std::max(tolerance, 1e-12); // maps are inverted by numbers that are rounded
+        auto trees =
+            std::make_unique<Trees>(Trees{CommunicatorContext::of(mesh.comm), CellGeometry(mesh, beyondRounding)});
         std::vector<BoundingBox> boxes;
         for (LocalIndex cell = 0; cell < static_cast<LocalIndex>(mesh.cells.owned); cell++) {
             BoundingBox box = trees->geometry.boundingBoxOf(cell);
-            const real slack = tolerance * box.diagonal();
+            const real slack = beyondRounding * box.diagonal();
             // Tolerances are in reference coordinates, too, whose unit may be longer than the cell.
             const real margin = 4.0 * slack;
             box.grow({margin, margin, margin});

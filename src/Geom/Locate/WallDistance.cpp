@@ -113,7 +113,7 @@ struct WallDistance::Search {
         tree.forEachWithin(point, limit2, [&](int number) {
             const LocalIndex face = faces[static_cast<std::size_t>(number)];
             NearFace found{distance2(face, point), -1, -1, mesh.comm.rank(), face};
-            if (!(found.distance2 <= limit2))
+            if (!(found.distance2 <= limit2) || std::isinf(found.distance2))
                 return;
             limit2 = found.distance2;
             const LocalIndex cell = mesh.faceCells(face, 0);
@@ -148,7 +148,8 @@ std::vector<NearFace> WallDistance::Search::nearestOwn(std::span<const Point> po
         for (std::size_t m = 0; m < motions.size(); m++) {
             real limit2 = best[i].distance2;
             if (m == 0 && i > 0 && best[i - 1].found()) { // no farther than by way of the point before
-                const real limit = std::sqrt(best[i - 1].distance2) + norm(points[i] - points[i - 1]);
+                const real limit =
+                    std::sqrt(best[i - 1].distance2) + norm(moved(points[i], 0) - moved(points[i - 1], 0));
                 limit2 = limit * limit * (1.0 + 1e-9) + std::numeric_limits<real>::min();
             }
             const NearFace found = nearestOwn(moved(points[i], m), limit2);

@@ -328,7 +328,8 @@ TEST(BoxMesh, RefusesWhatItCannotMake) {
     };
     EXPECT_NO_THROW(makeWithStep({0.8, 0.25}, unchanged));
     EXPECT_NO_THROW(makeWithStep({0.8, 0.25}, [](BoxMeshOptions &o) { o.floor = {0.8, 10}; }));
-    for (const BoxStep step : {BoxStep{0.7, 0.25}, {0.8, 0.2}, {0, 0.25}, {2, 0.25}, {0.8, 0.75}, {0.8, -0.25}})
+    for (const BoxStep step :
+         {BoxStep{0.7, 0.25}, {0.8, 0.2}, {0, 0.25}, {2, 0.25}, {0.8, 0.75}, {0.8, -0.25}, {1e-9, 0.25}, {0.8, 1e-9}})
         EXPECT_THROW(makeWithStep(step, unchanged), ArgumentError) << step.start << ", " << step.height;
     EXPECT_THROW(makeWithStep({0.8, std::nan("")}, unchanged), ArgumentError);
     EXPECT_THROW(makeWithStep({0.8, 0.25}, [](BoxMeshOptions &o) { o.jitter = 0.1; }), ArgumentError);

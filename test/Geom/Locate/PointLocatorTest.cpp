@@ -113,8 +113,10 @@ TEST(PointLocator, FillsABoxWithoutGaps) {
         SCOPED_TRACE(name);
         // Moved nodes warp faces at the boundary.
         const std::vector<Point> points = test::randomPoints(1000, {0.3, 0.3, 0.3}, {3.7, 2.7, 2.7});
-        for (const PointLocation &at : PointLocator(build(world(), whole)).locate(points))
-            EXPECT_TRUE(at.found());
+        const UnstructuredMesh mesh = build(world(), whole);
+        for (const PointLocator &locator : {PointLocator(mesh), PointLocator(mesh, 0.0)})
+            for (const PointLocation &at : locator.locate(points))
+                EXPECT_TRUE(at.found());
     }
 }
 

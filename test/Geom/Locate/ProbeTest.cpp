@@ -91,15 +91,18 @@ TEST(Probe, IsExactForLinearFields) {
             gradients(cell, 5) = 0.5;
         }
         const auto nodal = nodeField(mesh, linear);
-        const std::vector<Point> points = somePoints(mesh);
+        std::vector<Point> points = somePoints(mesh);
+        const std::size_t others = points.size();
+        for (const real height : {1e-9, 1e-7, 3e-6, 1e-5}) // above faces
+            points.push_back({1.3, 1.4, height});
         Probe probe(PointLocator(mesh), points);
         const std::vector<real> ofCells = probe.linearValues(u, gradients, metrics);
         const std::vector<real> ofNodes = probe.nodeValues(nodal);
         for (std::size_t i = 0; i < points.size(); i++)
-            if (probe.locations()[i].found()) {
+            if (probe.locations()[i].found() && !(mesh.planar && i >= others)) {
                 EXPECT_NEAR(ofCells[2 * i + 1], linear(points[i]), 1e-12);
-                EXPECT_NEAR(ofNodes[2 * i], linear(points[i]), 1e-11);
-                EXPECT_NEAR(ofNodes[2 * i + 1], -2.0 * linear(points[i]), 2e-11);
+                EXPECT_NEAR(ofNodes[2 * i], linear(points[i]), i < others ? 1e-11 : 1e-9);
+                EXPECT_NEAR(ofNodes[2 * i + 1], -2.0 * linear(points[i]), i < others ? 2e-11 : 1e-9);
             }
     }
 }

@@ -158,6 +158,23 @@ TEST(WallDistance, SaysWhenThereIsNoWall) {
     EXPECT_THROW(WallDistance(mesh, {"x0", "wall"}), ArgumentError);
 }
 
+TEST(WallDistance, PointsThatAreNotFiniteHaveNone) {
+    constexpr real infinity = std::numeric_limits<real>::infinity();
+    const real nowhere = std::numeric_limits<real>::quiet_NaN();
+    const UnstructuredMesh mesh =
+        build(ranks(), test::makeBox({.cells = DNDS::test::BoxCells::Polygons, .counts = {4, 3, 1}}));
+    ASSERT_TRUE(mesh.planar); // the third coordinate is ignored
+    const WallDistance walls(mesh, {"x0"});
+    const std::vector<NearestFace> found =
+        walls.nearest(std::vector<Point>{{1.5, 1.5, nowhere}, {1.25, 1.5, 0}, {infinity, 1, 0}, {nowhere, 1, 0}});
+    EXPECT_EQ(found[0].distance, 1.5);
+    EXPECT_EQ(found[1].distance, 1.25);
+    for (const NearestFace &face : {found[2], found[3]}) {
+        EXPECT_TRUE(std::isinf(face.distance));
+        EXPECT_EQ(face.rank, -1);
+    }
+}
+
 TEST(WallDistance, KnowsImagesOfWalls) {
     // The wall y = 0 is left out where x > 1: for x near 4 the nearest wall is across the periodic boundary.
     WholeMesh whole = test::makeBox({.counts = {4, 3, 3}, .periodic = {true, false, true}, .jitter = false});
