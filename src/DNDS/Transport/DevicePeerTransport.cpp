@@ -11,15 +11,24 @@ namespace DNDS {
 
 namespace {
 
+std::vector<std::unique_ptr<PackedSource>> &retiredSources() {
+    static auto *const sources = new std::vector<std::unique_ptr<PackedSource>>; // some outlive the process's statics
+    return *sources;
+}
+
 /// Keeps a source, where there is one, until its readers have closed it, and frees those that are closed by now. Not
 /// parked with the communicator: its recovery does not wait for readers that live on.
 void retire(std::unique_ptr<PackedSource> source) noexcept {
     static std::mutex retiring; // exchanges may be destroyed on any thread
-    static auto *const retired = new std::vector<std::unique_ptr<PackedSource>>;
     const std::lock_guard lock(retiring);
-    if (source && attempt([&] { retired->push_back(std::move(source)); }))
+    const std::exception_ptr failure = attempt([&] {
+        auto &retired = retiredSources();
+        if (source)
+            retired.push_back(std::move(source));
+        std::erase_if(retired, [](const auto &old) { return old->unused(); });
+    });
+    if (failure)
         static_cast<void>(source.release()); // it stays taken
-    std::erase_if(*retired, [](const auto &old) { return old->unused(); });
 }
 
 } // namespace
