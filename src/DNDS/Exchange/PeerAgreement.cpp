@@ -42,8 +42,9 @@ PeerAgreement::PeerAgreement(std::shared_ptr<CommunicatorContext> context, std::
 
 PeerAgreement::~PeerAgreement() {
     context_->delist(*this);
-    for (const std::size_t k : missing_)
-        link_->dropNext(k);
+    if (context_->alive()) // else its communicator is gone
+        for (const std::size_t k : missing_)
+            link_->dropNext(k);
 }
 
 std::vector<int> PeerAgreement::peersOf(std::span<const std::shared_ptr<const ExchangePattern>> patterns) {

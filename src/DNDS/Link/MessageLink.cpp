@@ -102,11 +102,11 @@ struct MessageLink::State {
             }
         return all;
     }
-    /// Whether neither MPI nor another rank uses it any more. `usable`: messages can come.
-    bool finished(bool usable) noexcept {
+    /// Whether neither MPI nor another rank uses it any more.
+    bool finished(bool revoked) noexcept {
         bool settled = settle();
         for (Peer &peer : peers)
-            if (peer.drops && usable && !peer.outbox) // else the next communicator of this number might get it
+            if (peer.drops && !revoked && !peer.outbox) // else the next communicator of this number might get it
                 try {
                     peer.drops = !receive(peer);
                     settled = settled && !peer.drops;
@@ -142,9 +142,7 @@ MessageLink::~MessageLink() {
             peer.inbox.reset(); // its writer waits for nobody then
     context_->park(
         state_,
-        [state = state_.get(), context = context_.get()] {
-            return state->finished(context->alive() && !context->revocation().revoked());
-        },
+        [state = state_.get(), context = context_.get()] { return state->finished(context->revocation().revoked()); },
         state_->maker);
 }
 
