@@ -42,7 +42,7 @@ PeerAgreement::PeerAgreement(std::shared_ptr<CommunicatorContext> context, std::
 
 PeerAgreement::~PeerAgreement() {
     context_->delist(*this);
-    if (context_->alive()) // else its communicator is gone
+    if (context_->alive()) // messages can come
         for (const std::size_t k : missing_)
             link_->dropNext(k);
 }
