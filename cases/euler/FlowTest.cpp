@@ -232,8 +232,8 @@ TEST(Wedge, HasTheExactShockOnAMeshOfAFile) {
     expectObliqueShock(content);
 }
 
-/// The bow shock is normal at the floor: behind it the flow comes to rest in the corner, at Rayleigh's pressure. A
-/// shock that still moves, and cells of a tenth of the step's height, leave some per cent.
+/// At the floor the bow shock is normal, and the flow stagnates in the corner at the pressure of Rayleigh's pitot
+/// formula. The moving shock and the coarse cells, a tenth of the step high, leave an error of a few per cent.
 TEST(ForwardStep, BringsTheFlowToRestInTheCorner) {
     json content = caseOf("forward_step.json");
     content["output"].erase("picture");

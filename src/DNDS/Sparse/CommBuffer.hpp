@@ -47,7 +47,7 @@ class CommChannel final : public Recoverable {
     /// Throws StateError unless memory may be changed: by the sender where the channel is stale, by the receiver also
     /// where something has come.
     void requireAtRest();
-    /// Sends data, or that there are none. `kept` owns the bytes and lives until MPI has read them.
+    /// Sends data, or a note that there are none. `kept` owns the bytes until MPI has read them.
     void send(ChannelEvent event, std::span<const std::byte> bytes = {}, std::shared_ptr<const void> kept = nullptr);
     /// Whether a receive is in progress or done.
     bool tryStartReceive(const MakeRoom &makeRoom);
@@ -83,7 +83,7 @@ class CommChannel final : public Recoverable {
 
 } // namespace Detail
 
-/// Sends data to one other block, or that there are none. The two ranks make one each, from the same arguments;
+/// Sends data to one other block, or a note that there are none. The two ranks make one each, from the same arguments;
 /// within a rank sender and receiver use copies of one, which behave as if they were on two ranks. Used again in each
 /// step:
 ///

@@ -25,7 +25,7 @@ struct SparseTraffic {
     std::uint64_t messages = 0;       ///< sent
     std::uint64_t bytes = 0;          ///< sent, with headers
     std::uint64_t aboveThreshold = 0; ///< channels to other ranks with something above the threshold
-    std::uint64_t belowThreshold = 0; ///< those that were sent without
+    std::uint64_t belowThreshold = 0; ///< channels sent without such values
     std::uint64_t allocations = 0;
     std::uint64_t frees = 0;
     std::size_t bufferBytes = 0; ///< memory of messages, now

@@ -137,7 +137,6 @@ void Plan::DeviceRunner::makeBatches() {
             open[streamId].emplace();
             open[streamId]->streamId = streamId;
             open[streamId]->waits = std::move(waits);
-            open[streamId]->holdsParts = part;
         }
         open[streamId]->steps.push_back(k);
         if (!part)

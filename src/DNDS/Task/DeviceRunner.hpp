@@ -23,9 +23,8 @@ struct DeviceBatch {
     StreamId streamId = Boundary;
     std::vector<std::size_t> steps;
     std::vector<std::size_t> waits; ///< batches of the other stream
-    bool holdsParts = false;
-    bool awaited = false; ///< by a batch of the other stream
-    bool known = false;   ///< ran once, so that nothing is initialised during capture
+    bool awaited = false;           ///< by a batch of the other stream
+    bool known = false;             ///< ran once, so that nothing is initialised during capture
     Device::Event event;
     std::map<std::uint64_t, Device::Graph> graphs; ///< by the memory that they use
 };
@@ -80,7 +79,7 @@ class Plan::DeviceRunner {
     std::size_t streamIdOf(const PlanStep &step) const;
     /// Ends the batch that gathers parts.
     void close(std::optional<Batch> &open);
-    /// Queues a batch after those that it waits for.
+    /// Queues a batch, which starts when the batches it depends on have ended.
     void issue(Batch &batch);
     void runBatch(Batch &batch);
     void runParts(const Batch &batch);

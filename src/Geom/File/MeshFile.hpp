@@ -73,7 +73,6 @@ class FileCursor {
     void requireLine(std::string_view expected);
     /// The last line taken, without blanks at its ends; valid until the next call.
     std::string_view line() const noexcept { return {window_.data() + lineBegin_, lineEnd_ - lineBegin_}; }
-    index lineNumber() const noexcept { return lineNumber_; }
     /// The position of the last line taken.
     FilePlace linePlace() const noexcept { return {windowOffset_ + static_cast<index>(lineBegin_), lineNumber_}; }
     /// Skips non-blank lines.
