@@ -80,53 +80,41 @@ constexpr std::optional<ChannelState> stateAfter(ChannelState state, ChannelEven
 
 /// Moves a channel on. Throws StateError where the event makes no sense; `channel` is its name.
 inline void advance(ChannelState &state, ChannelEvent event, std::string_view channel) {
-    const auto next = stateAfter(state, event);
-    if (!next) [[unlikely]]
+    const std::uint8_t next = Detail::channelTable[static_cast<std::size_t>(event)][static_cast<std::size_t>(state)];
+    if (next == Detail::noChannelState) [[unlikely]]
         throwInvalidEvent(state, event, channel);
-    state = *next;
+    state = static_cast<ChannelState>(next);
 }
 
-/// A byte a channel, for many that go through an exchange together. Most are between blocks without memory: these stay
-/// stale and cost nothing, as nobody looks at them.
+/// A byte a channel for those that an exchange moves together, in the order in which they send. Channels of blocks without
+/// memory have no byte and cost nothing: their notes that there are no data are sent, received and discarded unseen, so
+/// that they are stale before and after.
 class ChannelStates {
   public:
-    /// All of them stale.
-    void resize(std::size_t channels) { states_.assign(channels, ChannelState::Stale); }
+    /// The number of channels that are not stale, and the state of the one that was the k-th to send.
+    std::size_t size() const noexcept { return states_.size(); }
     ChannelState operator[](std::size_t k) const noexcept { return states_[k]; }
-    /// Send or SendNull on channel `k`. Throws as `advance`.
-    void send(std::size_t k, ChannelEvent event, std::string_view name) {
-        moving_.push_back(static_cast<std::uint32_t>(k));
-        advance(states_[k], event, name);
+    /// Send or SendNull on one more channel. Throws as `advance`.
+    void send(ChannelEvent event, std::string_view name) {
+        ChannelState state = ChannelState::Stale;
+        advance(state, event, name);
+        states_.push_back(state);
     }
-    /// Whether data have come on channel `k`. Where nothing was sent, because its block is absent, the note that there
-    /// are none is sent, received and discarded here: the channel is stale before and after.
-    bool hasData(std::size_t k) const noexcept {
-        using enum ChannelState;
-        static_assert(stateAfter(Stale, ChannelEvent::SendNull) == SendingNull &&
-                      stateAfter(SendingNull, ChannelEvent::Receive) == ReceivedNull &&
-                      stateAfter(ReceivedNull, ChannelEvent::Discard) == Stale);
-        return states_[k] == Received;
-    }
-    /// What happens to all channels that are not stale. Throws as `advance`.
+    /// What happens to all of them. Throws as `advance`.
     void advanceAll(ChannelEvent event, std::string_view name) {
-        for (const std::uint32_t k : moving_)
-            advance(states_[k], event, name);
+        for (ChannelState &state : states_)
+            advance(state, event, name);
     }
     /// The event that makes all of them stale.
     void end(ChannelEvent event, std::string_view name) {
         advanceAll(event, name);
-        moving_.clear();
+        states_.clear();
     }
     /// Makes all of them stale, in whichever state they are: after an error.
-    void reset() noexcept {
-        for (const std::uint32_t k : moving_)
-            states_[k] = ChannelState::Stale;
-        moving_.clear();
-    }
+    void reset() noexcept { states_.clear(); }
 
   private:
     std::vector<ChannelState> states_;
-    std::vector<std::uint32_t> moving_; ///< channels that are not stale
 };
 
 /// Whether data, or a message without data, are on their way; or have come.

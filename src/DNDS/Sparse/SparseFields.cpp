@@ -35,18 +35,16 @@ SparseFields::State::State(std::string label, std::span<SparseFieldCore *const> 
         member.copies = &pattern->copies(field.cellBytes);
         member.wanted.resize(field.blocks.size());
         member.fresh.resize(field.blocks.size());
+        member.sent.resize(field.blocks.size());
         member.defaults.resize(toSize(pattern->maxCells()) * field.cellBytes);
         field.elements->fill(member.defaults.data(), member.defaults.size() / field.elements->bytes());
         widest = std::max(widest, member.defaults.size());
     }
     scratch.resize(widest);
-    local.resize(firstLocal(members.size()));
     std::vector<int> ranks;
     for (const PeerChannels &channels : pattern->peers()) {
         ranks.push_back(channels.rank);
         Peer &peer = peers.emplace_back();
-        peer.given.resize(channels.given.size() * members.size());
-        peer.received.resize(channels.received.size() * members.size());
         peer.present.resize(Bits::words(channels.given.size() * members.size()));
     }
     link = std::make_unique<MessageLink>(context, channel, ranks);
@@ -172,9 +170,8 @@ void SparseFields::State::sendLocal() {
     if (onDevice())
         sendLocalOnDevice();
     else
-        forEachSending([&](Member &member, const LocalChannel &channel, std::size_t state) {
-            sendOn(member, channel, state,
-                   member.asks(channel.to.block) && packRim(member, channel.from, scratch.data()));
+        forEachSending([&](Member &member, const LocalChannel &channel) {
+            sendOn(member, channel, member.asks(channel.to.block) && packRim(member, channel.from, scratch.data()));
         });
 }
 
@@ -212,7 +209,7 @@ std::size_t SparseFields::State::pack(std::size_t p) {
         const std::size_t at = f == lastField ? end : alignTo8(end);
         const bool aboveThreshold = packRim(members[f], channel, to + at);
         const bool sends = aboveThreshold || field.options.sendBelowThreshold;
-        peer.given.send(bit, sends ? ChannelEvent::Send : ChannelEvent::SendNull, title);
+        peer.given.send(sends ? ChannelEvent::Send : ChannelEvent::SendNull, title);
         if (!sends)
             return Bits::unset(peer.present.data(), bit);
         if (aboveThreshold)
@@ -261,7 +258,7 @@ void SparseFields::State::accept(std::size_t p) {
     const std::vector<ChannelEnd> &channels = pattern->peers()[p].received;
     Peer &peer = peers[p];
     forEachReceived(p, [&](std::size_t f, std::size_t k, bool aboveThreshold, const std::byte * /*data*/) {
-        peer.received.send(f * channels.size() + k, ChannelEvent::Send, title);
+        peer.received.send(ChannelEvent::Send, title);
         if (aboveThreshold && !members[f].field->allocated.test(channels[k].block))
             members[f].wanted.set(channels[k].block);
     });

@@ -28,7 +28,7 @@ SparseJob SparseFields::State::jobOf(const Member &member, const ChannelEnd *fro
 void SparseFields::State::sendLocalOnDevice() {
     std::vector<std::int32_t> flags; // -1: not compared
     std::size_t asked = 0;
-    forEachSending([&](Member &member, const LocalChannel &channel, std::size_t /*state*/) {
+    forEachSending([&](Member &member, const LocalChannel &channel) {
         const bool asks = member.asks(channel.to.block);
         flags.push_back(asks ? static_cast<std::int32_t>(asked++) : -1);
         if (!asks)
@@ -39,9 +39,9 @@ void SparseFields::State::sendLocalOnDevice() {
     });
     const std::span<const std::uint32_t> aboveThreshold = device->run(asked);
     std::size_t next = 0;
-    forEachSending([&](Member &member, const LocalChannel &channel, std::size_t state) {
+    forEachSending([&](Member &member, const LocalChannel &channel) {
         const std::int32_t flag = flags[next++];
-        sendOn(member, channel, state, flag >= 0 && aboveThreshold[toSize(flag)] != 0);
+        sendOn(member, channel, flag >= 0 && aboveThreshold[toSize(flag)] != 0);
     });
 }
 

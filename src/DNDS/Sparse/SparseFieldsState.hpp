@@ -16,6 +16,7 @@
 #include <array>
 #include <cstring>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -31,6 +32,7 @@ struct SparseFields::State final : Recoverable {
         std::vector<std::byte> defaults; ///< as many as the largest shape has
         BlockBits wanted;                ///< blocks that got a value above the threshold and are absent
         BlockBits fresh;                 ///< blocks that this exchange has allocated
+        std::vector<std::uint32_t> sent; ///< [blocks] where the states of a block's channels begin in `local`
 
         const RowGather &gather(const ChannelEnd &end) const { return copies->gathers[toSize(end.shape)]; }
         const RowScatter &scatter(const ChannelEnd &end) const { return copies->scatters[toSize(end.shape)]; }
@@ -50,8 +52,8 @@ struct SparseFields::State final : Recoverable {
         bool aboveThreshold = false;
     };
     struct Peer {
-        ChannelStates given;                ///< [fields x channels]: the sender's ends
-        ChannelStates received;             ///< [fields x channels]: the receiver's ends
+        ChannelStates given;                ///< the sender's ends
+        ChannelStates received;             ///< the receiver's ends
         std::vector<std::uint64_t> present; ///< a bit a channel: its block is there
         std::size_t maxBytes = 0;           ///< of data to be sent
         bool arrived = false;
@@ -91,19 +93,25 @@ struct SparseFields::State final : Recoverable {
     bool settle() noexcept override;
     void renew() override;
 
-    /// The first local channel of field `f` in `local`.
-    std::size_t firstLocal(std::size_t f) const { return f * pattern->localChannels().size(); }
+    /// Whether data have come on a channel within this rank; on a channel of peer `p`.
+    bool hasData(const Member &member, const LocalChannel &channel) const {
+        const int from = channel.from.block;
+        return member.field->allocated.test(from) && !member.fresh.test(from) &&
+               local[member.sent[toSize(from)] + toSize(channel.place)] == ChannelState::Received;
+    }
+    bool hasData(std::size_t p, std::size_t bit) const {
+        return Bits::test(reinterpret_cast<const std::uint64_t *>(link->received(p).data() + sparseHeaderBytes), bit);
+    }
     /// Marks a local channel as sent. A rim above the threshold makes an absent block wanted.
-    void sendOn(Member &member, const LocalChannel &channel, std::size_t state, bool aboveThreshold) {
+    void sendOn(Member &member, const LocalChannel &channel, bool aboveThreshold) {
         if (aboveThreshold && !member.field->allocated.test(channel.to.block))
             member.wanted.set(channel.to.block);
-        local.send(state,
-                   aboveThreshold || member.field->options.sendBelowThreshold ? ChannelEvent::Send
+        local.send(aboveThreshold || member.field->options.sendBelowThreshold ? ChannelEvent::Send
                                                                               : ChannelEvent::SendNull,
                    title);
     }
-    /// Calls `visit(field's member, local channel, its place in `local`)` for those that begin in a block that is
-    /// there.
+    /// Calls `visit(field's member, local channel)` for those that begin in a block that is there: in the order of
+    /// `local`.
     template <class Visit>
     void forEachSending(Visit &&visit);
     /// Calls `visit(field's member, channel's number, whether data have come)` for the channels within this rank whose
@@ -136,7 +144,7 @@ struct SparseFields::State final : Recoverable {
     std::shared_ptr<CommunicatorContext> context;
     std::vector<Member> members;
     std::vector<Peer> peers;
-    ChannelStates local;                 ///< [fields x local channels]
+    ChannelStates local;                 ///< of channels within this rank
     std::array<ExchangeStep, 2> steps{}; ///< by Side
     std::unique_ptr<MessageLink> link;
     std::vector<std::byte> scratch;        ///< for the largest shape of the widest field
@@ -153,10 +161,14 @@ struct SparseFields::State final : Recoverable {
 
 template <class Visit>
 void SparseFields::State::forEachSending(Visit &&visit) {
-    for (std::size_t f = 0; f < members.size(); ++f)
-        members[f].field->allocated.forEach([&](int block) {
-            for (const std::int32_t k : pattern->localFrom(block))
-                visit(members[f], pattern->localChannels()[toSize(k)], firstLocal(f) + toSize(k));
+    std::uint32_t number = 0;
+    for (Member &member : members)
+        member.field->allocated.forEach([&](int block) {
+            const std::span<const std::int32_t> channels = pattern->localFrom(block);
+            member.sent[toSize(block)] = number;
+            number += static_cast<std::uint32_t>(channels.size());
+            for (const std::int32_t k : channels)
+                visit(member, pattern->localChannels()[toSize(k)]);
         });
 }
 
@@ -183,10 +195,10 @@ void SparseFields::State::forEachReceived(std::size_t p, Visit &&visit) const {
 
 template <class Visit>
 void SparseFields::State::forEachBound(bool freshOnly, Visit &&visit) {
-    for (std::size_t f = 0; f < members.size(); ++f)
-        (freshOnly ? members[f].fresh : members[f].field->allocated).forEach([&](int block) {
+    for (const Member &member : members)
+        (freshOnly ? member.fresh : member.field->allocated).forEach([&](int block) {
             for (const std::int32_t k : pattern->localTo(block))
-                visit(members[f], toSize(k), local.hasData(firstLocal(f) + toSize(k)));
+                visit(member, toSize(k), hasData(member, pattern->localChannels()[toSize(k)]));
         });
 }
 
@@ -197,7 +209,7 @@ void SparseFields::State::forEachAbsent(Visit &&visit) {
             for (const SparsePattern::Place &place : pattern->receivedBy(block)) {
                 const std::vector<ChannelEnd> &channels = pattern->peers()[toSize(place.peer)].received;
                 const std::size_t k = toSize(place.channel);
-                if (!peers[toSize(place.peer)].received.hasData(f * channels.size() + k))
+                if (!hasData(toSize(place.peer), f * channels.size() + k))
                     visit(members[f], channels[k]);
             }
         });

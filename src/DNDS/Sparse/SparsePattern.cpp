@@ -136,6 +136,11 @@ class SparsePattern::Builder {
         }
         made_.localFrom_ = sorted(from);
         made_.localTo_ = sorted(to);
+        for (std::size_t b = 0; b < made_.blocks_.size(); ++b) {
+            std::int32_t place = 0;
+            for (const std::int32_t k : made_.localFrom(static_cast<int>(b)))
+                made_.local_[toSize(k)].place = place++;
+        }
     }
 
     void findCellRows() {
