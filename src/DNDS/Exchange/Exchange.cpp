@@ -32,6 +32,7 @@ void locateRows(const ExchangePattern &pattern, Direction direction, MemorySpace
                "the ghost mapping of '{}' was replaced since its {} was set up: call createMPITypes, and set up the "
                "exchange again (in a new group, where it is in one)",
                member.name, directionName(direction));
+    father.keepsMemory = son.keepsMemory = true;
     member.father(space, Access::Read, father);
     member.son(space, direction == Direction::Pull ? Access::Write : Access::Read, son);
     DNDS_CHECK(father.rows == pattern.fatherSize(), StateError,

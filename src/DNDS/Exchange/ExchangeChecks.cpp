@@ -14,6 +14,7 @@ void Exchange::requireUnchanged() {
         const ExchangeMember &member = state.members[m];
         RowLayout &father = state.fathersNow[m];
         RowLayout &son = state.sonsNow[m];
+        father.keepsMemory = son.keepsMemory = false; // looked at, not used: two atomic counts a layout less
         try {
             member.father(space_, pull ? Access::Read : Access::Write, father);
             member.son(space_, pull || state.zeroing ? Access::Write : Access::Read, son);

@@ -506,12 +506,13 @@ RowLayout ArrayBase::rowLayout(MemorySpace space) const {
 
 void ArrayBase::describe(MemorySpace space, RowLayout &layout) const {
     // a transport that asked to read does not write; RowPart has one pointer type for both directions
-    const auto side = [&](const HostDeviceBuffer &buffer) {
-        return const_cast<std::byte *>(buffer.read(space, label()));
+    const auto side = [&](const HostDeviceBuffer &buffer, bool used = true) {
+        return used ? const_cast<std::byte *>(buffer.read(space, label())) : nullptr;
     };
+    const bool padded = isPaddedLayout(shape_->layout);
     std::byte *const data = side(data_);
-    std::byte *const sizes = side(sizes_);
-    std::byte *const shapes = side(shapes_);
+    std::byte *const sizes = side(sizes_, padded);
+    std::byte *const shapes = side(shapes_, shape_->shapePerRow());
     layout.rows = rows_;
     layout.space = space;
     layout.signature = layoutHash();
@@ -533,7 +534,7 @@ void ArrayBase::describe(MemorySpace space, RowLayout &layout) const {
     elements.elementBytes = shape_->elementBytes;
     elements.generation = data_.generation();
     elements.kind = shape_->hasRowHeaders ? ElementKind::Opaque : shape_->kind;
-    elements.hold = data_.hold(space);
+    elements.hold = layout.keepsMemory ? data_.hold(space) : nullptr;
     if (shape_->layout == ArrayLayout::CSR)
         elements.offsets = rows_ > 0 ? hostOffsets() : noOffsets;
     else
@@ -546,9 +547,9 @@ void ArrayBase::describe(MemorySpace space, RowLayout &layout) const {
         part.elementBytes = sizeof(rowsize);
         part.generation = buffer.generation();
         part.kind = ElementKind::Int32;
-        part.hold = buffer.hold(space);
+        part.hold = layout.keepsMemory ? buffer.hold(space) : nullptr;
     };
-    if (isPaddedLayout(shape_->layout))
+    if (padded)
         addPart(sizes_, sizes, sizeof(rowsize));
     if (shape_->shapePerRow())
         addPart(shapes_, shapes, sizeof(MatrixShape));
