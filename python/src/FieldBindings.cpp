@@ -4,12 +4,16 @@
 #include "Integers.hpp"
 #include "NumpyViews.hpp"
 
+#include "DNDS/Array/GhostState.hpp"
+
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
+#include <array>
 #include <chrono>
+#include <string_view>
 #include <utility>
 
 namespace DNDS::Python {
@@ -29,10 +33,14 @@ Exchanger &exchangerOf(Field &self) {
 }
 
 std::string describe(const Field &self) {
+    constexpr std::array<std::string_view, 3> states{" (never pulled)", " (older than the owned rows)", " (current)"};
     const ArrayBase &rows = self.father();
+    const ArrayBase &ghosts = self.son();
     const std::string width = self.scalar() || rows.width() < 0 ? "" : fmt::format(" x {}", rows.width());
-    return fmt::format("<dnds.Field '{}': {} owned rows, {} ghosts, {}{} {}>", rows.name(), rows.size(),
-                       self.son().size(), elementKindName(rows.shape().kind), width, rowKindName(rows.shape().layout));
+    return fmt::format("<dnds.Field '{}' on rank {} of {}: {} owned rows, {} ghosts{}, {}{} {}>", rows.name(),
+                       self.comm()->view.rank(), self.comm()->view.size(), rows.size(), ghosts.size(),
+                       ghosts.size() > 0 ? states[static_cast<std::size_t>(ghostStateOf(rows, ghosts))] : "",
+                       elementKindName(rows.shape().kind), width, rowKindName(rows.shape().layout));
 }
 
 nb::list pathsOf(Field &self) {
@@ -272,7 +280,7 @@ contributions, or push with ghosts="zero", which zeroes them ("sum" only).)")
         .def(
             "pull_paths", [](Field &self) { return pathsOf(self); },
             nb::sig("def pull_paths(self) -> list[dict[str, int | str]]"),
-            "The same for programs: a dict for each peer. Collective for the first pull.")
+            "How the pull reaches each peer, and why: a dict for each. Collective for the first pull.")
         .def(
             "swap", &Field::swapData, "other"_a,
             R"(Swaps the contents of two fields of one type and mapping, such as old and new states: O(1). Earlier views stay

@@ -141,7 +141,8 @@ void bindFieldOperations(nb::module_ &module) {
              "The Euclidean norm of the difference. Collective.")
         .def("sum", reduced([](const Field &u) { return u.dof().sum(); }),
              "The sum of all owned elements of all ranks. Collective.")
-        .def("exact_sum", reduced(&exactSumOf), "The same, with the same bits on any number of ranks. Collective.")
+        .def("exact_sum", reduced(&exactSumOf),
+             "The sum of all owned elements, with the same bits on any number of ranks. Collective.")
         .def("min", reduced([](const Field &u) { return u.dof().min(); }),
              "The smallest owned element of all ranks; NaN where one is NaN. Collective.")
         .def("max", reduced([](const Field &u) { return u.dof().max(); }),

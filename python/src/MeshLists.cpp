@@ -239,13 +239,13 @@ void bindEntitiesOf(nb::class_<Mesh> &type) {
             [](const Mesh &self) {
                 return Entities{self, &self.mesh().nodes};
             },
-            "The same for nodes.")
+            "Nodes: numbers and owners.")
         .def_prop_ro(
             "faces",
             [](const Mesh &self) {
                 return Entities{self, &self.mesh().faces};
             },
-            "The same for faces.")
+            "Faces: numbers and owners.")
         .def_prop_ro(
             "coordinates", [](const Mesh &self) { return viewOf(self.mesh().coordinates); },
             nb::sig("def coordinates(self) -> numpy.typing.NDArray[numpy.float64]"),

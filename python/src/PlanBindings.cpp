@@ -69,7 +69,7 @@ this run or the next. Then call `recover` on all ranks, and write anew what the 
             "A table of parts, rows, what waits for what, and which pulls are made or dropped and why. Local.")
         .def(
             "dot", [](PlanHandle &self) { return self.get().dot(); },
-            "The same as a graph in the language of Graphviz. Local.")
+            "The parts and what waits for what, in the language of Graphviz. Local.")
         .def_prop_ro("statistics", &statisticsOf, nb::sig("def statistics(self) -> dict[str, int | float]"),
                      "What this rank has done in all runs: runs, parts, transfers, dropped pulls, seconds, bytes.")
         .def("__repr__", [](const PlanHandle &self) { return fmt::format("<dnds.Plan of '{}'>", self.name); });

@@ -50,6 +50,16 @@ def test_expressions_for_users_of_other_libraries_work():
     run(1, "-c", "\n".join(program))
 
 
+@pytest.mark.parametrize("notebook", sorted((ROOT / "docs/notebooks").glob("*.ipynb")), ids=lambda path: path.stem)
+def test_cells_of_notebooks_show_what_is_stored(notebook, tmp_path):
+    pytest.importorskip("matplotlib")
+    pytest.importorskip("h5py")
+    program = pathlib.Path(__file__).with_name("notebook.py")
+    code = f"import os, runpy, sys; os.chdir({str(tmp_path)!r}); sys.argv[1:] = [{str(notebook)!r}]; " \
+           f"runpy.run_path({str(program)!r}, run_name='__main__')"
+    assert "show what is stored" in run(1, "-c", code)
+
+
 @pytest.mark.parametrize("block", blocks("console"), ids=lambda block: block.splitlines()[0])
 def test_output_is_what_examples_print(block):
     command, expected = block.split("\n", 1)

@@ -58,8 +58,20 @@ def test_rows_of_all_sizes_are_pulled(comm, layout):
 
 def test_fields_show_what_they_are(comm):
     u = dnds.Field(3, 2, "int8", name="flags", comm=comm)
-    assert repr(u) == "<dnds.Field 'flags': 3 owned rows, 0 ghosts, int8 x 2 fixed>"
+    where = f"rank {u.comm.rank} of {u.comm.size}"
+    assert repr(u) == f"<dnds.Field 'flags' on {where}: 3 owned rows, 0 ghosts, int8 x 2 fixed>"
     assert "float64 csr>" in repr(dnds.Field(1, layout="csr", sizes=[2], comm=comm))
+
+
+def test_fields_show_whether_their_ghosts_are_current(comm):
+    u = ring(comm)
+    if u.ghost_count == 0:
+        pytest.skip("no ghosts on one rank")
+    assert f"{u.ghost_count} ghosts (never pulled)" in repr(u)
+    u.pull()
+    assert "ghosts (current)" in repr(u)
+    u.owned[0] = 3
+    assert "ghosts (older than the owned rows)" in repr(u)
 
 
 def test_ranks_may_be_empty(comm):

@@ -86,9 +86,9 @@ inline void advance(ChannelState &state, ChannelEvent event, std::string_view ch
     state = static_cast<ChannelState>(next);
 }
 
-/// A byte a channel for those that an exchange moves together, in the order in which they send. Channels of blocks without
-/// memory have no byte and cost nothing: their notes that there are no data are sent, received and discarded unseen, so
-/// that they are stale before and after.
+/// A byte a channel for those that an exchange moves together, in the order in which they send. Channels of blocks
+/// without memory have no byte and cost nothing: their notes that there are no data are sent, received and discarded
+/// unseen, so that they are stale before and after.
 class ChannelStates {
   public:
     /// The number of channels that are not stale, and the state of the one that was the k-th to send.
