@@ -11,7 +11,7 @@
 
 namespace DNDS {
 
-/// The notes that this rank sends to some peers and receives from others in a set-up. Local, but for `exchange`.
+/// The notes that this rank sends to some peers and receives from others in a set-up. Local, except `exchange`.
 class ArenaNotes {
   public:
     /// The next note: to a peer, about a place in this rank's arena; or from a peer.
@@ -32,7 +32,7 @@ class ArenaNotes {
             for (Note &note : *notes)
                 checkMpi(MPI_Wait(&note.request, MPI_STATUS_IGNORE), "MPI_Wait");
     }
-    /// What note number `k` of those expected says.
+    /// The location in note number `k` of the expected ones.
     const ArenaLocation &heard(std::size_t k) const { return heard_[k].place; }
 
   private:

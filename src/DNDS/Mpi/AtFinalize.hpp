@@ -1,5 +1,5 @@
 /// @file AtFinalize.hpp
-/// @brief What is to be done before MPI ends.
+/// @brief Actions that run before MPI ends.
 #pragma once
 
 namespace DNDS {

@@ -41,7 +41,7 @@ class Backoff {
         MPI_Iprobe(MPI_ANY_SOURCE, 0, comm_, &found, MPI_STATUS_IGNORE); // only progress is wanted
     }
 
-    /// Instead of `pause` where whoever calls it has let MPI make progress just now: only crowded nodes get a pause, so
+    /// Instead of `pause` where the caller has let MPI make progress just now: only crowded nodes get a pause, so
     /// that messages are met as by waiting in MPI.
     void pauseIfCrowded() {
         if (crowded_)

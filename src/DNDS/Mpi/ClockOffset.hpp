@@ -1,12 +1,12 @@
 /// @file ClockOffset.hpp
-/// @brief How far the clocks of ranks are apart.
+/// @brief Offsets between the clocks of ranks.
 #pragma once
 
 #include "DNDS/Mpi/Communicator.hpp"
 
 namespace DNDS {
 
-/// What this rank adds to its clock to read rank 0's, in seconds; 0 on rank 0. Collective; 16 messages each way between
+/// The seconds that this rank adds to its clock to read rank 0's; 0 on rank 0. Collective; 16 messages each way between
 /// rank 0 and each other rank, one rank after another.
 ///
 /// Exact to half of the fastest round trip (about 1 microsecond over Infiniband, 20 over Ethernet), as in Cristian,

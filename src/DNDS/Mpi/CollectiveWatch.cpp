@@ -125,7 +125,7 @@ class CollectiveWatch {
             if (markReported(since))
                 warn(fmt::format("rank {} has been for {} (DNDS_WAIT_TIMEOUT) in {}{}", errorRank(),
                                  secondsText(monotonicSeconds() - since), mine, all));
-        } catch (const std::exception &) { // no memory: nobody hears of it
+        } catch (const std::exception &) { // no memory: no warning
         }
     }
 

@@ -81,7 +81,7 @@ CommunicatorView::CommunicatorView(MPI_Comm comm, SourceLocation where) : comm_(
 
 namespace {
 
-/// What the lowest failing rank tells the others.
+/// The lowest failing rank's message to the others.
 struct FailureNotice {
     ErrorKind kind = ErrorKind::State;
     std::string text;
@@ -128,7 +128,7 @@ void agreeIn(Detail::FailureScope *scope, const CommunicatorView &comm, const st
 
     const int source = meeting.size() - (worst > meeting.size() ? worst - meeting.size() : worst);
     const bool isSource = source == meeting.rank();
-    FailureNotice notice{ErrorKind::Memory, {}}; // stays so where there is none for the text
+    FailureNotice notice{ErrorKind::Memory, {}}; // sent as it is where the text cannot be allocated
     if (isSource)
         static_cast<void>(attempt([&] { notice = describe(mine, comm.rank()); }));
     broadcastNotice(meeting.handle(), isSource, source, notice);

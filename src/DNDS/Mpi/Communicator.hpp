@@ -27,11 +27,11 @@ namespace DNDS {
 /// makes MPI_COMM_WORLD return error codes, so that MPI errors become exceptions. It warns on stderr where a launcher
 /// of another MPI started the ranks. The destructor finalizes MPI if it started it.
 ///
-/// While a session that started MPI lives, no exception is lost, and none leaves other ranks waiting. One that nobody
-/// catches is written to stderr with its rank, and the job ends by MPI_Abort with exit code 1: the session sets the
-/// terminate handler for that. So does one that leaves the session's scope for a `catch` outside of it, which is never
-/// reached: what is written then is the latest Error of the thread, since destructors cannot see what is thrown. Catch
-/// within the scope what is to be handled. Constructor and destructor are Collective over MPI_COMM_WORLD.
+/// While a session that started MPI lives, no exception is lost, and none leaves other ranks waiting. An uncaught one
+/// is written to stderr with its rank, and the job ends by MPI_Abort with exit code 1: the session sets the terminate
+/// handler for that. The same happens to one that leaves the session's scope for a `catch` outside of it, which is
+/// never reached: the text written then is that of the thread's latest Error, since destructors cannot see the
+/// exception. Catch within the scope. Constructor and destructor are Collective over MPI_COMM_WORLD.
 class MpiSession {
   public:
     /// Starts MPI unless it runs. Throws StateError where MPI grants less than `threadLevel` needs.
@@ -94,7 +94,7 @@ class CommunicatorView {
         checkMpi(MPI_Allgather(&value, 1, mpiTypeOf<T>(), all.data(), 1, mpiTypeOf<T>(), comm_), "MPI_Allgather");
         return all;
     }
-    /// Collective. The lists of all ranks behind each other, in order of rank; any length. Throws on all ranks where
+    /// Collective. The lists of all ranks concatenated, in order of rank; any length. Throws on all ranks where
     /// one has no memory for them.
     template <class T>
     std::vector<T> allGatherV(std::span<const T> mine) const {
@@ -182,7 +182,7 @@ class Communicator {
     /// none.
     static Communicator split(CommunicatorView parent, int color, int key);
     /// Collective over `parent`. The ranks that share memory with this one. With `ranksPerNode > 0` each machine is
-    /// divided into virtual nodes of so many ranks, to try multi-node paths on one machine.
+    /// divided into virtual nodes of `ranksPerNode` ranks, to try multi-node paths on one machine.
     static Communicator splitNode(CommunicatorView parent, int ranksPerNode = 0);
 
     /// Whether there is a communicator: not so when default constructed or moved from. Local.

@@ -1,5 +1,5 @@
 /// @file CommunicatorContext.hpp
-/// @brief What DNDS keeps for each communicator of its user: a private duplicate and unique message tags.
+/// @brief The library's state for each communicator of the user: a private duplicate and unique message tags.
 #pragma once
 
 #include "DNDS/Mpi/Communicator.hpp"
@@ -29,11 +29,11 @@ struct NodeTopology;
 struct Channel {
     MPI_Comm comm = MPI_COMM_NULL;
     int tag = 0;
-    std::size_t place = 0; ///< of the communicator among the context's
+    std::size_t place = 0; ///< index of the communicator in the context
 };
 
-/// An object whose parts on the ranks of a communicator talk to each other, and go on after a recovery. Enlisted with
-/// the context by whoever owns it, from the end of its collective construction on.
+/// An object whose parts on the ranks of a communicator talk to each other, and that works again after a recovery. Its
+/// owner enlists it with the context, at the end of its collective construction.
 class Recoverable {
   public:
     Recoverable() = default;
@@ -41,7 +41,7 @@ class Recoverable {
     Recoverable &operator=(const Recoverable &) = delete;
     virtual ~Recoverable() = default;
 
-    /// Gives up what is under way: cancels receives, and forgets what was begun. True when neither MPI nor a device
+    /// Abandons operations in flight: cancels receives, and resets the state. True when neither MPI nor a device
     /// reads or writes memory of this object any more; called again until then. Local, does not wait.
     virtual bool settle() noexcept = 0;
     /// When all ranks have settled: becomes as it was when it was made, epochs included, and takes its channels from
@@ -53,7 +53,7 @@ class Recoverable {
 /// exchanges costs one duplicated communicator instead of one each.
 ///
 /// The duplicate is freed when the user frees the communicator, or in MPI_Finalize: both are the same moment on all
-/// ranks, which destructors of arrays are not. Patterns hold the object by `shared_ptr`; after its communicator is gone
+/// ranks, which destructors of arrays are not. Patterns hold the object by `shared_ptr`; with its communicator freed
 /// `alive()` is false and starting an exchange throws.
 ///
 /// It serves several threads where MPI does (MPI_THREAD_MULTIPLE). Set-ups are collective: one at a time, in the same
@@ -94,7 +94,7 @@ class CommunicatorContext : public std::enable_shared_from_this<CommunicatorCont
         bool alone_;
     };
 
-    /// Whose users `ThreadUse` has to tell apart: `own`, or, where MPI does not serve several threads, those of the
+    /// The object in which `ThreadUse` tells users apart: `own`, or, without support for several threads, that of the
     /// process. Local.
     ThreadUse &useOf(ThreadUse &own) const noexcept { return servesThreads_ ? own : ThreadUse::ofProcess(); }
 
@@ -124,12 +124,12 @@ class CommunicatorContext : public std::enable_shared_from_this<CommunicatorCont
     void revoke(std::string_view call, std::string_view name, const std::exception_ptr &failure) noexcept;
     Revocation &revocation() noexcept { return revocation_; }
 
-    /// Makes the communicator and all that uses it usable again, after a failure on any rank: what was under way is
-    /// given up, epochs begin anew, and messages from before match nothing. Owned rows keep their values; ghosts are
+    /// Makes the communicator and all its users usable again, after a failure on any rank: operations in flight are
+    /// cancelled, epochs start over, and messages from before match nothing. Owned rows keep their values; ghosts are
     /// stale. Collective over all ranks, each outside of other calls. Waits for all ranks. Throws PeerError where one
-    /// has ended, or does not come within DNDS_WAIT_TIMEOUT; on all ranks what one has no memory for.
+    /// has ended, or does not come within DNDS_WAIT_TIMEOUT; MemoryError on all ranks where one lacks memory.
     void recover();
-    /// What `recover` calls from now on, until `delist`. Local.
+    /// Adds `object` to those that `recover` settles, until `delist`. Local.
     void enlist(Recoverable &object);
     void delist(Recoverable &object) noexcept;
     /// For `Recoverable::renew`: the channel that takes the place of `channel`.
@@ -140,11 +140,11 @@ class CommunicatorContext : public std::enable_shared_from_this<CommunicatorCont
     /// Seconds to wait for other ranks, as DNDS_WAIT_TIMEOUT says; 0: as long as their processes live. Local.
     double waitTimeout() const noexcept { return waitTimeout_; }
 
-    /// Which ranks share this rank's node, and their memory.
+    /// The ranks that share this rank's node, and their memory.
     const NodeTopology &node() const noexcept { return *node_; }
 
-    /// What other parts of DNDS keep once for each communicator: an object of type `T`, which `make()` returns a
-    /// pointer to when it is first asked for. `make` throws on all ranks or on none, and may communicate. Collective at
+    /// State that other parts of DNDS keep once per communicator: an object of type `T`, to which `make()` returns a
+    /// pointer at the first request. `make` throws on all ranks or on none, and may communicate. Collective at
     /// the first call, Local afterwards. The object goes with the context.
     template <class T, class Make>
     T &attach(Make &&make) {
@@ -182,7 +182,7 @@ class CommunicatorContext : public std::enable_shared_from_this<CommunicatorCont
     /// Local, does not wait, on any thread.
     void park(std::shared_ptr<void> kept, std::function<bool()> finished, std::thread::id maker) noexcept;
 
-    /// Keeps this rank's part of an object that is gone here, which other ranks may still read and write, until all
+    /// Keeps this rank's part of an object destroyed here, which other ranks may still read and write, until all
     /// ranks keep theirs and have recovered, or the communicator goes. `object` is the same number on all ranks
     /// (`nextSerial`). `end`, which may be empty, is called on all ranks before any of them frees its part. Local, on
     /// any thread.
@@ -198,14 +198,14 @@ class CommunicatorContext : public std::enable_shared_from_this<CommunicatorCont
 
     /// Whether something is parked. Local, O(1).
     bool hasParked() const noexcept { return parkedCount_.load(std::memory_order_relaxed) > 0; }
-    /// Lets go on what is parked, if anything is: peers may wait for it. Local; on a thread that may call MPI.
+    /// Progresses parked operations, if there are any: peers may wait for them. Local; on a thread that may call MPI.
     void progressParked() {
         if (hasParked())
             freeFinished();
     }
 
-    /// Frees what is parked and the communicators; called when the user's communicator goes. What peers do not complete
-    /// within a second is never freed.
+    /// Frees parked objects and the communicators; called when the user's communicator is freed. Operations incomplete
+    /// on some peer after a second are never freed.
     void release() noexcept;
 
   private:
@@ -214,7 +214,7 @@ class CommunicatorContext : public std::enable_shared_from_this<CommunicatorCont
         std::function<bool()> finished;
     };
     using ParkedList = std::list<Parked>;
-    /// What is never freed, but reachable, so that nothing reports it as lost.
+    /// Objects that are never freed, but reachable, so that leak checkers do not report them.
     static ParkedList &forEver();
     /// For `running`, of the exception being handled.
     [[noreturn]] void failRunning(std::string_view call, std::string_view name, SourceLocation where);
@@ -243,9 +243,9 @@ class CommunicatorContext : public std::enable_shared_from_this<CommunicatorCont
     std::vector<Communicator> channels_; ///< since then, in the place of `owned_`
     Revocation revocation_;
     double waitTimeout_ = 0;
-    std::mutex enlisting_; ///< of `recoverables_`
+    std::mutex enlisting_; ///< guards `recoverables_`
     std::vector<Recoverable *> recoverables_;
-    std::mutex parking_; ///< of `parked_`: exchanges may be destroyed on any thread
+    std::mutex parking_; ///< guards `parked_`: exchanges may be destroyed on any thread
     ParkedList parked_;
     struct Kept {
         std::shared_ptr<void> memory;
@@ -257,11 +257,11 @@ class CommunicatorContext : public std::enable_shared_from_this<CommunicatorCont
     std::atomic<std::size_t> parkedCount_{0};
     CommunicatorView view_;
     std::unique_ptr<NodeTopology> node_; ///< filled in by `connect`
-    mutable std::mutex attaching_;       ///< of `attachments_`
+    mutable std::mutex attaching_;       ///< guards `attachments_`
     std::map<std::type_index, std::shared_ptr<void>> attachments_;
     std::uint64_t serial_ = 1;
     int nextTag_ = 1;
-    int lastTag_ = 0; ///< of `nextChannel`; tags beyond it are the program's
+    int lastTag_ = 0; ///< last tag of `nextChannel`; tags beyond it are the program's
     std::atomic<bool> alive_ = true;
 };
 

@@ -1,5 +1,5 @@
 /// @file CommunicatorLife.hpp
-/// @brief Whether a communicator that somebody else owns still exists.
+/// @brief Whether a communicator owned by other code still exists.
 #pragma once
 
 #include "DNDS/Mpi/Communicator.hpp"

@@ -111,7 +111,7 @@ void endJob(std::string_view what, std::string_view message) noexcept {
         std::abort(); // mpiexec ends the other ranks
     }
     tell(what, message);
-    // MPICH's mpiexec drops output that is under way when a job aborts. That of Open MPI may hang or crash where
+    // MPICH's mpiexec drops pending output when a job aborts. That of Open MPI may hang or crash where
     // several ranks abort at once while others end, so they take turns: the first one's call ends the others.
     std::this_thread::sleep_for(300ms + std::min(errorRank(), 10) * 300ms);
     MPI_Abort(MPI_COMM_WORLD, 1);

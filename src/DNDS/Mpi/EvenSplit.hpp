@@ -24,7 +24,7 @@ class EvenSplit {
         : total_(total), ranks_(ranks), each_(total / ranks), larger_(total % ranks) {}
 
     int parts() const noexcept { return static_cast<int>(ranks_); }
-    /// Where the part of a rank begins; the total for rank `ranks`.
+    /// Begin of a rank's part; the total for rank `ranks`.
     index begin(int rank) const noexcept { return each_ * rank + larger_ * rank / ranks_; }
     index end(int rank) const noexcept { return begin(rank + 1); }
     index size(int rank) const noexcept { return end(rank) - begin(rank); }

@@ -35,11 +35,11 @@ class ExactRows {
 /// Throws ArgumentError on all ranks where `rows` is no whole number of rows. Rows in device memory: `Array/ExactSums`.
 void exactSums(CommunicatorView comm, std::span<const real> rows, std::span<real> sums);
 
-/// Lists the columns of this rank, as many as there are sums. Local; called twice, and may throw.
+/// Lists the columns of this rank, one for each sum. Local; called twice, and may throw.
 using ExactColumns = std::function<std::vector<FixedPoint::Column>()>;
 
 /// The same for columns anywhere in host memory, or products of columns: several scalar products in two reductions.
-/// What `columns` throws on one rank is thrown on all.
+/// An exception of `columns` on one rank is thrown on all.
 void exactSums(CommunicatorView comm, const ExactColumns &columns, std::span<real> sums);
 
 /// The same for rows elsewhere. What one rank's rows throw is thrown on all ranks.

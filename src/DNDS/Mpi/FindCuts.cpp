@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::size_t maxTrials = 15;
 constexpr std::size_t maxNumbers =
-    4096; ///< of a reduction with more than one trial a goal: they take as long as its latency
+    4096; ///< limit for several trials a goal: up to it a reduction takes as long as its latency
 
 } // namespace
 

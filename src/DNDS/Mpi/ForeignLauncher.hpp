@@ -8,8 +8,8 @@
 
 namespace DNDS {
 
-/// What to tell the user where `launcher` started several processes and MPI counts `ranks` of them; empty where this
-/// fits, or another process tells it: the launcher's first does. Local.
+/// Warning for the case that `launcher` started several processes and MPI counts `ranks` of them; empty where these
+/// agree, or another process warns: the launcher's first does. Local.
 std::string foreignLauncherWarning(const LauncherInfo &launcher, int ranks, const std::string &mpiVersion);
 
 /// Writes that warning to stderr, if there is one, for this process and its MPI, which runs. Local.

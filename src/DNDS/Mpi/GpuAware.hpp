@@ -1,5 +1,5 @@
 /// @file GpuAware.hpp
-/// @brief What the MPI library says about device memory, which is only a reason to try.
+/// @brief The MPI library's claims about device memory, which only justify a trial.
 #pragma once
 
 #include <string>

@@ -30,7 +30,7 @@ class MessageReduction final : public Recoverable {
     /// `context` outlives it. `name` completes "the reduction of", for messages. Collective. Throws on all ranks
     /// MemoryError.
     MessageReduction(CommunicatorContext &context, std::string name);
-    /// In flight, it goes on with the communicator, as other ranks may wait for it.
+    /// In flight, it is parked with the communicator and completes there, as other ranks may wait for it.
     ~MessageReduction() override;
 
     /// Begins. All ranks start the reductions of one object in the same order, of equally many bytes. Local. Throws
@@ -38,7 +38,7 @@ class MessageReduction final : public Recoverable {
     void start(std::span<const std::byte> mine, Combine combine);
     /// Whether one was started that `ready` has not found complete yet. Local.
     bool pending() const noexcept;
-    /// Whether the result is there; lets it go on. Local, does not wait. Throws RevokedError, StateError where the
+    /// Whether the result is there; makes progress. Local, does not wait. Throws RevokedError, StateError where the
     /// communicator was freed or ranks reduce different numbers of bytes.
     bool ready();
     /// The result of the last one started; valid until the next start. Waits for all ranks to start it. Throws as
@@ -52,7 +52,7 @@ class MessageReduction final : public Recoverable {
         reduceBytes(std::as_writable_bytes(values), combine);
     }
 
-    /// How many were started. Local.
+    /// Number of reductions started. Local.
     std::uint64_t starts() const noexcept { return starts_; }
 
     bool settle() noexcept override;

@@ -12,9 +12,9 @@ namespace {
 
 constexpr std::size_t firstSegmentBytes = std::size_t{1} << 20U;
 constexpr std::size_t pageBytes = 4096;                    ///< segments begin at multiples of it, perhaps of more
-constexpr std::size_t maxBytes = std::size_t{1} << 46U;    ///< of one allocation, far below where sums overflow
+constexpr std::size_t maxBytes = std::size_t{1} << 46U;    ///< limit of one allocation, far below where sums overflow
 constexpr std::size_t minReturned = std::size_t{1} << 20U; ///< less is not worth a system call
-constexpr std::chrono::seconds soon(1);                    ///< what is allocated again within it should have been kept
+constexpr std::chrono::seconds soon(1);                    ///< memory allocated again within it should have been kept
 
 std::size_t roundedUp(std::size_t bytes, std::size_t granule) { return (bytes + granule - 1) / granule * granule; }
 

@@ -28,14 +28,14 @@ namespace DNDS {
 /// Segments are anonymous files in memory (Linux memfd), opened by the other ranks through /proc. Compared with MPI
 /// shared windows they grow without a collective call, do not depend on the size of /dev/shm, and vanish with the last
 /// process that maps them, however it ends. A rank maps the memory of another when it first looks for it there. The
-/// arena lives until the last array in it is gone, which may be after MPI_Finalize.
+/// arena lives until the last array in it is destroyed, which may be after MPI_Finalize.
 ///
 /// A block's memory is reserved when it is allocated, so that a machine without memory makes the allocation fail
 /// instead of ending the process at first touch. Unused memory goes back to the system from 1 MiB on; what a loop
 /// allocates again within a second is then kept, until a call that comes a second after the loop.
 ///
 /// All functions may be called on any thread. In a forked child the arena belongs to the parent: there, new memory is
-/// private to the child, and giving memory back does nothing. The child sees what ranks write, and they what it writes.
+/// private to the child, and freeing memory does nothing. Parent, peers and child see each other's writes.
 class NodeArena : public std::pmr::memory_resource {
   public:
     /// Collective over `node`. Null on all ranks, with the reason in `whyNot`, where ranks cannot map each other's
@@ -53,13 +53,13 @@ class NodeArena : public std::pmr::memory_resource {
 
     /// The location of an address in this rank's own segments; nothing for memory elsewhere. Local, O(segments).
     std::optional<ArenaLocation> locate(const void *address) const;
-    /// Where this process sees a location of another rank's arena. Local; maps the segment on first use. Throws
+    /// The address in this process of a location of another rank's arena. Local; maps the segment on first use. Throws
     /// MemoryError when the other process has ended.
     std::byte *translate(int nodeRank, const ArenaLocation &location) { return peers_->translate(nodeRank, location); }
     /// Whether a rank's process still exists. Local; a system call.
     bool alive(int nodeRank) const noexcept { return peers_->alive(nodeRank); }
 
-    /// What a rank is doing, as far as it has said; that it has ended, or was stopped. Local; some system calls.
+    /// A rank's activity, as far as it has published one; or that it ended or was stopped. Local; some system calls.
     ActivityRecord::Activity activity(int nodeRank);
     /// The ranks in the communicator and in MPI_COMM_WORLD, [node ranks], and whether it has others on other nodes: for
     /// messages. `worldRanks` is empty where they are the same. Local.
@@ -77,7 +77,7 @@ class NodeArena : public std::pmr::memory_resource {
     }
     bool hasOthers() const noexcept { return hasOthers_; }
 
-    /// Where the ranks of the node tell each other that the communicator is revoked: in the first one's memory. Local.
+    /// The record by which ranks of the node tell each other of a revocation: in the first one's memory. Local.
     /// Throws MemoryError where it cannot be mapped.
     RevocationRecord &revocationRecord();
 
@@ -127,7 +127,7 @@ class NodeArena : public std::pmr::memory_resource {
     std::vector<int> worldRanks_;
     bool hasOthers_ = false;
     std::optional<PeerMemory> peers_; ///< from `create` on
-    mutable std::mutex mutex_;        ///< of all below, but for the header
+    mutable std::mutex mutex_;        ///< guards all below, except the header
     std::vector<OwnSegment> own_;
     std::vector<Retired> retired_;
     std::size_t bytesInUse_ = 0;

@@ -1,5 +1,5 @@
 /// @file NodeMemory.hpp
-/// @brief How much memory a node has left, and whether that is enough for what its ranks ask for together.
+/// @brief The free memory of a node, and whether it suffices for the requests of its ranks together.
 #pragma once
 
 #include "DNDS/Mpi/CommunicatorContext.hpp"
@@ -11,12 +11,12 @@
 
 namespace DNDS {
 
-/// What a process may still take without pushing out others.
+/// Memory that a process may still take without pushing out others.
 struct AvailableMemory {
     static constexpr std::uint64_t unlimited = std::numeric_limits<std::uint64_t>::max();
 
     std::uint64_t machine = unlimited; ///< bytes; where nothing is known, unlimited
-    std::uint64_t group = unlimited;   ///< of the control group (container, batch job) with the least room
+    std::uint64_t group = unlimited;   ///< room of the control group (container, batch job) with the least
     std::string groupName;             ///< its folder; empty where none has a limit
 };
 

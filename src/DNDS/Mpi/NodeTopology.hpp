@@ -1,5 +1,5 @@
 /// @file NodeTopology.hpp
-/// @brief Which ranks share this rank's node, and the memory they share.
+/// @brief The ranks that share this rank's node, and the memory they share.
 #pragma once
 
 #include "DNDS/Mpi/Communicator.hpp"
@@ -13,7 +13,7 @@ namespace DNDS {
 
 class NodeArena;
 
-/// What a communicator's ranks know about the node they are on.
+/// The view that a communicator's ranks have of their node.
 struct NodeTopology {
     std::vector<int> members;         ///< the ranks of the communicator on this node, by node rank: ascending
     std::shared_ptr<NodeArena> arena; ///< null where memory cannot be shared

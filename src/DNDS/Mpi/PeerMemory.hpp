@@ -22,14 +22,14 @@ struct ArenaLocation {
     std::uint64_t offset = 0;
 };
 
-/// At the start of each rank's first segment: what others need to find the rest.
+/// Header at the start of each rank's first segment, from which others find the rest.
 struct ArenaHeader {
     static constexpr std::size_t maxSegments = 64;
     struct Entry {
         int file;
         std::uint64_t bytes;
     };
-    ActivityRecord activity; ///< of the rank's process
+    ActivityRecord activity; ///< activity of the rank's process
     /// Of the node, where this is its first rank. All poll it: in a cache line that `activity` does not write.
     alignas(128) RevocationRecord revocation;
     std::uint64_t mark; ///< differs between ranks, to tell their memory apart
@@ -41,10 +41,10 @@ struct ArenaHeader {
 /// a rank that has few peers opens few files. All functions are Local and may be called on any thread.
 class PeerMemory {
   public:
-    /// What ranks tell each other about themselves.
+    /// A rank's identity, sent to the others.
     struct Announcement {
         ProcessId owner;
-        std::int64_t file = -1; ///< of the first segment
+        std::int64_t file = -1; ///< number of the first segment's file
         std::int64_t mark = 0;
     };
 
@@ -58,7 +58,7 @@ class PeerMemory {
     void tryNext(int nodeRank);
     /// The header of a rank. Throws MemoryError where its memory cannot be mapped, or is that of another process.
     const ArenaHeader &header(int nodeRank);
-    /// Where this process sees a location of a rank. Throws MemoryError.
+    /// The address in this process of a location of a rank. Throws MemoryError.
     std::byte *translate(int nodeRank, const ArenaLocation &location);
     /// Whether a rank's process still exists. A system call.
     ProcessState state(int nodeRank) const noexcept {

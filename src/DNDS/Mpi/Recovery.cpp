@@ -70,7 +70,7 @@ void CommunicatorContext::delist(Recoverable &object) noexcept {
     std::erase(recoverables_, &object);
 }
 
-/// Takes what arrives for nobody: its senders may wait for that.
+/// Receives messages without receiver: their senders may wait for that.
 void CommunicatorContext::discardArrived() {
     std::vector<std::byte> bytes;
     const auto discard = [&](MPI_Comm comm) {
@@ -155,14 +155,14 @@ void CommunicatorContext::freeKept() {
     for (auto &[object, kept] : ended)
         if (kept.end)
             kept.end();
-    comm().guarded([] {}); // nobody frees what another rank has open
+    comm().guarded([] {}); // no rank frees memory that another rank has open
 }
 
 void CommunicatorContext::recover() {
     const SetUp setUp(*this);
     const ActivityScope activity("recover");
-    revocation_.revoke("recover", "this rank wants all ranks to begin anew"); // whoever goes on is told
-    // Receives first, so that messages on their way are taken here, and not by what is given up.
+    revocation_.revoke("recover", "this rank wants all ranks to begin anew"); // running ranks are told
+    // Receives first, so that messages in transit are received here, and not by cancelled operations.
     static_cast<void>(settleAll());
     meet("all ranks to call recover", true);
     waitRevoked("messages to leave this rank", [&] {
@@ -177,7 +177,7 @@ void CommunicatorContext::recover() {
         ended.swap(keptUntilRecovery_);
     }
     ended.clear();
-    // All ranks are here, and nothing moves. Messages that nobody has taken are left to the communicators before.
+    // All ranks are here, and nothing moves. Messages never received stay with the previous communicators.
     freeKept();
     std::vector<Communicator> channels;
     comm().guarded([&] { channels.reserve(channelOwners().size()); });

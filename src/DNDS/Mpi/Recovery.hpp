@@ -1,5 +1,5 @@
 /// @file Recovery.hpp
-/// @brief What a program does about a failure on one rank: stop all ranks of the communicator, and go on together.
+/// @brief Handling of a failure on one rank: stop all ranks of the communicator, and continue together.
 #pragma once
 
 #include "DNDS/Mpi/Communicator.hpp"

@@ -1,6 +1,6 @@
 /// @file Rendezvous.hpp
-/// @brief Records that go to the rank that owns what they are about, where they meet those of other ranks, and
-/// questions that such a rank answers.
+/// @brief Records sent to the rank that owns their subject, where they meet those of other ranks, and
+/// questions that this rank answers.
 #pragma once
 
 #include "DNDS/Base/Attempt.hpp"

@@ -17,7 +17,7 @@ namespace {
 
 constexpr int noticeTag = 0; ///< channels begin at 1
 
-/// How long a reader waits for the text of a rank that has just failed.
+/// How long a reader waits for the text of a rank that failed just now.
 constexpr std::chrono::seconds patienceForText(1);
 
 } // namespace
@@ -129,7 +129,7 @@ void Revocation::forward() noexcept {
     }
 }
 
-/// What the failed rank has told; it may be writing it at this moment.
+/// The failed rank's message; it may be writing it at this moment.
 std::string Revocation::text() const {
     const auto end = std::chrono::steady_clock::now() + patienceForText;
     while (record_->told.load(std::memory_order_acquire) == 0)

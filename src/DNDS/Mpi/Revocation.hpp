@@ -23,7 +23,7 @@ namespace DNDS {
 class CommunicatorView;
 struct NodeTopology;
 
-/// What the ranks of one node know of a failure, in memory that they share. Zeroed memory: none has failed.
+/// State of failures among the ranks of one node, in memory that they share. Zeroed memory: none has failed.
 struct RevocationRecord {
     static constexpr std::size_t maxBytes = 1000;
 
@@ -76,7 +76,7 @@ class Revocation {
 
   private:
     struct Notice {
-        std::uint64_t generation = 0; ///< of the communicator: its identity, and how often it has recovered
+        std::uint64_t generation = 0; ///< generation of the communicator: its identity, and how often it has recovered
         std::uint32_t failed = 0;     ///< as in the record
         std::array<char, RevocationRecord::maxBytes> text{};
     };
@@ -85,17 +85,17 @@ class Revocation {
     void forward() noexcept;
     std::string text() const;
 
-    RevocationRecord own_{}; ///< where ranks share no memory
+    RevocationRecord own_{}; ///< used where ranks share no memory
     RevocationRecord *record_ = &own_;
-    std::shared_ptr<void> memory_; ///< of the record
-    bool first_ = true;            ///< of the ranks that share the record
+    std::shared_ptr<void> memory_; ///< owner of the record's memory
+    bool first_ = true;            ///< first of the ranks that share the record
     bool alone_ = true;            ///< the communicator has one rank
     bool otherNodes_ = false;
     MPI_Comm comm_ = MPI_COMM_NULL;
     int rank_ = 0;
     std::thread::id maker_ = std::this_thread::get_id();
     std::vector<int> neighbours_; ///< on other nodes
-    std::mutex mutex_;            ///< of what follows
+    std::mutex mutex_;            ///< guards the members below
     std::uint64_t generation_ = 0;
     bool forwarded_ = false;
     struct Sent {
@@ -109,7 +109,7 @@ class Revocation {
 
 namespace Detail {
 
-/// What an exception says, without the place where it was thrown. Local.
+/// The text of an exception, without the place where it was thrown. Local.
 std::string textOf(const std::exception_ptr &failure);
 
 } // namespace Detail

@@ -10,7 +10,7 @@
 
 namespace DNDS {
 
-/// An MPI window over memory that somebody else owns, locked for all ranks as long as it lives. Addresses are bytes
+/// An MPI window over memory owned by its user, locked for all ranks as long as it lives. Addresses are bytes
 /// from the start of each rank's memory. Move-only.
 ///
 /// It carries puts and gets only. Atomic operations of MPI may use locks of their own, so that a word changed by them

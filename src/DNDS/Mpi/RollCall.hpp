@@ -1,5 +1,5 @@
 /// @file RollCall.hpp
-/// @brief What each rank is doing, in memory that the others of its node can read.
+/// @brief The activity of each rank, in memory that the others of its node can read.
 #pragma once
 
 #include <array>
@@ -29,7 +29,7 @@ std::string secondsText(double seconds);
 double oldestUnreported() noexcept;
 /// That call was told of; false where it has ended. Local.
 bool markReported(double since) noexcept;
-/// What this process does. Local.
+/// The activity of this process. Local.
 std::string ownActivity();
 
 } // namespace Detail
@@ -57,7 +57,7 @@ class ActivityRecord {
     std::array<std::atomic<std::uint64_t>, maxBytes / sizeof(std::uint64_t)> words_; ///< the text, ended by 0
 };
 
-/// Says that this process is in a call, as long as the object lives; calls within it are named behind it. Free unless
+/// Publishes that this process is in a call, as long as the object lives; nested calls are named after it. Free unless
 /// DNDS_WAIT_TIMEOUT or DNDS_ROLL_CALL is set; then some 0.1 us. Local; on any thread.
 ///
 ///     const ActivityScope activity("createGhostMapping of", name());
@@ -77,7 +77,7 @@ class ActivityScope {
             leave();
     }
 
-    /// Whether anybody asks.
+    /// Whether activities are recorded.
     static std::atomic<bool> &on() noexcept {
         static std::atomic<bool> on{false};
         return on;
@@ -107,10 +107,10 @@ class ActivityScope {
 
 namespace Detail {
 
-/// From now on, until `removeActivityRecord`, this process says in `place`, too, what it does. Local.
+/// From now on, until `removeActivityRecord`, this process also publishes its activity in `place`. Local.
 void addActivityRecord(ActivityRecord &place);
 void removeActivityRecord(ActivityRecord &place) noexcept;
-/// For DNDS_WAIT_TIMEOUT and DNDS_ROLL_CALL; with the latter SIGUSR1 makes this process write what it does to stderr,
+/// For DNDS_WAIT_TIMEOUT and DNDS_ROLL_CALL; the latter makes SIGUSR1 write this process's activity to stderr,
 /// unless the program has a handler of its own. Local.
 void prepareRollCall(const Environment &environment);
 /// The same by the process's environment, as soon as MPI runs, before a communicator is used: MpiSession and Python's
@@ -120,7 +120,7 @@ void prepareRollCall();
 
 } // namespace Detail
 
-/// What all ranks of this rank's node are doing, those who do the same together, as the end of a message: "; ranks 0-6:
+/// The activities of all ranks of this rank's node, equal ones grouped, as the end of a message: "; ranks 0-6:
 /// wait for the pull of 'state' for 12 s; rank 7: createGhostMapping of 'u', MPI_Allreduce for 3 s". Empty where
 /// nothing is known. Local; maps the memory of ranks that were not peers.
 std::string rollCall(NodeArena *arena);

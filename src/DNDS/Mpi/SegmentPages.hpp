@@ -1,5 +1,5 @@
 /// @file SegmentPages.hpp
-/// @brief Which parts of a segment of shared memory have memory behind them, and which of those nobody uses.
+/// @brief The parts of a segment of shared memory that are backed by memory, and those of them without blocks.
 #pragma once
 
 #include <cstddef>
@@ -72,7 +72,7 @@ class SegmentPages {
         unused_ -= range.bytes;
     }
 
-    /// The first whole range with memory and without blocks that begins at `from` or later; empty where there is none.
+    /// The first whole range with memory and without blocks that begins at `from` or later; empty if none does.
     Range nextUnused(std::size_t from) const noexcept {
         std::size_t first = from / granule;
         while (first < granules_.size() && !isUnused(first))

@@ -11,10 +11,10 @@
 
 namespace DNDS {
 
-/// What the system says of a process.
+/// State of a process, from the system.
 enum class ProcessState : unsigned char { Runs, Stopped, Ended };
 
-/// What a process tells others of the machine, so that they find its files.
+/// Identity of a process, sent to others of the machine, so that they find its files.
 struct ProcessId {
     std::int64_t process = -1;
     std::int64_t space = 0; ///< in which the number means this process; 0 where that is not known
@@ -44,7 +44,7 @@ class SharedSegment {
 
     /// A new file of `bytes` bytes, whose memory is reserved later. Throws NoMemory.
     static SharedSegment make(std::size_t bytes);
-    /// The file that another process knows by the number `file`, which has at least so many bytes. Throws MemoryError
+    /// The file with number `file` in another process, of at least `atLeast` bytes. Throws MemoryError
     /// where it cannot be opened, because the process has ended, say.
     static SharedSegment open(const ProcessId &owner, int file, std::size_t atLeast);
 

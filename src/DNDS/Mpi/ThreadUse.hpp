@@ -10,8 +10,8 @@
 
 namespace DNDS {
 
-/// Which thread is using something. Not a lock: of two threads that enter in the same nanoseconds none may notice, so
-/// that entering costs two stores; a thread that waits in there is noticed by all that come.
+/// The thread that uses a resource. Not a lock: of two threads that enter in the same nanoseconds none may notice, so
+/// that entering costs two stores; a thread that waits inside is noticed by all others that enter.
 ///
 ///     const ThreadUse::Scope use(use_, [&] { return fmt::format("the pull of '{}'", name); });
 class ThreadUse {

@@ -28,7 +28,7 @@ bool Waiting::pauseOnce() {
 }
 
 void Waiting::lookAround(std::string_view what) {
-    static_cast<void>(context_.comm()); // throws where it is gone
+    static_cast<void>(context_.comm()); // throws if it was freed
     requireAlive(context_, what, backoff_.seconds(), context_.waitTimeout());
 }
 

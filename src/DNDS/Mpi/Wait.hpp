@@ -12,14 +12,14 @@
 
 namespace DNDS {
 
-/// What a look at the event that is waited for costs, and so how to pause between looks.
+/// Cost of one look at the awaited event, which decides the pause between looks.
 enum class PollTarget : unsigned char {
     Memory, ///< a few loads: MPI is given its turn now and then
     Mpi     ///< a call of MPI, in which it makes progress
 };
 
-/// One wait for other ranks: call `pause` after each look at what is waited for. Between looks all that this thread has
-/// under way goes on, as peers may need it first. Local.
+/// One wait for other ranks: call `pause` after each look at the awaited event. Between looks all operations in flight
+/// on this thread make progress, as peers may need them first. Local.
 class Waiting {
   public:
     /// Begins to wait. Local.
