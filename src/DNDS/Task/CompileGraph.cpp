@@ -21,7 +21,7 @@ const char *rangeName(AccessRange range) {
     return "some rows";
 }
 
-/// What ranks have to agree about, in a line.
+/// The facts of a task that ranks have to agree about, in a line.
 std::string canonical(const GraphModel &graph, const TaskModel &task) {
     std::string text = fmt::format("{} '{}'",
                                    task.async                    ? "async call"

@@ -16,17 +16,17 @@
 
 namespace DNDS::Task {
 
-/// What is queued at once: parts that follow each other in a stream, or another step.
+/// Work queued at once: parts that follow each other in a stream, or another step.
 struct DeviceBatch {
     enum StreamId : std::size_t { Inner, Boundary };
 
     StreamId streamId = Boundary;
     std::vector<std::size_t> steps;
     std::vector<std::size_t> waits; ///< batches of the other stream
-    bool awaited = false;           ///< by a batch of the other stream
+    bool awaited = false;           ///< a batch of the other stream waits for it
     bool known = false;             ///< ran once, so that nothing is initialised during capture
     Device::Event event;
-    std::map<std::uint64_t, Device::Graph> graphs; ///< by the memory that they use
+    std::map<std::uint64_t, Device::Graph> graphs; ///< keyed by the memory that they use
 };
 
 /// Lists of rows of a part on the device.

@@ -1,5 +1,5 @@
 /// @file GraphModel.hpp
-/// @brief A graph without types: arrays, and tasks in program order with what they read and write.
+/// @brief A graph without types: arrays, and tasks in program order with their reads and writes.
 #pragma once
 
 #include "DNDS/Device/Executor.hpp"
@@ -25,13 +25,13 @@ namespace DNDS::Task {
 class ArrayHandle {
   public:
     virtual ~ArrayHandle() = default;
-    /// What messages call the array.
+    /// The array's name in messages.
     virtual std::string_view name() const = 0;
     /// The rows that this rank owns; all of them where there are no ghosts.
     virtual const ArrayBase &father() const = 0;
     /// The ghosts; null for arrays that cannot be pulled.
     virtual const ArrayBase *son() const { return nullptr; }
-    /// How ghosts are pulled, and the array as exchanges take it; null and empty for arrays that cannot be pulled.
+    /// Pattern of its pulls, and the array as exchanges take it; null and empty for arrays that cannot be pulled.
     virtual std::shared_ptr<const ExchangePattern> pattern() const { return nullptr; }
     virtual ExchangeMember member() const { return {}; }
     /// Whether it may be written.
@@ -79,21 +79,21 @@ class RowsHandle : public ArrayHandle {
     bool writable_, same_;
 };
 
-/// What a task does with an array.
+/// Kind of a task's access to an array.
 enum class AccessMode : unsigned char { Reads, Writes, ReadsWrites, Adds };
 /// "reads", "writes", ...
 const char *accessModeName(AccessMode mode);
 
-/// Which rows of an array a task sees while it works on a row of its own.
+/// The rows of an array that a task sees while it works on a row of its own.
 enum class AccessRange : unsigned char {
     SameRow, ///< the row of the same number
-    Through, ///< those that an adjacency names
+    Through, ///< rows that an adjacency names
     Whole,   ///< all owned rows and ghosts
     Owned,   ///< all owned rows
     Region   ///< those of a region
 };
 
-/// What a task does with an array.
+/// A task's access to an array.
 struct ArrayAccess {
     std::size_t array = 0; ///< number in the model
     AccessMode mode = AccessMode::Reads;
@@ -139,7 +139,7 @@ class TaskBody {
     virtual void runAdding(const PartRows & /*rows*/, index /*first*/, index /*last*/) const {}
     /// The same on the device.
     virtual void runAdding(const Executor & /*executor*/, const Contributions & /*sums*/) const {}
-    /// How many rows a thread takes at once where the program does not say; 0: as many as are worth it for cells.
+    /// Rows that a thread takes at once, as set by the program; 0: as many as pay off for cells.
     virtual index rowsPerChunk() const { return 0; }
 };
 
@@ -156,7 +156,7 @@ class CalledExchange {
     virtual bool inFlight() const = 0;
 };
 
-/// What a task is.
+/// Kind of a task.
 enum class TaskKind : unsigned char {
     Loop, ///< a functor called for each row
     Call, ///< a functor called once, on the host, by the thread that runs the plan
@@ -179,7 +179,7 @@ struct TaskModel {
     bool recomputesGhosts = false;            ///< it computes ghosts as well where that saves a pull
 };
 
-/// Waits for work in a thread of its own, if there is any; throws what it has thrown, once.
+/// Waits for work in a thread of its own, if there is any; throws its exception, once.
 inline void finishAsync(std::future<void> &work) {
     if (work.valid())
         std::exchange(work, {}).get();
@@ -199,7 +199,7 @@ void forEachTarget(const TaskModel &task, index row, Visit &&visit) {
     }
 }
 
-/// What has to be done to ghosts after each pull.
+/// The kernel that finishes ghosts after each pull.
 struct PullFinish {
     std::size_t array = 0;
     Region ghosts;
@@ -248,8 +248,8 @@ struct GraphModel {
     void requireFits(const TaskModel &task) const;
     /// Throws ArgumentError where the array no longer has the rows and columns that the reduction was declared with.
     void requireFits(const ReductionModel &reduction) const;
-    /// The owned rows of an array without ghosts, which may have more: as many as those of the loops and regions in
-    /// which its rows are those of the same number. None where the graph has no such loop or region. Throws
+    /// The owned rows of an array without ghosts, which may have more: the number of rows of the loops and regions in
+    /// which its rows are those of the same number. Empty if the graph has no such loop or region. Throws
     /// ArgumentError where they differ.
     std::optional<index> ownRows(std::size_t array) const;
     /// Whether an array without ghosts is only seen whole: then ranks are taken to have the same contents.

@@ -18,7 +18,7 @@ class Plan::HostRunner {
 
     /// Runs all steps. Throws what the first part that failed has thrown, with the task in front.
     void run();
-    /// Runs chunks for as long as `pending` is true; looks there between chunks, and helps nobody without threads.
+    /// Runs chunks for as long as `pending` is true; looks there between chunks, and does nothing without threads.
     /// Returns false where there was nothing to run.
     bool help() noexcept { return team_.threads() > 1 && team_.help(); }
     /// Ends a run after an exception.
@@ -30,7 +30,7 @@ class Plan::HostRunner {
         ThreadTeam::Loop work;
         HostRunner *runner = nullptr;
         const Part *part = nullptr;
-        index rows = 0; ///< of each chunk
+        index rows = 0; ///< rows of each chunk
         bool published = false;
         /// Parts that add: the rows that add to [targets[k], targets[k + 1]), by chunk.
         std::vector<index> targets;

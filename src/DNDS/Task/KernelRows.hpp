@@ -1,5 +1,5 @@
 /// @file KernelRows.hpp
-/// @brief What kernels of tasks get: views of the arrays that the task declared, and of nothing else.
+/// @brief Arguments of tasks' kernels: views of the arrays that the task declared, and of nothing else.
 #pragma once
 
 #include "DNDS/Base/Error.hpp"
@@ -62,7 +62,7 @@ class Rows {
         return view_[row];
     }
 
-    /// For those who run kernels: the row that the task is at. Only builds with DNDS_DEBUG_CHECKS look at it.
+    /// For code that runs kernels: the row that the task is at. Only builds with DNDS_DEBUG_CHECKS look at it.
     void at(index row) { at_ = row; }
 
   protected:
@@ -96,7 +96,7 @@ template <class View>
 class WrittenRows : public Rows<View> {
   public:
     using Rows<View>::Rows;
-    /// For those who run kernels. Not for arrays without ghosts.
+    /// For code that runs kernels. Not for arrays without ghosts.
     bool isGhost(index row) const requires requires(const View &view) { view.isGhost(row); }
     { return this->view().isGhost(row); }
 };
@@ -132,7 +132,7 @@ class AddedRows {
         add(row, 0, value);
     }
 
-    /// For those who run kernels: leaves out rows outside [first, last).
+    /// For code that runs kernels: leaves out rows outside [first, last).
     DNDS_HOST_DEVICE void narrow(index first, index last) {
         first_ = first;
         last_ = last;
@@ -145,7 +145,7 @@ class AddedRows {
     const RowGuard *guard_ = nullptr;
 };
 
-/// What a kernel gets for an array (a pair, or an array without ghosts) that its task reads, writes or adds to.
+/// A kernel's argument for an array (a pair, or an array without ghosts) that its task reads, writes or adds to.
 template <class TArray>
 using ReadRows = Rows<decltype(std::declval<const TArray &>().template deviceView<DeviceBackend::Host>())>;
 template <class TArray>

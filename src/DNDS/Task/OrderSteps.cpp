@@ -8,7 +8,7 @@ namespace DNDS::Task {
 
 namespace {
 
-/// What a step does with rows of an array.
+/// A step's access to rows of an array.
 struct Touch {
     std::size_t array;
     RowMask rows;
@@ -60,7 +60,7 @@ std::size_t Order::add(StepKind kind, std::size_t what, const std::vector<Touch>
             if (earlier.step == number || !(earlier.writes || touch.writes) || !earlier.rows.intersects(touch.rows))
                 return false;
             step.after.push_back(earlier.step);
-            return touch.writes && touch.rows.contains(earlier.rows); // whoever comes later waits for this one
+            return touch.writes && touch.rows.contains(earlier.rows); // all later accesses wait for this one
         });
     }
     for (const Touch &touch : touches)
@@ -172,7 +172,7 @@ void Order::find() {
     }
 }
 
-/// Exchanges start as early as they can and are waited for last, in program order on all ranks: so nobody waits for an
+/// Exchanges start as early as they can and are waited for last, in program order on all ranks: so no rank waits for an
 /// exchange that its peer only starts after another one.
 int Order::rank(const PlanStep &step) const {
     switch (step.kind) {

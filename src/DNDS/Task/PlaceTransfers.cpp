@@ -60,7 +60,7 @@ bool dependsOnRank(const GraphModel &graph, const ArrayAccess &access) {
            !graph.arrays[access.array]->sameOnAllRanks();
 }
 
-/// Walks through a graph, first backwards to find which rows somebody needs, then forwards to find what is stale.
+/// Walks through a graph, first backwards to find the rows that are needed, then forwards to find stale ones.
 class Placement {
   public:
     Placement(const GraphModel &graph, const CommunicatorView &comm, const CompileOptions &options, PlanModel &plan)
@@ -98,11 +98,11 @@ class Placement {
     const CommunicatorView &comm_;
     const CompileOptions &options_;
     PlanModel &plan_;
-    std::vector<RowMask> masks_; ///< [arrays] backwards: rows that somebody needs; forwards: ghosts that are current
+    std::vector<RowMask> masks_; ///< [arrays] backwards: rows that are needed; forwards: ghosts that are current
     std::vector<RowMask> entryNeed_; ///< [arrays] ghosts that are read before the array is written
     std::vector<bool> written_;      ///< [arrays]
     std::vector<bool> pulled_;
-    std::map<std::size_t, std::optional<RowMask>> regionsOfOwners_; ///< by task
+    std::map<std::size_t, std::optional<RowMask>> regionsOfOwners_; ///< keyed by task
     index number_ = 0;
 };
 
@@ -379,7 +379,7 @@ void Placement::passValidity(std::size_t t) {
     if (task.kind == TaskKind::Swap) {
         const std::size_t a = task.accesses[0].array, b = task.accesses[1].array;
         for (const std::size_t array : {a, b})
-            if (!written_[array]) // who reads these contents later takes all that was pulled for current
+            if (!written_[array]) // later readers of these contents take all pulled ghosts for current
                 entryNeed_[array] |= masks_[array];
         std::swap(masks_[a], masks_[b]);
         if (swapsFinished(task)) {

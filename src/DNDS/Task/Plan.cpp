@@ -44,7 +44,7 @@ Plan::State::State(GraphModel model, const CommunicatorView &view, const Executo
 Plan::State::~State() {
     context->delist(*this);
     for (const TaskModel &task : graph.tasks)
-        if (task.async) // waits; nobody is left to hear what it throws
+        if (task.async) // waits; no caller is left to catch its exception
             *task.async = std::future<void>();
 }
 
@@ -132,7 +132,7 @@ void Plan::State::fail() noexcept {
         device->abandon();
     if (host)
         host->abandon();
-    if (comm.size() == 1) // which has nobody to recover with
+    if (comm.size() == 1) // has no peers to recover with
         transfers.endAlone();
 }
 

@@ -13,7 +13,7 @@
 
 namespace DNDS::Task {
 
-/// What this rank has done in all runs of a plan.
+/// Counts of this rank's work in all runs of a plan.
 struct PlanStatistics {
     index runs = 0;
     index parts = 0;
@@ -31,10 +31,10 @@ struct Reduction {
     std::size_t number = 0;
 };
 
-/// How a plan starts its work on the device.
+/// The plan's use of device graphs.
 struct PlanGraphs {
     index graphs = 0;       ///< number captured
-    index launches = 0;     ///< of graphs
+    index launches = 0;     ///< launches of graphs
     bool wholeRuns = false; ///< a run is one graph: no rows are exchanged with other ranks
     std::string whyNot;     ///< why kernels are started one by one; empty if graphs are used
 };
@@ -53,14 +53,14 @@ class Plan {
     /// done, on the device, too. Costs less than 0.1 microseconds a part beside the work itself. The same as `start`
     /// and `wait`.
     ///
-    /// Pulls of ghosts that are current when it begins are left out: nobody has written the array since the last pull,
-    /// or since the last run of this plan that left its ghosts current. So an array that is written outside of plans
+    /// Pulls of ghosts that are current when it begins are left out: the array was not written since the last pull,
+    /// or since the last run of this plan that left its ghosts current. So an array written outside of plans
     /// must be written, or `changed`, on all ranks.
     ///
-    /// Throws on this rank what a task throws, with task and rows in front of the text; RevokedError where another rank
+    /// Throws on this rank a task's exception, with task and rows in front of the text; RevokedError where another rank
     /// failed; StateError where a peer entered the run in another state (it wrote an array that this rank did not), at
-    /// the latest in the next run. Then call `recover` on all ranks before the next run, and set what the graph writes
-    /// from a common state: what a task was writing is written in part. On a communicator of one rank the next run
+    /// the latest in the next run. Then call `recover` on all ranks before the next run, and reset the graph's output
+    /// from a common state: a failed task leaves its output partly written. On a communicator of one rank the next run
     /// needs no `recover`. Ranks run their plans in the same order.
     void run();
 
@@ -71,23 +71,23 @@ class Plan {
     /// Returns when all runs are done. Local. Throws what kernels have reported.
     void wait();
 
-    /// Waits for asynchronous calls (Graph::asyncCall), too. Throws what these have thrown.
+    /// Waits for asynchronous calls (Graph::asyncCall), too. Throws their exceptions.
     void finish();
 
-    /// What the last run has found, one number a column. Waits for all ranks to end that run: call it on all of them,
-    /// as each has to pass on what it gets from others. Valid until the next run. Throws StateError before the first
+    /// Result of the last run, one number a column. Waits for all ranks to end that run: call it on all of them,
+    /// as each has to pass on the numbers of others. Valid until the next run. Throws StateError before the first
     /// run since a recovery, RevokedError where the run failed on some rank.
     std::span<const real> result(Reduction reduction);
-    /// What the run before the last has found, without waiting: for steps that do with an older number. Local. Throws
+    /// Result of the run before the last, without waiting: for steps that can use an older number. Local. Throws
     /// StateError before the second run.
     std::span<const real> previous(Reduction reduction) const;
 
-    /// After `run` threw on any rank: recovers the communicator, as DNDS::recover does, with all that uses it. Pulls
-    /// are forgotten, and runs and results counted anew: calls of every n-th run take place in the next one.
+    /// After `run` threw on any rank: recovers the communicator, as DNDS::recover does, with all its users. Pulls
+    /// are forgotten, and runs and results counted from 0: calls of every n-th run take place in the next one.
     /// Collective; not needed on the way to the end of the program. Throws StateError within a run.
     void recover();
 
-    /// A table for people: parts in their order, rows, what waits for what, which pulls are made or dropped and why.
+    /// A readable table: parts in their order, rows, dependences, and pulls made or dropped, with reasons.
     /// Local.
     std::string describe() const;
     /// The same as a graph in the language of Graphviz: `dot -Tsvg`. Local.
@@ -95,9 +95,9 @@ class Plan {
     /// Parts, transfers and their order. Local.
     const PlanModel &model() const;
     const PlanStatistics &statistics() const;
-    /// How device work is started; null on the host.
+    /// Use of device graphs; null on the host.
     const PlanGraphs *graphs() const;
-    /// How the exchanges of the plan reach each peer. Local.
+    /// Paths of the plan's exchanges to each peer. Local.
     std::vector<PeerPath> paths() const;
 
     /// For Graph::compile. Collective.

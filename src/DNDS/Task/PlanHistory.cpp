@@ -11,7 +11,7 @@ namespace DNDS::Task {
 
 namespace {
 
-/// The first of `count` numbers that nobody else gets; compared on one rank only.
+/// The first of `count` numbers that are unique in the process; compared on one rank only.
 std::uint64_t takeNumbers(std::size_t count) {
     static std::atomic<std::uint64_t> next{1};
     return next.fetch_add(count, std::memory_order_relaxed);

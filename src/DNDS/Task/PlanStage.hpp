@@ -1,5 +1,5 @@
 /// @file PlanStage.hpp
-/// @brief What a plan is doing, and what may happen to it then.
+/// @brief Stages of a plan, and the calls allowed in each.
 #pragma once
 
 #include <array>

@@ -26,7 +26,7 @@ class Region {
     /// The name, and the space whose rows they are. Local.
     const std::string &name() const noexcept { return name_; }
     const RowSpace &space() const noexcept { return *space_; }
-    /// The rows on this rank, out of owned rows and ghosts. Null: the owned rows, and of the ghosts those that other
+    /// The rows on this rank, out of owned rows and ghosts. Null: the owned rows, and the ghosts that other
     /// tasks of the graph need.
     const std::shared_ptr<const RowMask> &rows() const noexcept { return rows_; }
 
@@ -73,7 +73,7 @@ class RowSpace {
         }
     }
 
-    /// As it was made: name, owned rows, these and ghosts, and the pattern of the ghosts, null where there are none.
+    /// As constructed: name, owned rows, these and ghosts, and the pattern of the ghosts, null without ghosts.
     /// Local.
     const std::string &name() const noexcept { return name_; }
     index owned() const noexcept { return owned_; }
@@ -84,12 +84,12 @@ class RowSpace {
     /// the owner computes in its last bits, or by a rotation, so they are always pulled.
     const std::shared_ptr<const RowMask> &images() const noexcept { return images_; }
 
-    /// The rows that a task over the whole space computes: owned ones, and of the ghosts those that the graph needs.
+    /// The rows that a task over the whole space computes: owned ones, and the ghosts that the graph needs.
     Region rows() const;
     /// "owned", "ghosts", "inner" (owned rows that no other rank needs), "boundary" (the other owned ones), "all", or
     /// one that `define` named. Throws ArgumentError listing the names otherwise. O(rows).
     Region region(const std::string &name) const;
-    /// Names a set of rows, in any order; ranks may have none. Throws IndexError for a row that there is not,
+    /// Names a set of rows, in any order; ranks may have none. Throws IndexError for a row that does not exist,
     /// ArgumentError for a name that is taken.
     Region define(const std::string &name, std::span<const index> rows);
 
@@ -116,7 +116,7 @@ struct Adjacency {
 /// The same with the row itself in front of its neighbours; once, also where it is asked for again.
 Adjacency withItself(Adjacency adjacency);
 
-/// What an ArrayAdjacency of local row numbers, or a pair of such arrays, is to a graph. The array must outlive graph
+/// A graph's view of an ArrayAdjacency of local row numbers, or of a pair of such arrays. The array must outlive graph
 /// and plans, and keep its rows.
 template <class TAdjacency>
 Adjacency adjacencyOf(const TAdjacency &adjacency) {

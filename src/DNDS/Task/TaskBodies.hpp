@@ -23,7 +23,7 @@ concept IsPair = requires(TArray &array) {
     array.trans;
 };
 
-/// What reductions need of an array.
+/// Access of reductions to an array.
 template <class TArray>
 struct ReducedOf {
     /// The array that has the owned rows, and the numbers in each of its rows.
@@ -86,13 +86,13 @@ struct TaskArgument {
     using View = std::conditional_t<mode == AccessMode::Reads, ReadRows<TArray>,
                                     std::conditional_t<mode == AccessMode::Adds, AddRows<TArray>, WriteRows<TArray>>>;
     static constexpr bool adds = mode == AccessMode::Adds;
-    /// What the functors of calls get.
+    /// Argument of the functors of calls.
     using CallView = View;
     TArray *array;
 
-    /// What the functor of a call gets: the rows on the host, all of which it may use. Throws StaleError.
+    /// Argument of a call's functor: the rows on the host, all of which it may use. Throws StaleError.
     CallView callView() const { return view<DeviceBackend::Host>(nullptr); }
-    /// What the functor of a loop gets: the rows in the memory of `backend`. `guard` is as for Rows. Throws StaleError.
+    /// Argument of a loop's functor: the rows in the memory of `backend`. `guard` is as for Rows. Throws StaleError.
     template <DeviceBackend backend>
     View view(const RowGuard *guard) const {
         // Ghosts are not checked by the pair: the plan knows which ones are current.
@@ -296,7 +296,7 @@ class LoopBody final : public TaskBody {
     Views views_{};
 };
 
-/// What a loop over the rows of the arrays in `Arguments` is: arrays of other kinds than rows name their own.
+/// Body of a loop over the rows of the arrays in `Arguments`: arrays of other kinds than rows name their own.
 template <class Kernel, class... Arguments>
 struct LoopOf {
     using Row = index;

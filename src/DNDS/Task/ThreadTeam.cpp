@@ -112,7 +112,7 @@ bool ThreadTeam::runNext(Cursor &at) noexcept {
     if (at.loop != loop)
         settle(at);
     at.loop = loop;
-    // What comes before a failure is never skipped: an earlier failure is found whatever runs first.
+    // Chunks before a failure are never skipped: the earliest failure is found whatever runs first.
     if (position <= failedAt_.load(std::memory_order_relaxed)) {
         const index chunk = loop->chunks - (end - position);
         try {

@@ -101,13 +101,13 @@ class ThreadTeam {
     /// Whether a chunk of this run has thrown, or of the last one. Later chunks, also of loops that are published
     /// later, are skipped and count as done; earlier ones run.
     bool failed() const noexcept { return failedAt_.load(std::memory_order_relaxed) != never; }
-    /// What failed; empty without failure, and for runs that were only abandoned. Valid from `end` until `begin`.
+    /// The failure; empty without failure, and for runs that were only abandoned. Valid from `end` until `begin`.
     const Failure &failure() const noexcept { return failure_; }
 
   private:
     static constexpr index never = std::numeric_limits<index>::max();
 
-    /// How far a thread has come.
+    /// Progress of a thread.
     struct Cursor {
         std::uint64_t run = 0;
         std::size_t slot = 0;
@@ -127,7 +127,7 @@ class ThreadTeam {
     static void settle(Cursor &at) noexcept;
     /// Keeps the failure of the least position.
     void fail(index position, Failure newest) noexcept;
-    /// Ends the sleep of workers, after what they are to see.
+    /// Ends the sleep of workers; call it after the stores that they are to see.
     void wake() noexcept;
     /// The worker loop.
     void serve() noexcept;
@@ -143,7 +143,7 @@ class ThreadTeam {
     std::atomic<bool> closed_ = false;
     alignas(64) std::atomic<index> failedAt_ = never; ///< the least position that threw; -1 after `abandon`
 
-    // Written by the calling thread before it publishes, and read by who has claimed a chunk of the run.
+    // Written by the calling thread before it publishes, and read by a thread that has claimed a chunk of the run.
     std::uint64_t run_ = 0;
     std::vector<std::pair<Loop *, index>> slots_; ///< loops, each with the position after its last chunk
     std::fenv_t environment_{};

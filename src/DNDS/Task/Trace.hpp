@@ -34,14 +34,14 @@ class TraceFile;
 /// longer be written, the rank says so once on stderr and stops recording.
 class Trace {
   public:
-    /// What a span is. Parts, waits and others are nested or follow each other in a thread; pulls, pushes and copies
+    /// Kind of a span. Parts, waits and others are nested or follow each other in a thread; pulls, pushes and copies
     /// run beside them, and get rows of their own.
     enum class Kind { Part, Pull, Push, Wait, Copy, Other };
 
     struct Span {
         Kind kind = Kind::Other;
         std::string_view name; ///< from `intern`, or of static storage
-        double begin = 0.0;    ///< by `now()`
+        double begin = 0.0;    ///< as returned by `now()`
         double end = 0.0;
         index rows = 0; ///< 0: not told, as for the next ones
         std::size_t bytes = 0;
@@ -96,10 +96,10 @@ class Trace {
     const std::string path_;
     const std::size_t capacity_;
     std::atomic<bool> recording_ = false;
-    std::mutex recordMutex_; ///< of `spans_` and `names_`; held for a moment
+    std::mutex recordMutex_; ///< guards `spans_` and `names_`; held for a moment
     std::vector<Span> spans_;
     std::set<std::string, std::less<>> names_;
-    std::mutex writeMutex_; ///< of what follows; locked before `recordMutex_`
+    std::mutex writeMutex_; ///< guards the members below; locked before `recordMutex_`
     std::vector<Span> written_;
     std::string text_;
     std::set<int> threads_;
@@ -108,7 +108,7 @@ class Trace {
     int process_ = 0;                 ///< forked children have another one, and no part in this
     double offset_ = 0.0;             ///< from this rank's clock to the file's
     bool atFinalize_ = false;
-    std::size_t ids_ = 0; ///< of spans that run beside others
+    std::size_t ids_ = 0; ///< ids of spans that run beside others
 };
 
 } // namespace DNDS::Task

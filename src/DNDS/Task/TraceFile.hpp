@@ -8,7 +8,7 @@
 namespace DNDS::Task {
 
 /// Events in the "JSON array" format of Chrome and Perfetto, one a line. Processes append under a lock of the file, and
-/// each append replaces the array's end, so that the file is valid JSON whenever nobody is writing. All functions are
+/// each append replaces the array's end, so that the file is valid JSON except during an append. All functions are
 /// Local.
 ///
 /// A disk that is full leaves the file as it was.
@@ -24,7 +24,7 @@ class TraceFile {
     ~TraceFile();
 
     const std::string path;
-    const std::string firstEvent; ///< that the file was made with
+    const std::string firstEvent; ///< first event of the file, from its creation
 
     /// Appends `events`, separated by ",\n". 0, or the `errno` of what failed: then nothing was appended. Not
     /// thread-safe.
