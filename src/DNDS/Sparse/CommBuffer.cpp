@@ -30,13 +30,13 @@ std::shared_ptr<CommunicatorContext> contextOf(const CommunicatorView &comm) {
 struct CommChannel::Transfer {
     Channel channel;
     MPI_Request request = MPI_REQUEST_NULL;
-    MatchedMessage matched; ///< where there was no room for it yet
+    MatchedMessage matched; ///< a message that had no room yet
     std::shared_ptr<const void> kept;
     bool mayCancel = false; ///< a receive that was posted ahead
     PollTimer polling;
     std::thread::id maker = std::this_thread::get_id();
 
-    /// For destructors and recoveries: a receive is given up, what was sent arrives.
+    /// For destructors and recoveries: the receive is cancelled, sends are completed.
     bool finished() noexcept {
         const std::exception_ptr noRoom = attempt([&] {
             if (matched.isFound()) { // its sender may wait

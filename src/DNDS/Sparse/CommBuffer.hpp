@@ -17,7 +17,7 @@
 
 namespace DNDS {
 
-/// How the receiver of a channel makes room.
+/// Method by which the receiver of a channel makes room.
 enum class ReceiveMode : unsigned char {
     Preposted, ///< the receive is posted with room for the data, whether they come or not
     SizesFirst ///< room is made when it is known that data come, and how many
@@ -47,7 +47,7 @@ class CommChannel final : public Recoverable {
     /// Throws StateError unless memory may be changed: by the sender where the channel is stale, by the receiver also
     /// where something has come.
     void requireAtRest();
-    /// Sends data, or a note that there are none. `kept` owns the bytes until MPI has read them.
+    /// Sends data, or a note that the block has none. `kept` owns the bytes until MPI has read them.
     void send(ChannelEvent event, std::span<const std::byte> bytes = {}, std::shared_ptr<const void> kept = nullptr);
     /// Whether a receive is in progress or done.
     bool tryStartReceive(const MakeRoom &makeRoom);
@@ -83,8 +83,8 @@ class CommChannel final : public Recoverable {
 
 } // namespace Detail
 
-/// Sends data to one other block, or a note that there are none. The two ranks make one each, from the same arguments;
-/// within a rank sender and receiver use copies of one, which behave as if they were on two ranks. Used again in each
+/// Sends data to one other block, or a note that the sender has none. The two ranks make one each, from the same
+/// arguments; within a rank sender and receiver use copies of one, which behave as if on two ranks. Used again in each
 /// step:
 ///
 ///     CommBuffer<real> channel(tag, sender, receiver, comm, 400, pool);
@@ -96,8 +96,8 @@ class CommChannel final : public Recoverable {
 ///         channel.stale();
 ///     }
 ///
-/// What makes no sense throws StateError: sending twice before the channel is stale, changing memory that is on its
-/// way, receiving before what has come was discarded. What throws while data move revokes the communicator; after
+/// Wrong calls throw StateError: sending twice before the channel is stale, changing memory in flight,
+/// receiving before earlier data were discarded. Any error while data move revokes the communicator; after
 /// `recover` both ends are stale. `T` is trivially copyable. Everything is Local.
 ///
 /// Within a rank each end has a buffer and a state of its own. A copy is about the sender's until it first receives,
@@ -143,7 +143,7 @@ class CommBuffer {
     /// The state of this rank's end, after MPI was asked for progress; and whether it has memory now.
     ChannelState state() const { return here().channel.state(); }
     bool isAllocated() const noexcept { return here().buffer.isValid(); }
-    /// The memory. Throws StateError where there is none.
+    /// The memory. Throws StateError where none is allocated.
     std::vector<T> &buffer() const { return here().buffer.get(); }
     /// Makes memory of all elements, unless there is some. Throws StateError where the channel is not at rest; what the
     /// pool throws.
@@ -168,11 +168,11 @@ class CommBuffer {
         from.channel.send(ChannelEvent::Send, std::as_bytes(std::span(from.buffer.get())),
                           std::make_shared<Buffer>(from.buffer));
     }
-    /// Tells that there is nothing.
+    /// Sends the note that there are no data.
     void sendNull() { senderEnd().channel.send(ChannelEvent::SendNull); }
 
-    /// Begins to receive, if the way to receive allows it now; `tryReceive` does where it was not called. Whether a
-    /// receive is under way. Throws as `allocate`; StateError where something that has come is not stale yet.
+    /// Begins to receive, if the receive mode allows it now; else `tryReceive` begins. True if a
+    /// receive is in flight. Throws as `allocate`; StateError where received data are not stale yet.
     bool tryStartReceive() {
         End &to = receiverEnd();
         return to.channel.tryStartReceive(makeRoom(to));
@@ -237,8 +237,8 @@ class CommBuffer {
     }
 
     std::shared_ptr<End> sender_;   ///< shared by copies; of two ranks, this one's end
-    std::shared_ptr<End> receiver_; ///< the same one but within a rank
-    bool receives_;                 ///< which of them this copy is about
+    std::shared_ptr<End> receiver_; ///< the same one unless within a rank
+    bool receives_;                 ///< true: this copy is about the receiver's end
     bool hasSent_ = false;
 };
 

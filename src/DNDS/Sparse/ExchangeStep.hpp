@@ -1,5 +1,5 @@
 /// @file ExchangeStep.hpp
-/// @brief How far an exchange of sparse fields is, and what leads from one step to the next: no data, no messages.
+/// @brief State machine of an exchange of sparse fields: its steps and transitions, without data or messages.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@
 
 namespace DNDS {
 
-/// How far an exchange is with the channels within the rank, or with those to and from other ranks.
+/// Step of an exchange, for the channels within the rank, or for those to and from other ranks.
 enum class ExchangeStep : std::uint8_t {
     AtRest,  ///< no exchange has begun, or it has not sent on these channels
     Sent,    ///< data are on their way
@@ -19,7 +19,7 @@ enum class ExchangeStep : std::uint8_t {
 };
 inline constexpr std::size_t exchangeSteps = 4;
 
-/// What is called.
+/// Calls that advance an exchange.
 enum class ExchangeCall : std::uint8_t { Send, Receive, Set, End };
 inline constexpr std::size_t exchangeCalls = 4;
 

@@ -1,5 +1,5 @@
 /// @file ObjectPool.hpp
-/// @brief Resources that are used again instead of made anew: memory of blocks that come and go.
+/// @brief Recycled resources: memory of blocks that come and go.
 #pragma once
 
 #include "DNDS/Base/Attempt.hpp"
@@ -27,17 +27,17 @@
 
 namespace DNDS {
 
-/// What a pool has handed out and keeps, in bytes unless it says otherwise.
+/// Use of a pool, in bytes unless noted otherwise.
 struct PoolUse {
     std::size_t liveObjects = 0;
-    std::size_t pooledObjects = 0; ///< that wait to be used again
+    std::size_t pooledObjects = 0; ///< objects ready to be used again
     std::size_t live = 0;
     std::size_t pooled = 0;
     std::size_t peakLive = 0;
-    std::size_t peak = 0; ///< of live and pooled together
+    std::size_t peak = 0; ///< largest sum of live and pooled
 };
 
-/// The size class of so many bytes, for resources of many sizes that differ by little: eight classes between two powers
+/// The size class of `bytes` bytes, for resources of many sizes that differ by little: eight classes between two powers
 /// of two, so that at most an eighth is more than was asked for.
 constexpr std::size_t roundedSize(std::size_t bytes) noexcept {
     const std::size_t step = std::max<std::size_t>(std::bit_floor(bytes) / 8, 1);
@@ -58,7 +58,7 @@ constexpr bool isPoolView() {
 
 } // namespace Detail
 
-/// Makes resources by a function and hands them out; what comes back is handed out again. Resources of one size class
+/// Makes resources by a function and hands them out; released ones are handed out again. Resources of one size class
 /// are interchangeable; by default the class is the size in bytes.
 ///
 ///     ObjectPool<HostDeviceBuffer> pool("blocks", [](std::size_t bytes) { return HostDeviceBuffer(bytes); });
@@ -67,12 +67,12 @@ constexpr bool isPoolView() {
 ///     block->write(MemorySpace::Host, "u");
 ///     block.reset();                                 // back to the pool; look.isValid() is false from now on
 ///
-/// The contents of recycled resources are those of their last use. Handles may outlive the pool; resources that come
-/// back then are destroyed. `get`, the end of owners and all questions may come from several threads; one handle is for
+/// The contents of recycled resources are those of their last use. Handles may outlive the pool; resources released
+/// after it are destroyed. `get`, the end of owners and all queries may come from several threads; one handle is for
 /// one thread at a time. All is Local.
 ///
 /// A resource that is a view, that is a trivially copyable class, is a base of its handles: they have its members and
-/// may be passed where it is wanted, also in device code, where they are not counted and can be asked for nothing else.
+/// may be passed where a view is expected, also in device code, where they are not counted and have no other function.
 /// The base is the resource as it was when `get` handed it out. Other resources convert by `operator T &`.
 template <class T>
 class ObjectPool {
@@ -87,7 +87,7 @@ class ObjectPool {
         std::atomic<std::size_t> owners{0};
         std::atomic<std::uint64_t> generation{0}; ///< odd: handed out
         std::vector<Device::StreamHandle> streams;
-        std::vector<Device::Event> pending; ///< what the next user has to wait for
+        std::vector<Device::Event> pending; ///< the next user has to wait for them
 
         View view() const {
             if constexpr (isView)
@@ -101,17 +101,17 @@ class ObjectPool {
         std::string name;
         std::function<T(std::size_t)> create;
         std::atomic<std::size_t> users{0}; ///< handles and pools: the last one deletes this
-        std::mutex mutex;                  ///< of all below; the program's code, `create` and destructors, runs without
+        std::mutex mutex;                  ///< guards all below; `create` and destructors of the program run without it
         std::deque<Slot> slots;
         std::vector<Slot *> empty; ///< slots without a resource
         struct Class {
             std::vector<Slot *> idle;
-            std::size_t resources = 0; ///< with those that are being made
+            std::size_t resources = 0; ///< includes those being made
         };
         std::map<std::size_t, Class> classes;
         PoolUse use;
         std::size_t limit = std::numeric_limits<std::size_t>::max();
-        bool closed = false; ///< there is no pool to hand out again what comes back
+        bool closed = false; ///< the pool has ended: released resources are destroyed
 
         Slot *take(std::size_t sizeClass);
         void giveBack(Slot *slot) noexcept;
@@ -214,7 +214,7 @@ class ObjectPool {
         }
         std::size_t useCount() const noexcept { return slot_ == nullptr ? 0 : slot_->owners.load(); }
 
-        /// `stream` uses the resource: whoever gets it next waits for what the stream holds when the last owner ends.
+        /// `stream` uses the resource: its next user waits for the work queued on the stream when the last owner ends.
         /// The stream must exist until then. Throws as `get`.
         void usedOn(Device::StreamHandle stream) const {
             (void)get();
@@ -304,7 +304,7 @@ class ObjectPool {
         return owner;
     }
 
-    /// What is handed out and kept at the moment. O(1).
+    /// Live and pooled resources at the moment. O(1).
     PoolUse use() const {
         const std::lock_guard lock(state()->mutex);
         return state()->use;
@@ -368,13 +368,13 @@ auto ObjectPool<T>::State::take(std::size_t sizeClass) -> Slot * {
     return slot;
 }
 
-/// One that waits to be used again; null where there is none.
+/// A resource ready to be used again; null if there is none.
 template <class T>
 auto ObjectPool<T>::State::takeIdle(std::size_t sizeClass) -> Slot * {
     std::vector<Slot *> &idle = classes[sizeClass].idle;
     if (idle.empty())
         return nullptr;
-    // Those that no stream uses first: no wait.
+    // Resources without pending stream work first: no wait.
     const auto ready = std::find_if(idle.rbegin(), idle.rend(), [](const Slot *one) { return one->pending.empty(); });
     const auto chosen = ready == idle.rend() ? idle.begin() : std::prev(ready.base());
     Slot *const slot = *chosen;
@@ -420,7 +420,7 @@ void ObjectPool<T>::State::noteLive(std::size_t sizeClass) noexcept {
     use.peak = std::max(use.peak, use.live + use.pooled);
 }
 
-/// One that waits and is to be destroyed, which it counts as already; null where there is none.
+/// An idle resource to be destroyed, already counted as such; null if there is none.
 template <class T>
 auto ObjectPool<T>::State::detachIdle() noexcept -> Slot * {
     for (auto &[sizeClass, ofSize] : classes)

@@ -22,12 +22,12 @@ class PollTimer {
         times_->second = now;
         return std::chrono::duration<double>(now - times_->first).count();
     }
-    /// What was waited for has come.
+    /// Call it when the awaited event has happened.
     void reset() noexcept { times_.reset(); }
 
   private:
     using Clock = std::chrono::steady_clock;
-    std::optional<std::pair<Clock::time_point, Clock::time_point>> times_; ///< of the first call, and of the last look
+    std::optional<std::pair<Clock::time_point, Clock::time_point>> times_; ///< first call, latest look
 };
 
 } // namespace DNDS

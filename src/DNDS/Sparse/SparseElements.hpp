@@ -1,5 +1,5 @@
 /// @file SparseElements.hpp
-/// @brief What a sparse field does with its elements that depends on their type: compare with the default, and fill.
+/// @brief Operations of a sparse field that depend on its element type: compare with the default, and fill.
 #pragma once
 
 #include "DNDS/Base/ElementKind.hpp"

@@ -1,5 +1,5 @@
 /// @file SparseFieldCore.hpp
-/// @brief What `SparseField` does that needs no element type.
+/// @brief The part of `SparseField` that needs no element type.
 #pragma once
 
 #include "DNDS/Sparse/SparsePattern.hpp"
@@ -19,9 +19,9 @@ class SparseElements;
 class SparseFields;
 struct SparseFieldState;
 
-/// What a sparse field has besides its name and default value. The same on all ranks.
+/// Options of a sparse field besides its name and default value. The same on all ranks.
 struct SparseFieldOptions {
-    rowsize components = 1; ///< of a cell, behind each other
+    rowsize components = 1; ///< components of a cell, contiguous
     /// Copies of the field that are allocated together: old and new state, or the stages of a Runge-Kutta step. Ghosts
     /// are exchanged of stage 0; see `swapStages`.
     int stages = 1;
@@ -50,10 +50,10 @@ class SparseFieldCore {
 
     /// The number of blocks on this rank, there or not.
     int blocks() const { return static_cast<int>(pattern()->blocks().size()); }
-    /// The number in the grid of the rank's block `local`, and its cells. Throws IndexError where there is none.
+    /// The number in the grid of the rank's block `local`, and its cells. Throws IndexError if it does not exist.
     const BlockMemory &block(int local) const;
 
-    /// Whether the rank's block `local` has memory. O(1). Throws IndexError where there is no such block.
+    /// Whether the rank's block `local` has memory. O(1). Throws IndexError if the block does not exist.
     bool isAllocated(int local) const;
     /// The rank's blocks that have memory, ascending. Local.
     std::vector<int> allocatedBlocks() const;

@@ -1,5 +1,5 @@
 /// @file SparseFieldState.hpp
-/// @brief What a sparse field keeps, as exchanges see it: no element type.
+/// @brief State of a sparse field, as exchanges see it: no element type.
 #pragma once
 
 #include "DNDS/Sparse/SparseElements.hpp"
@@ -22,7 +22,7 @@ struct SparseFieldState {
     std::unique_ptr<const SparseElements> elements;
     std::size_t cellBytes = 0;
 
-    /// A block that is there: memory for all stages behind each other.
+    /// An allocated block: memory for all stages, one after another.
     struct Memory {
         BlockPool::Owner owner;
         std::byte *bytes = nullptr; ///< in the field's space
@@ -32,15 +32,15 @@ struct SparseFieldState {
     std::vector<Memory> blocks;
     BlockBits allocated;
     Array<std::uint8_t, 0> taskRows;                     ///< see `SparseFieldCore::rows`
-    std::vector<int> places;                             ///< where each stage is; permuted by swaps
-    MemorySpace space = MemorySpace::Host;               ///< where blocks are now
+    std::vector<int> places;                             ///< position of each stage; permuted by swaps
+    MemorySpace space = MemorySpace::Host;               ///< current memory space of blocks
     std::vector<HostDeviceBuffer> views;                 ///< [stages]: of all blocks that are there, for kernels
     int inFlight = 0;                                    ///< exchanges that have begun
     std::function<void(int, const std::byte *)> freeing; ///< see `SparseFieldCore::onFree`
 
     std::size_t stageBytes(int block) const { return toSize(pattern->blocks()[toSize(block)].rows) * cellBytes; }
     std::size_t totalBytes(int block) const { return stageBytes(block) * places.size(); }
-    /// What the block takes of the pool.
+    /// Bytes that the block takes from the pool.
     std::size_t pooledBytes(int block) const { return roundedSize(totalBytes(block)); }
     std::byte *memory(int block, int stage = 0) const {
         return blocks[toSize(block)].bytes + stageBytes(block) * toSize(places[toSize(stage)]);

@@ -16,7 +16,7 @@
 
 namespace DNDS {
 
-/// Where a uniform grid is: in the order x, y, z, of which x is the last dimension of the blocks.
+/// Position of a uniform grid: in the order x, y, z, of which x is the last dimension of the blocks.
 struct GridPlacement {
     std::array<real, 3> origin{0, 0, 0};
     std::array<real, 3> spacing{1, 1, 1};

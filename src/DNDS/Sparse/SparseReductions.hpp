@@ -108,15 +108,15 @@ std::vector<real> norms2(const SparseField<T> &field) {
     return result;
 }
 
-/// What a field has lost with blocks that exchanges have freed: the sum of their values beyond the default, from when
-/// this was made. What else a conservative scheme loses has left through faces whose ghosts were the default.
+/// A field's loss with blocks that exchanges have freed: the sum of their values beyond the default, since this object
+/// was made. The rest of a conservative scheme's loss has left through faces whose ghosts were the default.
 ///
 ///     const DroppedSums<real> dropped(dust);
 ///     const real before = sums(dust)[0];
 ///     ...                                                           // steps
 ///     const real throughFaces = before - sums(dust)[0] - dropped.sums()[0];
 ///
-/// Costs a pass over each block that is freed. A field is watched by the last one that was made of it.
+/// Costs a pass over each freed block. A field reports to the latest DroppedSums made of it.
 template <class T>
 class DroppedSums {
   public:

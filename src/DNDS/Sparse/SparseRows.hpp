@@ -25,8 +25,8 @@ namespace DNDS {
 ///     file.read("dust.blocks", rows.blocks, rows.ids);
 ///     setBlocks(dust, rows);
 ///
-/// Absent blocks are empty rows: 20 bytes. A run that goes on from there by exchanging ghosts has the same bits as one
-/// that was not interrupted, on any number of ranks, and the same blocks are there. Other stages and ghosts at walls
+/// Absent blocks are empty rows: 20 bytes. A run restarted from there that exchanges ghosts has the same bits, and the
+/// same allocated blocks, as one without interruption, on any number of ranks. Other stages and ghosts at walls
 /// begin with the default; they keep no block.
 template <class T>
 struct SparseRows {

@@ -23,7 +23,7 @@ class SparseExchangeCalls final : public Task::CalledExchange {
 
   private:
     SparseFields *fields_;
-    bool localSet_ = false; ///< by `ready`
+    bool localSet_ = false; ///< set by `ready`
 };
 
 /// A call that does something with fields: reads them, or changes all of them.

@@ -14,8 +14,8 @@
 
 namespace DNDS {
 
-/// The blocks of a sparse field as rows of a loop, whose functor is called for those that are allocated when the loop
-/// runs, with the number of the block on this rank and what it has of each field:
+/// The blocks of a sparse field as rows of a loop, whose functor is called for the blocks allocated when the loop
+/// runs, with the number of the block on this rank and the block's part of each field:
 ///
 ///     const auto blocks = blocksOf(dust);
 ///     exchangeGhosts(step, species);                          // a SparseFields with `dust`
@@ -41,7 +41,7 @@ void exchangeGhosts(Task::Graph &graph, SparseFields &fields);
 /// `field.swapStages(a, b)` as a task of a graph. Local; runs throw IndexError.
 void swapStages(Task::Graph &graph, SparseFieldCore &field, int a, int b);
 
-/// What a task over the blocks of a sparse field sees of one: the stages of a block. `T` is const where it reads.
+/// A task's view of one block of a sparse field: the stages of the block. `T` is const where it reads.
 template <class T>
 class SparseBlock {
     using Field = std::conditional_t<std::is_const_v<T>, const SparseField<std::remove_const_t<T>>, SparseField<T>>;
@@ -144,7 +144,7 @@ class SparseLoopBody final : public TaskBody {
             "dense ones on its grid",
             field.name());
     }
-    /// What the functor gets of an array: its part in the block, or all of it.
+    /// The functor's argument for an array: its part in the block, or all of it.
     template <class AnyArgument>
     static typename AnyArgument::View ofBlock(const AnyArgument &argument, int block) {
         if constexpr (requires { argument.template blockView<DeviceBackend::Host>(block); })
@@ -174,13 +174,13 @@ struct TaskArgument<TField, does> {
     using CallView = std::conditional_t<mode == AccessMode::Reads, const TField &, TField &>;
     TField *array;
 
-    /// What the functor of a loop gets: block `block` of this rank, which may be absent.
+    /// Argument of a loop's functor: block `block` of this rank, which may be absent.
     template <DeviceBackend backend>
     View blockView(int block) const {
         static_assert(backend == DeviceBackend::Host);
         return {*array, block};
     }
-    /// What the functor of a call gets: the field.
+    /// Argument of a call's functor: the field.
     CallView callView() const { return *array; }
 };
 
