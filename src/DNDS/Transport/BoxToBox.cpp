@@ -74,7 +74,7 @@ class BoxFeed {
             cut_.pop_back();
         return box;
     }
-    /// Cuts the first box: one run behind `bytes` bytes, more runs along the outermost loop.
+    /// Splits the first box: one run after `bytes` bytes, more runs along the outermost loop.
     void cut(std::size_t bytes) {
         const ByteBox box = take();
         const auto loop = std::ranges::find_if(box.runs.counts, [](index count) { return count > 1; });
@@ -101,7 +101,7 @@ class BoxFeed {
     std::vector<ByteBox> cut_; ///< before them, the first one last
 };
 
-/// Takes the first bytes of both sides, as many as one piece can have.
+/// Takes the first bytes of both sides, up to the most that one piece can have.
 BoxToBox::Piece takePiece(BoxFeed &from, BoxFeed &to) {
     for (;;) {
         const ByteBox &a = from.front();

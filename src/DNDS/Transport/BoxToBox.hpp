@@ -12,9 +12,9 @@
 
 namespace DNDS {
 
-/// From so many bytes a run on, an owner on the node writes to the reader's array itself; shorter runs are packed into
-/// a slot, which the reader unpacks. Writing a run moves all lines that it touches, however little of them it fills,
-/// and the reader's core has them; a slot has few lines, but everything is copied twice. Measured between two cores,
+/// From runs of this many bytes on, an owner on the node writes to the reader's array itself; shorter runs are packed
+/// into a slot, which the reader unpacks. Writing a run moves all lines that it touches, however little of them it
+/// fills, and the reader's core has them; a slot has few lines, but everything is copied twice. Between two cores,
 /// the slot was 2 to 6 times as fast at 8 and 16 bytes, 1.1 to 2 times at 40, and at 80 still 1.3 times for messages
 /// that stay in the caches; runs of 512 bytes and more were about twice as fast in place. 96 is the first length above
 /// the measured ones where the slot won, and from there on a run fills more than half of its lines on the average.
@@ -22,11 +22,11 @@ inline constexpr std::size_t shortestRunInPlace = 96;
 
 /// A box of a destination. Trivially copyable, since writers find it in the reader's memory.
 struct PlacedBox {
-    ByteBox box;              ///< relative to the array's base; in a slot its bytes lie one behind the other
-    std::uint64_t inSlot = 0; ///< 1: in the slot, behind those of the boxes before it that are there
+    ByteBox box;              ///< relative to the array's base; in a slot its bytes are contiguous
+    std::uint64_t inSlot = 0; ///< 1: in the slot, after the boxes before it that are there
 };
 
-/// How the rows of boxes arrive whose writer reaches the array and a slot.
+/// The rows of boxes whose writer reaches both the array and a slot: how each arrives.
 struct PlacedRows {
     std::vector<PlacedBox> boxes;
     BoxCopy slot; ///< those in the slot, for unpacking it
@@ -61,7 +61,7 @@ class BoxToBox {
         std::array<index, RowBox::loops> counts{1, 1, 1, 1, 1};
         std::array<index, RowBox::loops> fromStrides{};
         std::array<index, RowBox::loops> toStrides{};
-        std::size_t bytes = 0; ///< of each run
+        std::size_t bytes = 0; ///< bytes of each run
         bool inSlot = false;
     };
 

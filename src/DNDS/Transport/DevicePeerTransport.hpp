@@ -16,11 +16,11 @@
 
 namespace DNDS {
 
-/// What a writer keeps for one reader, in memory that their hosts share.
+/// A writer's record for one reader, in memory that their hosts share.
 struct PeerRecord {
     PeerEdge edge;
-    Device::SharedHandle buffer;     ///< of both buffers
-    std::uint64_t begin[2] = {0, 0}; ///< of the reader's message in each of them
+    Device::SharedHandle buffer;     ///< handle of both buffers
+    std::uint64_t begin[2] = {0, 0}; ///< begin of the reader's message in each of them
 };
 
 /// Device memory with packed rows that other ranks of the node read, and a record for each of them. It outlives its
@@ -87,9 +87,9 @@ class DevicePeerTransport final : public NodeTransport {
     void build();
     void progressPacking();
     void progressReading();
-    /// Reading of this epoch has run: its buffers may be packed anew.
+    /// The kernel that reads this epoch has run: its buffers may be packed again.
     void giveBack();
-    /// Where the second buffer begins behind the first.
+    /// Distance of the second buffer from the first.
     std::size_t secondBuffer() const noexcept { return outgoing_.next(); }
 
     std::shared_ptr<ExchangeStream> stream_;

@@ -1,5 +1,5 @@
 /// @file DeviceTopology.hpp
-/// @brief What a communicator's ranks can do with each other's device memory, found by trying it.
+/// @brief Access of a communicator's ranks to each other's device memory, found by trying it.
 #pragma once
 
 #include "DNDS/Mpi/CommunicatorContext.hpp"
@@ -37,7 +37,7 @@ class DeviceTopology {
     void tryPeers(CommunicatorContext &context, bool available);
     void tryMpi(CommunicatorContext &context, bool available);
 
-    std::map<int, std::string> whyNot_; ///< of the ranks of this node
+    std::map<int, std::string> whyNot_; ///< reasons, by rank of this node
     std::string aboutMpi_;
     bool gpuAware_ = false;
 };

@@ -11,8 +11,8 @@ namespace DNDS {
 /// A stream of high priority, so that boundary rows leave while kernels on inner rows run. Local; move-only.
 struct ExchangeStream {
     Device::Stream stream{Device::Priority::High};
-    Device::Event produced; ///< what the exchange waits for
-    Device::Event finished; ///< what its consumers wait for
+    Device::Event produced; ///< the exchange waits for it
+    Device::Event finished; ///< consumers of the exchange wait for it
 
     /// Everything queued here from now on runs after what `producer` holds now.
     void follow(Device::StreamHandle producer) const {

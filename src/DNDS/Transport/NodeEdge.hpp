@@ -7,9 +7,9 @@
 
 namespace DNDS {
 
-/// What one side sees of the other in an epoch.
+/// One side's view of the other in an epoch.
 enum class EdgeState : unsigned char {
-    Waiting, ///< the other side has not come so far
+    Waiting, ///< the other side is not there yet
     Open,    ///< go ahead: the reader wants the rows / the rows are there
     Offered  ///< the rows lie in the writer's memory, for whichever side comes first to move them on
 };
@@ -53,7 +53,7 @@ class EpochFlag {
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free && ClosedFlag::is_always_lock_free,
               "flags between processes must be lock-free");
 
-/// One directed edge: a writer (who owns the rows) and a reader (whose memory they go to). It lies in the reader's
+/// One directed edge: a writer (the owner of the rows) and a reader (whose memory they go to). It lies in the reader's
 /// arena.
 ///
 /// Both sides are at most one epoch apart. Each side writes only its own cache lines:
@@ -66,7 +66,7 @@ static_assert(std::atomic<std::uint64_t>::is_always_lock_free && ClosedFlag::is_
 /// before `arrive`.
 ///
 /// A writer that does not want to wait for a late reader copies the rows to memory of its own and offers them. Then
-/// neither side depends on the other one's next call, as with a message that is under way: the reader takes the rows
+/// neither side depends on the other one's next call, as with a message in flight: the reader takes the rows
 /// when it comes (`take`, copy, `taken`), or the writer finds the reader ready, withdraws the offer and writes as usual
 /// (`withdraw`, copy, `arrive`). One compare-and-swap decides between the two.
 class NodeEdge {
@@ -102,7 +102,7 @@ class NodeEdge {
     /// All rows of `epoch` lie in the writer's memory, which stays as it is until they are taken or withdrawn.
     void offer(std::uint32_t epoch) noexcept {
         // The epoch before is over. If its rows were taken from an offer, `arrived_` has not counted it; counts that
-        // stay behind for 2^31 epochs would look as if they were ahead. The cache line is written anyway.
+        // lag by 2^31 epochs would look as if they were ahead. The cache line is written anyway.
         arrived_.catchUp(epoch - 1);
         offer_.store(offerWord(epoch, Offer::Made), std::memory_order_release);
     }

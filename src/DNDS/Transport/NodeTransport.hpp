@@ -1,5 +1,5 @@
 /// @file NodeTransport.hpp
-/// @brief What the transports between ranks of one node have in common: notes, connection, epochs, peers.
+/// @brief Common to the transports between ranks of one node: notes, connection, epochs, peers.
 #pragma once
 
 #include "DNDS/Base/Attempt.hpp"

@@ -40,8 +40,8 @@ struct RowBox {
     }
 };
 
-/// Rows in the order in which they are moved: a range, boxes, or a list that somebody else keeps. What copying needs to
-/// know about a list is found out once, on first use, and shared by all gathers of it.
+/// Rows in the order in which they are moved: a range, boxes, or a list owned by the caller. Properties that copying
+/// needs of a list are computed once, on first use, and shared by all gathers of it.
 class RowList {
   public:
     /// The rows from `first` up to but without `last`.
@@ -79,11 +79,11 @@ class RowList {
             });
     }
 
-    /// How rows that are not none spread.
+    /// Extent of a list that is not empty.
     struct Extent {
         index least = 0;
         index most = 0;
-        std::size_t runs = 0; ///< of consecutive rows; of boxes at most so many
+        std::size_t runs = 0; ///< number of runs of consecutive rows; an upper bound for boxes
     };
     /// Of a list or boxes. O(rows) or O(boxes) once, then O(1).
     const Extent &extent() const;

@@ -42,7 +42,7 @@ class StreamWriter {
 
     void flush() noexcept;
 
-    std::byte *lineStart_; ///< of the line that the stage's first byte belongs to
+    std::byte *lineStart_; ///< start of the line of the stage's first byte
     std::size_t skip_;     ///< bytes of the first line that are not ours
     std::size_t fill_;     ///< bytes in the stage, the skipped ones included
     alignas(line) std::array<std::byte, stageBytes + 2 * line> stage_;

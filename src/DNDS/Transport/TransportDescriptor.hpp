@@ -19,7 +19,7 @@ struct Reach {
     /// Where it is not usable: whether another transport is used without an error although this one was asked for,
     /// because it is not meant for this peer (one on another node, say).
     bool fallBack = false;
-    std::string why; ///< for people; may be empty where it is usable anyway
+    std::string why; ///< readable reason; may be empty where it is usable anyway
 
     /// Usable; not usable, an error where this transport was asked for (`no`), or a reason to use another one
     /// (`notMeantFor`).
@@ -28,17 +28,17 @@ struct Reach {
     static Reach notMeantFor(std::string why) { return {false, true, std::move(why)}; }
 };
 
-/// What a transport is made from, besides its plan.
+/// Arguments of a transport's constructor, besides its plan.
 struct TransportSetup {
     CommunicatorContext &context;
-    std::shared_ptr<ExchangeStream> stream; ///< of an exchange of device memory; null for others
+    std::shared_ptr<ExchangeStream> stream; ///< stream of an exchange of device memory; null for others
 };
 
 /// One line of the table of transports (`TransportTable`). A new transport is a class, a function that returns its
 /// descriptor, and, if it comes with DNDS, that function's name in the list of `TransportTable.cpp`.
 struct TransportDescriptor {
     TransportKind kind = TransportKind::Auto; ///< Auto: the table gives it a number
-    std::string name;                         ///< by which it is asked for (DNDS_TRANSPORT), and called in reports
+    std::string name;                         ///< its name in DNDS_TRANSPORT and in reports
     bool servesHost = false;
     bool servesDevice = false;
     bool withinRank = false; ///< for a rank's rows of itself; `reach` is not asked then

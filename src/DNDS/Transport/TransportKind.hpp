@@ -6,7 +6,7 @@
 
 namespace DNDS {
 
-/// How the bytes of an exchange move. Transports that a program adds (`TransportTable::add`) get numbers of their own.
+/// Method of moving the bytes of an exchange. Transports added by a program (`TransportTable::add`) get new numbers.
 enum class TransportKind : unsigned char {
     Auto,       ///< chosen for each peer by `TransportTable::choose`
     Datatype,   ///< MPI derived datatypes straight from and into the arrays
