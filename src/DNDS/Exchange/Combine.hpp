@@ -1,5 +1,5 @@
 /// @file Combine.hpp
-/// @brief How a pushed row meets the row that its owner holds.
+/// @brief Combination of a pushed row with the row of its owner.
 #pragma once
 
 #include "DNDS/Base/ElementKind.hpp"

@@ -16,7 +16,7 @@
 
 namespace DNDS {
 
-/// Which way rows go.
+/// Direction in which rows move.
 enum class Direction : unsigned char {
     Pull, ///< father -> son: refresh ghosts from their owners
     Push  ///< son -> father: send ghost rows back to their owners
@@ -33,15 +33,15 @@ struct ExchangeMember {
     /// The pattern that the array has now, so that another mapping is noticed; without it, that of the exchange. An
     /// exchange by a restriction of it is one of the array, too.
     std::function<const ExchangePattern *()> pattern;
-    /// Told of pulls: `arrived` is false when one starts or has failed, true when its rows have arrived; `all` is false
-    /// for pulls of some ghosts only, and for those that failed. Optional. It does not throw.
+    /// Called for pulls: `arrived` is false at a start or failure, true when the rows have arrived; `all` is false
+    /// for pulls of some ghosts only, and for failed ones. Optional. It does not throw.
     std::function<void(bool arrived, bool all)> pulled = nullptr;
     /// Whether the program was built with DNDS_DEBUG_CHECKS: then `wait` finds host rows that were written after they
     /// were sent, however the library was built.
     bool checked = false;
 };
 
-/// What an exchange binds. Arrays have the same names on all ranks: that is how ranks tell that they create the same.
+/// Arguments of an exchange. Arrays have the same names on all ranks: so ranks can tell that they create the same.
 struct ExchangeRequest {
     std::shared_ptr<const ExchangePattern> pattern;
     std::vector<ExchangeMember> members;
@@ -53,9 +53,9 @@ struct ExchangeRequest {
 ///     exchange.start();  computeOnInnerRows();  exchange.wait();  computeOnBoundaryRows();
 ///
 /// Any number of exchanges may be in flight, started in different orders on different ranks. An array that was swapped
-/// or re-allocated with the same rows is bound anew at the next start; one whose rows or mapping changed makes start
-/// throw StateError. What start, wait or ready throws on one rank revokes the communicator: the others throw
-/// RevokedError, and `recover` goes on (docs/errors.md). So does destroying an exchange in flight, which keeps the
+/// or re-allocated with the same rows is bound again at the next start; one whose rows or mapping changed makes start
+/// throw StateError. An error of start, wait or ready on one rank revokes the communicator: the others throw
+/// RevokedError until `recover` (docs/errors.md). So does destroying an exchange in flight, which keeps the
 /// memory in use until then: rows that come late change ghosts, and nothing else.
 ///
 /// Between start and wait the source must not be written and the destination not be used. What moves is what was bound
@@ -64,14 +64,14 @@ struct ExchangeRequest {
 /// host rows were written. It throws when all is complete.
 ///
 /// Where MPI grants MPI_THREAD_MULTIPLE, several threads may each use an exchange; else one thread at a time uses
-/// exchanges. Using one beside another thread throws StateError where it is noticed. Any thread may destroy one that no
-/// other uses; without MPI_THREAD_MULTIPLE, what that needs of MPI is left to the next set-up on the communicator. In a
+/// exchanges. Concurrent use throws StateError where it is noticed. Any thread may destroy an exchange that no
+/// other uses; without MPI_THREAD_MULTIPLE, MPI calls for that are left to the next set-up on the communicator. In a
 /// forked child exchanges are the parent's: there start and wait throw, and destroying is silent.
 ///
 /// An exchange moves either the host's or the device's copies (`ExchangeOptions::space`). On the device, rows are
-/// packed and unpacked on a stream of the exchange: what it does runs after what the stream given to `start` held then,
-/// and what is queued later on the stream given to `wait` runs after it. The host waits for messages and for packing,
-/// and so for what the stream given to `start` held; for no other kernel:
+/// packed and unpacked on a stream of the exchange: its work runs after the work then queued on the stream given to
+/// `start`, and work queued later on the stream given to `wait` runs after it. The host waits for messages and for
+/// packing, and so for the work queued on the stream given to `start`; for no other kernel:
 ///
 ///     boundaryKernel(stream);      exchange.start(stream);
 ///     innerKernel(otherStream);    exchange.wait(stream);      ghostKernel(stream);
@@ -82,8 +82,8 @@ class Exchange {
     /// another pattern by now; ranks create different exchanges), LayoutError (ranks, or father and son, disagree on
     /// type, width or sizes; an operation on opaque elements), ArgumentError (options, GhostsAfterPush::Zero with
     /// another operation than a sum, or some ranks ask for rows on the host and others on the device), NotBuiltError
-    /// (rows on the device where there is none), MemoryError. StateError on this rank only without a pattern, which
-    /// would name the other ranks.
+    /// (rows on the device in a build or process without one), MemoryError. StateError on this rank only without a
+    /// pattern, which would name the other ranks.
     Exchange(std::shared_ptr<const ExchangePattern> pattern, Direction direction, std::vector<ExchangeMember> members,
              const ExchangeOptions &options = {}, PushOp op = PushOp::Replace);
     /// The same for what `describe` names when called; what it throws is thrown on all ranks, at no extra
@@ -104,39 +104,39 @@ class Exchange {
     /// exchange moves is not the current one; MemoryError; what the device reports; RevokedError. Nothing has to be
     /// waited for then. StateError where the communicator was freed.
     void start(Device::StreamHandle producer = nullptr);
-    /// Completes what `start` began: afterwards the host may use the rows, and so may all streams. Ghosts keep what was
-    /// pushed, or are zero if that was asked for; where it throws they may be either. Throws StateError without start,
+    /// Completes the exchange: afterwards the host may use the rows, and so may all streams. Ghosts keep the pushed
+    /// values, or are zero if requested; after an error they may be either. Throws StateError without start,
     /// or when arrays changed since (see above); RevokedError when another rank has failed, after which ghosts are
-    /// stale and owned rows are what they were, after a push too; PeerError when the process of a rank has ended, or
-    /// after DNDS_WAIT_TIMEOUT; DataError when pushed padded rows have other sizes than their owner's; what the device
-    /// reports. Afterwards it is no longer in flight. StateError where the communicator was freed: then it stays so.
+    /// stale and owned rows unchanged, after a push too; PeerError when the process of a rank has ended, or
+    /// after DNDS_WAIT_TIMEOUT; DataError when pushed padded rows have other sizes than their owner's; device errors.
+    /// Afterwards it is no longer in flight. StateError where the communicator was freed: then it stays in flight.
     void wait();
     /// The same for the device, but kernels may still run when it returns: `consumer` waits for them, the host does
     /// not.
     void wait(Device::StreamHandle consumer);
-    /// Whether `wait` would return without waiting for peers; lets this and the thread's other exchanges go on, as
+    /// Whether `wait` would return without waiting for peers; progresses this and the thread's other exchanges, as
     /// `wait` does. For programs that wait for several things at once; `Waiting` pauses between looks. Local, does not
     /// wait. Throws as `wait`.
     bool ready();
-    /// Whom it waits for, as the end of "waited for": "rank 3 to send rows of 'u'". Local; in flight.
+    /// The peers it waits for, as the end of "waited for": "rank 3 to send rows of 'u'". Local; in flight.
     std::string awaited() const;
     bool inFlight() const noexcept;
-    /// How often it was started. Local.
+    /// Number of starts. Local.
     std::uint64_t starts() const noexcept;
 
     /// Whether rows of the device move within this rank only, or none do: then start and wait(consumer) are nothing but
     /// device work and may be captured in a graph, after they have run once. Local.
     bool capturable() const;
 
-    /// Which copies of the arrays are moved.
+    /// The copies of the arrays that are moved.
     MemorySpace space() const noexcept { return space_; }
 
     /// Whether it pulls or pushes, and between which rows. Local.
     Direction direction() const noexcept { return direction_; }
     const std::shared_ptr<const ExchangePattern> &pattern() const noexcept { return pattern_; }
-    /// How each peer is reached, ascending; as the arrays lay at the last start, or when it was made. Local.
+    /// Path to each peer, ascending; as the arrays lay at the last start, or when it was made. Local.
     std::vector<PeerPath> paths() const;
-    /// The same as a table for people: peer, transport and why, rows and bytes. Local.
+    /// The same as a readable table: peer, transport and why, rows and bytes. Local.
     std::string describe() const;
 
   private:
@@ -148,7 +148,7 @@ class Exchange {
     /// Chooses transports and lays out messages, in memory that it may take. Local. Returns the signature of what
     /// moves.
     std::uint64_t prepare(CommunicatorContext &context, const ExchangeOptions &options);
-    /// Where exchanges are counted, under the name of these arrays. Local.
+    /// Counts exchanges from now on, under the name of these arrays. Local.
     void beginCounting(const std::string &names);
     /// Lets transports find their peers. Collective.
     void connect(const CommunicatorView &comm);

@@ -15,7 +15,7 @@ namespace DNDS {
 
 namespace {
 
-/// Which of the ways of `pathClasses` a transport is.
+/// The class in `pathClasses` of a transport.
 std::size_t classOf(TransportKind kind, bool onDevice) {
     switch (kind) {
     case TransportKind::Local:

@@ -1,5 +1,5 @@
 /// @file ExchangeCounts.hpp
-/// @brief What exchanges of one name have done on this rank, for `report`.
+/// @brief Counts of exchanges of one name on this rank, for `report`.
 #pragma once
 
 #include "DNDS/Exchange/ExchangeTypes.hpp"
@@ -25,7 +25,7 @@ inline constexpr std::size_t pathClasses = 5;
 /// The numbers that are kept of the exchanges of one name.
 namespace Count {
 enum : std::size_t {
-    Ranks, ///< of the communicator; -1 where exchanges of this name are on communicators of different sizes
+    Ranks, ///< size of the communicator; -1 where exchanges of this name are on communicators of different sizes
     Made,
     Runs,  ///< waited for with success
     Begun, ///< started with success
@@ -66,7 +66,7 @@ struct ExchangeCounts {
 
 /// All counts of this process, by the name of the exchange. Names are the same on all ranks of an exchange.
 struct CountsOfProcess {
-    std::mutex mutex; ///< of all but runs
+    std::mutex mutex; ///< guards all except runs
     std::map<std::string, std::shared_ptr<ExchangeCounts>> exchanges;
     std::size_t arenaBytes = 0; ///< the most that was seen when an exchange was made
 

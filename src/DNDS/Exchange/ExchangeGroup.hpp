@@ -48,7 +48,7 @@ class ExchangeGroup : public PersistentExchanges {
 
     std::shared_ptr<const ExchangePattern> pattern_;
     std::vector<ExchangeMember> members_;
-    std::string names_; ///< of all members
+    std::string names_; ///< names of all members
 };
 
 } // namespace DNDS

@@ -1,5 +1,5 @@
 /// @file ExchangePattern.hpp
-/// @brief Who sends which rows to whom: row numbers only, no data type, no width, no memory.
+/// @brief Senders, receivers and row numbers of an exchange: no data type, no width, no memory.
 #pragma once
 
 #include "DNDS/Mpi/SparseExchange.hpp"
@@ -19,7 +19,7 @@ class GhostMapping;
 
 /// Rows of this rank that each of some peers gives or gets. It shows what its pattern keeps.
 struct PeerRows {
-    std::span<const int> ranks;    ///< of the peers, ascending strictly
+    std::span<const int> ranks;    ///< ranks of the peers, strictly ascending
     std::span<const index> starts; ///< rows of peer k are numbers [starts[k], starts[k + 1]) of all rows in `values`
     std::span<const index>
         values; ///< row numbers of all peers; may be empty where those of each peer are a range or boxes
@@ -33,7 +33,7 @@ struct PeerRows {
         for (const RowList &rows : lists)
             rows.forEach(function);
     }
-    /// The rows of all peers behind each other. Local. O(rows).
+    /// The rows of all peers, concatenated. Local. O(rows).
     std::vector<index> allRows() const;
     /// Rows of peer `k`, where there are `values`.
     std::span<const index> list(std::size_t k) const {
@@ -47,17 +47,17 @@ class ExchangePattern : public std::enable_shared_from_this<ExchangePattern> {
     /// All ghosts of a mapping. Local. Cost O(peers).
     explicit ExchangePattern(std::shared_ptr<const GhostMapping> mapping);
 
-    /// What one rank gives and gets in a pull. Lists are in the order of ranks; row k that rank s gives to rank r is
-    /// row k that rank r receives from rank s. A rank may exchange rows with itself. A row may be given several times.
+    /// The rows that one rank gives and gets in a pull. Lists are in the order of ranks; row k from rank s to rank r is
+    /// the same row in the lists of both. A rank may exchange rows with itself. A row may be given several times.
     struct Rows {
         index fatherSize = 0; ///< owned rows
-        index sonSize = 0;    ///< ghosts; those that nobody sends are left alone
+        index sonSize = 0;    ///< number of ghosts; those without sender are left alone
         RankLists given;      ///< own rows, to readers
         RankLists received;   ///< ghosts, from owners; each of them once
     };
-    /// From lists of rows, without global numbers: halos of structured blocks, say. Collective; one reduction where all
-    /// is well. What `describe` throws is thrown on all ranks. Throws on all ranks IndexError for rows that there are
-    /// not, ArgumentError for lists out of order or ghosts received twice, StateError naming a pair of ranks where one
+    /// From lists of rows, without global numbers: halos of structured blocks, say. Collective; one reduction without
+    /// errors. Errors of `describe` are thrown on all ranks. Throws on all ranks IndexError for rows that do not exist,
+    /// ArgumentError for lists out of order or ghosts received twice, StateError naming a pair of ranks where one
     /// gives another number of rows than the other expects, or that make other patterns.
     static std::shared_ptr<const ExchangePattern> fromLists(const std::shared_ptr<CommunicatorContext> &context,
                                                             const std::function<Rows()> &describe);
@@ -65,7 +65,7 @@ class ExchangePattern : public std::enable_shared_from_this<ExchangePattern> {
     /// Rows in boxes, for some peers.
     struct PeerBoxes {
         std::vector<int> ranks;     ///< ascending strictly
-        std::vector<RowList> lists; ///< of each of them: `RowList::boxes(...)` or a range
+        std::vector<RowList> lists; ///< one list per peer: `RowList::boxes(...)` or a range
 
         /// Adds the next peer; ranks ascend.
         void append(int rank, RowList rows) {
@@ -87,8 +87,8 @@ class ExchangePattern : public std::enable_shared_from_this<ExchangePattern> {
                                                             const std::function<Boxes()> &describe);
 
     /// The pattern that moves some of the ghosts only: those in `ghosts`, rows of the son in any order, duplicates
-    /// welcome. Collective; each rank names what it reads, and its owners are told: one sparse exchange, cost O(ghosts
-    /// + rows read). Arrays keep their sizes; other ghosts are left alone. It moves arrays of this pattern, too:
+    /// allowed. Collective; each rank names the ghosts it reads, and their owners are told: one sparse exchange of cost
+    /// O(ghosts + rows read). Arrays keep their sizes; other ghosts are left alone. Also moves arrays of this pattern:
     ///
     ///     const auto some = u.trans.pattern()->restrictedTo(ghostsOfTheStencil);
     ///     Exchange pull(some, Direction::Pull, {u.trans.member()});
@@ -127,7 +127,7 @@ class ExchangePattern : public std::enable_shared_from_this<ExchangePattern> {
 
     /// Owned rows that some peer (or this rank itself) needs, ascending. Local. O(owned rows) once, then O(1).
     std::span<const index> boundaryRows() const;
-    /// Owned rows that no peer needs, ascending: what to compute while a pull is under way. Cost as `boundaryRows`.
+    /// Owned rows that no peer needs, ascending: to be computed while a pull is in flight. Cost as `boundaryRows`.
     std::span<const index> innerRows() const;
 
   private:
@@ -140,7 +140,7 @@ class ExchangePattern : public std::enable_shared_from_this<ExchangePattern> {
 
     std::shared_ptr<CommunicatorContext> context_;
     std::shared_ptr<const GhostMapping> mapping_;
-    std::shared_ptr<const ExchangePattern> whole_; ///< where this is a restriction
+    std::shared_ptr<const ExchangePattern> whole_; ///< the whole pattern, if this is a restriction
     std::uint64_t serial_ = 0;
     index fatherSize_ = 0;
     index sonSize_ = 0;

@@ -1,5 +1,5 @@
 /// @file ExchangeState.hpp
-/// @brief What an exchange keeps between set-up, start and wait.
+/// @brief State of an exchange between set-up, start and wait.
 #pragma once
 
 #include "DNDS/Device/DeviceBuffer.hpp"
@@ -35,7 +35,7 @@ struct Exchange::State : Recoverable {
     std::vector<ExchangeMember> members;
     std::vector<RowLayout> fathers;
     std::vector<RowLayout> sons;
-    std::vector<RowLayout> fathersNow; ///< what `start` finds, until it is accepted; what `wait` finds
+    std::vector<RowLayout> fathersNow; ///< layouts found by `start`, until accepted; layouts found by `wait`
     std::vector<RowLayout> sonsNow;
     MessagePlan plan;
     std::vector<std::uint64_t> sent; ///< if `checksSent`: hashes of what leaves, by peer and part
@@ -75,15 +75,15 @@ struct Exchange::State : Recoverable {
     /// Makes room for the rows of one part that will be pushed to this rank.
     void addStaging(std::size_t bytes, const HostMemoryResource &memory);
 
-    /// No longer keeps memory that arrays have given up: the data that arrived is complete. Where kernels may still run
+    /// Drops references to memory that arrays no longer use: the received data is complete. Where kernels may still run
     /// it is kept until the next start.
     void releaseArrays();
 
-    /// Waits for what the stream holds, before somebody handles an error: rows of other peers may still be on their
-    /// way.
+    /// Waits for the work queued on the stream, before an error is handled: rows of other peers may still be in
+    /// flight.
     void drain() const noexcept;
 
-    /// Lets everything go on; whether all is complete.
+    /// Makes progress; true when all is complete.
     bool progress() const;
 
     /// Ends an epoch that has failed.

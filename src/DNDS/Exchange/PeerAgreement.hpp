@@ -17,8 +17,8 @@ namespace DNDS {
 
 class ExchangePattern;
 
-/// In each round each rank tells its peers one word, a hash of what it is about to do, and learns theirs. Ranks that
-/// are about to do different things find out before they wait for each other for ever, and nobody waits in the round
+/// In each round each rank tells its peers one word, a hash of its next action, and learns theirs. Ranks that
+/// are about to do different things find out before they wait for each other for ever, and no rank waits in the round
 /// itself:
 ///
 ///     PeerAgreement agreement(context, "plan 'step'", PeerAgreement::peersOf(patterns));
@@ -29,7 +29,7 @@ class ExchangePattern;
 ///     }
 ///
 /// A rank is at most one round ahead of its peers. A disagreement revokes the communicator like any other error;
-/// rounds begin anew with `recover`. It may be destroyed at any time. One thread of a rank uses it at a time; see
+/// rounds start over with `recover`. It may be destroyed at any time. One thread of a rank uses it at a time; see
 /// Exchange about threads and forks. Rank itself as peer costs nothing.
 class PeerAgreement final : public Recoverable {
   public:
@@ -43,13 +43,13 @@ class PeerAgreement final : public Recoverable {
     static std::vector<int> peersOf(std::span<const std::shared_ptr<const ExchangePattern>> patterns);
 
     /// Ends the round before as `finish` does, and tells peers the word of the next one. Local, but waits for peers
-    /// that have not begun the round before. Cost O(peers). Throws as `finish`.
+    /// still to begin the round before. Cost O(peers). Throws as `finish`.
     void begin(std::uint64_t word);
     /// Whether the words of all peers of this round have come; true before the first round. Local, does not wait.
     /// Throws StateError naming a peer whose word differs, RevokedError, StateError where the communicator was freed.
     bool look();
-    /// Waits until `look` is true; other exchanges of the thread go on meanwhile. Throws as `look`; PeerError as all
-    /// waits.
+    /// Waits until `look` is true; other exchanges of the thread progress meanwhile. Throws as `look`; PeerError as
+    /// all waits.
     void finish();
 
     bool settle() noexcept override;

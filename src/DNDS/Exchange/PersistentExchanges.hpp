@@ -85,7 +85,7 @@ class PersistentExchanges {
     bool canCapturePull() const { return pull().capturable(); }
     /// Whether the persistent pull or push was started and not waited for yet. Local.
     bool inFlight() const noexcept { return pull_.inFlight() || push_.inFlight(); }
-    /// How the persistent pull reaches each peer. Local. Throws StateError before `initPersistentPull`.
+    /// Path of the persistent pull to each peer. Local. Throws StateError before `initPersistentPull`.
     std::vector<PeerPath> pullPaths() const { return pull().paths(); }
     /// The same for the persistent push.
     std::vector<PeerPath> pushPaths() const { return push().paths(); }
@@ -105,7 +105,7 @@ class PersistentExchanges {
     static void once(CommunicatorContext &context, Direction direction,
                      const std::function<ExchangeRequest()> &describe, const ExchangeOptions &options, PushOp op,
                      Device::StreamHandle producer);
-    /// What messages call the arrays. Local.
+    /// Name of the arrays in messages. Local.
     virtual std::string_view exchanged() const noexcept = 0;
 
   private:

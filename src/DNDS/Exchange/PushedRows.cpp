@@ -49,7 +49,7 @@ std::uint64_t append(std::vector<std::byte> &bytes, const std::vector<T> &values
 
 void combineOnHost(const ExchangePattern &pattern, PushOp op, std::span<const ExchangeMember> members,
                    std::span<const RowLayout> fathers, std::span<std::byte *const> staging) {
-    if (staging.empty()) // nobody pushes rows to this rank
+    if (staging.empty()) // no rank pushes rows to this one
         return;
     for (std::size_t m = 0, part = 0; m < members.size(); ++m) {
         const RowLayout &father = fathers[m];

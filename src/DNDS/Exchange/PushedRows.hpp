@@ -1,5 +1,5 @@
 /// @file PushedRows.hpp
-/// @brief How pushed rows, once they have arrived in staging buffers, meet their owners' rows.
+/// @brief Combination of pushed rows, from staging buffers, with their owners' rows.
 #pragma once
 
 #include "DNDS/Device/DeviceBuffer.hpp"
@@ -13,9 +13,9 @@
 
 namespace DNDS {
 
-/// Combines on the host. `staging` is where it arrived, part by part of all members: the rows of
-/// `pattern.readers().values` behind each other. Local. Throws DataError when copies of padded rows differ in size from
-/// their owner's row under an operation; that member's rows and those of the members behind it are unchanged then.
+/// Combines on the host. `staging` holds the received rows, part by part of all members: the rows of
+/// `pattern.readers().values`, contiguous. Local. Throws DataError when copies of padded rows differ in size from
+/// their owner's row under an operation; that member's rows and those of the members after it are unchanged then.
 void combineOnHost(const ExchangePattern &pattern, PushOp op, std::span<const ExchangeMember> members,
                    std::span<const RowLayout> fathers, std::span<std::byte *const> staging);
 
@@ -37,7 +37,7 @@ class GhostZeroing {
     };
     static void joinRuns(std::vector<Run> &runs);
 
-    std::vector<Run> runs_; ///< of ghosts
+    std::vector<Run> runs_; ///< runs of ghosts
     Device::DeviceBuffer<std::byte> zeros_;
 };
 
@@ -63,8 +63,8 @@ class DeviceCombine {
     /// One part of one member.
     struct Part {
         std::size_t member;
-        std::size_t part;                   ///< of the member
-        std::optional<std::size_t> segment; ///< of `replace_`
+        std::size_t part;                   ///< part of the member
+        std::optional<std::size_t> segment; ///< segment of `replace_`
         std::uint64_t targetsAt = 0;        ///< in `lists_`
         std::uint64_t contributionsAt = 0;
         std::uint64_t rows = 0;
@@ -82,7 +82,7 @@ class DeviceCombine {
 
     PushOp op_;
     std::vector<Part> parts_;
-    std::vector<index> rows_; ///< that contributions arrive for
+    std::vector<index> rows_; ///< rows with contributions
     DeviceRowCopy replace_;
     Device::DeviceBuffer<std::byte> lists_;
     HostDeviceBuffer refused_; ///< pinned: for each member 0, or 1 + the number of a row whose copy has another size

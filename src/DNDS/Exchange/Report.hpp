@@ -1,5 +1,5 @@
 /// @file Report.hpp
-/// @brief What exchanges moved, how long ranks waited for each other, and what memory it took.
+/// @brief Amounts that exchanges moved, times that ranks waited for each other, and memory used.
 #pragma once
 
 #include "DNDS/Exchange/ExchangeTypes.hpp"
@@ -14,11 +14,11 @@
 
 namespace DNDS {
 
-/// What exchanges of one name did on all ranks that have one.
+/// Totals of exchanges of one name over all ranks that have one.
 struct ExchangeReport {
     std::string name; ///< "pull of 'u'"
     int ranks = 0;
-    std::uint64_t runs = 0; ///< of the rank that ran it most often
+    std::uint64_t runs = 0; ///< runs on the rank that ran it most often
     RankStatistics peers;
     RankStatistics owned; ///< rows
     RankStatistics ghosts;
@@ -40,14 +40,14 @@ struct ExchangeReport {
 /// Of all ranks; see `report`.
 struct Report {
     int ranks = 0;
-    std::vector<ExchangeReport> exchanges; ///< those that took most time first
+    std::vector<ExchangeReport> exchanges; ///< in descending order of time
     /// Bytes a rank: owned rows and ghosts of arrays that are exchanged (arrays of one name count once), lists of rows,
     /// buffers, the memory that the rank's node shares, and the most that the process ever had.
     std::array<RankStatistics, 6> memory{};
 
     /// The exchange of this name, for example "pull of 'u'"; null where none was counted. Local, O(exchanges).
     const ExchangeReport *find(std::string_view name) const noexcept;
-    /// As tables for people. Local.
+    /// As readable tables. Local.
     std::string text() const;
 };
 
@@ -57,7 +57,7 @@ void countExchanges(bool on);
 /// Local.
 bool countsExchanges();
 
-/// What was counted until now, also by exchanges that are gone; the same on all ranks. Ranks of `comm` are named by
+/// All counts until now, including destroyed exchanges; the same on all ranks. Ranks of `comm` are named by
 /// their number in it. Collective; a few reductions for each name of an exchange, and messages between rank 0 and each
 /// other rank to compare clocks. Throws on all ranks where one has no memory.
 Report report(CommunicatorView comm);
