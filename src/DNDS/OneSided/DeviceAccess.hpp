@@ -23,7 +23,7 @@ namespace DNDS {
 
 namespace Detail {
 
-/// What a rank says of its device.
+/// A rank's description of its device.
 struct DeviceOfRank {
     std::string identity;  ///< as in `Device::DeviceInfo`
     std::string scheduler; ///< `Device::sharedScheduler()`
@@ -31,7 +31,7 @@ struct DeviceOfRank {
 };
 
 /// Why kernels of ranks on these devices must not wait for each other; empty where each has its own, or the kernels of
-/// those that share one run beside each other, and all kernels are loaded before any of them runs.
+/// ranks that share one run concurrently, and all kernels are loaded before any of them runs.
 std::string whyNoKernelWaits(std::span<const DeviceOfRank> devices);
 
 } // namespace Detail
@@ -95,7 +95,7 @@ class DeviceAccess final : public RemoteAccess {
     std::mutex mutex_; ///< the proxy operates, too
     std::string whyNoWaits_;
     std::vector<std::string> whyNoAtomics_;   ///< by rank
-    std::unique_ptr<MessageAccess> messages_; ///< the last member: it uses the others; null where nobody needs it
+    std::unique_ptr<MessageAccess> messages_; ///< the last member: it uses the others; null if no rank needs it
 };
 
 namespace Detail {
@@ -111,7 +111,7 @@ Device::DeviceBuffer<T> toDeviceBuffer(const std::vector<T> &values) {
     return buffer;
 }
 
-/// Queues the operation on a word in device memory; `result`, in pinned memory, becomes what it was.
+/// Queues the operation on a word in device memory; `result`, in pinned memory, becomes the word's previous value.
 void launchAtomic(Device::StreamHandle stream, void *word, const AtomicRequest &request, std::uint64_t *result);
 
 } // namespace Detail

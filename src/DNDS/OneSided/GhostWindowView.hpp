@@ -13,9 +13,9 @@ namespace Detail {
 /// Rows of a rank are fewer: their offsets in bytes fit 64 bits.
 inline constexpr std::int64_t maxRows = std::int64_t{1} << 40;
 
-/// What a window over rows knows besides the memory.
+/// Description of a window over rows, besides the memory.
 struct GhostTable : RemoteTable {
-    const GhostTarget *ghosts = nullptr;     ///< by ghost
+    const GhostTarget *ghosts = nullptr;     ///< one per ghost
     const std::int64_t *firstRows = nullptr; ///< global, by rank, and the number of all rows
     std::int64_t ghostCount = 0;
     std::int64_t owned = 0;   ///< rows of this rank
@@ -38,7 +38,7 @@ struct GhostTable : RemoteTable {
         }
         return {low, row - firstRows[low]};
     }
-    /// The offset of `count` elements from element `j` of a row; beyond all memory where there are no such.
+    /// The offset of `count` elements from element `j` of a row; beyond all memory if the row lacks them.
     template <class T>
     DNDS_HOST_DEVICE std::uint64_t offsetOf(GhostTarget target, index j, index count) const {
         const bool sane = target.row >= 0 && target.row < maxRows && j >= 0 && count >= 0 && j <= width - count;

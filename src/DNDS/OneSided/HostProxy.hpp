@@ -38,7 +38,7 @@ class HostProxy {
     /// Waits until everything is carried out that was asked for before; kernels have been waited for. Does not throw
     /// what the proxy met.
     void drain();
-    /// Carries out nothing from now on. Waits for the request under way.
+    /// Carries out nothing from now on. Waits for the request in progress.
     void stop() noexcept;
     /// After `stop`, while no kernel runs: forgets requests and failures, and carries out new requests. Views stay
     /// valid.
@@ -67,7 +67,7 @@ class HostProxy {
     std::atomic<std::uint64_t> next_{0}; ///< the ticket whose turn it is
     bool unfinished_ = false;            ///< something is complete only after a quiet
     std::atomic<bool> stop_{false};
-    std::mutex mutex_; ///< of failure_
+    std::mutex mutex_; ///< guards failure_
     std::exception_ptr failure_;
     std::shared_ptr<std::atomic<HostProxy *>> entry_; ///< InWaits, in the list of the thread that made this
     std::thread thread_;                              ///< the last member: it uses the others

@@ -314,7 +314,7 @@ void MessageAccess::sync() {
 void MessageAccess::flushUsed() {
     if (!window_)
         return;
-    const std::lock_guard flushing(flushing_); // who comes after another thread took the marks waits for its flushes
+    const std::lock_guard flushing(flushing_); // wait for flushes of marks taken by other threads
     std::set<int> used;
     {
         const std::lock_guard lock(marking_);

@@ -23,8 +23,8 @@ namespace DNDS {
 /// Requests of the ranks of a communicator to the owners of memory, and their answers: one for all heaps and windows.
 ///
 /// The owner serves requests in all waits of DNDS on the threads that made memory, and on a thread of its own where MPI
-/// runs with MPI_THREAD_MULTIPLE. Without that, a rank that computes, or waits in a collective of MPI, serves
-/// nobody. What fails while serving revokes the communicator; after that nobody is served until it has recovered.
+/// runs with MPI_THREAD_MULTIPLE. Without that, a rank that computes, or waits in a collective of MPI, serves no
+/// requests. An error while serving revokes the communicator; then requests are served again only after a recovery.
 class MessageService final : public Recoverable {
   public:
     /// Carries out an operation on this rank's memory with `data`, where its results go.
@@ -85,17 +85,17 @@ class MessageService final : public Recoverable {
 
     CommunicatorContext &context_;
     Channel channel_;
-    std::mutex mutex_; ///< of all below: the thread serves, too
+    std::mutex mutex_; ///< guards all below: the serving thread uses it, too
     std::map<std::uint64_t, Memory> memories_;
     std::string_view serving_; ///< the name of the memory that the last message is for
     std::vector<Sending> sending_;
     std::map<std::uint64_t, Pending> pending_; ///< the key is its number
     std::uint64_t next_ = 1;
-    std::jthread thread_; ///< where MPI allows it, while there is memory
+    std::jthread thread_; ///< runs where MPI allows it, while there is memory
 };
 
-/// Puts and gets of host memory go through an MPI window over it. Words are changed by the processor of the rank that
-/// owns them, which others send a request: one executor a word, whoever asks. Device memory is read and written by such
+/// Puts and gets of host memory go through an MPI window over it. Words are changed by the processor of the owning
+/// rank, to which others send requests: one executor a word for all callers. Device memory is read and written by such
 /// requests, too.
 class MessageAccess final : public RemoteAccess {
   public:

@@ -1,5 +1,5 @@
 /// @file ProxyView.hpp
-/// @brief How a kernel hands operations to the host, for ranks that its loads and stores do not reach.
+/// @brief Hands operations of a kernel to the host, for ranks that its loads and stores do not reach.
 #pragma once
 
 #include "DNDS/OneSided/Atomics.hpp"
@@ -11,7 +11,7 @@
 namespace DNDS {
 
 /// One of several threads of a kernel that do an operation together: thread `number` of `count` copies its share.
-/// Nothing waits for the others: put the block's barrier behind the call.
+/// No thread waits for the others: call the block's barrier afterwards.
 struct Lane {
     index number = 0;
     index count = 1;
@@ -45,10 +45,10 @@ namespace Detail {
 /// Carries out what kernels of the host have asked the proxies of this thread for (`HostProxy::Serving::InWaits`);
 /// returns whether there was anything. Local.
 bool serveProxies() noexcept;
-/// What a kernel on the host does while it waits: serves them, and other ranks, or makes room.
+/// One pause of a kernel on the host while it waits: serves requests, also of other ranks, or yields.
 void pauseOnHost() noexcept;
 
-/// Makes room for whoever is waited for.
+/// One pause in a waiting loop, so that others can run.
 DNDS_HOST_DEVICE inline void pauseInKernel() {
 #if defined(__CUDA_ARCH__)
     __nanosleep(200);
@@ -120,7 +120,7 @@ DNDS_HOST_DEVICE inline void copyShare(std::byte *to, const std::byte *from, std
 
 /// Of a slot: longer puts and gets take several.
 inline constexpr std::size_t proxyDataBytes = 4096;
-/// Requests under way at most; who comes then waits.
+/// Limit of requests in flight; further ones wait.
 inline constexpr std::uint64_t proxySlots = 256;
 
 /// A request and its answer. In lap `l` of the ring `stage` is 3 l while the slot is free, then 3 l + 1 when the
@@ -197,9 +197,9 @@ class ProxyView {
         }
         return true;
     }
-    /// What this thread asked for before is seen, on each rank, before what it asks for later. Does not wait.
+    /// This thread's earlier operations are seen, on each rank, before its later ones. Does not wait.
     DNDS_HOST_DEVICE bool fence() const { return operate({RemoteVerb::Fence}, nullptr, nullptr); }
-    /// What this thread asked for is complete.
+    /// Completes this thread's operations.
     DNDS_HOST_DEVICE bool quiet() const {
         if (Atomics::loadAcquire(&ring_->complete) == Atomics::loadAcquire(tickets_))
             return Atomics::loadAcquire(&ring_->broken) == 0;
@@ -207,7 +207,7 @@ class ProxyView {
     }
 
   private:
-    /// Pieces of a long get that are under way together.
+    /// Pieces of a long get in flight together.
     static constexpr std::uint64_t askedAtOnce = 16;
     /// Polls of a wait for the host.
     static constexpr std::uint64_t maxPolls = std::uint64_t{1} << 26U;

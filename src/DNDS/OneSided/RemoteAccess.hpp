@@ -15,16 +15,16 @@ class RemoteAccess : public Recoverable {
     /// Put, Get, Atomic or FetchAtomic with the bytes at `from`; results go to `to`. With Completion::Now `from` may be
     /// changed afterwards, and results are there.
     virtual void operate(const RemoteOperation &operation, const void *from, void *to, Completion completion) = 0;
-    /// What was put to a rank, or changed there, before is seen there before what comes after.
+    /// Puts and changes before the call are seen at their rank before those after it.
     virtual void fence() = 0;
     /// All operations are complete, at their targets too.
     virtual void quiet() = 0;
-    /// What others have put here is seen by loads from now on, and stores made before by their gets.
+    /// Loads from now on see what others have put here, and gets of others see stores made before the call.
     virtual void sync() = 0;
     /// Serves other ranks; returns whether there was anything to do. Does not wait. What fails revokes the
     /// communicator.
     virtual bool progress() noexcept = 0;
-    /// Serves nobody from now on; what MPI still uses stays.
+    /// Serves no requests from now on; memory that MPI still uses stays.
     virtual void stop() noexcept {}
     /// Ends it. Collective, after all have completed their operations.
     virtual void close() = 0;

@@ -58,7 +58,7 @@ constexpr std::size_t pageBytes = 4096;
 /// Polls of a wait in a kernel: some seconds.
 constexpr std::uint64_t maxKernelPolls = std::uint64_t{1} << 24U;
 
-/// What ranks tell each other about their memory.
+/// A rank's description of its memory, sent to the others.
 struct Place {
     std::uint64_t bytes = 0;
     std::uint64_t offset = 0;
@@ -66,7 +66,7 @@ struct Place {
     std::int32_t owner = -1; ///< the rank of the node in whose part of the arena it lies; -1: in none
 };
 
-/// How a collective call is told of: where a rank has failed, and where ranks make different ones.
+/// Names of a collective call in messages: where a rank has failed, and where ranks make different ones.
 struct CallNames {
     const char *running;
     const char *verb;
@@ -351,7 +351,7 @@ std::string RemoteMemory::whyNoDeviceProxy(bool byMessages) {
 }
 
 void RemoteMemory::carryOut(const RemoteOperation &operation, std::byte *data) {
-    requireValid(); // kernels need not wait for those that have failed
+    requireValid(); // kernels need not wait for failed ranks
     const HostRemoteAddress there = address(operation.rank, operation.offset);
     std::byte *const base = mapped(operation.rank);
     switch (operation.verb) {
@@ -468,7 +468,7 @@ void RemoteMemory::barrier() {
 
 std::array<RemoteMemory::Extremes, 2> RemoteMemory::meet(CollectiveCall call,
                                                          const std::array<std::uint64_t, 2> &mine) {
-    static_cast<void>(context_->comm()); // throws where it is gone
+    static_cast<void>(context_->comm()); // throws if it was freed
     requireWhole();
     quiet();
     const auto seen = meetIn(*context_, barrier_, call, mine, name_, [this] { serve(); });
@@ -478,7 +478,7 @@ std::array<RemoteMemory::Extremes, 2> RemoteMemory::meet(CollectiveCall call,
 
 void RemoteMemory::close() {
     if (device_ != nullptr)
-        Device::synchronizeAll(); // kernels that nobody has waited for may still use the memory of any rank
+        Device::synchronizeAll(); // kernels in flight may still use the memory of any rank
     meet(CollectiveCall::End);
     if (faults_->noted() || hostFaults_->noted() || faults_->unreported() != 0)
         warn("{}: a kernel of rank {} did wrong, and nobody asked (checkKernels)", name_, rank_);
@@ -487,7 +487,7 @@ void RemoteMemory::close() {
         return;
     remote_->close();
     if (device_ != nullptr)
-        meet(CollectiveCall::End); // nobody frees memory that another rank has open
+        meet(CollectiveCall::End); // no rank frees memory that another rank has open
     remote_.reset();
 }
 

@@ -87,11 +87,11 @@ class RemoteMemory final : public Recoverable {
 
     /// `bytes` bytes from `memory` in `space` on this rank, which is `lent` where another one allocated it; `name` is
     /// for messages. The caller gets `extra` more bytes, the same number on all ranks, at `RemoteTable::behind`;
-    /// `check` refuses accesses to them. Collective. Throws on all ranks what `DeviceAccess` and `MessageAccess` do.
+    /// `check` refuses accesses to them. Collective. Throws on all ranks as `DeviceAccess` and `MessageAccess` do.
     RemoteMemory(std::shared_ptr<CommunicatorContext> context, std::shared_ptr<std::byte> memory, std::size_t bytes,
                  MemorySpace space, std::string name, std::optional<LentMemory> lent = {}, std::size_t extra = 0);
-    /// Collective: completes everything on all ranks, kernels too. While an exception is on its way, which revokes the
-    /// communicator, where it is revoked, and after MPI_Finalize, it waits for nobody, and what others may still use is
+    /// Collective: completes everything on all ranks, kernels too. During an exception, which revokes the communicator,
+    /// where it is revoked, and after MPI_Finalize, it waits for no rank, and memory that others may still use is
     /// kept until all ranks have destroyed theirs and recovered.
     ~RemoteMemory() override;
 
@@ -110,12 +110,12 @@ class RemoteMemory final : public Recoverable {
     std::size_t bytes(int rank) const noexcept { return bytes_[static_cast<std::size_t>(rank)]; }
     /// This rank's memory, in its space.
     std::byte *own() const noexcept { return memory_.get(); }
-    /// Where loads and stores of this processor reach a rank's memory; null where they do not.
+    /// Address at which this processor's loads and stores reach a rank's memory; null where they do not.
     std::byte *mapped(int rank) const noexcept { return mapped_[static_cast<std::size_t>(rank)]; }
-    /// How a rank's memory is reached, for people.
+    /// Path to a rank's memory, readable.
     std::string path(int rank) const;
 
-    /// What loads and stores reach, in memory of `space`; valid as long as this object.
+    /// The memory that loads and stores reach, in memory of `space`; valid as long as this object.
     RemoteTable table() const;
     /// The same for kernels, with the proxy. Views made from it are done with when this object goes. Throws StateError
     /// where kernels are to wait and must not.
@@ -145,7 +145,7 @@ class RemoteMemory final : public Recoverable {
     /// Throws the same from an operation, and revokes the communicator with it.
     [[noreturn]] void refuse(AccessFault fault, RemoteCall call, int rank, std::uint64_t offset,
                              std::uint64_t bytes) const;
-    /// What is wrong with an access to these bytes.
+    /// The fault of an access to these bytes.
     AccessFault faultOf(int rank, std::uint64_t offset, std::uint64_t bytes, std::uint64_t alignment = 1) const {
         return hostTable().check(rank, offset, bytes, alignment);
     }
@@ -201,7 +201,7 @@ class RemoteMemory final : public Recoverable {
     /// `quiet` on all ranks that call the same; returns what they bring. Collective. Throws ArgumentError on all ranks
     /// where others call something else of this memory, which can be used further.
     std::array<Extremes, 2> meet(CollectiveCall call, const std::array<std::uint64_t, 2> &mine = {});
-    /// Serves those that have come; returns whether there were any. Does not wait, but throws RevokedError as waits do.
+    /// Serves waiting requests; true if there were any. Does not wait, but throws RevokedError as waits do.
     bool progress() {
         requireValid();
         return serve();
@@ -283,8 +283,8 @@ class RemoteMemory final : public Recoverable {
     std::shared_ptr<NodeArena> arena_; ///< keeps mappings alive
     std::shared_ptr<std::byte> memory_;
     MessageReduction barrier_;
-    std::uint64_t serial_; ///< of this object, on its communicator
-    int destroyedOn_ = -1; ///< a rank where it is gone since a recovery
+    std::uint64_t serial_; ///< number of this object, on its communicator
+    int destroyedOn_ = -1; ///< a rank that has destroyed it since a recovery
     std::string name_;
     MemorySpace space_;
     int rank_;
@@ -292,8 +292,8 @@ class RemoteMemory final : public Recoverable {
     std::vector<std::uint64_t> bytes_;
     std::unique_ptr<RemoteAccess> remote_;            ///< null where all memory is mapped
     DeviceAccess *device_ = nullptr;                  ///< the same, for device memory
-    std::unique_ptr<FaultRecord> hostFaults_;         ///< of kernels on the host and of the proxy
-    FaultRecord *faults_ = nullptr;                   ///< of kernels: the same, or in memory that a device reaches
+    std::unique_ptr<FaultRecord> hostFaults_;         ///< faults of kernels on the host and of the proxy
+    FaultRecord *faults_ = nullptr;                   ///< faults of kernels: the same, or on the device
     std::vector<std::byte *> onlyOwn_;                ///< bases for kernels that are to use the proxy
     Device::DeviceBuffer<std::byte *> deviceOnlyOwn_; ///< the same on the device
     std::unique_ptr<HostProxy> proxy_;                ///< null where kernels reach all

@@ -1,5 +1,5 @@
 /// @file RemoteTable.hpp
-/// @brief Where a kernel finds the memory of other ranks, and how it says that an access was wrong.
+/// @brief Addresses of other ranks' memory in kernels, and reports of wrong accesses.
 #pragma once
 
 #include "DNDS/OneSided/ProxyView.hpp"
@@ -11,10 +11,10 @@
 
 namespace DNDS {
 
-/// What is wrong with an access to another rank's memory.
+/// Fault of an access to another rank's memory.
 enum class AccessFault : std::uint32_t {
     None,
-    Rank,        ///< there is no such rank
+    Rank,        ///< the rank does not exist
     Range,       ///< beyond the memory
     Freed,       ///< the memory was freed
     Foreign,     ///< a pointer of another heap, or null
@@ -29,10 +29,10 @@ enum class AccessFault : std::uint32_t {
     Proxy        ///< the proxy could not carry it out
 };
 
-/// What was called, for messages.
+/// The call, for messages.
 enum class RemoteCall : std::uint32_t { Put, Get, Atomic, Signal, Wait, Lock, Unlock, Flush };
 
-/// Of a fault for want of any locked rank.
+/// Target of a fault for lack of any locked rank.
 inline constexpr int anyRank = -1;
 
 /// The call that an operation is part of.
@@ -47,7 +47,7 @@ DNDS_HOST_DEVICE constexpr RemoteCall callOf(RemoteVerb verb) {
 /// For messages; never null.
 const char *remoteCallName(RemoteCall call) noexcept;
 
-/// What kernels did wrong.
+/// An error of a kernel.
 struct KernelFault {
     AccessFault fault = AccessFault::None;
     RemoteCall call = RemoteCall::Put;
@@ -100,14 +100,14 @@ class FaultRecord {
     std::uint32_t written_ = 0; ///< records that are complete
     std::uint32_t others_ = 0;  ///< faults that were not the first of their record
     KernelFault first_;
-    alignas(128) std::uint32_t taken_ = 0; ///< by the host: records that it has read
-    std::uint32_t reported_ = 0;           ///< by the host: `others_` that it has read
+    alignas(128) std::uint32_t taken_ = 0; ///< written by the host: records that it has read
+    std::uint32_t reported_ = 0;           ///< written by the host: `others_` that it has read
 };
 
 /// The memory of all ranks as kernels see it; trivially copyable. Offsets are bytes from the start of each rank's
 /// memory.
 struct RemoteTable {
-    std::byte *const *bases = nullptr;    ///< by rank; null where loads and stores do not reach
+    std::byte *const *bases = nullptr;    ///< by rank; null where loads and stores do not reach it
     const std::uint64_t *bytes = nullptr; ///< by rank
     FaultRecord *faults = nullptr;
     int rank = 0;
@@ -116,13 +116,13 @@ struct RemoteTable {
     ProxyView proxy{};                       ///< for ranks without a base; may be absent
     std::uint64_t maxPolls = 0;              ///< polls of a wait in a kernel; 0 where it must not wait
 
-    /// What an atomic operation of a kernel on a rank's memory fails with.
+    /// The fault of an atomic operation of a kernel on a rank's memory.
     DNDS_HOST_DEVICE AccessFault whyNoAtomics(int target) const {
         if (noAtomics != nullptr && noAtomics[target] != 0)
             return AccessFault::NoAtomics; // the proxy would use the same device
         return bases[target] == nullptr && !proxy ? AccessFault::Unreachable : AccessFault::None;
     }
-    /// What is wrong with an access to `size` bytes at `offset`; None where nothing is.
+    /// The fault of an access to `size` bytes at `offset`; None if it is allowed.
     DNDS_HOST_DEVICE AccessFault check(int target, std::uint64_t offset, std::uint64_t size,
                                        std::uint64_t alignment = 1) const {
         if (target < 0 || target >= ranks)

@@ -35,9 +35,9 @@ using WindowInfo = std::map<std::string, std::string>;
 ///     window.unlock(neighbour);
 ///
 /// Operations are Local and throw as those of `RemoteMemory`, and StateError without a lock of the target; each of
-/// these revokes the communicator. After `recover` the window goes on with the bytes that are there, and no rank has a
-/// lock. Unlike with MPI, an origin's buffer may be changed as soon as put and accumulate return, and what get and
-/// getAccumulate fetch is there.
+/// these revokes the communicator. After `recover` the window works again with its current bytes, and no rank has a
+/// lock. Unlike with MPI, an origin's buffer may be changed as soon as put and accumulate return, and get and
+/// getAccumulate return only when their results are there.
 class Window : public WindowVerbs<Window, std::size_t> {
   public:
     /// `bytes` new bytes, zeroed, which may differ between ranks. Collective. Throws on all ranks: MemoryError as
@@ -91,7 +91,7 @@ class Window : public WindowVerbs<Window, std::size_t> {
     /// For kernels, in the window's space; device memory first needs `populateToDevice`, or throws StateError.
     WindowView view(KernelWaits waits = KernelWaits::No) const;
 
-    /// Loads of this rank see what others have put and completed, and their gets what it has stored.
+    /// Loads of this rank see completed puts of others, and gets of others see this rank's stores.
     void sync() const { core().data->sync(); }
     /// Completes the operations of all ranks. Collective.
     void barrier() { core().data->barrier(); }
