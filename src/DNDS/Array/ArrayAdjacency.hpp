@@ -51,7 +51,7 @@ inline constexpr bool std::ranges::enable_borrowed_range<DNDS::AdjacencyRow<T>> 
 
 namespace DNDS {
 
-/// What kernels see of an adjacency; taken and used as `ArrayView`, except that `operator[]` returns an AdjacencyRow.
+/// View of an adjacency for kernels; taken and used as `ArrayView`, except that `operator[]` returns an AdjacencyRow.
 template <class T, rowsize rowSizeParam, rowsize rowMaxParam>
 class ArrayAdjacencyView : public ArrayView<T, rowSizeParam, rowMaxParam> {
   public:

@@ -65,7 +65,7 @@ class ArrayDof : public ArrayPair<ArrayEigenMatrix<m, n>> {
     ArrayDof(const ArrayDof &) = delete;            // clone makes a deep copy with ghosts of its own (collective)
     ArrayDof &operator=(const ArrayDof &) = delete; // copyFrom takes the values, clone makes a deep copy (collective)
 
-    /// Where the operations below run from now on, whatever the other arrays are set to. On the device changes are
+    /// Sets the executor of the operations below, whatever the other arrays are set to. On the device changes are
     /// queued, and reductions wait for the stream. Local.
     void runOn(const Executor &executor) { executor_ = executor; }
     const Executor &executor() const noexcept { return executor_; }

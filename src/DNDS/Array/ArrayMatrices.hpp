@@ -300,7 +300,7 @@ class ArrayMatrices : public ParArray<real, Shapes::rowSize, Shapes::rowMax, ali
 ///
 /// OneMatrix tells how m, n and their limits choose among the row layouts: without limits, rows that differ in shape
 /// are CSR; with limits they are padded. The matrix of a padded row is stored without gaps at the beginning of the row.
-/// Where both dimensions differ between rows, shapes are kept for each row and travel with every exchange; pushes with
+/// If both dimensions differ between rows, each row keeps its shape, and exchanges move shapes with rows; pushes with
 /// an operation throw DataError where they differ.
 template <rowsize m = 1, rowsize n = 1, rowsize mMax = m, rowsize nMax = n, int align = NoAlign>
 using ArrayEigenMatrix = ArrayMatrices<OneMatrix<m, n, mMax, nMax>, align>;

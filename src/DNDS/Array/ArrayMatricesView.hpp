@@ -1,5 +1,5 @@
 /// @file ArrayMatricesView.hpp
-/// @brief What kernels see of an array of matrices: Eigen maps of its rows.
+/// @brief Views of arrays of matrices in kernels: Eigen maps of their rows.
 #pragma once
 
 #include "DNDS/Array/MatrixShapes.hpp"

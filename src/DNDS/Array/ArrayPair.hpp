@@ -15,7 +15,7 @@
 
 namespace DNDS {
 
-/// The shared pointer to one of a pair's arrays: where there is none it throws StateError instead of ending the
+/// The shared pointer to one of a pair's arrays: dereferencing null throws StateError instead of ending the
 /// process.
 template <class TArray>
 class PairArray : public std::shared_ptr<TArray> {
@@ -24,7 +24,7 @@ class PairArray : public std::shared_ptr<TArray> {
     /// Shares the array.
     PairArray(std::shared_ptr<TArray> array) noexcept : std::shared_ptr<TArray>(std::move(array)) {} // NOLINT: implicit
 
-    /// The array. Throws StateError where there is none.
+    /// The array. Throws StateError if it is null.
     TArray &operator*() const {
         DNDS_CHECK(this->get() != nullptr, StateError,
                    "this pair has no arrays (not initialised, or moved from): call initPair first");
@@ -171,7 +171,7 @@ class ArrayPair {
         return dispatch(*this, i, [](const TArray &a, index row) { return a[row]; });
     }
 
-    /// What this rank knows of the ghosts: never pulled, older than the owned rows on this rank, or current. Local,
+    /// This rank's knowledge of the ghosts: never pulled, older than the owned rows on this rank, or current. Local,
     /// O(1). See GhostState for what it cannot know.
     GhostState ghostState() const { return ghostStateOf(*father, *son); }
     /// Whether a pull is due: ghosts are not current. Local, O(1).
@@ -220,7 +220,7 @@ class ArrayPair {
 
     /// Moves the ghosts directly behind the owned rows in memory, so that one pointer serves both: for linear solvers
     /// and libraries that take one block of owned and ghost values. For arrays whose rows all have one width. Contents
-    /// are kept and persistent exchanges go on; pointers and views taken before are invalid. It lasts until father or
+    /// are kept and persistent exchanges remain valid; earlier pointers and views are invalid. It lasts until father or
     /// son is resized or replaced, a pull of this pair has failed, or, on the device, arrays were resized on the host;
     /// `swapData` takes it along. In device memory it needs `toDevice` before. Local; O(array).
     /// Throws LayoutError for other layouts, MemoryError.
@@ -256,7 +256,7 @@ class ArrayPair {
             ofFather = std::make_shared<TArray>(*other.father);
             ofSon = std::make_shared<TArray>(*other.son);
             if (other.trans.pattern() != nullptr)
-                ofSon->rehost(other.trans.sonMemory()); // while nobody has views of it
+                ofSon->rehost(other.trans.sonMemory()); // while it has no views
         });
         father = std::move(ofFather);
         son = std::move(ofSon);

@@ -1,5 +1,5 @@
 /// @file ArrayPairView.hpp
-/// @brief Owned rows and ghosts of a pair behind one index, for kernels.
+/// @brief Owned rows and ghosts of a pair with one index, for kernels.
 #pragma once
 
 #include "DNDS/Array/GhostWatch.hpp"

@@ -16,9 +16,9 @@
 
 namespace DNDS {
 
-/// What `ArrayTransformer` does whatever the elements: all but naming the arrays. Its base; move-only.
+/// The part of `ArrayTransformer` that is independent of element types: all but naming the arrays. Its base; move-only.
 ///
-/// What is wrong on one rank only is thrown on all by the collective functions, with one exception: a transformer
+/// Collective functions throw errors of one rank on all ranks, with one exception: a transformer
 /// without arrays knows no other ranks, and throws StateError on its own rank.
 class ArrayTransformerBase : public PersistentExchanges {
   public:
@@ -68,16 +68,16 @@ class ArrayTransformerBase : public PersistentExchanges {
     /// The correspondence of ghosts and owned rows; null before `createGhostMapping` or `borrowGGIndexing`, and with a
     /// pattern from lists. Local.
     const std::shared_ptr<const GhostMapping> &ghostMapping() const noexcept;
-    /// Who sends which rows to whom; null as above. Arrays that share it can travel together (`ExchangeGroup`). Local.
+    /// Senders, receivers and rows; null as above. Arrays that share it can travel together (`ExchangeGroup`). Local.
     const std::shared_ptr<const ExchangePattern> &pattern() const noexcept { return pattern_; }
-    /// Where sons of this mapping best live: memory that the node's ranks share where some of them own ghosts of this
+    /// Best memory for sons of this mapping: memory shared by the node's ranks if some of them own ghosts of this
     /// rank, else null. Sons are allocated there, and exchanges do not move them. Local; there is a mapping.
     HostMemoryResource sonMemory() const;
 
-    /// What this rank knows of the son's rows: whether its father was written since they were last pulled. Local, O(1);
+    /// This rank's knowledge of the son's rows: whether its father was written since the last pull. Local, O(1);
     /// see GhostState for what it cannot know.
     GhostState ghostState() const { return ghostStateOf(*requireArrays().father_, *son_); }
-    /// What checks access to the ghosts; null before `setFatherSon`. Local.
+    /// Checks access to the ghosts; null before `setFatherSon`. Local.
     GhostWatch *ghostWatch() const noexcept { return watch_.get(); }
 
   protected:
@@ -96,9 +96,9 @@ class ArrayTransformerBase : public PersistentExchanges {
     const ArrayTransformerBase &requireArrays(SourceLocation where = SourceLocation::current()) const;
     void requireGlobalMapping() const;
     void takeNumbering(const ExchangePattern &pattern);
-    /// Ghosts of the pattern before are none of this one.
+    /// Ghosts of the previous pattern are not pulled ghosts of this one.
     void setPattern(std::shared_ptr<const ExchangePattern> pattern);
-    /// What ranks set up exchanges with: that of the pattern, else of the father. Collective on its first use.
+    /// The context for setting up exchanges: that of the pattern, else of the father. Collective on its first use.
     std::shared_ptr<CommunicatorContext> context() const;
     /// Throws StateError unless there is a mapping. Local.
     void requireMapping(const char *what) const;

@@ -23,7 +23,7 @@ class CommunicatorView;
 
 namespace DNDS::DofKernels {
 
-/// What to do with an element and its partner.
+/// Operation on an element and its partner.
 enum class Operation : unsigned char { Add, Subtract, Multiply, Divide };
 
 /// Every element of `x` with `a`.
@@ -51,21 +51,21 @@ real squaredDistance(std::span<const real> x, std::span<const real> y, const Exe
 /// The sum of all elements.
 real sum(std::span<const real> x, const Executor &on = Executor::host());
 
-/// The smallest and the largest element, both NaN if any element is; +infinity and -infinity where there are none.
+/// The smallest and the largest element, both NaN if any element is; +infinity and -infinity without elements.
 struct Extremes {
     real min;
     real max;
 };
 Extremes extremes(std::span<const real> x, const Executor &on = Executor::host());
 
-/// What is accumulated over rows, for each of their elements.
+/// Quantity accumulated over rows, for each of their elements.
 enum class Component : unsigned char { AbsoluteSum, SquareSum, AbsoluteMax };
 /// Fills `result`, of one row's width, with 0 and accumulates the rows of `x` in it, or of `x - y` where `y` is not
 /// empty. NaN stays NaN.
 void accumulate(Component component, std::span<const real> x, std::span<const real> y, std::span<real> result,
                 const Executor &on = Executor::host());
 
-/// How values of ranks meet. Max makes NaN of values that are NaN on any rank.
+/// Combination of the values of ranks. Max makes NaN of values that are NaN on any rank.
 enum class Reduction : unsigned char { Sum, Max };
 
 /// Reduces `values` element-wise over ranks, in place. Collective; one reduction, in which failures travel along. Where

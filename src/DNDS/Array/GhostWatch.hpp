@@ -15,7 +15,7 @@ class ArrayBase;
 ///
 /// An access throws
 ///
-/// - while a pull of all ghosts is under way, for reading and writing: StateError;
+/// - while a pull of all ghosts is in flight, for reading and writing: StateError;
 /// - for reading, if ghosts were never pulled, or if this rank's owned rows have other contents than when the last pull
 ///   arrived: StaleError.
 ///
@@ -26,12 +26,12 @@ class ArrayBase;
 /// but did not, as by a non-const `view()`, raises no false alarm.
 class GhostWatch {
   public:
-    /// What a view asks before it uses a ghost. Valid as long as the transformer.
+    /// A view's check before it uses a ghost. Valid as long as the transformer.
     class Access {
       public:
         /// Throws StateError or StaleError, see above. Safe in several threads at once.
         void check() const { watch_.check(writes_); }
-        /// The ghosts are handed out as a view of their own, which asks nobody.
+        /// The ghosts are handed out as a view of their own, without checks.
         void handOut() const noexcept { watch_.handOut(writes_); }
 
       private:
@@ -63,12 +63,12 @@ class GhostWatch {
 
     /// Whether nothing has written the ghosts since `created` or `arrived`.
     bool unwritten() const noexcept;
-    /// Goes on as if what was taken for writing meanwhile had not been: for views that ask `writing()`.
+    /// Continues as if nothing had been taken for writing meanwhile: for views that ask `writing()`.
     void keep() noexcept;
     /// Exchanges what is known, after the contents of the arrays were exchanged.
     void swap(GhostWatch &other) noexcept;
 
-    /// For views that read ghosts, and for those that may write them.
+    /// For views that read ghosts, and for views that may write them.
     const Access &reading() const noexcept { return reading_; }
     const Access &writing() const noexcept { return writing_; }
 
@@ -82,9 +82,9 @@ class GhostWatch {
     const ArrayBase *father_;
     const ArrayBase *son_;
     std::atomic<State> state_ = State::Unknown;
-    std::uint64_t sonVersion_ = 0;                 ///< of the contents that `state_` describes
-    std::atomic<std::uint64_t> fatherVersion_ = 0; ///< of contents equal to those at the last arrival
-    std::uint64_t fatherHash_ = 0;                 ///< of these
+    std::uint64_t sonVersion_ = 0;                 ///< version of the contents that `state_` describes
+    std::atomic<std::uint64_t> fatherVersion_ = 0; ///< version of contents equal to those at the last arrival
+    std::uint64_t fatherHash_ = 0;                 ///< hash of these
     bool hashed_ = false;                          ///< false where the host did not have them
     Access reading_{*this, false};
     Access writing_{*this, true};

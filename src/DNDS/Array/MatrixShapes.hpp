@@ -1,5 +1,5 @@
 /// @file MatrixShapes.hpp
-/// @brief How the parameters of matrix arrays choose row layouts, Eigen types and the shape of each matrix.
+/// @brief From parameters of matrix arrays to row layouts, Eigen types and the shape of each matrix.
 #pragma once
 
 #include "DNDS/Base/Error.hpp"
@@ -71,7 +71,7 @@ struct OneMatrix {
     static constexpr bool hasRowHeaders = false;
     static constexpr bool nonUniform = m == NonUniformSize || n == NonUniformSize;
     static constexpr MatrixShape declared{m, n};
-    /// What no row exceeds, as far as the types tell.
+    /// Upper bound of all rows' shapes, as far as the types tell.
     static constexpr MatrixShape limit{m == NonUniformSize ? mMax : m, n == NonUniformSize ? nMax : n};
 
     static constexpr bool unlimited = limit.rows == NonUniformSize || limit.cols == NonUniformSize;
@@ -142,10 +142,10 @@ struct EqualMatrices : MatrixBatches {
     }
 };
 
-/// What a row says about one of its matrices of differing shapes.
+/// A row's entry for one of its matrices of differing shapes.
 struct MatrixBatchEntry {
     MatrixShape shape;
-    index start = 0; ///< where its elements begin, in reals from the beginning of the row
+    index start = 0; ///< begin of its elements, in reals from the beginning of the row
 };
 static_assert(sizeof(MatrixBatchEntry) == 2 * sizeof(real) && sizeof(index) == sizeof(real));
 
@@ -163,7 +163,7 @@ class MatrixBatchRow {
     /// The `size` elements of a row from `row` on.
     DNDS_HOST_DEVICE MatrixBatchRow(T *row, rowsize size) : row_(row), size_(size) {}
 
-    /// How many matrices the row has; where number `k` lies, and its shape; and number `k` itself.
+    /// Number of matrices in the row; place and shape of number `k`; and number `k` itself.
     DNDS_HOST_DEVICE rowsize batchSize() const {
         if (size_ == 0)
             return 0;

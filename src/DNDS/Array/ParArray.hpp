@@ -80,9 +80,9 @@ class ParRows {
 /// One rank's rows of a distributed array: a local `Array` plus the communicator and, once made, the global numbering.
 ///
 /// A father holds the rows its rank owns; a son holds copies of others' rows. Both are ParArrays; only fathers have a
-/// global mapping. Copies share the (immutable) mapping; all else is as for `Array`.
+/// global mapping. Copies share the (immutable) mapping; otherwise they are as for `Array`.
 ///
-/// An `ArrayTransformer` of this type treats an array that is derived from it, as `ArrayMatrices` is, as what it is:
+/// An `ArrayTransformer` of this type keeps the behaviour of an array of derived type, such as `ArrayMatrices`:
 /// `ArrayBase` knows the shapes of matrices, too.
 template <class T, rowsize rowSizeParam = 1, rowsize rowMaxParam = rowSizeParam, int alignParam = NoAlign>
 class ParArray : public Array<T, rowSizeParam, rowMaxParam, alignParam>, public ParRows {
