@@ -20,7 +20,7 @@ struct Environment {
     /// DNDS_WAIT_TIMEOUT=SECONDS: how long a rank waits for a peer, on its node or another one, before it throws
     /// `PeerError`. Unset or 0: as long as the peer's process lives; on other nodes, for ever. It bounds pulls and
     /// pushes in flight, reductions of plans and waits of one-sided access. Collective calls of MPI, as in set-up,
-    /// cannot be cancelled: DNDS warns of those that take longer, with the activities of the node's ranks, and waits on.
+    /// cannot be cancelled: DNDS warns of those that take longer, with the activities of the node's ranks.
     double waitTimeout = 0.0;
     /// DNDS_FORCE_HOST_STAGING=0|1: 1: rows in device memory always go through the host.
     bool forceHostStaging = false;
@@ -79,7 +79,7 @@ struct LauncherInfo {
     int rank = 0;
 };
 
-/// The settings of mpiexec or srun, whichever MPI the program uses. Variables of mpiexec take precedence over Slurm's, as
+/// The settings of mpiexec or srun, for any MPI of the program. Variables of mpiexec take precedence over Slurm's, as
 /// mpiexec may itself run in a Slurm task; of nested launchers, the one with the fewest processes counts. Variables of
 /// allocations (SLURM_NTASKS) are ignored: a program in an allocation may run alone. Values that are no numbers are
 /// ignored. Local.

@@ -98,7 +98,7 @@ class Placement {
     const CommunicatorView &comm_;
     const CompileOptions &options_;
     PlanModel &plan_;
-    std::vector<RowMask> masks_; ///< [arrays] backwards: rows that are needed; forwards: ghosts that are current
+    std::vector<RowMask> masks_;     ///< [arrays] backwards: rows that are needed; forwards: ghosts that are current
     std::vector<RowMask> entryNeed_; ///< [arrays] ghosts that are read before the array is written
     std::vector<bool> written_;      ///< [arrays]
     std::vector<bool> pulled_;
