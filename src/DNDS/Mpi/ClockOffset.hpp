@@ -10,8 +10,8 @@ namespace DNDS {
 /// rank 0 and each other rank, one rank after another.
 ///
 /// Exact to half of the fastest round trip (about 1 microsecond over Infiniband, 20 over Ethernet), as in Cristian,
-/// "Probabilistic clock synchronization" (1989). Where that does not tell a clock from rank 0's, the offset is 0:
-/// exactly so on one machine. Clocks of machines drift apart afterwards, by a microsecond a second or so.
+/// "Probabilistic clock synchronization" (1989). Offsets below that accuracy count as 0: exactly right on one
+/// machine. Clocks of different machines drift apart afterwards, by a microsecond a second or so.
 double clockOffset(CommunicatorView comm, double (*clock)() noexcept = monotonicSeconds);
 
 } // namespace DNDS

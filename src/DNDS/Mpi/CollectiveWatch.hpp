@@ -15,7 +15,7 @@ namespace Detail {
 /// may only be slow. Local; the thread ends with MPI.
 void watchCollectives(double seconds);
 
-/// Adds an arena through which other ranks can be seen. Local, thread-safe.
+/// Adds an arena through which the activities of other ranks can be read. Local, thread-safe.
 void addWatchedArena(const std::shared_ptr<NodeArena> &arena);
 
 } // namespace Detail

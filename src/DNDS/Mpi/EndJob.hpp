@@ -1,5 +1,5 @@
 /// @file EndJob.hpp
-/// @brief Ends all ranks, and says why once. Part of MpiSession and runMain.
+/// @brief Ends all ranks, and reports the reason once. Part of MpiSession and runMain.
 #pragma once
 
 #include <exception>
@@ -11,7 +11,7 @@ namespace DNDS::Detail {
 /// by `endJob`. Collective over MPI_COMM_WORLD.
 void watchForFailures();
 
-/// Undoes it, before MPI_Finalize. Collective.
+/// Undoes `watchForFailures`, before MPI_Finalize. Collective.
 void stopWatchingForFailures() noexcept;
 
 /// Writes the failure to stderr and ends all ranks by MPI_Abort with exit code 1. Local: ranks may call it at different

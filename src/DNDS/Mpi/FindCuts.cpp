@@ -23,7 +23,7 @@ std::vector<std::uint64_t> findCuts(CommunicatorView comm, std::span<const index
         upper.assign(goals.size(), std::max(least, most));
         weights.resize(goals.size() * trials);
     });
-    // The answer lies in [lower, upper]; trial t is so far in it, and below `upper`.
+    // The answer lies in [lower, upper]; trial t lies that far into it, and below `upper`.
     const auto trial = [&](std::size_t k, std::size_t t) {
         const std::uint64_t width = upper[k] - lower[k];
         const std::uint64_t step = width / (trials + 1), rest = width % (trials + 1);

@@ -28,8 +28,8 @@ struct Step {
 };
 
 /// The rounds of a rank. Of the first 2 (ranks - 2^k) ranks, 2^k <= ranks, each even one gives its values to the next
-/// one at the beginning, and takes the result from it at the end. Between two ranks there is one message each way at
-/// most, so that reductions that follow each other do not mix.
+/// one at the beginning, and takes the result from it at the end. Between two ranks there is at most one message each
+/// way, so that consecutive reductions do not mix.
 std::vector<Step> stepsOf(int rank, int ranks) {
     const int doubling = static_cast<int>(std::bit_floor(static_cast<unsigned>(ranks)));
     const int folded = ranks - doubling;
@@ -98,7 +98,7 @@ struct MessageReduction::State {
         ++next;
         send();
     }
-    /// Whether all steps are through.
+    /// Makes progress; true when all steps are complete.
     bool progress() {
         while (next < steps.size()) {
             int done = 0;
@@ -119,7 +119,7 @@ struct MessageReduction::State {
     bool end() noexcept {
         try {
             return progress();
-        } catch (const Error &) { // other ranks tell of it
+        } catch (const Error &) { // other ranks report it
             return settle();
         }
     }
@@ -139,7 +139,7 @@ struct MessageReduction::State {
 
 MessageReduction::MessageReduction(CommunicatorContext &context, std::string name) : context_(context) {
     const CommunicatorContext::SetUp setUp(context);
-    const Channel channel = context.nextChannel(); // before anything can fail: ranks stay in step
+    const Channel channel = context.nextChannel(); // before any failure: ranks stay in step
     const OnFailure undo([&] { context.delist(*this); });
     context.comm().guarded([&] {
         setUp.requireAlone();

@@ -42,7 +42,7 @@ constexpr GroupFiles version1{"/memory.limit_in_bytes", "/memory.usage_in_bytes"
                               "total_inactive_file"};
 constexpr GroupFiles version2{"/memory.max", "/memory.current", "active_file", "inactive_file"};
 
-/// Takes the limit of one group into account.
+/// Applies the limit of one group.
 void lookAt(AvailableMemory &left, const std::string &folder, const GroupFiles &files) {
     const std::uint64_t limit = numberOf(folder + files.limit, AvailableMemory::unlimited);
     const std::uint64_t used = numberOf(folder + files.used, AvailableMemory::unlimited);

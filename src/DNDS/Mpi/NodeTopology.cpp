@@ -11,7 +11,7 @@ namespace DNDS {
 
 namespace {
 
-/// In MPI_COMM_WORLD, of ranks of `comm`; empty where they are the same, or are not all there. Local.
+/// Numbers in MPI_COMM_WORLD of ranks of `comm`; empty if they are equal, or some are missing there. Local.
 std::vector<int> worldRanksOf(CommunicatorView comm, const std::vector<int> &ranks) {
     std::vector<int> worldRanks(ranks.size(), MPI_UNDEFINED);
     MPI_Group group = MPI_GROUP_NULL, world = MPI_GROUP_NULL;

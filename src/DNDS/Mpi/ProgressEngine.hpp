@@ -25,7 +25,7 @@ class ProgressEngine {
 
     /// From now on `progressAll` of this thread calls `step`, which neither waits nor calls `progressAll`.
     void begin(std::function<void()> step);
-    /// From now on `progressAll` of this thread does so, in place of the one that `begin` was called on.
+    /// From now on `progressAll` of this thread does so, instead of the thread that called `begin`.
     void moveHere();
     void end() noexcept;
     /// The exception of `step` during another wait, once: the operation's own wait has to throw it.
@@ -33,7 +33,7 @@ class ProgressEngine {
 
     /// Calls the steps of all operations in flight on this thread. Does not wait.
     static void progressAll() noexcept;
-    /// Whether there is anything.
+    /// Whether this thread has operations in flight.
     static bool busy() noexcept;
 
   private:
@@ -42,7 +42,7 @@ class ProgressEngine {
         std::vector<ProgressEngine *> items;
         std::atomic<std::size_t> count{0}; ///< number of items, to be read without the lock
     };
-    /// Of this thread; null until there is something.
+    /// The list of this thread; null until its first operation.
     static std::shared_ptr<List> &list() noexcept;
 
     void enlist();

@@ -47,14 +47,14 @@ void CommunicatorContext::revoke(std::string_view call, std::string_view name,
     try {
         revocation_.revoke(name.empty() ? std::string(call) : fmt::format("{} '{}'", call, name),
                            Detail::textOf(failure));
-    } catch (const std::exception &) { // no memory to say more
+    } catch (const std::exception &) { // no memory for more text
         revocation_.revoke(call, "it had no memory to say how");
     }
 }
 
 void CommunicatorContext::failRunning(std::string_view call, std::string_view name, SourceLocation where) {
     const std::exception_ptr failure = std::current_exception();
-    if (alive() && holds<PeerError>(failure)) // seen from here; what that rank has told says more
+    if (alive() && holds<PeerError>(failure)) // seen from here; that rank's own message is more precise
         revocation_.requireValid(where);
     revoke(call, name, failure);
     std::rethrow_exception(failure);
@@ -100,19 +100,19 @@ bool CommunicatorContext::settleAll() noexcept {
     return settled;
 }
 
-/// Waits until `done`, though the communicator is revoked.
+/// Waits until `done`, although the communicator is revoked.
 template <class Done>
 void CommunicatorContext::waitRevoked(std::string_view what, const Done &done) {
     Backoff backoff(view_.handle(), node_->crowded);
     while (!done()) {
-        ProgressEngine::progressAll(); // of other communicators: a rank may wait for that first
+        ProgressEngine::progressAll(); // of other communicators: a rank may wait for those first
         backoff.pauseIfCrowded();
         if (backoff.longWait())
             requireAlive(*this, what, backoff.seconds(), waitTimeout_);
     }
 }
 
-/// As a barrier of MPI, but one that sees ranks that have ended, and, where it discards, takes what arrives on
+/// As a barrier of MPI, but one that notices ended ranks and, if it discards, receives messages on
 /// channels.
 void CommunicatorContext::meet(std::string_view what, bool discards) {
     MPI_Request request = MPI_REQUEST_NULL;
@@ -126,7 +126,7 @@ void CommunicatorContext::meet(std::string_view what, bool discards) {
     });
 }
 
-/// Frees what all ranks keep, and notes what only some of them have destroyed.
+/// Frees parts kept by all ranks, and records objects that only some ranks have destroyed.
 void CommunicatorContext::freeKept() {
     struct Part {
         std::uint64_t object;
@@ -190,7 +190,7 @@ void CommunicatorContext::recover() {
             object->renew();
     });
     std::array<std::uint64_t, 2> counts{static_cast<std::uint64_t>(nextTag_), serial_};
-    comm().allReduce(counts.data(), 2, MPI_MAX); // they differ after a set-up call that some ranks did not come to
+    comm().allReduce(counts.data(), 2, MPI_MAX); // they differ after a set-up call that some ranks did not make
     nextTag_ = static_cast<int>(counts[0]);
     serial_ = counts[1];
     revocation_.forget();

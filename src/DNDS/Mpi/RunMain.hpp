@@ -15,7 +15,7 @@ int runMain(int &argc, char **&argv, const std::function<int(CommunicatorView)> 
 } // namespace Detail
 /// @endcond
 
-/// Starts MPI, runs `body` with all ranks, ends MPI, and returns what `body` returned (0 where that is void):
+/// Starts MPI, runs `body` with all ranks, ends MPI, and returns the result of `body` (0 if that is void):
 ///
 ///     int main(int argc, char **argv) {
 ///         return DNDS::runMain(argc, argv, [&](DNDS::CommunicatorView world) { ... });

@@ -11,10 +11,10 @@ namespace DNDS {
 namespace {
 
 constexpr int maxRanksForAllToAll = 32;
-/// Takes the place of a count where a rank has failed.
+/// Replaces a count of a rank that has failed.
 constexpr index failed = -1;
 
-/// A list that will come, and how long it is.
+/// A list to be received, and its length.
 struct Announced {
     int rank;
     index count;
@@ -31,7 +31,7 @@ void forEachSent(const CommunicatorView &comm, const RankLists &outgoing, Visit 
 /// Each rank announces to all others. An allocation failure of this rank is left in `failure`.
 std::vector<Announced> announceToAll(const CommunicatorView &comm, const RankLists &outgoing,
                                      std::exception_ptr &failure) {
-    std::array<index, 2 * maxRanksForAllToAll> few; // so that a rank without memory takes part, too
+    std::array<index, 2 * maxRanksForAllToAll> few; // on the stack, so that a rank without memory takes part, too
     std::vector<index> many;
     const auto ranks = static_cast<std::size_t>(comm.size());
     if (comm.size() > maxRanksForAllToAll)
@@ -94,7 +94,7 @@ std::vector<Announced> announceToPeers(const CommunicatorView &comm, const Chann
             Announced one{status.MPI_SOURCE, 0};
             checkMpi(MPI_Mrecv(&one.count, 1, MPI_INT64_T, &message, MPI_STATUS_IGNORE), "MPI_Mrecv");
             attempt(failure,
-                    [&] { announced.push_back(one); }); // told when all have been received: their senders wait for that
+                    [&] { announced.push_back(one); }); // recorded once all are received: their senders wait for that
         }
         if (inBarrier) {
             checkMpi(MPI_Test(&barrier, &done, MPI_STATUS_IGNORE), "MPI_Test");

@@ -1,5 +1,5 @@
 /// @file SparseExchange.hpp
-/// @brief Lists for a few ranks each, when receivers do not know who will send.
+/// @brief Lists for a few ranks each, when receivers do not know their senders.
 #pragma once
 
 #include "DNDS/Base/Types.hpp"
@@ -36,7 +36,7 @@ enum class PeerDiscovery : unsigned char {
     Consensus ///< synchronous sends and a non-blocking barrier: messages in proportion to peers, not ranks
 };
 
-/// Delivers each outgoing list to its rank and returns what other ranks sent to this one. Collective.
+/// Delivers each outgoing list to its rank and returns the lists that other ranks sent here. Collective.
 ///
 /// Lists to oneself are allowed and copied; empty lists are not sent. Consensus is the NBX algorithm (Hoefler, Siebert,
 /// Lumsdaine: Scalable communication protocols for dynamic sparse data exchange, PPoPP 2010), with its own tag a call.
