@@ -78,7 +78,7 @@ PlanModel compileGraph(const GraphModel &graph, const CommunicatorView &comm, co
         DNDS_CHECK(options.rowsPerChunk >= 0, ArgumentError,
                    "'{}': rowsPerChunk is {}; it is a number of rows, or 0 to have it chosen", graph.name,
                    options.rowsPerChunk);
-        // arrays may have changed since they were declared
+        // arrays may have changed since their declaration
         for (const TaskModel &task : graph.tasks) {
             graph.requireFits(task);
             graph.requireOwnTerms(task);

@@ -12,7 +12,7 @@
 
 namespace DNDS::Task {
 
-/// The rows that a part of a task declared of one array; looked at by builds with DNDS_DEBUG_CHECKS.
+/// The rows that a part of a task declared of one array; checked by builds with DNDS_DEBUG_CHECKS.
 struct RowGuard {
     RowMask rows;
     std::string task;
@@ -21,7 +21,7 @@ struct RowGuard {
     const char *verb = "reads";
     bool sameRow = false; ///< only the row that the task is at
 
-    /// Throws IndexError, naming task, array and row, where the task did not declare this row. `refuse` always throws
+    /// Throws IndexError, naming task, array and row, if the task did not declare this row. `refuse` always throws
     /// it.
     void check(index row) const {
         if (row < 0 || row >= rows.size() || !rows.test(row)) [[unlikely]]
@@ -37,14 +37,14 @@ struct RowGuard {
 };
 
 /// The rows of an array that a kernel reads or writes. It is used as the array's own view, owned rows and then ghosts:
-/// `u(row, k)`, `u(row)`, `u[row]`. Trivially copyable. Where the library is built with DNDS_DEBUG_CHECKS, a row that
+/// `u(row, k)`, `u(row)`, `u[row]`. Trivially copyable. If the library is built with DNDS_DEBUG_CHECKS, a row that
 /// the task did not declare, or an element that a row does not have, throws IndexError on the host, naming task, array
 /// and row.
 template <class View>
 class Rows {
   public:
     Rows() = default;
-    /// `guard` may be null; only builds with DNDS_DEBUG_CHECKS look at it.
+    /// `guard` may be null; only builds with DNDS_DEBUG_CHECKS read it.
     DNDS_HOST_DEVICE Rows(View view, const RowGuard *guard) : view_(view), guard_(guard) {}
 
     /// The numbers of rows, owned ones and ghosts, and of elements of a row.
@@ -104,8 +104,8 @@ class WrittenRows : public Rows<View> {
 /// The rows of an array that a kernel adds to, and may not read: sums are complete only after the task.
 ///
 /// Each row gets its contributions in ascending order of the rows that the task loops over, in any number of threads
-/// and on the device: whoever computes sums of some rows calls the kernel for all that contribute to these, and what
-/// that adds to other rows is left to others. So a kernel may run more than once for a row, and must write nothing
+/// and on the device: a thread that computes sums of some rows calls the kernel for all rows that contribute to these,
+/// and drops contributions to other rows. So a kernel may run more than once for a row, and must write nothing
 /// else.
 template <class View>
 class AddedRows {

@@ -16,7 +16,7 @@ void requireAlive(const GraphModel &graph) {
                    graph.name);
 }
 
-/// Graph and arrays belong to one communicator, which is still there. Ranks find the same, each for itself.
+/// Checks that graph and arrays belong to one live communicator. Ranks get the same result, each for itself.
 void requireOneCommunicator(const GraphModel &graph, const CommunicatorView &comm) {
     for (const auto &array : graph.arrays) {
         const auto pattern = array->alive() ? array->pattern() : nullptr;

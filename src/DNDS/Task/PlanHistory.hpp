@@ -12,20 +12,20 @@
 
 namespace DNDS::Task {
 
-/// Decides which pulls a run leaves out, from the versions of arrays, and agrees on that with peers. Local where
-/// nothing else is said.
+/// Decides which pulls a run leaves out, from the versions of arrays, and agrees on that with peers. Local unless
+/// noted otherwise.
 class PlanHistory {
   public:
     /// Refers to both, which outlive it.
     PlanHistory(const GraphModel &graph, const PlanModel &plan);
 
-    /// When the plan is made. Collective.
+    /// Called when the plan is made. Collective.
     void connect();
     /// Begins run `run`: decides from this rank's knowledge which transfers it leaves out, and tells peers. Returns
-    /// their number. Local, but waits for peers that are more than a run behind. Throws StateError where a peer did
-    /// something else in the run before.
+    /// their number. Local, but waits for peers that are more than a run late. Throws StateError if a peer decided
+    /// differently in the run before.
     index begin(index run);
-    /// Throws StateError where a peer does something else in this run, as far as is known by now.
+    /// Throws StateError if a peer is known by now to decide differently in this run.
     void look();
     /// Whether this run leaves the transfer out.
     bool isDropped(std::size_t transfer) const { return dropped_[transfer]; }
@@ -36,7 +36,7 @@ class PlanHistory {
         return graph_.isFinished(array) ? firstFinisher_ + array : 0;
     }
 
-    /// A run is complete.
+    /// Records a complete run.
     void noteOutcome();
     /// After runs that only some ranks completed: ghosts are stale for all plans.
     void forgetPulls();
@@ -56,9 +56,9 @@ class PlanHistory {
     const PlanModel &plan_;
     std::optional<PeerAgreement> agreement_; ///< empty if no rank has peers
     index run_ = 0;
-    std::uint64_t firstFinisher_; ///< [arrays] numbers from here on belong to no other plan of the process
+    std::uint64_t firstFinisher_; ///< [arrays] numbers from here on are unique to this plan
     std::vector<bool> dropped_;   ///< [transfers] in this run
-    std::vector<Contents> left_;  ///< [arrays] by the last run
+    std::vector<Contents> left_;  ///< [arrays] contents after the last run
 };
 
 } // namespace DNDS::Task

@@ -1,5 +1,5 @@
 /// @file PlanReductions.hpp
-/// @brief The numbers that the runs of a plan end with.
+/// @brief The reductions of a plan.
 #pragma once
 
 #include "DNDS/Device/Executor.hpp"
@@ -18,15 +18,15 @@ struct Reduction;
 /// The reductions of a plan, over all ranks: those of a run are in flight until the next one.
 class PlanReductions {
   public:
-    /// The rows of list `k` of reduction `n`, where the executor runs.
+    /// The rows of list `k` of reduction `n`, in the executor's memory.
     using ListedRows = std::function<PartRows(std::size_t n, std::size_t k)>;
 
     /// Refers to the graph. Collective.
     PlanReductions(const GraphModel &graph, const std::shared_ptr<CommunicatorContext> &context);
 
-    /// Finds what this rank gives, and starts the reductions of a run. Local.
+    /// Computes this rank's values, and starts the reductions of a run. Local.
     void start(const Executor &executor, const ListedRows &listed);
-    /// Waits for those of the last run, if any were started.
+    /// Waits for the reductions of the last run, if any were started.
     void collect();
     /// Throws ArgumentError for unknown reductions, StateError before the first run.
     void requireResult(Reduction chosen) const;
@@ -43,9 +43,9 @@ class PlanReductions {
 
     const GraphModel &graph_;
     std::unique_ptr<PendingReduction> pending_; ///< null without reductions
-    std::vector<std::size_t> first_{0};         ///< [reductions + 1] columns before each
-    std::vector<real> last_, before_;           ///< [columns] of the last run, and of the one before
-    index started_ = 0, collected_ = 0;         ///< runs
+    std::vector<std::size_t> first_{0};         ///< [reductions + 1] number of columns before each
+    std::vector<real> last_, before_;           ///< [columns] results of the last run, and of the one before
+    index started_ = 0, collected_ = 0;         ///< numbers of runs
 };
 
 } // namespace DNDS::Task

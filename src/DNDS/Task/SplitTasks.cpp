@@ -66,7 +66,7 @@ index Split::awaitedBy(const TaskModel &task, index row) const {
         const std::vector<index> &awaited = awaited_[access.array];
         if (access.range == AccessRange::SameRow && access.reads())
             last = std::max(last, awaited[toSize(row)]);
-        if (access.range == AccessRange::Through) // sums, too: they change what is there
+        if (access.range == AccessRange::Through) // sums, too: they change existing contents
             for (const LocalIndex entry : access.adjacency.row(row))
                 last = entry >= 0 ? std::max(last, awaited[toSize(entry)]) : last;
     }
@@ -263,7 +263,7 @@ void splitTasks(const GraphModel &graph, const CompileOptions &options, PlanMode
         part.list = finish.ghosts.rows()->list();
         part.rows.count = static_cast<index>(part.list.size());
     }
-    for (std::vector<Part> *parts : {&plan.parts, &plan.finishes}) // which have stopped moving
+    for (std::vector<Part> *parts : {&plan.parts, &plan.finishes}) // which no longer move
         for (Part &part : *parts)
             if (!part.list.empty())
                 part.rows.list = part.list.data();

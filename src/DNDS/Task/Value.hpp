@@ -32,7 +32,7 @@ class ReadValue {
 };
 
 /// A time step, a CFL number, a few of them in a structure (`T` is trivially copyable): the same on all ranks, read by
-/// tasks, set between runs. A number that a functor holds as a member cannot change once the graph is declared.
+/// tasks, set between runs. A number that is a member of a functor cannot change once the graph is declared.
 ///
 ///     Task::Value<real> dt("dt", 1e-3);
 ///     graph.task("update", mesh.cells).reads(rate, dt).readsWrites(u).run(UpdateKernel{});
@@ -56,7 +56,7 @@ class Value {
     Value &operator=(const Value &) = delete;
     ~Value() = default;
 
-    /// Sets it for the runs that start from now on; all ranks set the same. Not while a plan that reads it runs: after
+    /// Sets it for later runs; all ranks set the same value. Not while a plan that reads it runs: after
     /// `Plan::start` call `Plan::wait` first. Local; on a device the next run copies it there.
     void set(const T &value) { number_(0, 0) = value; }
     /// The latest number set. Local.
