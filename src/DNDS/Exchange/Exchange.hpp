@@ -19,25 +19,25 @@ namespace DNDS {
 /// Direction in which rows move.
 enum class Direction : unsigned char {
     Pull, ///< father -> son: refresh ghosts from their owners
-    Push  ///< son -> father: send ghost rows back to their owners
+    Push  ///< son -> father: return ghost rows to their owners
 };
 
-/// One array of an exchange: its name for messages, and how to find its rows now. The functions are called at each
-/// start, so that a resized, swapped or moved array is noticed; they throw what is wrong with the array.
+/// One array of an exchange: its name for messages, and functions that find its current rows. They are called at each
+/// start, so that a resized, swapped or moved array is noticed; they throw if the array is invalid.
 struct ExchangeMember {
     std::string name;
     std::function<void(MemorySpace, Access, RowLayout &into)> father;
     std::function<void(MemorySpace, Access, RowLayout &into)> son;
     /// Whether father and son are current on the device; without it they never are.
     std::function<bool()> onDevice;
-    /// The pattern that the array has now, so that another mapping is noticed; without it, that of the exchange. An
-    /// exchange by a restriction of it is one of the array, too.
+    /// The array's present pattern, so that another mapping is noticed; without it, that of the exchange. An
+    /// exchange by a restriction of the pattern is one of the array, too.
     std::function<const ExchangePattern *()> pattern;
     /// Called for pulls: `arrived` is false at a start or failure, true when the rows have arrived; `all` is false
     /// for pulls of some ghosts only, and for failed ones. Optional. It does not throw.
     std::function<void(bool arrived, bool all)> pulled = nullptr;
     /// Whether the program was built with DNDS_DEBUG_CHECKS: then `wait` finds host rows that were written after they
-    /// were sent, however the library was built.
+    /// were sent, in any build of the library.
     bool checked = false;
 };
 
@@ -58,13 +58,13 @@ struct ExchangeRequest {
 /// RevokedError until `recover` (docs/errors.md). So does destroying an exchange in flight, which keeps the
 /// memory in use until then: rows that come late change ghosts, and nothing else.
 ///
-/// Between start and wait the source must not be written and the destination not be used. What moves is what was bound
-/// at start: wait throws StateError on a rank whose arrays were resized, swapped or moved meanwhile, or written on the
-/// other side (host, device), and where the program or the library is built with DNDS_DEBUG_CHECKS also one whose sent
-/// host rows were written. It throws when all is complete.
+/// Between start and wait the source must not be written and the destination not be used. The exchange moves the
+/// arrays bound at start: wait throws StateError on a rank whose arrays were resized, swapped or moved meanwhile, or
+/// written on the other side (host, device), and in programs or libraries built with DNDS_DEBUG_CHECKS if
+/// sent host rows were written. It throws after completion.
 ///
-/// Where MPI grants MPI_THREAD_MULTIPLE, several threads may each use an exchange; else one thread at a time uses
-/// exchanges. Concurrent use throws StateError where it is noticed. Any thread may destroy an exchange that no
+/// If MPI grants MPI_THREAD_MULTIPLE, several threads may each use an exchange; else one thread at a time uses
+/// exchanges. Concurrent use throws StateError if it is noticed. Any thread may destroy an exchange that no
 /// other uses; without MPI_THREAD_MULTIPLE, MPI calls for that are left to the next set-up on the communicator. In a
 /// forked child exchanges are the parent's: there start and wait throw, and destroying is silent.
 ///
@@ -77,7 +77,7 @@ struct ExchangeRequest {
 ///     innerKernel(otherStream);    exchange.wait(stream);      ghostKernel(stream);
 class Exchange {
   public:
-    /// Binds. Collective; all ranks create their exchanges of one communicator in the same order. Cost O(rows
+    /// Binds the arrays. Collective; all ranks create exchanges of one communicator in the same order. Cost O(rows
     /// exchanged) and two reductions. Throws on all ranks: StateError (arrays do not have the pattern's rows, or
     /// another pattern by now; ranks create different exchanges), LayoutError (ranks, or father and son, disagree on
     /// type, width or sizes; an operation on opaque elements), ArgumentError (options, GhostsAfterPush::Zero with
@@ -86,7 +86,7 @@ class Exchange {
     /// pattern, which would name the other ranks.
     Exchange(std::shared_ptr<const ExchangePattern> pattern, Direction direction, std::vector<ExchangeMember> members,
              const ExchangeOptions &options = {}, PushOp op = PushOp::Replace);
-    /// The same for what `describe` names when called; what it throws is thrown on all ranks, at no extra
+    /// The same for the request that `describe` returns; its exceptions are thrown on all ranks, at no extra
     /// communication. Collective over the ranks of `context`, which is that of the pattern.
     Exchange(CommunicatorContext &context, Direction direction, const std::function<ExchangeRequest()> &describe,
              const ExchangeOptions &options = {}, PushOp op = PushOp::Replace);
@@ -98,20 +98,20 @@ class Exchange {
     Exchange &operator=(const Exchange &) = delete;
     ~Exchange();
 
-    /// Begins; does not wait for peers. Local. On the device: `producer` is the stream that last wrote what is sent and
-    /// last used what arrives (null: the default stream), not one that is captured for a graph unless `capturable()`.
-    /// Throws StateError when already started, or when an array changed its rows; StaleError when the copy that this
-    /// exchange moves is not the current one; MemoryError; what the device reports; RevokedError. Nothing has to be
-    /// waited for then. StateError where the communicator was freed.
+    /// Begins; does not wait for peers. Local. On the device: `producer` is the stream that last wrote the sent rows,
+    /// and last used the destination (null: the default stream), not one being captured for a graph unless
+    /// `capturable()`. Throws StateError when already started, or when an array changed its rows; StaleError when the
+    /// copy that this exchange moves is not current; MemoryError; device errors; RevokedError. After an exception there
+    /// is nothing to wait for. StateError if the communicator was freed.
     void start(Device::StreamHandle producer = nullptr);
     /// Completes the exchange: afterwards the host may use the rows, and so may all streams. Ghosts keep the pushed
     /// values, or are zero if requested; after an error they may be either. Throws StateError without start,
     /// or when arrays changed since (see above); RevokedError when another rank has failed, after which ghosts are
     /// stale and owned rows unchanged, after a push too; PeerError when the process of a rank has ended, or
     /// after DNDS_WAIT_TIMEOUT; DataError when pushed padded rows have other sizes than their owner's; device errors.
-    /// Afterwards it is no longer in flight. StateError where the communicator was freed: then it stays in flight.
+    /// Afterwards it is no longer in flight. StateError if the communicator was freed: then it stays in flight.
     void wait();
-    /// The same for the device, but kernels may still run when it returns: `consumer` waits for them, the host does
+    /// The same for the device, but kernels may still run on return: `consumer` waits for them, the host does
     /// not.
     void wait(Device::StreamHandle consumer);
     /// Whether `wait` would return without waiting for peers; progresses this and the thread's other exchanges, as
@@ -124,14 +124,14 @@ class Exchange {
     /// Number of starts. Local.
     std::uint64_t starts() const noexcept;
 
-    /// Whether rows of the device move within this rank only, or none do: then start and wait(consumer) are nothing but
-    /// device work and may be captured in a graph, after they have run once. Local.
+    /// Whether all rows are in device memory and move within this rank only, or none move: start and wait(consumer)
+    /// are then only device work and may be captured in a graph, after they have run once. Local.
     bool capturable() const;
 
     /// The copies of the arrays that are moved.
     MemorySpace space() const noexcept { return space_; }
 
-    /// Whether it pulls or pushes, and between which rows. Local.
+    /// Whether it pulls or pushes, and its pattern. Local.
     Direction direction() const noexcept { return direction_; }
     const std::shared_ptr<const ExchangePattern> &pattern() const noexcept { return pattern_; }
     /// Path to each peer, ascending; as the arrays lay at the last start, or when it was made. Local.
@@ -145,14 +145,14 @@ class Exchange {
     Exchange(const CommunicatorContext::SetUp &setUp, CommunicatorContext &context, Direction direction,
              const std::function<ExchangeRequest()> &describe, const ExchangeOptions &options, PushOp op);
 
-    /// Chooses transports and lays out messages, in memory that it may take. Local. Returns the signature of what
-    /// moves.
+    /// Chooses transports and lays out messages; may allocate. Local. Returns a signature of the moved
+    /// rows.
     std::uint64_t prepare(CommunicatorContext &context, const ExchangeOptions &options);
     /// Counts exchanges from now on, under the name of these arrays. Local.
     void beginCounting(const std::string &names);
     /// Lets transports find their peers. Collective.
     void connect(const CommunicatorView &comm);
-    /// Finds the arrays again and tells the transports where they are now. Local. Throws where rows have changed.
+    /// Finds the arrays again and passes their addresses to the transports. Local. Throws if rows have changed.
     void rebindChanged();
     template <class Body>
     decltype(auto) running(std::string_view pull, std::string_view push, Body &&body);
@@ -162,7 +162,7 @@ class Exchange {
     void requireCommunicator() const;
     void requireStarted() const;
     const std::string &label() const;
-    /// Marks this thread as the user. Throws StateError where another one is.
+    /// Marks this thread as the user. Throws StateError if another one is.
     ThreadUse::Scope enter() const;
     void requireUnchanged();
     void combinePushed();
@@ -172,7 +172,7 @@ class Exchange {
     PushOp op_;
     GhostsAfterPush ghosts_;
     MemorySpace space_ = MemorySpace::Host;
-    std::shared_ptr<State> state_; ///< shared with the context when it is destroyed in flight
+    std::shared_ptr<State> state_; ///< shared with the context if destroyed in flight
     std::vector<PeerPath> paths_;
 };
 

@@ -1,5 +1,5 @@
 /// @file ExchangeTypes.hpp
-/// @brief The small vocabulary of exchanges: directions, operations, and what is known about a peer's path.
+/// @brief Types of exchanges: directions, operations, and paths to peers.
 #pragma once
 
 #include "DNDS/Base/Types.hpp"
@@ -33,9 +33,9 @@ struct PeerPath {
     TransportKind transport = TransportKind::Auto;
     std::string name;          ///< name of the transport
     std::string why;           ///< the reason for this transport, and for a slot, readable
-    std::size_t bytesSent = 0; ///< each time the exchange runs
+    std::size_t bytesSent = 0; ///< bytes of each run
     std::size_t bytesReceived = 0;
-    /// Of these, what the peer cannot write where it belongs although the transport could: it passes through a slot.
+    /// Bytes of these that pass through a slot, because the peer cannot write them in place as the transport could.
     std::size_t bytesThroughSlot = 0;
     index rowsSent = 0;
     index rowsReceived = 0;
@@ -51,7 +51,7 @@ enum class ExchangeSpace : unsigned char {
 
 /// Choices a caller can make for one exchange.
 struct ExchangeOptions {
-    TransportKind transport = TransportKind::Auto; ///< Auto also looks at the environment variable DNDS_TRANSPORT
+    TransportKind transport = TransportKind::Auto; ///< Auto also reads the environment variable DNDS_TRANSPORT
     ExchangeSpace space = ExchangeSpace::Auto;
     GhostsAfterPush ghosts = GhostsAfterPush::Keep; ///< for pushes; pulls ignore it
 };

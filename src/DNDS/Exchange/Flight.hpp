@@ -1,5 +1,5 @@
 /// @file Flight.hpp
-/// @brief An exchange on its way, as an object: leaving its scope waits.
+/// @brief An exchange in flight as an object: leaving its scope waits.
 #pragma once
 
 #include "DNDS/Exchange/Exchange.hpp"
@@ -9,7 +9,7 @@
 
 namespace DNDS {
 
-/// A pull or push that was started and has to be waited for.
+/// A started pull or push that has to be waited for.
 ///
 ///     {
 ///         const Flight ghosts = u.trans.startPull();
@@ -26,12 +26,12 @@ class [[nodiscard]] Flight {
     [[nodiscard]] explicit Flight(std::shared_ptr<Exchange> exchange, Device::StreamHandle producer = nullptr);
     Flight(Flight &&) noexcept = default;
     /// Waits for the flight held here. Throws as Exchange::wait.
-    Flight &operator=(Flight &&other) noexcept(false); // NOLINT: what it ends may fail
+    Flight &operator=(Flight &&other) noexcept(false); // NOLINT: ending the old flight may fail
     Flight(const Flight &) = delete;
     Flight &operator=(const Flight &) = delete;
     ~Flight() noexcept(false); // NOLINT: see above
 
-    /// Completes the exchange; does nothing the second time, whatever the first one threw. Local. See Exchange::wait.
+    /// Completes the exchange; does nothing the second time, even if the first call threw. Local. See Exchange::wait.
     void wait();
     void wait(Device::StreamHandle consumer);
     /// Whether nothing is left to wait for.
@@ -42,7 +42,7 @@ class [[nodiscard]] Flight {
   private:
     std::shared_ptr<Exchange> exchange_;                ///< null once it was waited for
     std::uint64_t start_ = 0;                           ///< number of this start
-    int exceptionsBefore_ = std::uncaught_exceptions(); ///< more at the end: it comes by an exception
+    int exceptionsBefore_ = std::uncaught_exceptions(); ///< more at the end: the scope is left by an exception
 };
 
 } // namespace DNDS

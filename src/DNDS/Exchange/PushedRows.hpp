@@ -19,15 +19,15 @@ namespace DNDS {
 void combineOnHost(const ExchangePattern &pattern, PushOp op, std::span<const ExchangeMember> members,
                    std::span<const RowLayout> fathers, std::span<std::byte *const> staging);
 
-/// Makes the ghosts of a pattern zero once they were pushed, as GhostsAfterPush::Zero asks: all elements, but neither
+/// Zeroes the ghosts of a pattern after a push, for GhostsAfterPush::Zero: all elements, but neither
 /// the sizes nor the shapes of rows. On the host at once, on the device queued.
 class GhostZeroing {
   public:
-    /// Local. Takes all the memory that `run` needs, on the device up to 1 MiB: throws MemoryError. `stream` is waited
-    /// for.
+    /// Local. Allocates all the memory that `run` needs, on the device up to 1 MiB: throws MemoryError. Waits for
+    /// `stream`.
     GhostZeroing(const ExchangePattern &pattern, std::span<const RowLayout> sons, MemorySpace space,
                  Device::StreamHandle stream);
-    /// Local. The rows may have moved since, not changed.
+    /// Local. The rows may have moved since, but not changed.
     void run(std::span<const RowLayout> sons, Device::StreamHandle stream) const;
 
   private:
@@ -41,20 +41,21 @@ class GhostZeroing {
     Device::DeviceBuffer<std::byte> zeros_;
 };
 
-/// `combineOnHost` on the device: the lists that tell which staged rows go where are made once, and each push is a few
-/// kernels. Results are those of the host to the bit: contributions meet a row in ascending order of rank, none of them
-/// atomic.
+/// `combineOnHost` on the device: the lists from staged rows to owned rows are made once, and each push is a few
+/// kernels. Results equal the host's to the bit: contributions to a row are applied in ascending order of rank, without
+/// atomics.
 class DeviceCombine {
   public:
-    /// Local. O(rows that arrive). `fathers` and `staging` may move later (`launch` names them), their rows not. All
-    /// launches will be on `stream`, which is waited for. Takes all the memory that they need: throws MemoryError.
+    /// Local. O(rows received). `fathers` and `staging` may move later (`launch` takes them); their rows may not
+    /// change. All launches will be on `stream`, which it waits for. Allocates everything they need: throws
+    /// MemoryError.
     DeviceCombine(const ExchangePattern &pattern, PushOp op, std::span<const RowLayout> fathers,
                   Device::StreamHandle stream);
 
     /// Queues the kernels. Local.
     void launch(std::span<const RowLayout> fathers, std::span<std::byte *const> staging, Device::StreamHandle stream);
 
-    /// Whether `check` has something to say, for which the stream must have been synchronised.
+    /// Whether `check` has an error to throw; the stream must have been synchronised.
     bool checks() const noexcept { return checks_; }
     /// Throws DataError as `combineOnHost`; only the members whose sizes differ are unchanged.
     void check(std::span<const ExchangeMember> members) const;
@@ -73,7 +74,7 @@ class DeviceCombine {
         ElementKind kind = ElementKind::Opaque;
     };
 
-    /// `offsets` are those of the contributions in the staging buffer, `total` its bytes; `order` are the contributions
+    /// `offsets` are those of the contributions in the staging buffer, `total` its bytes; `order` has the contributions
     /// by row, of which those of row r start at `firsts[r]`.
     void planOperation(Part &part, const RowPart &to, std::span<const std::uint64_t> offsets, std::uint64_t total,
                        std::span<const std::size_t> order, std::span<const std::uint64_t> firsts,
