@@ -1,5 +1,5 @@
 /// @file DevicePeerTransport.hpp
-/// @brief Between ranks of one node: each device reads packed rows straight from the other's memory.
+/// @brief Between ranks of one node: each device reads packed rows directly from the other's memory.
 #pragma once
 
 #include "DNDS/Device/SharedMemory.hpp"
@@ -35,7 +35,7 @@ class PackedSource {
 
     std::byte *memory() const noexcept { return buffer_.data(); }
     const std::vector<PeerRecord *> &records() const noexcept { return records_; }
-    /// Whether no reader will touch it any more.
+    /// Whether no reader will access it any more.
     bool unused() const noexcept {
         return std::ranges::all_of(records_, [](const PeerRecord *record) { return record->edge.readerIsClosed(); });
     }
@@ -101,7 +101,7 @@ class DevicePeerTransport final : public NodeTransport {
     Device::Event packed_;
     Device::Event read_;
     enum class Packing : unsigned char { Done, WaitingForReaders, Running } packing_ = Packing::Done;
-    bool reading_ = false; ///< rows of this epoch were not all seen yet
+    bool reading_ = false; ///< some rows of this epoch were not seen yet
 };
 
 } // namespace DNDS
