@@ -142,7 +142,7 @@ class CommunicatorView {
     void agree(const std::exception_ptr &mine, SourceLocation where = SourceLocation::current()) const;
 
     /// Call it before a collective of MPI that is not called through this class, after allocations; within DNDS only
-    /// only src/DNDS/Mpi has such calls. Inside `failTogether`, throws on all ranks the failure of any rank since, by
+    /// src/DNDS/Mpi has such calls. Inside `failTogether`, throws on all ranks the failure of any rank since, by
     /// one reduction; elsewhere free. Collective.
     void beforeCollective(SourceLocation where = SourceLocation::current()) const;
 
@@ -179,7 +179,7 @@ class Communicator {
     /// Collective over `parent`. A communicator of the same ranks whose messages never mix with the parent's.
     static Communicator duplicate(CommunicatorView parent);
     /// Collective over `parent`. Ranks of one `color` form a communicator, ordered by `key`; for color MPI_UNDEFINED
-    /// is empty.
+    /// the result is empty.
     static Communicator split(CommunicatorView parent, int color, int key);
     /// Collective over `parent`. The ranks that share memory with this one. With `ranksPerNode > 0` each machine is
     /// divided into virtual nodes of `ranksPerNode` ranks, to try multi-node paths on one machine.

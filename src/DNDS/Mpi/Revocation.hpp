@@ -39,7 +39,6 @@ struct RevocationRecord {
 /// notice spreads along a binomial graph: each rank that learns of it sends it to the ranks whose numbers differ from
 /// its own by a power of two, so that it arrives after log2(ranks) hops, with O(log2(ranks)) small messages a rank,
 /// even if many ranks are busy elsewhere. Part of CommunicatorContext; functions are Local, for any thread.
-/// thread.
 class Revocation {
   public:
     /// For a communicator of one rank, which is never revoked, and before `connect`.
