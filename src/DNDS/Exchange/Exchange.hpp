@@ -99,8 +99,8 @@ class Exchange {
     ~Exchange();
 
     /// Begins; does not wait for peers. Local. On the device: `producer` is the stream that last wrote the sent rows,
-    /// and last used the destination (null: the default stream), not one being captured for a graph unless
-    /// `capturable()`. Throws StateError when already started, or when an array changed its rows; StaleError when the
+    /// and last used the destination (null: the default stream), not one captured for a graph unless `capturable()`.
+    /// Throws StateError when already started, or when an array changed its rows; StaleError when the
     /// copy that this exchange moves is not current; MemoryError; device errors; RevokedError. After an exception there
     /// is nothing to wait for. StateError if the communicator was freed.
     void start(Device::StreamHandle producer = nullptr);

@@ -46,8 +46,8 @@ class GhostZeroing {
 /// atomics.
 class DeviceCombine {
   public:
-    /// Local. O(rows received). `fathers` and `staging` may move later (`launch` takes them); their rows may not
-    /// change. All launches will be on `stream`, which it waits for. Allocates everything they need: throws
+    /// Local. O(rows received). `fathers` and `staging` may move later (`launch` takes them); their rows may not.
+    /// All launches will be on `stream`, which it waits for. Allocates everything they need: throws
     /// MemoryError.
     DeviceCombine(const ExchangePattern &pattern, PushOp op, std::span<const RowLayout> fathers,
                   Device::StreamHandle stream);
