@@ -108,7 +108,7 @@ void HostProxy::run() noexcept {
     auto pause = std::chrono::microseconds(1);
     try {
         if (space_ == MemorySpace::Device)
-            Device::requireDevice("serve kernels"); // each thread chooses it
+            Device::requireDevice("serve kernels"); // each thread chooses its device
         for (int idle = 0; !stop_;) {
             if (serveNext()) {
                 idle = 0;
