@@ -46,7 +46,7 @@ constexpr std::size_t roundedSize(std::size_t bytes) noexcept {
 
 namespace Detail {
 
-/// Whether handles derive from a resource; false where it is incomplete still: it has handles of its own.
+/// Whether handles derive from a resource; false while it is incomplete: then it has handles of its own.
 template <class T>
 constexpr bool isPoolView() {
     if constexpr (requires { sizeof(T); })
@@ -100,7 +100,7 @@ class ObjectPool {
     struct State {
         std::string name;
         std::function<T(std::size_t)> create;
-        std::atomic<std::size_t> users{0}; ///< handles and pools: the last one deletes this
+        std::atomic<std::size_t> users{0}; ///< number of handles and pools: the last one deletes this
         std::mutex mutex;                  ///< guards all below; `create` and destructors of the program run without it
         std::deque<Slot> slots;
         std::vector<Slot *> empty; ///< slots without a resource
@@ -162,7 +162,7 @@ class ObjectPool {
   public:
     class Weak;
 
-    /// Keeps the resource in use as long as it or a copy of it lives.
+    /// Keeps the resource in use as long as the handle or a copy of it lives.
     class Owner : public View {
       public:
         Owner() = default;
@@ -175,7 +175,7 @@ class ObjectPool {
         DNDS_HOST_DEVICE Owner(Owner &&other) noexcept : View(other), state_(other.state_), slot_(other.slot_) {
             other.slot_ = nullptr;
         }
-        /// Owns what others own at this moment. Throws StateError where the resource has gone back to the pool; see
+        /// Shares ownership with the present owners. Throws StateError if the resource has returned to the pool; see
         /// `Weak::lock`.
         explicit Owner(const Weak &weak) : Owner(weak.lock()) {
             DNDS_CHECK(isValid(), StateError, "what this handle refers to has gone back to its pool");
@@ -201,7 +201,7 @@ class ObjectPool {
         /// Whether it owns a resource; false after `reset` or a move.
         bool isValid() const noexcept { return slot_ != nullptr; }
         explicit operator bool() const noexcept { return isValid(); }
-        /// Throws StateError where it owns nothing.
+        /// Throws StateError if it owns nothing.
         T &get() const {
             DNDS_CHECK(isValid(), StateError, "this handle owns nothing: it was reset, moved from or never given any");
             return *slot_->value;
@@ -241,16 +241,16 @@ class ObjectPool {
         Slot *slot_ = nullptr;
     };
 
-    /// Refers to a resource that others own. Once it has gone back this is invalid for ever, also when the resource is
-    /// handed out again.
+    /// Refers to a resource that others own. Once the resource has returned to the pool this is invalid for ever, even
+    /// if the resource is handed out again.
     class Weak : public View {
       public:
         Weak() = default;
-        /// Whether the resource has not gone back to the pool since.
+        /// Whether the resource has never returned to the pool since.
         bool isValid() const noexcept {
             return slot_ != nullptr && slot_->generation.load(std::memory_order_acquire) == generation_;
         }
-        /// Throws StateError where the resource has gone back to the pool.
+        /// Throws StateError if the resource has returned to the pool.
         T &get() const {
             DNDS_CHECK(isValid(), StateError, "what this handle refers to has gone back to its pool");
             return *slot_->value;
@@ -261,7 +261,7 @@ class ObjectPool {
             requires(!isView) {
             return get();
         }
-        /// One more owner; one that owns nothing where the resource has gone back. Owners on other threads may end
+        /// One more owner; an empty one if the resource has returned. Owners on other threads may end
         /// meanwhile.
         Owner lock() const noexcept {
             std::size_t owners = slot_ == nullptr ? 0 : slot_->owners.load();
@@ -269,7 +269,7 @@ class ObjectPool {
             }
             if (owners == 0)
                 return {};
-            Owner owner(*this, state_, slot_); // of what is in the slot by now
+            Owner owner(*this, state_, slot_); // of the slot's present resource
             return isValid() ? std::move(owner) : Owner();
         }
 
@@ -291,13 +291,13 @@ class ObjectPool {
         state()->create = std::move(create);
     }
 
-    /// A resource, recycled where one of its class waits. Throws MemoryError where the limit leaves no room, also
-    /// without what is pooled; what `create` throws.
+    /// A resource, recycled if one of its class is free. Throws MemoryError if the limit leaves no room, even
+    /// without the pooled ones; exceptions of `create`.
     Owner get(std::size_t sizeClass = 1) {
         Slot *const slot = state()->take(sizeClass);
         slot->owners.store(1, std::memory_order_release);
         slot->generation.fetch_add(1, std::memory_order_release);
-        Owner owner(slot->view(), state(), slot); // gives it back where a kernel's own error is thrown
+        Owner owner(slot->view(), state(), slot); // returns it if a kernel's own error is thrown
         for (const Device::Event &event : slot->pending)
             event.synchronize();
         slot->pending.clear();
@@ -309,7 +309,7 @@ class ObjectPool {
         const std::lock_guard lock(state()->mutex);
         return state()->use;
     }
-    /// The most that live and pooled resources together may take. What is more already stays.
+    /// Limits live and pooled resources together. Present resources beyond it stay.
     void setLimit(std::size_t bytes) {
         const std::lock_guard lock(state()->mutex);
         state()->limit = bytes;
@@ -350,7 +350,7 @@ auto ObjectPool<T>::State::take(std::size_t sizeClass) -> Slot * {
         destroy(idle);
         lock.lock();
         empty.push_back(idle);
-        slot = takeIdle(sizeClass); // what was destroyed may have owned one
+        slot = takeIdle(sizeClass); // the destroyed resource may have owned one
     }
     if (slot != nullptr)
         return slot;
@@ -386,11 +386,11 @@ auto ObjectPool<T>::State::takeIdle(std::size_t sizeClass) -> Slot * {
     return slot;
 }
 
-/// A slot for a resource that is about to be made, which counts from now on.
+/// A slot for a resource about to be made, which counts from now on.
 template <class T>
 auto ObjectPool<T>::State::reserve(std::size_t sizeClass) -> Slot * {
     Class &ofSize = classes[sizeClass];
-    ofSize.idle.reserve(ofSize.resources + 1); // giving back allocates nothing
+    ofSize.idle.reserve(ofSize.resources + 1); // returning a resource allocates nothing
     empty.reserve(slots.size() + 1);
     if (empty.empty()) {
         slots.emplace_back();
@@ -458,7 +458,7 @@ void ObjectPool<T>::State::trim(std::size_t bytes) noexcept {
     }
 }
 
-/// Resources that own each other would keep this for ever, were they still pooled.
+/// Resources that own each other would keep this alive for ever if they were still pooled.
 template <class T>
 void ObjectPool<T>::State::close() noexcept {
     {

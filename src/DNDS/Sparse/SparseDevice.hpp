@@ -14,7 +14,7 @@
 
 namespace DNDS {
 
-/// The elements of a field as kernels see them.
+/// Element type of a field for kernels.
 struct SparseKind {
     std::uint64_t defaultBits = 0; ///< in the lowest bytes
     ElementKind kind = ElementKind::Opaque;
@@ -22,7 +22,7 @@ struct SparseKind {
     std::uint32_t components = 1;
 };
 
-/// Cells that are copied, compared with the default, or both. Rows count cells.
+/// Cells to be copied, compared with the default, or both. Rows count cells.
 struct SparseJob {
     const std::byte *source = nullptr;         ///< null: the default value
     const std::uint32_t *sourceRows = nullptr; ///< null: contiguous
@@ -59,7 +59,7 @@ class SparseDevice {
     SparseDevice() = default;
 
     void add(const SparseJob &job);
-    /// Forgets what was added and not run, after an error.
+    /// Drops added jobs that were not run, after an error.
     void clear() noexcept {
         jobs_.clear();
         tiles_.clear();

@@ -14,7 +14,7 @@
 
 namespace DNDS {
 
-/// Shared by a field and its exchanges.
+/// State shared by a field and its exchanges.
 struct SparseFieldState {
     std::string name;
     std::shared_ptr<const SparsePattern> pattern;
@@ -27,15 +27,15 @@ struct SparseFieldState {
         BlockPool::Owner owner;
         std::byte *bytes = nullptr; ///< in the field's space
         std::size_t witness = 0;    ///< the element of stage 0 that was last found above the threshold
-        int below = 0;              ///< exchanges in a row in which the block was below it
+        int below = 0;              ///< consecutive exchanges in which the block was below it
     };
     std::vector<Memory> blocks;
     BlockBits allocated;
     Array<std::uint8_t, 0> taskRows;                     ///< see `SparseFieldCore::rows`
     std::vector<int> places;                             ///< position of each stage; permuted by swaps
     MemorySpace space = MemorySpace::Host;               ///< current memory space of blocks
-    std::vector<HostDeviceBuffer> views;                 ///< [stages]: of all blocks that are there, for kernels
-    int inFlight = 0;                                    ///< exchanges that have begun
+    std::vector<HostDeviceBuffer> views;                 ///< [stages]: of all allocated blocks, for kernels
+    int inFlight = 0;                                    ///< exchanges in progress
     std::function<void(int, const std::byte *)> freeing; ///< see `SparseFieldCore::onFree`
 
     std::size_t stageBytes(int block) const { return toSize(pattern->blocks()[toSize(block)].rows) * cellBytes; }
@@ -46,21 +46,21 @@ struct SparseFieldState {
         return blocks[toSize(block)].bytes + stageBytes(block) * toSize(places[toSize(stage)]);
     }
 
-    /// Memory for a block in the field's space, not yet its own. Throws MemoryError.
+    /// Allocates memory for a block in the field's space, not yet its own. Throws MemoryError.
     BlockPool::Owner reserve(int block) const;
-    /// Makes a block be there. On the host it has default values then. Does not throw.
+    /// Makes the block allocated. On the host it has default values then. Does not throw.
     void take(int block, BlockPool::Owner memory) noexcept;
-    /// Moves all blocks. Throws MemoryError: then they are where they were.
+    /// Moves all blocks. Throws MemoryError: then they stay in place.
     void moveTo(MemorySpace to);
     void drop(int block) noexcept;
-    /// The same for exchanges, which tell the program.
+    /// The same for exchanges, which notify the program.
     void dropEmpty(int block) noexcept;
-    /// Whether stage 0 of the block, with ghosts that stand for cells, is below the threshold for freeing: what a
-    /// restart has, too, after its first exchange. Looks first where it last was not.
+    /// Whether stage 0 of the block, with ghosts that stand for cells, is below the threshold for freeing: the same in
+    /// a restart, after its first exchange. Looks first at the last place that was not.
     bool isBelow(int block) noexcept;
     std::size_t firstWitness(int block) const;
     void requireNoFlight(std::string_view what) const;
-    /// All that ranks must agree on.
+    /// Everything that ranks must agree on.
     std::string describe() const;
 };
 

@@ -16,7 +16,7 @@ namespace DNDS {
 struct SparseHeader {
     std::uint64_t epoch = 0;
     std::uint64_t signature = 0; ///< signature of pattern, fields and thresholds
-    std::uint64_t stages = 0;    ///< hash of the places of the stages 0, which `swapStages` moves
+    std::uint64_t stages = 0;    ///< hash of the positions of the stages 0, which `swapStages` moves
     std::uint64_t dataStart = 0; ///< in bytes
 };
 inline constexpr std::size_t sparseHeaderBytes = sizeof(SparseHeader);

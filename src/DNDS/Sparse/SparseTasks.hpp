@@ -24,14 +24,14 @@ namespace DNDS {
 ///     });
 ///     swapStages(step, dust, 0, 1);
 ///
-/// The first field that the task names decides which blocks it is called for; it is a sparse one. Of others it gets a
-/// SparseBlock that may be absent; dense fields and arrays are read whole, `reads(whole(wind))`, and come as a view of
-/// the block, or of the array. With threads each takes a block at a time. Plans run on the host. Local.
+/// The first field that the task names, a sparse one, decides for which blocks the functor is called. Of others it gets
+/// a SparseBlock that may be absent; dense fields and arrays are read whole, `reads(whole(wind))`, and passed as a view
+/// of the block, or of the array. With threads each takes a block at a time. Plans run on the host. Local.
 Task::RowSpace blocksOf(const SparseFieldCore &field);
 
-/// The exchange of `fields` as two tasks of a graph, which refresh the ghosts of stage 0, allocate and free. Tasks that
-/// are declared between them may read the fields' cells, and do so while messages are on their way; write them before
-/// or after. Where a run fails on a rank before it has sent, its peers throw PeerError as well. `fields` must outlive
+/// The exchange of `fields` as two tasks of a graph, which refresh the ghosts of stage 0, allocate and free. Tasks
+/// declared between them may read the fields' cells, and do so while messages are in flight; write them before
+/// or after. If a run fails on a rank before it has sent, its peers throw PeerError as well. `fields` must outlive
 /// graph and plans. Local; throw ArgumentError as Graph::call.
 void startExchangeGhosts(Task::Graph &graph, SparseFields &fields);
 void finishExchangeGhosts(Task::Graph &graph, SparseFields &fields);
@@ -50,9 +50,9 @@ class SparseBlock {
     /// Block `local` of this rank. `field` must outlive this.
     SparseBlock(Field &field, int local) : field_(&field), local_(local) {}
 
-    /// Whether the field has this block.
+    /// Whether the block is allocated.
     bool isAllocated() const { return field_->isAllocated(local_); }
-    /// As SparseField::view. Throws StateError where it is absent.
+    /// As SparseField::view. Throws StateError if it is absent.
     BlockView<T> view(int stage = 0) const { return field_->view(local_, stage); }
     /// The same for reading.
     BlockView<const T> readView(int stage = 0) const { return std::as_const(*field_).view(local_, stage); }
@@ -68,7 +68,7 @@ namespace Task {
 template <class TField>
 concept IsSparseField = std::same_as<std::remove_const_t<TField>, SparseField<typename TField::Element>>;
 
-/// Rows without elements, no ghosts that the graph knows of.
+/// Rows without elements, and without ghosts known to the graph.
 template <IsSparseField TField>
 class HandleOf<TField> final : public RowsHandle {
   public:
@@ -76,7 +76,7 @@ class HandleOf<TField> final : public RowsHandle {
     explicit HandleOf(TField &field) : RowsHandle(field.rows(), !std::is_const_v<TField>) {}
 };
 
-/// A copy of stage 0 of the blocks that are allocated, for `asyncCall`: a field of its own.
+/// A copy of stage 0 of the allocated blocks, for `asyncCall`: a field of its own.
 template <IsSparseField TField>
 class Snapshot<TField> {
     using Field = std::remove_const_t<TField>;
@@ -110,7 +110,7 @@ class Snapshot<TField> {
 template <class Kernel, class First, class... Rest>
 class SparseLoopBody final : public TaskBody {
   public:
-    /// Takes the functor, and arguments that refer to the fields. Throws ArgumentError where one is on other blocks
+    /// Takes the functor, and arguments that refer to the fields. Throws ArgumentError if one is on other blocks
     /// than the first.
     SparseLoopBody(Kernel kernel, First first, Rest... rest) : kernel_(std::move(kernel)), arguments_(first, rest...) {
         (requireSameBlocks(*first.array, *rest.array), ...);
