@@ -9,8 +9,8 @@ namespace DNDS {
 
 class ArrayBase;
 
-/// Decides whether a program may use the ghosts of a pair now. One for each transformer, in every build; code compiled
-/// with DNDS_DEBUG_CHECKS reports mappings and pulls to it, and asks it at each access to a ghost through a pair or a
+/// Decides whether a program may use the ghosts of a pair now. One per transformer, in every build; code compiled
+/// with DNDS_DEBUG_CHECKS reports mappings and pulls to it, and checks each access to a ghost through a pair or a
 /// pair's view of host memory. All is Local.
 ///
 /// An access throws
@@ -19,7 +19,7 @@ class ArrayBase;
 /// - for reading, if ghosts were never pulled, or if this rank's owned rows have other contents than when the last pull
 ///   arrived: StaleError.
 ///
-/// It does not throw where only the program can tell: ghosts that the program has written itself or taken for writing,
+/// It does not throw if only the program can tell: ghosts that the program has written itself or taken for writing,
 /// pulls of some ghosts only, pulls that failed, and pulls by code that was compiled without DNDS_DEBUG_CHECKS.
 ///
 /// It compares versions first, and contents (O(owned rows)) only if versions differ: so access that could have written
@@ -41,13 +41,13 @@ class GhostWatch {
         bool writes_;
     };
 
-    /// The watch of these arrays, of whose ghosts nothing is known.
+    /// The watch of these arrays, with ghosts in unknown state.
     GhostWatch(const ArrayBase &father, const ArrayBase &son) noexcept : father_(&father), son_(&son) {}
     /// Views and exchanges point to it.
     GhostWatch(const GhostWatch &) = delete;
     GhostWatch &operator=(const GhostWatch &) = delete;
 
-    /// Whether these are the watched arrays. Only their addresses are looked at.
+    /// Whether these are the watched arrays. Compares addresses only.
     bool watches(const ArrayBase *father, const ArrayBase *son) const noexcept {
         return father == father_ && son == son_;
     }
@@ -56,16 +56,16 @@ class GhostWatch {
     void created();
     /// A pull of all ghosts has started.
     void started() noexcept { state_.store(State::InFlight, std::memory_order_relaxed); }
-    /// It has arrived. O(owned rows), whose hash is kept.
+    /// A pull has completed. O(owned rows): keeps their hash.
     void arrived();
-    /// Nothing is known any more: nothing is checked until the next pull.
+    /// Resets to unknown: no checks until the next pull.
     void forget() noexcept { state_.store(State::Unknown, std::memory_order_relaxed); }
 
     /// Whether nothing has written the ghosts since `created` or `arrived`.
     bool unwritten() const noexcept;
     /// Continues as if nothing had been taken for writing meanwhile: for views that ask `writing()`.
     void keep() noexcept;
-    /// Exchanges what is known, after the contents of the arrays were exchanged.
+    /// Swaps states, after the contents of the arrays were swapped.
     void swap(GhostWatch &other) noexcept;
 
     /// For views that read ghosts, and for views that may write them.
@@ -85,7 +85,7 @@ class GhostWatch {
     std::uint64_t sonVersion_ = 0;                 ///< version of the contents that `state_` describes
     std::atomic<std::uint64_t> fatherVersion_ = 0; ///< version of contents equal to those at the last arrival
     std::uint64_t fatherHash_ = 0;                 ///< hash of these
-    bool hashed_ = false;                          ///< false where the host did not have them
+    bool hashed_ = false;                          ///< false if the host copy was stale
     Access reading_{*this, false};
     Access writing_{*this, true};
 };
