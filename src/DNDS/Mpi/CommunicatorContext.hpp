@@ -251,7 +251,7 @@ class CommunicatorContext : public std::enable_shared_from_this<CommunicatorCont
         std::shared_ptr<void> memory;
         std::function<void()> end;
     };
-    std::map<std::uint64_t, Kept> kept_; ///< by objects; under the same lock
+    std::map<std::uint64_t, Kept> kept_; ///< keyed by object; under the same lock
     std::vector<std::shared_ptr<void>> keptUntilRecovery_;
     std::map<std::uint64_t, int> destroyed_; ///< objects that some rank keeps, and that rank, at the last recovery
     std::atomic<std::size_t> parkedCount_{0};

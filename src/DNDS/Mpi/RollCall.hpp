@@ -36,7 +36,7 @@ std::string ownActivity();
 
 /// The latest published activity of a rank. In shared memory: others can read it even if the rank is stopped, or
 /// waits in a call that never ends. Zeroed memory means no call. Method: a seqlock (Boehm, Can seqlocks get along with
-/// programming language memory models?, MSPC 2012); the writer never waits.
+/// programming language memory models?, MSPC 2012); the writer never waits for readers.
 class ActivityRecord {
   public:
     static constexpr std::size_t maxBytes = 192;

@@ -1,5 +1,5 @@
 /// @file SegmentPages.hpp
-/// @brief The parts of a segment of shared memory that are backed by memory, and those of them without blocks.
+/// @brief The parts of a segment of shared memory that are backed by memory, and the unused ones among these.
 #pragma once
 
 #include <cstddef>

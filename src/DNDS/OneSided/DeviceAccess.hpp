@@ -94,7 +94,7 @@ class DeviceAccess final : public RemoteAccess {
     std::shared_ptr<Pinned> pinned_;
     std::mutex mutex_; ///< the proxy operates on it, too
     std::string whyNoWaits_;
-    std::vector<std::string> whyNoAtomics_;   ///< by rank
+    std::vector<std::string> whyNoAtomics_;   ///< indexed by rank
     std::unique_ptr<MessageAccess> messages_; ///< the last member: it uses the others; null if no rank needs it
 };
 

@@ -51,7 +51,7 @@ enum class CollectiveCall : std::uint8_t {
     Barrier,
     Allocate,
     Free,
-    MakeWindowOver, ///< of an allocation of a heap
+    MakeWindowOver, ///< over an allocation of a heap
     End
 };
 

@@ -107,12 +107,12 @@ class FaultRecord {
 /// The memory of all ranks as seen by kernels; trivially copyable. Offsets are bytes from the start of each rank's
 /// memory.
 struct RemoteTable {
-    std::byte *const *bases = nullptr;    ///< by rank; null where loads and stores do not reach it
-    const std::uint64_t *bytes = nullptr; ///< by rank
+    std::byte *const *bases = nullptr;    ///< indexed by rank; null where loads and stores do not reach it
+    const std::uint64_t *bytes = nullptr; ///< indexed by rank
     FaultRecord *faults = nullptr;
     int rank = 0;
     int ranks = 0;
-    const std::uint8_t *noAtomics = nullptr; ///< by rank: 1 where words must not be changed; null where they all may
+    const std::uint8_t *noAtomics = nullptr; ///< indexed by rank: 1 for words that must not be changed; null if all may
     ProxyView proxy{};                       ///< for ranks without a base; may be absent
     std::uint64_t maxPolls = 0;              ///< limit of polls in a kernel's wait; 0 if it must not wait
 

@@ -68,7 +68,7 @@ class ThreadTeam {
 
     int threads() const noexcept { return threads_; }
 
-    /// Begins a run of at most `loops` loops; wakes workers. The last one has ended. Allocates
+    /// Begins a run of at most `loops` loops; wakes workers. The previous run must have ended. Allocates
     /// if no earlier run had that number.
     void begin(index loops);
     /// Chunks of `loop` may run from now on.

@@ -30,7 +30,7 @@ class TraceFile;
 ///         trace->record({.kind = Trace::Kind::Part, .name = name, .begin = begin, .end = Trace::now(), .rows = rows});
 ///
 /// Spans are kept in memory of a fixed size, and written when it is full and when MPI_Finalize starts. A rank that ends
-/// otherwise (a signal, MPI_Abort) loses its later spans, but nothing of other ranks. If the file can no
+/// otherwise (a signal, MPI_Abort) loses its spans since the last write, but none of other ranks. If the file can no
 /// longer be written, the rank reports that once on stderr and stops recording.
 class Trace {
   public:

@@ -57,7 +57,7 @@ struct SharedFace {
     std::array<index, 3> fileIds;
 };
 
-/// The face, of those that meet here and have three cells or more, whose cells come first in the file; numbers beyond
+/// Among the faces that meet here, the one with three cells or more whose cells come first in the file; numbers beyond
 /// all others if no such face exists.
 SharedFace firstShared(const GatheredSides &meeting) {
     SharedFace first{};

@@ -99,7 +99,7 @@ struct Fields {
     ExchangeOptions options;
     RealField u, v;
     std::unique_ptr<Exchange> first, second;
-    RealField::ArrayType taken{"taken", MPI_COMM_SELF}; ///< emptied by faults
+    RealField::ArrayType taken{"taken", MPI_COMM_SELF}; ///< the father that a fault has moved away
 };
 
 using Change = std::function<void(Fields &)>;
