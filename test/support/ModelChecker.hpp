@@ -28,7 +28,7 @@ struct Exploration {
 ///     using Step = ...;                           small; what happened
 ///     void forEachStep(const State &from, take);  calls take(step, next state) for every step that is possible
 ///     std::string wrong(const State &);           what must not be in a state; empty: nothing
-/// bool isFault(const Step &);                 whether it may happen at any time, but progress must not rely on it
+///     bool isFault(const Step &);                 whether it may happen at any time, but progress must not rely on it
 ///     bool mayEnd(const State &);                 whether all may stay like this for ever
 ///     std::string describe(const Step &);
 ///

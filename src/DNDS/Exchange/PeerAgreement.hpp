@@ -23,9 +23,9 @@ class ExchangePattern;
 ///
 ///     PeerAgreement agreement(context, "plan 'step'", PeerAgreement::peersOf(patterns));
 ///     for (;;) {
-/// agreement.begin(hash);                 // throws if the words of the round before differ
+///         agreement.begin(hash);                 // throws if the words of the round before differ
 ///         while (!exchange.ready())
-/// agreement.look();                  // throws if a peer's word of this round has arrived, and differs
+///             agreement.look();                  // throws if a peer's word of this round has arrived, and differs
 ///     }
 ///
 /// A rank is at most one round ahead of its peers. A disagreement revokes the communicator like any other error;

@@ -31,8 +31,8 @@ struct NodeTopology {
     static NodeTopology discover(CommunicatorView comm, int ranksPerNode);
 };
 
-/// This rank's number among the ranks of its machine, independent of the order of ranks and of
-/// DNDS_RANKS_PER_NODE: decides which of the machine's devices is its own (`Device::useDevice`). Collective.
+/// This rank's number among the ranks of its machine, independent of the order of ranks and of virtual
+/// nodes (DNDS_RANKS_PER_NODE). It decides which of the machine's devices is its own (`Device::useDevice`). Collective.
 int rankOnMachine(CommunicatorView comm);
 
 } // namespace DNDS

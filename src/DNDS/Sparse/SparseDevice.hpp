@@ -51,7 +51,7 @@ void launchSparseJobs(Device::StreamHandle stream, const SparseJob *jobs, const 
 
 /// Collects jobs and runs them. Local. For one thread at a time.
 ///
-/// device.add(job);                              // any number of jobs
+///     device.add(job);                              // any number of jobs
 ///     const auto flags = device.run(flagCount);     // waits; valid until the next run
 class SparseDevice {
   public:

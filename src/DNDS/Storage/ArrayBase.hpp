@@ -201,8 +201,8 @@ class ArrayBase {
         data_.setPulledFrom(version, finishedBy);
     }
 
-    /// Shares ownership of a compressed CSR array's row starts on the host, as `RowPart::hold` does for elements: what
-    /// `RowLayout` pointers stay valid after resizing and destruction of the array. Null without offsets.
+    /// Shares ownership of a compressed CSR array's row starts on the host, as `RowPart::hold` does for elements:
+    /// its pointers in `RowLayout` stay valid after resizing and destruction of the array. Null without offsets.
     std::shared_ptr<const void> holdOffsets() const noexcept { return offsets_.hold(MemorySpace::Host); }
 
   protected:
