@@ -14,7 +14,7 @@ namespace DNDS {
 
 /// From runs of this many bytes on, an owner on the node writes to the reader's array itself; shorter runs are packed
 /// into a slot, which the reader unpacks. Writing a run moves all lines that it touches, however little of them it
-/// fills, and the reader's core has them; a slot has few lines, but everything is copied twice. Between two cores,
+/// fills, and the reader's core has them; a slot has few lines, but everything is copied twice. As measured,
 /// the slot was 2 to 6 times as fast at 8 and 16 bytes, 1.1 to 2 times at 40, and at 80 still 1.3 times for messages
 /// that stay in the caches; runs of 512 bytes and more were about twice as fast in place. 96 is the first length above
 /// the measured ones where the slot won, and from there on a run fills more than half of its lines on the average.
