@@ -6,8 +6,8 @@
 #
 #   --with PACKAGE  install this package first; for tools that change no result, such as ccache
 #
-# This checkout, ../shared beside it (if there is one, read-only) and ~/.cache are the real ones; all else that the command
-# changes is dropped after it. Needs root, overlayfs and the packages' archive. Where a machine allows no such view, it says
+# This checkout, ../shared beside it (if there is one, read-only) and ~/.cache are the real ones; every other change of the
+# command is dropped after it. Needs root, overlayfs and the packages' archive. Where a machine allows no such view, it says
 # SKIPPED and ends with 77.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -95,7 +95,7 @@ strip_system() {
     cp /tmp/status /var/lib/dpkg/status
     # Compiled files would still be imported, as parts of packages without sources.
     dpkg-query -W python3-minimal >/dev/null 2>&1 || rm -rf /usr/lib/python3*
-    find /usr/bin /usr/lib /etc/alternatives -xtype l -delete # links to what is gone
+    find /usr/bin /usr/lib /etc/alternatives -xtype l -delete # dangling links
     ldconfig
     apt-get "${quick[@]}" update </dev/null
     # shellcheck disable=SC2086

@@ -9,7 +9,7 @@
 #   --json FILE  write the records of all runs to FILE as one JSON list
 #   --no-petsc   do not install PETSc, the baseline of some benchmarks
 #   --no-install install nothing
-#   --help       this text; behind NAME: builds the program and lists its own options
+#   --help       this text; after NAME: builds the program and lists its own options
 #   ARGUMENT     everything else is passed on to the program
 set -euo pipefail
 cd "$(dirname "$0")/.."

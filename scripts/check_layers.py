@@ -5,7 +5,7 @@ include.
 
     scripts/check_layers.py [--graph] [FILE]
 
-FILE (default scripts/layers.txt) lists each folder and those that it may include. --graph also prints the includes
+FILE (default scripts/layers.txt) lists each folder and the folders it may include. --graph also prints the includes
 between folders, with their number. Exit code 1 where a file breaks a layer, a folder is not listed, or the list itself
 has a cycle or names a folder that is not used.
 """
@@ -25,7 +25,7 @@ SUFFIXES = {".h", ".hpp", ".inl", ".cpp", ".cu", ".cuh"}
 
 
 def read_layers(path):
-    """{folder: folders that it may include}; throws ValueError for a line that is none."""
+    """{folder: folders that it may include}; throws ValueError for a malformed line."""
     layers = {}
     for number, line in enumerate(path.read_text().splitlines(), 1):
         line = line.split("#")[0].strip()

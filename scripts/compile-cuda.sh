@@ -10,7 +10,7 @@
 #                         where the host puts them
 #
 # Every .cu file is compiled. Kernels must read their arguments where the host puts them (scripts/gpu/layout.py). No kernel may
-# spill registers, fuse products and sums, or wait for others; those that move rows must do so 16 bytes at a time
+# spill registers, fuse products and sums, or wait for others; kernels that move rows must do so 16 bytes at a time
 # (scripts/gpu/kernels.py has the rules). A program of the CUDA build is started and has to explain itself where there is no
 # driver. Tests run its back end with stand-ins for CUDA's functions.
 set -euo pipefail
@@ -82,7 +82,7 @@ if ! $compiled; then
 fi
 grep -E '[Ww]arning' "$build/compile.log" || true
 
-suffix=.ptx # as nvcc names what it keeps: for one architecture, or for the last one of several
+suffix=.ptx # nvcc's name for kept files: for one architecture, or for the last one of several
 case "$architectures" in *";"*)
     newest=${architectures##*;}
     suffix=.compute_${newest%%-*}.ptx

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Prints a Python that has modules; ends with 1, and says so, where there is none.
+# Prints a Python that has the modules; fails with 1 and a message without one.
 #
 #   scripts/find-python.sh MODULE...
 #

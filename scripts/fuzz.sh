@@ -8,7 +8,7 @@
 #   --jobs N        how many files are compiled at a time
 #
 # What it finds is kept in build/fuzz/findings; what reached new code, in build/fuzz/corpus. It ends with 1 where a
-# finding is not inside HDF5 or the CGNS library, which no reader can mend. Small files that are worth keeping belong
+# finding is not inside HDF5 or the CGNS library, which no reader can fix. Small files that are worth keeping belong
 # into test/fuzz/corpus, which every build replays (ctest -R fuzz_replay).
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -63,7 +63,7 @@ for format in "${list[@]}"; do
     mkdir -p "$fuzz/corpus/$format"
     kept=()
     [ -d "test/fuzz/corpus/$format" ] && kept=("test/fuzz/corpus/$format")
-    # A crash inside a library must not end the search: -fork goes on with a new process.
+    # A crash inside a library must not end the search: -fork continues with a new process.
     "$fuzz/test/fuzz/fuzz_readers" -fork=1 -ignore_crashes=1 -ignore_ooms=1 -ignore_timeouts=1 -timeout=20 \
         -rss_limit_mb=4096 -max_len=65536 "-max_total_time=$each" "-artifact_prefix=$findings/$format-" \
         "$fuzz/corpus/$format" "${kept[@]}" "$fuzz/seeds/$format" 2>"$fuzz/$format.log" || true

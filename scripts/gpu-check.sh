@@ -7,13 +7,13 @@
 #                        [--fresh] [--dry-run] [--emulated | --without-gpu CC]
 #
 #   --out FOLDER      where DATE.md and DATE.json are written (default $OUT where that is set, else docs/gpu-results)
-#   --budget SECONDS  end within this time (default 520); the same command goes on where a call was cut
+#   --budget SECONDS  end within this time (default 520); the same command continues a call that was cut
 #   --bundle FILE     headers, libraries and MPI made by scripts/gpu-bundle.sh (default build/gpu-bundle/bundle.tar.gz
 #                     where it exists; else what is installed is used)
 #   --build FOLDER    the build folder, which also keeps what earlier calls found (default build/gpu-check)
 #   --parts LIST      only some of layout,core,tasks,euler,one-sided,fields,bench,sanitizer
 #   --jobs N          compile N at a time (default: the number of processors)
-#   --fresh           begin anew, also where an earlier call was cut
+#   --fresh           start over, also where an earlier call was cut
 #   --dry-run         say what this machine has, what it lacks and what would be run; run nothing
 #   --emulated        a rehearsal on a machine without a GPU: the same with the emulated device, no CUDA needed
 #   --without-gpu CC  a rehearsal with nvcc for GPUs of compute capability CC (9.0, ...): tests find no device and skip

@@ -7,7 +7,7 @@
 #   --only CHECK      one of format, lists, layers, kernel_types, collectives, shell, names, settings, weight, subjects,
 #                     descriptions, python
 #   --subject FILE    whether a commit's message in a file has a subject of at most 72 characters, for a hook
-#   --tidy            clang-tidy over src/ instead of all else; needs a configured build/release
+#   --tidy            clang-tidy over src/ instead of everything else; needs a configured build/release
 #   --tidy-seconds N  stop clang-tidy after N seconds, without failing (default 300)
 #
 # clang-format and clang-tidy are used in version 14 only, because each version formats a little differently.

@@ -96,7 +96,7 @@ class Model:
         self.options = options
 
     def pull(self, ranks, machine):
-        """Copies within a node, and what crosses the surface of its cells by its network, behind each other."""
+        """Copies within a node, then the network traffic through the surface of its cells."""
         phase = self.phases["pull"]
         on_node = min(ranks, machine["ranks_per_node"])
         crossing = halo_bytes(self.options.cells * on_node, self.options.row_bytes) if ranks > on_node else 0

@@ -79,7 +79,7 @@ $build || $test || fail "--build-only and --test-only leave nothing to do"
 
 count() { sed -n "s/.*[[:space:]]$1=\"\([0-9]*\)\".*/\1/p" "$2" | head -n 1; }
 
-# The reasons of tests that skipped themselves, but for those that other numbers of ranks run: results in the form of JUnit.
+# The reasons of skipped tests, except for those that other numbers of ranks run: results in the form of JUnit.
 reasons() { sed -n -e '/: Skipped$/{n;p}' -e 's/^SKIPPED \[[0-9]*\] [^ ]*: //p' "$@" | grep -Ev 'rank|peer|nodes?$|one buffer|received|build has (a|one)|there is a device' || true; }
 
 # hint REGEX WHAT HOW: how to have the skipped tests whose reasons match; takes these from $skips.

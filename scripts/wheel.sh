@@ -29,7 +29,7 @@ while [ $# -gt 0 ]; do
     shift
 done
 
-# Asks PyPI for a small package. Shows what pip says where that fails; ends as skipped where nobody answered at all.
+# Asks PyPI for a small package. Shows pip's message where that fails; ends as skipped if no server answered at all.
 need_network() {
     local text
     text=$("$1" -m pip --quiet --disable-pip-version-check download --retries 1 --no-deps --dest build/wheel-probe \

@@ -69,7 +69,7 @@ BlockCase::BlockCase(CommunicatorView comm, std::string name, const std::shared_
     DNDS_CHECK(grid->dims() == 3, ArgumentError, "the benchmark is for 3 dimensions");
     for (const BlockMemory &memory : pattern_->blocks())
         addGhosts(memory);
-    // What others need of this rank, in the order in which they have it.
+    // Cells that others need of this rank, in the order in which they hold them.
     const auto memoryOf = [&](int block) { return *std::ranges::find(pattern_->blocks(), block, &BlockMemory::block); };
     for (int rank = 0; rank < grid->ranks(); ++rank) {
         if (rank == comm.rank())

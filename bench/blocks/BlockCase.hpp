@@ -64,7 +64,7 @@ class BlockCase {
     index received() const;
     index copied() const;
 
-    /// Writes new values to all cells that somebody needs.
+    /// Writes new values to all cells that some rank needs.
     void rewrite(double *memory, int round) const;
     /// Throws DataError where a ghost has not the value of its cell. Local.
     void compare(const double *memory, int round, const std::string &method) const;

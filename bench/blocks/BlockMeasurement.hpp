@@ -13,7 +13,7 @@
 
 namespace DNDS::Bench {
 
-/// What is common to all measurements of a run.
+/// Common to all measurements of a run.
 struct Setting {
     CommunicatorView comm;
     NodeSync &sync;

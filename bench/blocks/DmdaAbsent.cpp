@@ -1,5 +1,5 @@
 /// @file DmdaAbsent.cpp
-/// @brief What stands for DMDA in builds without PETSc.
+/// @brief Stands for DMDA in builds without PETSc.
 #include "GhostMethod.hpp"
 
 namespace DNDS::Bench {

@@ -22,7 +22,7 @@ class AirfoilMethod {
     virtual std::span<const double> rows() = 0;
 };
 
-/// Which of a mesh's boundary faces are walls: patch "y-". The others are far field.
+/// Walls of a mesh: its boundary faces in patch "y-". The others are far field.
 AirfoilSide sideOf(const Geom::UnstructuredMesh &mesh, LocalIndex face);
 
 /// Raw arrays, raw loops, persistent messages; as one would write it for quadrilaterals in a plane: normals of two

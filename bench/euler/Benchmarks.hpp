@@ -13,13 +13,13 @@ namespace DNDS::Bench {
 struct Setting {
     CommunicatorView comm;
     Report &report;
-    std::string fill = "triangles"; ///< of the solver's box
-    index cells = 500000;           ///< of both meshes, nearly
+    std::string fill = "triangles"; ///< cell shape of the solver's box
+    index cells = 500000;           ///< cells of both meshes, nearly
     int steps = 20;
     int turns = 5;
 };
 
-/// A unit box of nearly so many cells, in two or three dimensions, slightly distorted.
+/// A unit box of nearly `cells` cells, in two or three dimensions, slightly distorted.
 Geom::BoxMeshOptions boxOf(const std::string &fill, index cells);
 /// Partitioned, with one layer of ghosts by faces. Collective.
 Geom::UnstructuredMesh buildBox(CommunicatorView comm, const Geom::BoxMeshOptions &box);

@@ -13,7 +13,7 @@
 
 namespace DNDS::Bench {
 
-/// What happens to the rows between two timed pulls.
+/// State of the rows between two timed pulls.
 struct RowState {
     std::string name;
     bool ownersRewrite; ///< the owners write all rows that others need
@@ -24,7 +24,7 @@ struct RowState {
 /// "dirty", "warm", "used", "read". Throws ArgumentError for other names.
 RowState rowState(const std::string &name);
 
-/// What is common to all measurements of a run.
+/// Common to all measurements of a run.
 struct Setting {
     CommunicatorView comm;
     NodeSync &sync;

@@ -1,5 +1,5 @@
 /// @file LocalYardsticks.cpp
-/// @brief What a pull costs without anything being communicated.
+/// @brief The cost of a pull without communication.
 #include "AlignedVector.hpp"
 #include "GatherRows.hpp"
 #include "PullMethod.hpp"

@@ -1,5 +1,5 @@
 /// @file PetscAbsent.cpp
-/// @brief What stands for PETSc in builds without it.
+/// @brief Stands for PETSc in builds without it.
 #include "PullMethod.hpp"
 #include "SetupMethod.hpp"
 

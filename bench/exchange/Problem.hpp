@@ -13,7 +13,7 @@ namespace DNDS::Bench {
 /// One rank's part of a ghost pattern, as a mesh code has it in hand before any set-up.
 struct Problem {
     std::string name;
-    std::string partitioner; ///< what cut the grid
+    std::string partitioner; ///< the partitioner that cut the grid
     std::string numbering = "shuffled";
     std::vector<index> offsets;  ///< rank r owns the global rows [offsets[r], offsets[r + 1])
     std::vector<index> pullList; ///< the rows of others that this rank needs: each once, in no order
@@ -29,8 +29,8 @@ struct Problem {
 /// ghosts are the 26 neighbours. Collective. The grid is known to all ranks, 16 bytes a cell.
 Problem gridProblem(CommunicatorView comm, int edge);
 
-/// The same ghosts with each rank's rows numbered by `localityOrder`: inner rows first, then boundary rows by who reads
-/// them. Collective.
+/// The same ghosts with each rank's rows numbered by `localityOrder`: inner rows first, then boundary rows by their
+/// readers. Collective.
 Problem renumbered(CommunicatorView comm, const Problem &problem);
 
 /// Every rank owns `owned` rows and needs `ghostsPerPeer` random rows of every other rank. Collective only in name.

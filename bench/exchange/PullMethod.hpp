@@ -21,7 +21,7 @@ class PullMethod {
     const std::string &name() const { return name_; }
     /// Collective: complete when it returns, as far as this rank's ghosts are concerned.
     virtual void pull() = 0;
-    /// What `pull` fills: ghosts in order of global row, or own rows for the local yardsticks.
+    /// Output of `pull`: ghosts in order of global row, or own rows for the local yardsticks.
     virtual std::span<double> son() = 0;
     /// Whether `pull` brings the rows of other ranks.
     virtual bool communicates() const { return true; }

@@ -16,7 +16,7 @@ struct PeerRange {
     index count = 0;
 };
 
-/// Who sends what to whom. Ghosts are sorted by global row, so each owner's are one range.
+/// Senders, receivers and rows of a pull. Ghosts are sorted by global row, so each owner's are one range.
 struct PullPlan {
     std::vector<index> ghosts;        ///< global rows
     std::vector<PeerRange> owners;    ///< ranges of `ghosts`

@@ -13,7 +13,7 @@ namespace DNDS::Bench {
 
 namespace {
 
-/// The stage of PETSc that does the same work; what it has bound after PetscSFSetUp it binds no further.
+/// The stage of PETSc that does the same work; after PetscSFSetUp there is nothing more to bind.
 std::string petscStage(const std::string &stage) { return stage == "mapping" || stage == "bound" ? "graph" : stage; }
 
 void report(const Setting &setting, const Problem &problem, int width, index ghosts, Regime regime,

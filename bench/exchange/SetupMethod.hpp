@@ -13,9 +13,9 @@
 
 namespace DNDS::Bench {
 
-/// One way, up to one stage. What `build` made lives until `release`.
+/// One way, up to one stage. Objects made by `build` live until `release`.
 ///
-/// Stages: "mapping" (who sends which rows to whom is known), "bound" (also buffers, the son's memory and requests),
+/// Stages: "mapping" (senders, receivers and rows are known), "bound" (also buffers, the son's memory and requests),
 /// "first_pull" (also one pull: what is done lazily is done). PETSc knows "translate" (global rows to pairs of rank and
 /// row, which it wants as input), "graph" (PetscSFSetGraph and PetscSFSetUp from such pairs) and "first_pull" (graph, a
 /// son's memory and one PetscSFBcast, whose buffers and requests PETSc makes on first use).

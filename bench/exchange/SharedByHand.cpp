@@ -85,7 +85,7 @@ class SharedByHand final : public PullMethod {
   private:
     struct Reader {
         Edge *edge;
-        double *son; ///< where this rank's rows begin
+        double *son; ///< begin of this rank's rows
         PeerRange rows;
     };
 

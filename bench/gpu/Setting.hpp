@@ -1,5 +1,5 @@
 /// @file Setting.hpp
-/// @brief What the parts of bench_gpu share: streams, time that is left, records, and the lists of rows they move.
+/// @brief Shared by the parts of bench_gpu: streams, time that is left, records, and the lists of rows they move.
 #pragma once
 
 #include "Interleave.hpp"
@@ -30,7 +30,7 @@ struct Setting {
     std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
 
     bool wants(const std::string &part) const;
-    /// Whether there is time for `what`; says what is left out where there is none. Collective: one answer on all
+    /// Whether there is time for `what`; if not, prints that it is skipped. Collective: one answer on all
     /// ranks.
     bool timeFor(const std::string &what) const;
     /// Keeps a record, and writes all records so far, so that a run that is stopped leaves them. Collective.

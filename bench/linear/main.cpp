@@ -18,7 +18,7 @@ namespace DNDS::Bench {
 namespace {
 
 struct Choice {
-    index rows = 200000; ///< of all ranks, about
+    index rows = 200000; ///< total of all ranks, about
     index width = 400;
     int iterations = 60;
     int restart = 30;

@@ -19,13 +19,13 @@ inline constexpr const char *GenerateStage = "generate";
 inline constexpr const char *ReadStage = "read";
 inline constexpr const char *PartitionStage = "partition";
 
-/// What all methods begin with.
+/// Input of all methods.
 struct MeshCase {
     Geom::BoxMeshOptions box;
-    std::string file; ///< with the same mesh, for methods that can read it; "" if there is none
+    std::string file; ///< with the same mesh, for methods that can read it; "" without a file
 };
 
-/// What a method made, on this rank.
+/// Result of a method, on this rank.
 struct MeshParts {
     index cells = 0;
     index ghosts = 0;

@@ -41,7 +41,7 @@ void usePtScotch(DM plex) {
     partitioner->ops->partition = timedPartition;
 }
 
-/// Moves the cells to parts and adds a layer of those that share a node with them.
+/// Moves the cells to parts and adds a layer of cells that share a node with them.
 void distribute(Plex &plex, StageClock &clock) {
     Plex moved;
     partitionSeconds = 0.0;

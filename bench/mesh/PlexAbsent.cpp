@@ -1,5 +1,5 @@
 /// @file PlexAbsent.cpp
-/// @brief What stands for DMPlex in builds without PETSc.
+/// @brief Stands for DMPlex in builds without PETSc.
 #include "MeshMethod.hpp"
 
 namespace DNDS::Bench {

@@ -12,10 +12,10 @@
 
 namespace DNDS::Bench {
 
-/// How long each stage took on this rank and how much memory it needed, in the order in which they first began.
+/// Time and memory of each stage on this rank, in the order in which they first began.
 ///
-/// Memory is resident memory beyond what there was when the clock was made; unused pages of the heap are given back at
-/// that moment, so that what ran before does not count. Linux only: NotMeasured elsewhere.
+/// Memory is resident memory beyond that at the clock's creation; unused pages of the heap are returned to the system
+/// at that moment, so that earlier work does not count. Linux only: NotMeasured elsewhere.
 class StageClock {
   public:
     StageClock();

@@ -58,7 +58,7 @@ std::optional<int> parseOptions(Options &options, int argc, char **argv, Communi
     return std::nullopt;
 }
 
-/// A cube of nearly so many cells, slightly distorted.
+/// A cube of nearly the number of cells in `text`, slightly distorted.
 Geom::BoxMeshOptions boxOf(const std::string &text, bool shuffled) {
     const auto colon = text.find(':');
     Geom::BoxMeshOptions box;
@@ -75,10 +75,10 @@ Geom::BoxMeshOptions boxOf(const std::string &text, bool shuffled) {
 
 /// One turn of a method, the same on all ranks.
 struct Turn {
-    std::vector<StageClock::Stage> stages; ///< of the ranks that took longest and needed most for it
-    double read = 0.0;                     ///< of the rank that took longest
+    std::vector<StageClock::Stage> stages; ///< maxima over ranks
+    double read = 0.0;                     ///< seconds, maximum over ranks
     double total = 0.0;                    ///< without making or reading the mesh
-    double withoutPartitioner = 0.0;       ///< of the rank that took longest
+    double withoutPartitioner = 0.0;       ///< seconds, maximum over ranks
     double memory = 0.0;                   ///< MiB of the rank that needed most
     double memoryOfAll = 0.0;
 };
@@ -86,7 +86,7 @@ struct Turn {
 struct Contest {
     MeshMethod method;
     std::vector<Turn> turns;
-    MeshParts parts; ///< of all ranks, but for ghosts: of the rank that has most
+    MeshParts parts; ///< sums over ranks, except ghosts: the maximum
 };
 
 void takeTurn(CommunicatorView comm, const MeshCase &start, Contest &contest) {
@@ -198,7 +198,7 @@ class CaseReport {
     }
 
     Report &report_;
-    double baseSeconds_ = NotMeasured; ///< of the fastest of the ways of DMPlex
+    double baseSeconds_ = NotMeasured; ///< of the fastest way of DMPlex
     double baseMemory_ = NotMeasured;
     Table table_{{"method", "read s", "s w/o partitioner", "partitioner s", "peak MiB", "time/dmplex", "memory/dmplex",
                   "ghosts"}};

@@ -1,5 +1,5 @@
 /// @file GhostUpdates.hpp
-/// @brief Sums into the owners' rows of ghosts that are found anew in each step.
+/// @brief Sums into the owners' rows of ghosts that change in each step.
 #pragma once
 
 #include "Measure.hpp"

@@ -68,7 +68,7 @@ constexpr std::array<Method, 3> methods{{{"curve", Partitioner::Curve, Partition
 constexpr std::size_t thorough = 2;
 
 struct Result {
-    std::vector<double> seconds; ///< of the slowest rank, one a turn
+    std::vector<double> seconds; ///< maximum over ranks, one a turn
     Geom::PartitionReport report;
 };
 

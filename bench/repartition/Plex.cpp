@@ -118,7 +118,7 @@ class PetscPlexMove final : public PlexMove {
     CommunicatorView comm_;
     int count_;
     Plex plex_;
-    std::array<Field, 2> fieldsOf_; ///< of 5 components, and of those of all fields
+    std::array<Field, 2> fieldsOf_; ///< fields of 5 components, and of all components together
 };
 
 } // namespace

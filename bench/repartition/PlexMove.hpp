@@ -11,7 +11,7 @@
 
 namespace DNDS::Bench {
 
-/// What a rank has after a move, to be compared.
+/// A rank's part after a move, for comparison.
 struct MovedPart {
     index cells = 0;  ///< ghosts included
     double field = 0; ///< the sum of a field over them
@@ -23,7 +23,7 @@ class PlexMove {
     virtual ~PlexMove() = default;
     /// Moves cells to `targets`, [own cells] ranks, adds a layer of ghosts by nodes, and moves fields of five doubles a
     /// cell, whose numbers are the cells' file numbers: one after the other, or all as one of more components. Frees
-    /// what it has made. Collective.
+    /// its objects. Collective.
     virtual MovedPart move(std::span<const int> targets, bool together) = 0;
 };
 

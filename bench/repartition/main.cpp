@@ -1,5 +1,5 @@
 /// @file main.cpp
-/// @brief bench_repartition: cells and fields move to other ranks, beside building the mesh anew.
+/// @brief bench_repartition: moving cells and fields to other ranks, compared with building the mesh again.
 #include "Options.hpp"
 #include "PlexMove.hpp"
 #include "Report.hpp"

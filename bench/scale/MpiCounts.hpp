@@ -8,8 +8,8 @@
 
 namespace DNDS::Bench {
 
-/// What this rank has asked for. Messages to itself count as others do; inside collectives, only what the call takes
-/// and returns is known.
+/// This rank's use of MPI. Messages to itself count as others do; inside collectives, only the arguments and results of
+/// the call are known.
 struct MpiCounts {
     std::uint64_t messages = 0;
     std::uint64_t messageBytes = 0;
@@ -20,7 +20,7 @@ struct MpiCounts {
 
 /// Sets them to zero, and forgets whom messages went to. Local.
 void resetMpiCounts();
-/// What was counted since. Local.
+/// The counts so far. Local.
 MpiCounts mpiCounts();
 /// To how many ranks messages went since. Local.
 std::uint64_t ranksSentTo();

@@ -35,14 +35,14 @@ namespace DNDS::Bench {
 
 namespace {
 
-constexpr index rowsEach = 1000;     ///< of a rank, in the ring
-constexpr int reach = 3;             ///< to so many ranks on either side of it
+constexpr index rowsEach = 1000;     ///< rows of a rank, in the ring
+constexpr int reach = 3;             ///< neighbours on either side
 constexpr index rowsOfPeer = 32;     ///< ghosts from each
 constexpr int pulls = 10;            ///< counted together
-constexpr index bytesOfBlock = 2560; ///< of a checkpoint: those of a rank's block of the mesh
+constexpr index bytesOfBlock = 2560; ///< in checkpoints: bytes of a rank's block of the mesh
 constexpr index firstOfFarIds = 1'000'000'000'000;
 
-/// What is counted of a phase on a rank: the most of all ranks is reported.
+/// Quantities counted for a phase on a rank: the maximum over ranks is reported.
 enum Quantity : std::size_t {
     Messages,
     MessageBytes,
@@ -60,7 +60,7 @@ constexpr std::array<const char *, quantities> keys{"messages",    "message_byte
                                                     "memory_kept", "memory_peak",      "microseconds"};
 using Counts = std::array<double, quantities>;
 
-/// What a phase may take at most. "Each": for each rank of the communicator, between the fewest and the most ranks.
+/// Limits of a phase. "Each": for each rank of the communicator, between the fewest and the most ranks.
 struct Limit {
     const char *phase;
     double messages;
@@ -71,7 +71,7 @@ struct Limit {
     double keptMore = 600;      ///< and besides, for lists whose lengths depend on how the blocks of ranks meet
 };
 
-constexpr double notOurs = 1e9; ///< what PT-Scotch does is counted only
+constexpr double notOurs = 1e9; ///< no limit: the cost of PT-Scotch is counted only
 
 /// docs/scale.md explains what grows with the ranks.
 constexpr std::array limits{
@@ -294,7 +294,7 @@ int run(int argc, char **argv, CommunicatorView comm) {
             }
             say(comm, fmt::format("{} ranks\n{}", ranks, table.text()));
         }
-        // The others sleep, so that they do not take the cores of those that count.
+        // The others sleep, so that they do not take the cores of counting ranks.
         MPI_Request together = MPI_REQUEST_NULL;
         MPI_Ibarrier(comm.handle(), &together);
         for (int done = 0; done == 0; MPI_Test(&together, &done, MPI_STATUS_IGNORE))

@@ -23,7 +23,7 @@ namespace {
 constexpr rowsize width = 5;
 
 struct Choice {
-    index rows = 1000000; ///< of each rank
+    index rows = 1000000; ///< rows of each rank
     int repetitions = 7;
     std::string folder = ".";
     bool scattered = false;

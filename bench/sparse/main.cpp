@@ -21,7 +21,7 @@ namespace {
 
 struct Choice {
     index blocks = 16; ///< in each direction
-    index cells = 16;  ///< of a block in each direction
+    index cells = 16;  ///< cells of a block in each direction
     index ghosts = 1;
     int species = 8;
     std::vector<double> presence{1, 5, 20, 100}; ///< percent of blocks
@@ -29,7 +29,7 @@ struct Choice {
     int loops = 5; ///< exchanges in one turn
 };
 
-/// What is alike for all ways.
+/// Common to all ways.
 struct Setting {
     Choice choice;
     CommunicatorView comm;

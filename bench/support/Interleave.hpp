@@ -20,10 +20,10 @@ struct Contestant {
     std::function<void()> finish; ///< untimed; may be empty
 };
 
-/// How much is measured.
+/// Amount of measurement.
 struct BlockPlan {
     int blocks = 16;               ///< each contestant's turns
-    double secondsPerBlock = 0.02; ///< of timed parts in one turn; it sets the number of repetitions
+    double secondsPerBlock = 0.02; ///< timed parts in one turn; it sets the number of repetitions
     int minRepetitions = 5;
     int maxRepetitions = 200;
     int warmUps = 2;          ///< untimed repetitions at the start of a turn
@@ -35,7 +35,7 @@ struct Block {
     double microseconds = 0.0; ///< median over repetitions of the maximum over ranks
     double latency = 0.0;      ///< between ranks 0 and 1, one way in nanoseconds, at the start of the turn
     Regime regime = Regime::Unknown;
-    std::vector<double> times; ///< of each repetition: microseconds, the maximum over ranks
+    std::vector<double> times; ///< microseconds of each repetition, the maximum over ranks
 };
 
 /// The blocks of one contestant in one regime, taken together.
@@ -43,7 +43,7 @@ struct Summary {
     double microseconds; ///< median over blocks, or NotMeasured
     double latency;      ///< median over blocks
     int blocks = 0;
-    std::vector<double> times; ///< of all repetitions, ascending
+    std::vector<double> times; ///< times of all repetitions, ascending
 };
 
 /// Runs all contestants in turns, in an order that rotates from round to round. Collective; the results, one list of

@@ -1,5 +1,5 @@
 /// @file Report.hpp
-/// @brief What a benchmark hands out: records as JSON for programs, tables for people.
+/// @brief Output of a benchmark: records as JSON for programs, readable tables.
 #pragma once
 
 #include "DNDS/Mpi/Communicator.hpp"

@@ -1,5 +1,5 @@
 /// @file RunBenchmark.hpp
-/// @brief What the main() of every benchmark does.
+/// @brief Common main() of the benchmarks.
 #pragma once
 
 #include "DNDS/Mpi/Communicator.hpp"

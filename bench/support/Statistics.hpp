@@ -9,7 +9,7 @@
 
 namespace DNDS::Bench {
 
-/// What stands for "not measured"; written as null to JSON and as a dash to tables.
+/// Stands for "not measured"; written as null to JSON and as a dash to tables.
 inline constexpr double NotMeasured = std::numeric_limits<double>::quiet_NaN();
 
 /// The median, or NotMeasured for no values. Local, O(n).

@@ -16,7 +16,7 @@ double processorSeconds() {
     return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-/// A barrier whose early ranks sleep: those that still work shall have the machine for themselves.
+/// A barrier whose early ranks sleep, to leave the machine to ranks that still work.
 void sleepUntilAllAreHere(CommunicatorView comm) {
     MPI_Request request = MPI_REQUEST_NULL;
     checkMpi(MPI_Ibarrier(comm.handle(), &request), "MPI_Ibarrier");

@@ -17,7 +17,7 @@ struct Way {
     std::function<void()> timed;
 };
 
-/// What turns took, each with its slowest rank.
+/// Times of turns, each of its slowest rank.
 struct TurnTimes {
     std::vector<double> wall;      ///< seconds
     std::vector<double> processor; ///< seconds that a rank's core worked for it, waiting for others included

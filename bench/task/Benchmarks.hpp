@@ -16,13 +16,13 @@ struct Setting {
     Report &report;
     const CommonOptions &common;
     std::vector<int> threads{1, 2};
-    std::vector<index> chunks{1, 8, 64};           ///< of a part
-    int parts = 100;                               ///< of a run
-    int rows = 0;                                  ///< of a chunk: numbers that it adds up
-    std::vector<index> cells{1000, 20000, 500000}; ///< of meshes, about, of all ranks
-    std::vector<index> taskRows{1, 8, 64};         ///< of small tasks
-    std::vector<index> rankCells{500, 2000};       ///< of latency-bound meshes, about, on each rank
-    std::vector<index> sharedCells{20000, 200000}; ///< of meshes for threads beside ranks, about
+    std::vector<index> chunks{1, 8, 64};           ///< chunks of a part
+    int parts = 100;                               ///< parts of a run
+    int rows = 0;                                  ///< rows of a chunk: numbers that it adds up
+    std::vector<index> cells{1000, 20000, 500000}; ///< cells of meshes, about, over all ranks
+    std::vector<index> taskRows{1, 8, 64};         ///< rows of small tasks
+    std::vector<index> rankCells{500, 2000};       ///< cells of latency-bound meshes, about, on each rank
+    std::vector<index> sharedCells{20000, 200000}; ///< cells of meshes for threads and ranks, about
 };
 
 /// The same parts run by a team, by oneTBB and by a plain loop. Collective. Throws DataError if a chunk did not run
@@ -51,7 +51,7 @@ struct SmallTasks {
     void (*task)(void *context, int number);
     void *context;
 };
-/// Small tasks as nodes of a tbb::flow::graph that is made once; none in builds without oneTBB. Whoever calls keeps
+/// Small tasks as nodes of a tbb::flow::graph that is made once; none in builds without oneTBB. The caller keeps
 /// `tasks` as it is.
 std::vector<Contestant> flowContestants(const SmallTasks &tasks, int threads);
 bool hasStarPu();
@@ -65,8 +65,8 @@ struct PartLoop {
     void (*chunk)(void *context, index number);
     void *context;
 };
-/// The part loop by tbb::parallel_for and by tbb::task_group in an arena of so many threads; none in builds without
-/// oneTBB. Whoever calls keeps `loop` as it is.
+/// The part loop by tbb::parallel_for and by tbb::task_group in an arena of `threads` threads; none in builds without
+/// oneTBB. The caller keeps `loop` as it is.
 std::vector<Contestant> tbbContestants(const PartLoop &loop, int threads);
 
 } // namespace DNDS::Bench

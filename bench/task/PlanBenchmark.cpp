@@ -1,4 +1,4 @@
-// What a task of a plan costs beside its work: small tasks in a chain and in a fan, beside oneTBB and StarPU.
+// Overhead of a plan's task: small tasks in a chain and in a fan, compared with oneTBB and StarPU.
 
 #include "Benchmarks.hpp"
 #include "Statistics.hpp"

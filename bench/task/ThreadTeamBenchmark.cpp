@@ -1,4 +1,4 @@
-// What a part costs: published to a team one by one, or all ahead, beside oneTBB's loops and a plain one.
+// Overhead of a part: published to a team one by one, or all ahead, compared with oneTBB's loops and a plain one.
 
 #include "Benchmarks.hpp"
 #include "Statistics.hpp"
@@ -14,7 +14,7 @@
 namespace DNDS::Bench {
 namespace {
 
-/// What chunks do: each counts its calls in a cache line of its own, and adds up some numbers.
+/// Work of chunks: each counts its calls in a cache line of its own, and adds up some numbers.
 struct Chunks {
     struct alignas(64) Line {
         index calls = 0;

@@ -132,7 +132,7 @@ Found byPulls(const Geom::UnstructuredMesh &mesh, const Numbers &numbers) {
         found.labels.trans.waitPersistentPull();
         const auto label = found.labels.view();
         changed = 0;
-        for (bool again = true; again;) { // as far as it goes on this rank
+        for (bool again = true; again;) { // until nothing changes on this rank
             again = false;
             for (index cell = 0; cell < mesh.cells.owned; ++cell)
                 for (const DNDS::LocalIndex other : neighbours[cell])

@@ -12,7 +12,7 @@ namespace {
 
 constexpr real wall = std::numeric_limits<real>::quiet_NaN();
 
-/// What flows in through a face.
+/// Flow in through a face.
 real inflow(real conductance, real there, real here) { return std::isnan(there) ? 0 : conductance * (there - here); }
 
 /// Calls `visit(row, column, value)` for this rank's cells that are no walls.

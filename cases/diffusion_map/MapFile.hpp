@@ -22,7 +22,7 @@ class MapFile {
 
     const DNDS::NetcdfVariable &variable() const { return variable_; }
     const Sphere &sphere() const { return sphere_; }
-    /// The dimensions that have one place, for people: "level = 1".
+    /// The dimensions of size one, readable: "level = 1".
     std::string place() const;
 
     /// Reads this rank's cells; missing values are NaN. Collective. @throws as NetcdfReader::read.

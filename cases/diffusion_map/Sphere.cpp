@@ -62,7 +62,7 @@ Sphere::Sphere(std::vector<real> latitudes, std::vector<real> longitudes)
         widths_.push_back((gaps_[j] + gaps_[j + 1]) / 2);
 }
 
-/// What a cell exchanges with its neighbours on other circles, and on its own, a unit of time, as a share of its area.
+/// Exchange of a cell with its neighbours on other circles, and on its own, a unit of time, as a share of its area.
 real Sphere::across(index row, index column) const {
     return (meridional(row, column) + meridional(row + 1, column)) / area(row, column);
 }

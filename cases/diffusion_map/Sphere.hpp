@@ -37,7 +37,7 @@ class Sphere {
     real meridional(index face, index column) const { return at(circles_, face) * at(widths_, column); }
 
     /// The longest explicit step (diffusivity times time) that keeps values of rows up to `latitude` degrees between
-    /// those of their neighbours. @throws ArgumentError if there are no such rows.
+    /// those of their neighbours. @throws ArgumentError without such rows.
     real longestStep(real latitude) const;
     /// Lets circles of latitude exchange less along themselves where cells are too narrow for `step`: each by one
     /// factor, so that what leaves a cell still enters its neighbour. Returns how many it changed.
@@ -51,9 +51,9 @@ class Sphere {
     std::vector<real> latitudes_;
     std::vector<real> longitudes_;
     bool periodic_ = false;
-    std::vector<real> heights_; ///< of rows: difference of the sines of latitude
-    std::vector<real> widths_;  ///< of columns: radians of longitude
-    std::vector<real> slopes_;  ///< of rows: radians of latitude over the mean cosine, times the limit's factor
+    std::vector<real> heights_; ///< by row: difference of the sines of latitude
+    std::vector<real> widths_;  ///< by column: radians of longitude
+    std::vector<real> slopes_;  ///< by row: radians of latitude over the mean cosine, times the limit's factor
     std::vector<real> gaps_;    ///< between columns: radians of longitude; [columns + 1]
     std::vector<real> circles_; ///< between rows: cosine over radians of latitude; [rows + 1]
 };

@@ -4,7 +4,7 @@
 #
 #   map_test.sh PROGRAM MPIEXEC... NUMPROC_FLAG
 #
-# Ends with 77, a skipped test, where there is no such file, or no Python that draws (with 1 where CI=true).
+# Ends with 77, a skipped test, without such a file, or without a Python that draws (with 1 where CI=true).
 set -euo pipefail
 case=$(cd "$(dirname "$0")" && pwd)
 program=$1

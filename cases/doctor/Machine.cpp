@@ -71,7 +71,7 @@ Json limitOf(int resource) {
     return limit.rlim_cur;
 }
 
-/// Bytes, by a name of /proc/meminfo; null where there is none.
+/// Bytes, by a name of /proc/meminfo; null for missing names.
 Json memoryNamed(const std::string &name) {
     std::ifstream file("/proc/meminfo");
     for (std::string line; std::getline(file, line);)

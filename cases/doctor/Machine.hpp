@@ -1,5 +1,5 @@
 /// @file Machine.hpp
-/// @brief What one rank can find out about its machine without asking other ranks.
+/// @brief Facts about its machine that one rank can find without asking other ranks.
 #pragma once
 
 #include "DNDS/Mpi/Communicator.hpp"
@@ -21,8 +21,8 @@ Json lookAtMachine();
 /// On rank 0 the objects of all ranks, in order of rank; empty on the others. Collective.
 std::vector<Json> gather(CommunicatorView comm, const Json &mine);
 
-/// Writes a file of `bytes` bytes for each rank into `folder`, all at once, which nobody sees: seconds, space that is
-/// left, why it failed, if it did, and whether files can be made there. Local; to be called on all ranks at once.
+/// Writes a hidden file of `bytes` bytes for each rank into `folder`, all at once: seconds, remaining space, the reason
+/// for a failure, and whether files can be made there. Local; to be called on all ranks at once.
 Json tryFiles(const std::filesystem::path &folder, int rank, std::size_t bytes);
 
 } // namespace DNDS::Doctor

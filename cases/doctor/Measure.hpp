@@ -1,5 +1,5 @@
 /// @file Measure.hpp
-/// @brief How fast ranks reach each other.
+/// @brief Speed of communication between ranks.
 #pragma once
 
 #include "Machine.hpp"
@@ -11,8 +11,8 @@ namespace DNDS::Doctor {
 /// on all ranks. One pair of a machine at a time. Collective.
 Json measurePairs(CommunicatorView world);
 
-/// Pulls of a field whose ranks are a ring, by each transport that there is, checked: a list of `transport`,
-/// `microseconds` (median of the slowest rank; null where it was not used), `paths` (what ranks really used), `wrong`
+/// Pulls of a field whose ranks are a ring, by each available transport, checked: a list of `transport`,
+/// `microseconds` (median of the slowest rank; null where it was not used), `paths` (transports really used), `wrong`
 /// (ghosts), `error`; and for rows on the host `by_hand_microseconds`, of the same by persistent messages, in turns.
 /// Collective.
 Json measurePulls(CommunicatorView world);

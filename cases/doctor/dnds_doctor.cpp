@@ -28,7 +28,7 @@ namespace DNDS::Doctor {
 namespace {
 
 constexpr std::size_t maxPairsPrinted = 120;
-constexpr int maxWritersOfMachine = 4; ///< of many ranks, so many of each machine write a file that is not empty
+constexpr int maxWritersOfMachine = 4; ///< of many ranks, up to 4 of each machine write a file that is not empty
 constexpr int maxWritersInAll = 16;
 
 struct Options {
@@ -52,7 +52,7 @@ Json lookAtMpi() {
             {"launched", launcherInfo().ranks}};
 }
 
-/// What is known of this rank.
+/// Facts about this rank.
 Json lookAtRank(CommunicatorView world) {
     const auto context = CommunicatorContext::of(world);
     Json rank = lookAtMachine();

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs COMMAND (mpiexec ... dnds-doctor on two ranks) under made-up faults, and checks what it says of them.
+# Runs COMMAND (mpiexec ... dnds-doctor on two ranks) under made-up faults, and checks its messages.
 #
 #   doctor_test.sh COMMAND...
 set -uo pipefail

@@ -18,7 +18,7 @@ enum class BoundaryKind : unsigned char {
 /// One per patch.
 struct BoundaryCondition {
     BoundaryKind kind = BoundaryKind::Wall;
-    Primitive outside; ///< of far field and inflow; of a pressure outlet only the pressure
+    Primitive outside; ///< state of far field and inflow; of a pressure outlet only the pressure
 };
 
 /// Combines the far state and the inside state by the Riemann invariants along the outward normal `n`; entropy and

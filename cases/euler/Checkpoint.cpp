@@ -224,7 +224,7 @@ RunPoint readCheckpoint(const Geom::UnstructuredMesh &mesh, const Configuration 
     point.firstResidual = file.number("firstResidual");
     point.now.drag = file.number("drag");
     point.now.lift = file.number("lift");
-    if (configuration.implicit && file.has("nextCfl")) { // else a run of explicit steps goes on with implicit ones
+    if (configuration.implicit && file.has("nextCfl")) { // else a run of explicit steps continues with implicit ones
         point.now.implicit.nextCfl = file.number("nextCfl");
         point.now.implicit.first = file.number("firstImplicitResidual");
         point.now.implicit.iterations = file.integer("krylovIterations");

@@ -17,7 +17,7 @@ namespace Euler {
 /// The position of a run between two steps, besides the state of its cells.
 struct RunPoint {
     RunResult now;
-    real firstResidual = 0; ///< of mass, after the first step
+    real firstResidual = 0; ///< residual of mass, after the first step
 };
 
 /// Messages after a step; the same on all ranks.
@@ -50,8 +50,8 @@ class Checkpoints {
     const Configuration &configuration_;
     std::function<double()> clock_;
     std::optional<StopSignal> signal_;
-    double begin_ = 0;          ///< of the time to the next one
-    std::uint64_t fingerprint_; ///< of the mesh
+    double begin_ = 0;          ///< begin of the time to the next one
+    std::uint64_t fingerprint_; ///< fingerprint of the mesh
 };
 
 /// Checks that a continued run skips.

@@ -45,13 +45,13 @@ struct TimeChoice {
     bool steady = false; ///< local time steps
     real cfl = 0.8;
     index steps = 0;                                  ///< at most
-    real end = std::numeric_limits<real>::infinity(); ///< of unsteady runs
+    real end = std::numeric_limits<real>::infinity(); ///< end of unsteady runs
     real tolerance = 0; ///< steady: stop when the mass residual relative to the first one is this small
 };
 
 /// When cells move to other ranks.
 struct BalanceChoice {
-    real threshold = 0.1; ///< of what the slowest rank takes beyond the mean: less is left alone
+    real threshold = 0.1; ///< share by which the slowest rank exceeds the mean: less is left alone
     bool graph = false;   ///< parts with the fewest faces between them, by the graph instead of a curve
 };
 
@@ -64,10 +64,10 @@ std::string pictureFieldName(PictureField field);
 struct PictureChoice {
     index every = 0; ///< steps
     PictureField field = PictureField::Pressure;
-    std::optional<std::array<real, 2>> range;  ///< of colours; else of what each picture shows
+    std::optional<std::array<real, 2>> range;  ///< range of colours; else the range of each picture
     std::optional<std::array<real, 4>> window; ///< low and high along the width and the height; else the mesh's
     int normal = 2;                            ///< the coordinate across the plane, in three dimensions
-    std::optional<real> at;                    ///< where the plane is; else in the middle
+    std::optional<real> at;                    ///< position of the plane; else in the middle
     std::uint32_t width = 960;                 ///< pixels; the height follows from the window
 };
 
@@ -92,7 +92,7 @@ struct Configuration {
     std::map<std::string, BoundaryCondition> boundaries; ///< by patch
     Scheme scheme;
     TimeChoice time;
-    std::optional<ImplicitChoice> implicit; ///< of steady runs
+    std::optional<ImplicitChoice> implicit; ///< for steady runs
     std::optional<HotRegion> kinetics;
     std::optional<BalanceChoice> balance;
     OutputChoice output;

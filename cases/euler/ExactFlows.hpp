@@ -13,7 +13,7 @@ struct Vortex {
     Vector centre;     ///< at time 0
     real strength = 5; ///< Shu's epsilon
     real radius = 1;
-    Vector period; ///< of the mesh in each direction; 0: none
+    Vector period; ///< period of the mesh in each direction; 0: none
 
     Primitive at(const Gas &gas, Vector point, real time) const;
 };

@@ -34,7 +34,7 @@ constexpr std::array<MeshFile, 16> meshFiles{{{"wedge_hdf5.cgns", 20},
                                               {"cube_wedge_periodic_v34.cgns", 20},
                                               {"cube_wedge_periodic_v42.cgns", 100}}};
 
-/// Each cell at its own time step, so that all of them show what they do at this CFL number. The flow goes along x,
+/// Each cell takes its own time step, so that all run at this CFL number. The flow goes along x,
 /// about which the rotating boundaries of one of the meshes turn.
 TEST(FreeStream, StaysOnEveryMesh) {
     if (!std::filesystem::exists(DNDS_TEST_MESHES))
@@ -175,10 +175,10 @@ TEST(GreenGauss, IsOfSecondOrderOnRectangles) {
     EXPECT_GT(std::log2(errorAt(24) / errorAt(48)), 1.9);
 }
 
-/// The flow behind the shock of a corner of 10 degrees at x = 0.5, in a flow along x.
+/// The flow downstream of the shock of a corner of 10 degrees at x = 0.5, in a flow along x.
 struct ObliqueShock {
     real angle = 0;    ///< degrees, from where the pressure is half-way up
-    real pressure = 0; ///< behind the shock over that ahead; volume mean, away from shock, wall and outlet
+    real pressure = 0; ///< downstream over upstream; volume mean, away from shock, wall and outlet
 };
 
 ObliqueShock shockOf(const Simulation &run) {

@@ -16,13 +16,13 @@
 namespace Euler {
 
 struct ImplicitChoice {
-    real cfl = 10;              ///< of the first step
+    real cfl = 10;              ///< CFL number of the first step
     real growth = 1.5;          ///< the CFL number grows by this factor a step at most
     real cflMost = 1e6;         ///< and up to this
     real newtonBelow = 1e-3;    ///< from this share of the first residual on, the whole Jacobian is used
     real krylovTolerance = 0.1; ///< GMRES ends where its residual is this share of the right-hand side,
     int krylovIterations = 40;  ///< or after so many iterations
-    int sweeps = 10;            ///< of block Jacobi for one preconditioning
+    int sweeps = 10;            ///< sweeps of block Jacobi for one preconditioning
 };
 
 /// Each cell makes a step of the implicit Euler method of its own length, CFL number times `longestTimeSteps`: one
@@ -77,10 +77,10 @@ class ImplicitSteps {
     bool exact_; ///< sums
     ImplicitChoice choice_;
     ImplicitRecord record_;
-    std::array<real, variables> units_{}; ///< of conserved variables
-    std::vector<real> roots_;             ///< of volumes, of all cells
-    std::vector<real> inverseSteps_;      ///< of own cells
-    DNDS::Array<real, variables> rates_;  ///< of the flow reached
+    std::array<real, variables> units_{}; ///< units of conserved variables
+    std::vector<real> roots_;             ///< roots of volumes, of all cells
+    std::vector<real> inverseSteps_;      ///< by own cell
+    DNDS::Array<real, variables> rates_;  ///< rates of the flow reached
     real residual_ = -1;                  ///< their norm; negative: unknown
     DNDS::SparseMatrix<variables> matrix_;
     Unknowns right_, solution_;

@@ -13,7 +13,7 @@ Fractions react(const Fractions &before, index substeps) {
             const real slow = 0.04 * y1, back = 1e4 * y2 * y3, quick = 3e7 * y2 * y2;
             const real error1 = y1 - old1 - length * (back - slow);
             const real error2 = y2 - old2 - length * (slow - back - quick);
-            const real by1 = 1e4 * y2, by2 = 1e4 * (y3 - y2); // of `back`, but for the sign of by1
+            const real by1 = 1e4 * y2, by2 = 1e4 * (y3 - y2); // derivatives of `back`, up to the sign of by1
             const real a = 1 + length * (0.04 + by1), b = -length * by2;
             const real c = -length * (0.04 + by1), d = 1 + length * (by2 + 6e7 * y2);
             const real determinant = a * d - b * c;

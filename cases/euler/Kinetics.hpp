@@ -18,7 +18,7 @@ namespace Euler {
 constexpr int species = 3;
 using Fractions = std::array<real, species>;
 
-/// Where cells are hot, which takes many substeps; other cells take one.
+/// The region of hot cells, which take many substeps; other cells take one.
 struct HotRegion {
     Vector centre; ///< at time 0
     Vector velocity;

@@ -1,4 +1,4 @@
-// What is computed at a point: fluxes, exact flows, states at boundaries, limiters.
+// Computations at a point: fluxes, exact flows, states at boundaries, limiters.
 
 #include "TestSupport.hpp"
 

@@ -19,7 +19,7 @@ namespace {
 
 namespace Geom = DNDS::Geom;
 
-constexpr float nothing = -std::numeric_limits<float>::infinity(); ///< of pixels beside the mesh
+constexpr float nothing = -std::numeric_limits<float>::infinity(); ///< value of pixels outside the mesh
 
 /// Low and high of each coordinate over the owned nodes of all ranks. Collective.
 std::array<std::array<real, 2>, 3> boxOf(const Geom::UnstructuredMesh &mesh) {
@@ -49,7 +49,7 @@ real valueOf(PictureField field, const Primitive &w, const Gas &gas) {
     return gas.mach(w);
 }
 
-/// The first and the last whole number in [low, high] that is a pixel; the last one is less if there is none.
+/// The first and the last whole number in [low, high] that is a pixel; the last one is less if none is.
 std::array<index, 2> pixelsBetween(real low, real high, std::uint32_t size) {
     return {static_cast<index>(std::ceil(std::clamp<real>(low, 0, size))),
             static_cast<index>(std::floor(std::clamp<real>(high, -1, static_cast<real>(size) - 1)))};
@@ -99,7 +99,7 @@ Vector Pictures::pointOf(std::uint32_t column, std::uint32_t row) const {
     return {point[0], point[1], point[2]};
 }
 
-/// Those whose centre lies behind the planes of all faces.
+/// Adds pixels whose centre lies inside the planes of all faces.
 void Pictures::addPixelsOf(index cell, const Geom::MeshView &view) {
     std::array<real, 3> low, high;
     low.fill(std::numeric_limits<real>::infinity());

@@ -28,7 +28,7 @@ class Pictures {
     void moved(const DNDS::Geom::UnstructuredMesh &mesh, const DNDS::Geom::MeshMetrics &metrics);
 
     /// One picture. Collective. A file that cannot be written is reported once, as a warning of rank 0; then there are
-    /// no more pictures, and the run goes on.
+    /// no more pictures, and the run continues.
     void write(const Solver &solver, const Gas &gas, const RunResult &now);
 
     /// Files written, and the seconds that this rank spent on them, waiting included. Local.
@@ -54,7 +54,7 @@ class Pictures {
     std::array<real, 4> window_{};
     real at_ = 0;
     std::uint32_t width_ = 0, height_ = 0;
-    std::vector<Pixel> pixels_; ///< of own cells
+    std::vector<Pixel> pixels_; ///< pixels of own cells
     bool stopped_ = false;
     PictureResult result_;
 };

@@ -264,7 +264,7 @@ TEST(Picture, SaysWhatIsWrongWithItsSettings) {
 TEST(Picture, ShowsMeshesOfFiles) {
     struct Plane {
         const char *mesh;
-        double share; ///< of the window that the mesh fills
+        double share; ///< share of the window that the mesh fills
     };
     for (const Plane &plane :
          {Plane{"naca0012_inv.cgns", 1253.2505 / (40 * 39.9210586)}, Plane{"bend_mixed.cgns", 0.75},

@@ -13,7 +13,7 @@ namespace Euler {
 
 namespace {
 
-/// The width of the terminal of standard output; 0 if it is none. Open MPI gives programs a terminal even if its own
+/// The width of the terminal of standard output; 0 without one. Open MPI gives programs a terminal even if its own
 /// output goes to a file, but one without columns.
 int terminalColumns() {
     winsize size{};

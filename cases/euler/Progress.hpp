@@ -16,22 +16,22 @@ enum class ProgressStyle : unsigned char { Auto, Line, Lines, None };
 
 /// The start of a run and its limits; the first one reached ends it.
 struct ProgressGoal {
-    index cells = 0; ///< of all ranks
+    index cells = 0; ///< cells of all ranks
     index firstStep = 0;
     index lastStep = 0;
     real begin = 0;
     real end = std::numeric_limits<real>::infinity(); ///< infinite: no time is shown
-    real tolerance = 0;                               ///< of the residual, as a share of the first; 0: none
+    real tolerance = 0;                               ///< tolerance of the residual, as a share of the first; 0: none
 };
 
 /// The state after a step.
 struct ProgressNow {
     index step = 0;
     real time = 0;
-    real residual = 0;  ///< of mass, as a share of the first
+    real residual = 0;  ///< residual of mass, as a share of the first
     double seconds = 0; ///< since the run began
     real cfl = 0;
-    index krylovIterations = 0; ///< of all steps; 0: none are shown
+    index krylovIterations = 0; ///< iterations of all steps; 0: not shown
 };
 
 /// Local; meant for rank 0.

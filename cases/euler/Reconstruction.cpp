@@ -19,7 +19,7 @@ Offset pointAt(const ArrayView<const real, 3> &points, index row) {
     return {points(row, 0), points(row, 1), points(row, 2)};
 }
 
-/// How well the directions of a normal matrix span space: 1 if evenly, 0 if degenerate.
+/// Conditioning of a normal matrix: 1 if its directions span space evenly, 0 if degenerate.
 real evenness(const Matrix &normal, int dimension) {
     const real mean = normal.topLeftCorner(dimension, dimension).trace() / dimension;
     return mean > 0 ? normal.topLeftCorner(dimension, dimension).determinant() / std::pow(mean, dimension) : 0;

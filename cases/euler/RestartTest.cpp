@@ -1,4 +1,4 @@
-// Runs that are stopped and go on.
+// Runs that are stopped and continued.
 #include "Output.hpp"
 #include "TestSupport.hpp"
 

@@ -24,7 +24,7 @@ double memoryOfProcess() {
     return 1024.0 * static_cast<double>(usage.ru_maxrss);
 }
 
-/// What one rank would do; only numbers, so that ranks can send it.
+/// One rank's share of a planned run; only numbers, so that ranks can send it.
 enum Column { Cells, Ghosts, Faces, Peers, Messages, Sent, Received, Fields, Process, columns };
 using PlanRow = std::array<double, columns>;
 

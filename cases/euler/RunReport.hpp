@@ -10,20 +10,20 @@
 
 namespace Euler {
 
-/// Where the time went; the same on all ranks.
+/// Breakdown of the run time; the same on all ranks.
 struct RunCosts {
     int ranks = 1;
-    index cells = 0;   ///< of all ranks
-    index steps = 0;   ///< of this run
-    double stages = 3; ///< of a step, a mean; of implicit ones: how often rates were computed
+    index cells = 0;   ///< cells of all ranks
+    index steps = 0;   ///< steps of this run
+    double stages = 3; ///< stages of a step, a mean; of implicit ones: number of rate evaluations
     double seconds = 0;
     double computing = 0, computingMost = 0;        ///< means of ranks and the slowest rank
-    double starting = 0, waiting = 0;               ///< of pulls: means of ranks
+    double starting = 0, waiting = 0;               ///< seconds of pulls: means of ranks
     double pulls = 0, pullsMost = 0;                ///< both: means of ranks and the slowest rank
     double pullsOfStage = 0;                        ///< seconds of a rank, late peers included
     double pullsOfStageAlone = 0;                   ///< when nothing is computed meanwhile
-    index pullsMade = 0;                            ///< by each rank
-    index bytesSent = 0, bytesPulled = 0;           ///< of all ranks
+    index pullsMade = 0;                            ///< pulls by each rank
+    index bytesSent = 0, bytesPulled = 0;           ///< bytes of all ranks
     std::optional<DNDS::Task::PlanGraphs> graphUse; ///< on the device: of rank 0
     int ranksWithGraphs = 0;
     double kinetics = 0, kineticsMost = 0; ///< a mean of ranks, and the slowest rank
@@ -43,7 +43,7 @@ struct RunCosts {
 RunCosts measureCosts(DNDS::CommunicatorView comm, Solver &solver, const Kinetics *kinetics,
                       const BalanceResult &balance, index cells, index steps, double seconds);
 std::string textOf(const RunCosts &costs);
-/// How implicit steps have gone, as a line.
+/// Summary of implicit steps, as a line.
 std::string textOf(const ImplicitRecord &record, index steps);
 
 /// run.json: result, costs and the names of the other files. Rank 0 writes it; Collective. Throws DataError on all

@@ -8,14 +8,14 @@
 
 namespace Euler {
 
-/// How implicit steps have gone.
+/// Record of implicit steps.
 struct ImplicitRecord {
-    real cfl = 0;          ///< of the last step
+    real cfl = 0;          ///< CFL number of the last step
     real nextCfl = 0;      ///< 0: no step was made
     real first = 0;        ///< residual before the first step, as ImplicitSteps measures it; 0: unknown
-    index iterations = 0;  ///< of GMRES in all steps
-    index unconverged = 0; ///< of this run: linear systems that GMRES left above the tolerance
-    index rejected = 0;    ///< of this run: attempts repeated with a smaller CFL number
+    index iterations = 0;  ///< iterations of GMRES in all steps
+    index unconverged = 0; ///< linear systems of this run that GMRES left above the tolerance
+    index rejected = 0;    ///< attempts of this run, repeated with a smaller CFL number
 };
 
 /// The same on all ranks and for any number of ranks.
@@ -33,15 +33,15 @@ struct RunResult {
     std::array<real, variables> total{}; ///< integrals of the conserved variables
 };
 
-/// What moving cells to other ranks has cost; the same on all ranks.
+/// Cost of moving cells to other ranks; the same on all ranks.
 struct BalanceResult {
     index moves = 0;
-    index cells = 0; ///< that went to another rank
+    index cells = 0; ///< cells that moved to another rank
     double seconds = 0;
     double most = 0, mean = 0; ///< seconds of work of the slowest rank of each step, and of all ranks
 };
 
-/// What pictures have cost.
+/// Cost of pictures.
 struct PictureResult {
     index written = 0;
     double seconds = 0;

@@ -139,7 +139,7 @@ TEST(Progress, IsShownWhenItIsDue) {
     EXPECT_GT(shown(ProgressStyle::Line, "\r"), 40);
     EXPECT_EQ(shown(ProgressStyle::Line, "\n"), 1);
     EXPECT_EQ(shown(ProgressStyle::None, "step"), 0);
-    // What comes after a line on a terminal starts on the next one, also if the run ends early.
+    // Output after a line on a terminal starts on the next one, also if the run ends early.
     std::ostringstream out;
     { Progress(&out, ProgressStyle::Line, {})({.step = 3}); }
     EXPECT_EQ(out.str().back(), '\n');
@@ -235,7 +235,7 @@ TEST(Simulation, WritesHistoriesFieldsAndSurfaces) {
         EXPECT_LE(costs["computing"], costs["computing, slowest rank"]);
         EXPECT_LE(costs["pulls"], costs["pulls, slowest rank"]);
         EXPECT_NEAR(costs["pulls"], costs["starting pulls"].get<double>() + costs["waiting"].get<double>(), 1e-9);
-        // What nobody sees into is there, too; clocks may differ by a little.
+        // Time outside the measured parts is included, too; clocks may differ by a little.
         EXPECT_GT(costs["rest"], -0.01 * seconds);
         EXPECT_NEAR(seconds,
                     costs["computing"].get<double>() + costs["pulls"].get<double>() + costs["rest"].get<double>(),

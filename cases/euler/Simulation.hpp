@@ -70,7 +70,7 @@ class Simulation {
     double counted_ = 0; ///< seconds of this rank's own work that `policy_` knows of
     RunPoint start_;
     std::vector<int> forcePatches_;
-    index cells_ = 0; ///< of all ranks
+    index cells_ = 0; ///< cells of all ranks
 };
 
 } // namespace Euler

@@ -39,7 +39,7 @@ struct Scheme {
     LimiterChoice limiter;
     TimeScheme time = TimeScheme::SspRk3;
     bool overlap = true; ///< compute during pulls; results are the same
-    int threads = 1;     ///< of a rank, on the host; results are the same
+    int threads = 1;     ///< threads of a rank, on the host; results are the same
     /// Residuals, forces and totals are exact sums: the same bits on any number of ranks. States always are.
     bool reproducible = true;
     bool device = false; ///< compute on the device: the same functors, the same order of sums
@@ -55,7 +55,7 @@ inline int stagesOf(const Scheme &scheme) { return scheme.time == TimeScheme::Ss
 /// for messages and for the kernels that a pull packs for.
 struct SolverTimes {
     double compute = 0;
-    double start = 0; ///< of pulls
+    double start = 0; ///< start of pulls
     double wait = 0;  ///< for ghosts, late peers included
     index pulls = 0;
     std::size_t bytesSent = 0;
@@ -132,9 +132,9 @@ class Solver {
     /// Of all steps so far, and those of a solver that this one replaces. Local.
     SolverTimes times() const;
     void continueTimes(const SolverTimes &before) { before_ = before; }
-    /// How steps are started on the device; empty on the host.
+    /// The use of device graphs; empty on the host.
     std::optional<DNDS::Task::PlanGraphs> graphUse() const;
-    /// The tasks of a step, and what the library made of them: for people. Local.
+    /// The tasks of a step and the library's plan of them, readable. Local.
     std::string describeStep() const { return stages_->describe(); }
     /// The peers and transports of a stage's pulls; both pulls one after the other. Local.
     std::vector<DNDS::PeerPath> pullPaths() const;
@@ -208,7 +208,7 @@ class Solver {
 
     const DNDS::Geom::UnstructuredMesh &mesh_;
     DNDS::Geom::MeshView view_;       ///< on the host
-    DNDS::Geom::MeshView kernelMesh_; ///< where kernels run
+    DNDS::Geom::MeshView kernelMesh_; ///< in the memory space of kernels
     Gas gas_;
     Scheme scheme_;
     DNDS::Array<BoundaryCondition> conditions_;
@@ -223,13 +223,13 @@ class Solver {
     mutable ParArray<real, variables> conserved_;
     /// Conserved variables at the start of a step. Between steps, scratch for rows to be summed.
     mutable DNDS::Array<real, variables> start_;
-    mutable DNDS::Array<real, 1> timeStep_; ///< that CFL number 1 allows
-    DNDS::Array<real, 2> length_;           ///< of steps: see StepLength
+    mutable DNDS::Array<real, 1> timeStep_; ///< time step for CFL number 1
+    DNDS::Array<real, 2> length_;           ///< length of steps: see StepLength
     mutable DNDS::Array<real, variables> flux_;
-    real volume_ = 0; ///< of all ranks
+    real volume_ = 0; ///< volume over all ranks
     index stagesDone_ = 0;
     SolverTimes before_;
-    /// What a solver on the device has. Streams and plans go before the memory they use.
+    /// Additional state of a solver on the device. Streams and plans go before the memory they use.
     struct OnDevice {
         explicit OnDevice(index cells) : minimum(cells) {}
         DNDS::Device::Minimum minimum;

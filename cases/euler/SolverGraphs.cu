@@ -1,4 +1,4 @@
-// What a solver computes, as graphs of tasks.
+// The computations of a solver, as graphs of tasks.
 
 #include "Solver.hpp"
 

@@ -1,4 +1,4 @@
-// What implicit steps need of a solver: flows beside the one reached, and the Jacobian of first order.
+// A solver's functions for implicit steps: flows other than the one reached, and the Jacobian of first order.
 
 #include "Solver.hpp"
 

@@ -42,7 +42,7 @@ struct FluxKernel {
     }
 };
 
-/// What the fluxes change in a cell in a unit of time, for a unit of volume. They are added in the order of the cell's
+/// Change of a cell by the fluxes in a unit of time, for a unit of volume. They are added in the order of the cell's
 /// faces in the file: the same bits however the mesh is spread over ranks.
 DNDS_HOST_DEVICE inline Conserved rateOf(const DNDS::Geom::MeshView &mesh, index cell, const ReadOwn<variables> &flux) {
     Conserved sum;
@@ -66,7 +66,7 @@ struct ResidualKernel {
     }
 };
 
-/// What is known of time steps only when a step begins: [1 x 2] a number, and whether it is the time step of all cells;
+/// Numbers of time steps known only when a step begins: [1 x 2] a number, and whether it is the time step of all cells;
 /// otherwise their own ones are multiplied by it.
 using StepLength = ReadOwn<2>;
 
@@ -173,7 +173,7 @@ struct ForceKernel {
     }
 };
 
-/// The rotations between ghosts in images beyond rotating periodic faces and what they have pulled.
+/// The rotations between ghosts in images beyond rotating periodic faces and their pulled values.
 struct GhostTurns {
     ArrayView<const int> images;    ///< [cells] number in `turns`
     ArrayView<const real, 9> turns; ///< [images] matrices, row by row

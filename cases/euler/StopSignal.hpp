@@ -18,7 +18,7 @@ class StopSignal {
     StopSignal &operator=(const StopSignal &) = delete;
     ~StopSignal();
 
-    /// What some rank has noted.
+    /// A note of some rank.
     struct Notice {
         bool stop = false;    ///< a signal
         bool request = false; ///< `request` of rank 0

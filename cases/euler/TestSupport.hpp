@@ -1,5 +1,5 @@
 /// @file TestSupport.hpp
-/// @brief What the tests of this folder share: a small case to change, and meshes of files.
+/// @brief Shared by the tests of this folder: a small case to change, and meshes of files.
 #pragma once
 
 #include "Simulation.hpp"
@@ -39,7 +39,7 @@ inline Simulation runOf(const json &content, DNDS::CommunicatorView comm = MPI_C
     return Simulation(comm, parseConfiguration(content.dump(), "test.json"));
 }
 
-/// What an exception of this type says that `body` throws; "nothing" where it throws none.
+/// The message of the exception of this type that `body` throws; "nothing" without one.
 template <class ErrorType, class Body>
 std::string complaint(Body &&body) {
     try {

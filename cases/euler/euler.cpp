@@ -95,7 +95,7 @@ int run(DNDS::CommunicatorView world, int argc, char **argv) {
         simulation(world.rank() == 0 ? &std::cout : nullptr, arguments.progress);
         return 0;
     } catch (const DNDS::Error &error) {
-        // What is wrong with the input all ranks throw. A rank that fails alone (its device, say) must not leave others
+        // Errors of the input are thrown by all ranks. A rank that fails alone (its device, say) must not leave others
         // waiting.
         if (!allCome(failures.view())) {
             std::cerr << fmt::format("euler: rank {} fails alone and ends the job: {}\n", world.rank(), error.what())

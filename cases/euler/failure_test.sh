@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# How runs end that cannot go on: what all ranks throw is said once, and a rank that fails alone ends the job.
+# Endings of runs that cannot continue: an error of all ranks is printed once, and a rank that fails alone ends the job.
 #
 #   failure_test.sh EULER MPIEXEC-WITH-FLAGS...     as in failure_test.sh ./euler mpiexec -n
 set -uo pipefail

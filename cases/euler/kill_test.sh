@@ -25,7 +25,7 @@ JSON
 printf '#!/bin/sh\necho $$ >pid.${OMPI_COMM_WORLD_RANK:-$PMI_RANK}\nexec "$@"\n' >noting
 chmod +x noting
 
-# The step of the newest checkpoint, 0 where there is none.
+# The step of the newest checkpoint, 0 without one.
 newest() {
     local files=(killed/checkpoint-*.h5)
     local name=${files[-1]##*-}

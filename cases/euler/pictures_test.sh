@@ -4,7 +4,7 @@
 #   pictures_test.sh plot|vtk COMMAND...
 #
 # plot: plot.py draws three pictures and finds the shock at the right angle; animate.py makes a GIF of those of the run.
-# vtk: VTK opens the fields and finds them whole. Ends with 77, a skipped test, where there is no Python with what it takes; with 1 where CI=true.
+# vtk: VTK opens the fields and finds them whole. Ends with 77, a skipped test, without a suitable Python; with 1 where CI=true.
 set -euo pipefail
 cases=$(cd "$(dirname "$0")" && pwd)
 what=$1

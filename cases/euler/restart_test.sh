@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A whole run, one that a batch system stops, and one that goes on: the same histories.
+# A whole run, one that a batch system stops, and its continuation: the same histories.
 #
 #   restart_test.sh EULER MPIEXEC-WITH-FLAGS...     as in restart_test.sh ./euler mpiexec -n
 set -euo pipefail

@@ -17,7 +17,7 @@ using DNDS::real;
 struct Diffuse {
     DNDS::BlockView<const real> u;              ///< the last dimension first in the sum; its ghosts are read, too
     DNDS::BlockView<real> next;                 ///< of the same shape in memory
-    DNDS::ArrayView<const LocalIndex, 1> cells; ///< where they are, from the block's first cell on
+    DNDS::ArrayView<const LocalIndex, 1> cells; ///< their places, from the block's first cell on
     real number = 0;                            ///< diffusivity times time step over the square of the cells' width
 
     DNDS_HOST_DEVICE void operator()(index i) const {

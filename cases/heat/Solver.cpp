@@ -101,7 +101,7 @@ void Solver::stepOnDevice(Field &from, Field &to) {
     using DNDS::Executor;
     StreamPair &streams = *streams_;
     from.startExchangeGhosts(streams.boundary);
-    // Each kernel reads what both kernels of the previous step wrote, and overwrites what they read.
+    // Each kernel reads the output of both kernels of the previous step, and overwrites their input.
     streams.boundaryDone.holdBack(streams.inner);
     streams.innerDone.holdBack(streams.boundary);
 

@@ -18,7 +18,7 @@ namespace Heat {
 /// One number a direction: x, y, z.
 using Triple = std::array<index, 3>;
 
-/// Where a solver computes, and the transport of its ghosts.
+/// Memory space of a solver, and the transport of its ghosts.
 struct Placement {
     DNDS::MemorySpace space = DNDS::MemorySpace::Host;
     DNDS::TransportKind transport = DNDS::TransportKind::Auto;
@@ -37,7 +37,7 @@ struct StreamPair {
 class Solver {
   public:
     /// `number` is the diffusion number; up to 1/6 is stable. @throws ArgumentError if a direction has no cells;
-    /// NotBuiltError on the device if there is none.
+    /// NotBuiltError on the device in builds without one.
     Solver(DNDS::CommunicatorView comm, const Triple &cells, real number, const Placement &placement);
 
     /// This rank's cells (z, y, x), in global numbers; their temperatures are in that order (forEachCell).
@@ -51,9 +51,9 @@ class Solver {
     /// This rank's temperatures.
     std::vector<real> values();
 
-    /// How the box was cut, and why.
+    /// The parts of the box, and the reason for this cut.
     std::string describe() const { return fields_[0].describe(); }
-    /// How ghosts reach this rank.
+    /// Path of ghosts from each peer.
     std::vector<DNDS::PeerPath> paths() const { return fields_[0].field().ghostPaths(); }
 
   private:

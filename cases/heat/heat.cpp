@@ -43,7 +43,7 @@ struct Options {
 
 struct Result {
     std::vector<real> values;
-    DNDS::Box cells; ///< of this rank
+    DNDS::Box cells; ///< cells of this rank
     std::string cut;
     double seconds = 0; ///< on the slowest rank
     std::vector<DNDS::PeerPath> paths;

@@ -25,7 +25,7 @@ std::string linesOf(const Json &object) {
     return text + "\n}\n";
 }
 
-/// What a message has in common with others of its kind: all but names in quotes, and numbers.
+/// Key of a message's kind: the text without names in quotes and numbers.
 std::string kindOf(const std::string &message) {
     std::string kind;
     bool quoted = false;

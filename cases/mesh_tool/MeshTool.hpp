@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-/// How dnds-mesh ends.
+/// Exit codes of dnds-mesh.
 enum ExitCode : int {
     fine = 0,
     warned = 1,    ///< `check` found something doubtful

@@ -29,7 +29,7 @@ using test::Json;
 using test::keysOf;
 using test::TemporaryFile;
 
-/// What a run of the tool printed on this rank, and its exit code.
+/// Output of a run of the tool on this rank, and its exit code.
 struct Outcome {
     int code;
     std::string out;
@@ -183,7 +183,7 @@ TEST(MeshTool, RefusesWhatIsNoMesh) {
         expectRefusal({command, magic.path()}, {magic.path()});
         expectRefusal({command, adf.path()}, {adf.path()});
         expectRefusal({command, node.path()}, {node.path(), "7"});
-        // Which elements are named depends on which of them meet first.
+        // The order of meetings decides which elements are named.
         const Outcome outcome = run(CommunicatorView(MPI_COMM_WORLD), {command, three.path()});
         EXPECT_EQ(outcome.code, unreadable);
         EXPECT_EQ(outcome.out, "");

@@ -126,7 +126,7 @@ void expectNear(real found, real expected, real relative, const std::string &wha
     EXPECT_NEAR(found, expected, relative * std::abs(expected) + 1e-25) << what;
 }
 
-/// How many of these faces are owned by any rank, and their area.
+/// Number of these faces over all ranks, and their area.
 std::pair<index, real> sumFaces(const UnstructuredMesh &mesh, const MeshMetrics &metrics,
                                 std::span<const LocalIndex> faces) {
     index count = 0;

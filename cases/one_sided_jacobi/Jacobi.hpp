@@ -72,7 +72,7 @@ struct Sweep {
 };
 
 /// One of `workers` threads that do `count` steps from `first` on in one kernel. They wait for each other, so all of
-/// them have to run at the same time. Whoever waits for too long ends, and so do the others then.
+/// them have to run at the same time. A worker that waits for too long ends, and then the others end, too.
 struct Iterate {
     Strip strip;
     index first, count;

@@ -31,11 +31,11 @@ using DNDS::MemorySpace;
 using DNDS::toSize;
 
 struct Options {
-    index rows = 100; ///< of each rank
+    index rows = 100; ///< rows of each rank
     index columns = 200;
     index steps = 200;
     index launch = 20; ///< steps that are launched together
-    index workers = 0; ///< threads of a kernel that does many steps; 0: as many as suit
+    index workers = 0; ///< threads of a kernel that does many steps; 0: a suitable number
     std::string on = "host";
 };
 

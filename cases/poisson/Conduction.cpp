@@ -205,7 +205,7 @@ SparseMatrix<> Conduction::systemOf(real massPerTime) const {
 }
 
 KrylovResult Conduction::solve(Temperature &t, real massPerTime, const KrylovOptions &options) {
-    // What fixed temperatures bring to the others goes to the right-hand side.
+    // Contributions of fixed temperatures to other rows go to the right-hand side.
     Temperature fixed = start();
     Temperature right = start();
     stiffness_->multiply(fixed, right);

@@ -71,7 +71,7 @@ class Conduction {
     const DNDS::Geom::UnstructuredMesh &mesh_;
     Material material_;
     SystemSolver solver_ = solveByDnds;
-    std::vector<std::string> names_; ///< of fixed patches
+    std::vector<std::string> names_; ///< names of fixed patches
     std::shared_ptr<const DNDS::MatrixPattern> pattern_;
     std::unique_ptr<DNDS::SparseMatrix<>> stiffness_;
     std::vector<real> volumes_;                          ///< [own nodes] the share of the body

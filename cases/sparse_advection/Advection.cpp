@@ -44,7 +44,7 @@ real blobAt(const Species &species, const std::array<real, 3> &point) {
 
 namespace {
 
-/// The value behind the wind at the face between `b` and `c`, of four cells in a row.
+/// The upwind value at the face between `b` and `c`, of four cells in a row.
 real upwindValue(real a, real b, real c, real d, real wind) {
     const auto from = [](real before, real here, real ahead) {
         const real left = here - before;
@@ -54,7 +54,7 @@ real upwindValue(real a, real b, real c, real d, real wind) {
     return wind > 0 ? from(a, b, c) : from(d, c, b);
 }
 
-/// What flows into a cell along one dimension, whose neighbours are `stride` elements away.
+/// Flow into a cell along one dimension, whose neighbours are `stride` elements away.
 real inflow(const real *cell, index stride, real courant) {
     const real low = upwindValue(cell[-2 * stride], cell[-stride], cell[0], cell[stride], courant);
     const real high = upwindValue(cell[-stride], cell[0], cell[stride], cell[2 * stride], courant);

@@ -18,7 +18,7 @@ using DNDS::BlockView;
 using DNDS::index;
 using DNDS::real;
 
-/// What is carried where: a blob of height 1 that falls to 0 at `radius`, in a box of side 1.
+/// A species: a blob of height 1 that falls to 0 at `radius`, in a box of side 1.
 struct Species {
     std::string name;
     std::array<real, 3> wind;
@@ -31,7 +31,7 @@ std::vector<Species> threeSpecies();
 
 struct Setup {
     index blocks = 8; ///< in each direction
-    index cells = 8;  ///< of a block in each direction
+    index cells = 8;  ///< cells of a block in each direction
     real courant = 0.4;
     std::vector<Species> species = threeSpecies();
 
@@ -53,7 +53,7 @@ void advanceBlock(const BlockView<const real> &now, const BlockView<const real> 
 /// "changed by ...", and in which ways: blocks that were freed hold `dropped`, the rest left through faces.
 std::string lossText(real before, real after, real dropped);
 
-/// The species on sparse fields: blocks appear ahead and vanish behind.
+/// The species on sparse fields: blocks appear ahead of a blob and vanish after it has passed.
 class SparseRun {
   public:
     SparseRun(const DNDS::CommunicatorView &comm, const Setup &setup, const DNDS::SparseFieldOptions &thresholds);
@@ -66,7 +66,7 @@ class SparseRun {
     double allocatedBlocks() const;
     /// Of each species on all ranks. Collective.
     std::vector<real> masses() const;
-    /// What was lost with blocks that were freed: as above.
+    /// Amounts lost with freed blocks: as above.
     std::vector<real> dropped() const;
 
   private:

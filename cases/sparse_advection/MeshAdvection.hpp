@@ -23,7 +23,7 @@ class MeshRun {
     double shareAllocated() const;
     /// Of each species on all ranks. Collective.
     std::vector<real> masses() const;
-    /// What was lost with clusters that were freed: as above.
+    /// Amounts lost with freed clusters: as above.
     std::vector<real> dropped() const;
     real timeStep() const { return timeStep_; }
     index cells() const;

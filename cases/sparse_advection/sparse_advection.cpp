@@ -26,13 +26,13 @@ using SparseAdvection::real;
 struct Options {
     SparseAdvection::Setup setup;
     DNDS::SparseFieldOptions thresholds{.allocationThreshold = 1e-6, .deallocationThreshold = 1e-7};
-    real periods = 1; ///< of a wind of 1
+    real periods = 1; ///< periods of a wind of 1
     int pictures = 6;
     bool dense = false;
     std::string output;
 };
 
-/// What is written for plots. On all ranks; rank 0 writes.
+/// Output for plots. On all ranks; rank 0 writes.
 class Record {
   public:
     Record(const CommunicatorView &comm, const Options &options) : comm_(comm) {

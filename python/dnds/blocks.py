@@ -85,7 +85,7 @@ class NdArray:
 
     @property
     def is_distributed(self):
-        """Whether it was cut, be it on one rank."""
+        """Whether it was cut into blocks, be it on one rank."""
         return self._field is not None
 
     @property
@@ -120,7 +120,7 @@ class NdArray:
 
     @property
     def local_core(self):
-        """(first, behind the last) of this rank's cells, in global numbers; empty where it has none."""
+        """(first, end) of this rank's cells, in global numbers; empty where it has none."""
         return self._box(False)
 
     @property
@@ -216,8 +216,8 @@ class NdArray:
     def write_netcdf(self, path, variable=None, *, time=None, time_units="s"):
         """Writes a NetCDF file of this array with its `dims`, `coords` and `attrs`. Collective.
 
-        With a `time`, a step is added behind the last one of the file's unlimited dimension "time"; the file is made
-        where there is none. `time_units` is for files that are made ("hours since 2000-01-01").
+        With a `time`, a step is added after the last one of the file's unlimited dimension "time"; a missing file is
+        made. `time_units` is for new files ("hours since 2000-01-01").
         """
         self.field._write_netcdf(path, variable or self.name, list(self.dims), self.coords, self.attrs, time,
                                  time_units)

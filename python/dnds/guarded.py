@@ -4,7 +4,7 @@ import numpy as np
 
 
 class GuardedRows(np.ndarray):
-    """Rows of a field that a task declared. Indexing looks at the rows; what comes out is an ordinary array."""
+    """Rows of a field that a task declared. Indexing checks the rows and returns an ordinary array."""
 
     _guard = None
 

@@ -13,7 +13,7 @@ import dnds
 
 
 def text_of(report):
-    """A report of a mesh for people."""
+    """A report of a mesh as readable text."""
     lower, upper = ("(" + ", ".join(f"{x:g}" for x in report[side]) + ")" for side in ("lower", "upper"))
     cells = ", ".join(f"{count} {name}" for name, count in report["cells"].items())
     lines = [

@@ -3,7 +3,7 @@
     import dnds.meshio, meshio
     mesh = meshio.read("wing.cgns", "dnds")
 
-Without the format's name, DNDS is asked where meshio's own readers give up. Each process reads the whole file.
+Without the format's name, DNDS is tried after meshio's own readers have failed. Each process reads the whole file.
 """
 
 import collections

@@ -60,7 +60,7 @@ def read_history(path):
 
 
 def draw_history(axes, columns):
-    """Columns against the first, on a logarithmic scale: those that are positive, as residuals are and forces not."""
+    """Columns against the first, on a logarithmic scale: only positive ones, such as residuals, unlike forces."""
     from .plotting import PALETTE
 
     (abscissa, at), *others = columns.items()

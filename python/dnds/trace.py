@@ -1,4 +1,4 @@
-"""python -m dnds.trace FILE.json: what ranks did when, as a picture and a table.
+"""python -m dnds.trace FILE.json: activities of ranks over time, as a picture and a table.
 
     DNDS_TRACE=trace.json mpiexec -n 4 solver
     python -m dnds.trace trace.json [-o PNG] [--first S] [--last S]
@@ -8,7 +8,7 @@ hatched. The thin bar above shows when rows of that rank were on their way (pull
 share a column of the picture, they are stacked: each has the share of the height that it has of the time.
 
 The table says which share of their time ranks computed and waited, how much of the time that pulls took is hidden
-behind parts, and who waited for whom longest. --first and --last limit both to a part of the run, in seconds.
+by parts, and which ranks waited longest for which. --first and --last limit both to a part of the run, in seconds.
 
 Needs NumPy and Matplotlib, but neither MPI nor the compiled module.
 """
@@ -47,13 +47,13 @@ class Spans:
         return len(self.kind)
 
     def where(self, chosen):
-        """Those that a mask or a list of numbers chooses."""
+        """Spans chosen by a mask or a list of numbers."""
         found = object.__new__(Spans)
         found.__dict__ = {key: values if key == "names" else values[chosen] for key, values in self.__dict__.items()}
         return found
 
     def within(self, first, last):
-        """Those that are seen between two times, cut there."""
+        """Spans visible between two times, cut there."""
         found = self.where((self.begin <= last) & (self.end >= first))
         found.begin, found.end = (np.clip(times, first, last) for times in (found.begin, found.end))
         return found
@@ -86,12 +86,12 @@ def events_of(path):
 
 
 def read(path):
-    """All spans of a trace. Raises ValueError for what is none, and OSError for what cannot be read."""
+    """All spans of a trace. Raises ValueError for other files, and OSError for unreadable ones."""
     rows, open_spans, names = [], {}, {}
     kinds = {name: kind for kind, name in enumerate(KINDS)}
     try:
         for event in events_of(path):
-            if event is None:  # what follows begins anew
+            if event is None:  # a new trace begins
                 rows, open_spans, names = [], {}, {}
                 continue
             phase = event["ph"]
@@ -177,7 +177,7 @@ def size(count):
 
 
 def summary(spans, window):
-    """For each rank: threads, shares of their time, and what was under way."""
+    """For each rank: threads, shares of their time, and operations in flight."""
     ranks = {}
     for rank in np.unique(spans.rank):
         mine = spans.where(spans.rank == rank)

@@ -30,7 +30,7 @@ def _cell_array(ends, entries):
 
 
 def _polyhedra(lists):
-    """VTK's stream of faces, and where each cell begins in it, -1 for those that list none."""
+    """VTK's stream of faces, and where each cell begins in it, -1 for cells without faces."""
     ends, entries, last = lists["face_offsets"], lists["face_connectivity"], lists["polyhedron_offsets"]
     begins = np.concatenate(([0], ends[:-1]))
     first = np.concatenate(([0], last[:-1]))

@@ -9,7 +9,7 @@ heat = dnds.Field(4, comm=comm, name="heat")
 if comm.rank == 0:
     heat.owned[0] = 1
 
-# The global rows that each of ours reads. Those that other ranks own become ghosts: rows after our own four.
+# The global rows that each of ours reads. Rows of other ranks become ghosts: rows after our own four.
 rows = 4 * comm.rank + np.arange(4)
 left, right = heat.ghosts_for(np.array([rows - 1, rows + 1]) % (4 * comm.size))
 

@@ -55,8 +55,8 @@ struct AnyArray {
     std::shared_ptr<ArrayBase> base;
     CommPtr comm;                               ///< kept alive; null if the array needs none
     bool fixedRows = false;                     ///< a mapping determines the number of rows
-    std::shared_ptr<const FlightCounts> flight; ///< of its field, or null
-    bool ghosts = false;                        ///< of the field, instead of its owned rows
+    std::shared_ptr<const FlightCounts> flight; ///< counts of its field, or null
+    bool ghosts = false;                        ///< shows the ghosts of the field, instead of its owned rows
 
     /// Whether the rows may be written now: not while a pull reads them. Throws StateError while an exchange may write
     /// them itself.

@@ -16,7 +16,7 @@ namespace DNDS::Python {
 /// Fields of double precision with one width: those with the operations of iterative solvers.
 using Dof = ArrayDof<DynamicSize, 1>;
 
-/// What Field needs of an ArrayPair of any type. Collective and Local as the functions of ArrayTransformer.
+/// An ArrayPair of any type, as Field uses it. Collective and Local as the functions of ArrayTransformer.
 class AnyPair {
   public:
     AnyPair() = default;

@@ -13,7 +13,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Seconds = std::chrono::duration<double>;
 
-/// How long a rank that failed waits for others. Ranks that failed, too, or are done arrive in this time.
+/// How long a failed rank waits for others. Ranks that failed, too, or are done arrive in this time.
 constexpr Seconds timeout{5};
 constexpr Seconds forEver{std::numeric_limits<double>::infinity()};
 

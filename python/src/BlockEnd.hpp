@@ -1,5 +1,5 @@
 /// @file BlockEnd.hpp
-/// @brief How all ranks leave a block that an exception may have left on some of them only.
+/// @brief Lets all ranks leave a block together that an exception may have left on some of them only.
 #pragma once
 
 #include "DNDS/Mpi/Communicator.hpp"
@@ -18,7 +18,7 @@ class BlockEnd {
         Apart   ///< some did, and one of them has left without the others: no more collective calls are possible
     };
 
-    /// Collective. Its own communicator separates these messages from those that others wait for.
+    /// Collective. Its own communicator separates these messages from the messages that others wait for.
     explicit BlockEnd(CommunicatorView comm);
     ~BlockEnd();
 

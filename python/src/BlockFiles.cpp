@@ -109,7 +109,7 @@ nb::dict netcdfVariables(nb::handle path, nb::handle comm) {
     return result;
 }
 
-/// What a variable was called by the file: names of its dimensions that are left, their coordinates, attributes.
+/// Names of a variable in the file: its remaining dimensions, their coordinates, attributes.
 nb::tuple readField(BlockFieldHandle &self, nb::handle path, const std::string &variable, index step, nb::handle places,
                     nb::handle values) {
     const CommunicatorView comm = self.grid.comm->view;
@@ -157,7 +157,7 @@ bool existsThere(const CommunicatorView &comm, const std::string &path) {
     return exists != 0;
 }
 
-/// A step behind the last one of the file, at `time`. Collective.
+/// Adds a step after the last one of the file, at `time`. Collective.
 void appendStep(const CommunicatorView &comm, AnyBlockField &field, NetcdfWriter &file, const std::string &variable,
                 const real &time) {
     file.define();
@@ -169,7 +169,7 @@ void appendStep(const CommunicatorView &comm, AnyBlockField &field, NetcdfWriter
     field.write(file, variable, {step});
 }
 
-/// `time`: a step is added to the file, which is made where there is none.
+/// With `time`, adds a step to the file, which is made if it does not exist.
 void writeField(BlockFieldHandle &self, nb::handle path, const std::string &variable,
                 const std::vector<std::string> &dims, nb::handle coordinates, const nb::dict &attributes,
                 std::optional<real> time, const std::string &timeUnits) {

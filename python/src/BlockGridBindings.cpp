@@ -128,7 +128,7 @@ int spaceNamed(const std::vector<IndexSpace> &spaces, nb::handle name) {
     throw ArgumentError(fmt::format("there is no index space '{}': there are {}", wanted, names));
 }
 
-/// From (space, first cell, the one behind the last, rank).
+/// From (space, first cell, end cell, rank).
 std::vector<Block> blocksOf(nb::handle given, const std::vector<IndexSpace> &spaces) {
     std::vector<Block> blocks;
     const int dims = spaces.front().cells.dims;

@@ -25,7 +25,7 @@ struct GridHandle {
     std::shared_ptr<SparsePatterns> sparse = std::make_shared<SparsePatterns>(); ///< shared by fields, by their ghosts
 };
 
-/// What Python needs of a BlockField of any type.
+/// A BlockField of any type, as Python uses it.
 class AnyBlockField {
   public:
     AnyBlockField() = default;

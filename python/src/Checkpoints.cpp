@@ -150,7 +150,7 @@ index writeCheckpoint(nb::handle path, nb::handle arrays, nb::handle ids, nb::ha
 struct Checkpoint {
     CommPtr comm;
     std::unique_ptr<CheckpointReader> file;
-    bool warned = false; ///< that the file does not state its mesh
+    bool warned = false; ///< has warned that the file does not state its mesh
 };
 
 /// Refuses rows of another mesh. Local; called on all ranks.

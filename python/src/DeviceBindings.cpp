@@ -93,7 +93,7 @@ void recordUse(nb::handle stream) {
 /// Device memory in a capsule of DLPack.
 struct SharedByDlpack {
     std::shared_ptr<const void> hold;
-    void *stream; ///< that its consumer works on; null for the default stream, or one that it did not tell
+    void *stream; ///< the consumer's stream; null for the default stream, or if the consumer did not name one
 };
 
 void release(void *held) noexcept {
@@ -158,7 +158,7 @@ nb::object dlpackOf(const AnyArray &self, nb::handle stream, nb::handle, nb::han
 /// Memory that is given away for reading and writing: as long as this is kept, its owner neither moves nor frees it.
 using Given = nb::ndarray<nb::device::cpu, nb::c_contig>;
 
-/// Keeps the given object. It is released under Python's lock, or stays if the interpreter is gone, with all objects.
+/// Keeps the given object. It is released under Python's lock; after the interpreter's end it stays, as all objects do.
 std::shared_ptr<const void> keep(Given &&given) {
     return {new Given(std::move(given)), [](Given *kept) {
                 if (Py_IsInitialized() == 0)

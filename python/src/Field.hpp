@@ -53,8 +53,8 @@ class Field {
         ids_ = ids;
         meshData_ = std::move(data);
     }
-    /// What versions of owned rows and ghosts there are here now, and were when all ranks knew that theirs belong
-    /// together.
+    /// Versions of owned rows and ghosts: the present ones here, and those when all ranks knew that their copies
+    /// match.
     using Versions = std::pair<std::uint64_t, std::uint64_t>;
     Versions versions() const noexcept { return {father_->version(), son_->version()}; }
     const Versions &known() const noexcept { return known_; }

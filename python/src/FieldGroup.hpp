@@ -16,7 +16,7 @@ class FieldGroup {
     /// Makes of the fields' pattern the one to exchange by.
     using Ghosts = std::function<Pattern(Pattern)>;
 
-    /// Throws ArgumentError for no fields and for different mappings, TypeError for other objects. Local, but for
+    /// Throws ArgumentError for no fields and for different mappings, TypeError for other objects. Local, except with
     /// `some`.
     explicit FieldGroup(const nanobind::iterable &fields, const Ghosts &some = {});
     Exchanger &exchanger() noexcept { return exchanger_; }

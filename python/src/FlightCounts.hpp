@@ -1,5 +1,5 @@
 /// @file FlightCounts.hpp
-/// @brief Which operations on a field's rows are allowed while its exchanges are in flight.
+/// @brief Counts of exchanges in flight, which decide the allowed operations on a field's rows.
 #pragma once
 
 #include "DNDS/Exchange/Exchange.hpp"
@@ -12,7 +12,7 @@
 namespace DNDS::Python {
 
 /// Exchanges of a field in flight, in groups or alone. A pull reads owned rows and writes ghosts; a push reads ghosts
-/// and changes owned rows. `label` is the field's name in messages. What `recover` has given up is not in flight.
+/// and changes owned rows. `label` is the field's name in messages. Exchanges cancelled by `recover` are not in flight.
 class FlightCounts {
   public:
     /// From its start until `end`, as long as it is in flight.

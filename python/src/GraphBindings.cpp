@@ -69,7 +69,7 @@ PyType_Slot slots[] = {{Py_tp_traverse, reinterpret_cast<void *>(visitGraph)},
                        {Py_tp_clear, reinterpret_cast<void *>(clearGraph)},
                        {0, nullptr}};
 
-/// What a decorator was given.
+/// Arguments of a decorator.
 struct Declaration {
     nb::object reads, writes, readsWrites, adds;
     std::optional<std::string> name;

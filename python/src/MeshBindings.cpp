@@ -215,7 +215,7 @@ Geom::MeshEntityKind kindOf(const Mesh &mesh, const Field &field) {
                                     field.father().label()));
 }
 
-/// What repartition is asked to do, after all ranks have agreed that they ask the same.
+/// Arguments of repartition, after all ranks have agreed on them.
 struct Moving {
     Geom::MeshOptions options;
     Geom::RepartitionOptions how;

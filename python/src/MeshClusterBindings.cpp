@@ -37,7 +37,7 @@ nb::object cellsOf(const Mesh &mesh, int block) { return numpyOf(clustersOf(mesh
 
 nb::tuple neighboursOf(const Mesh &mesh, int block) {
     const Geom::MeshClusters &clusters = clustersOf(mesh);
-    (void)clusters.cells(block); // throws where there is none
+    (void)clusters.cells(block); // throws for unknown blocks
     const index own = clusters.pattern()->blocks()[toSize(block)].cells.size();
     const auto starts = std::make_shared<std::vector<index>>(1, 0);
     const auto all = std::make_shared<std::vector<LocalIndex>>();

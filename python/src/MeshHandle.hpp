@@ -22,10 +22,10 @@ namespace DNDS::Python {
 struct MeshData {
     Geom::UnstructuredMesh mesh;
     Geom::MeshReport report;
-    std::uint64_t fingerprint; ///< of the mesh: see Geom::fingerprint
+    std::uint64_t fingerprint; ///< fingerprint of the mesh: see Geom::fingerprint
     Geom::GhostNeighbours ghostsBy;
     Geom::CellOrder cellOrder;
-    std::shared_ptr<const Geom::MeshClusters> clusters{}; ///< where it was built of clusters
+    std::shared_ptr<const Geom::MeshClusters> clusters{}; ///< if it was built of clusters
 };
 
 /// A mesh of this rank, shared with all views of its parts.
@@ -58,7 +58,7 @@ class Source {
     const CommPtr &comm() const noexcept { return comm_; }
     /// The blocks, shared with views of them. Throws StateError if they were consumed.
     const std::shared_ptr<Geom::SourceMesh> &mesh() const;
-    /// Consumes them. Coordinates shown by views stay with the views. Throws StateError if there are none.
+    /// Consumes them. Coordinates shown by views stay with the views. Throws StateError without them.
     Geom::SourceMesh take();
 
   private:

@@ -33,7 +33,7 @@ constexpr std::array kinds{
     KindName{ElementKind::UInt8, "uint8", nb::dlpack::dtype_code::UInt, 8},
 };
 
-/// Where views of nothing point: NumPy wants an address.
+/// Address of empty views: NumPy wants one.
 alignas(64) std::array<std::byte, 64> nothing{};
 
 } // namespace
@@ -47,7 +47,7 @@ nb::dlpack::dtype dtypeOf(ElementKind kind) {
 
 namespace {
 
-/// Throws what says that there is no such kind.
+/// Throws the error for unknown kinds.
 [[noreturn]] void throwNoKind(const std::string &name) {
     std::string list;
     for (const KindName &known : kinds)

@@ -20,7 +20,7 @@ nanobind::dlpack::dtype dtypeOf(ElementKind kind);
 ElementKind elementKindOf(nanobind::handle dtype);
 ElementKind elementKindOf(nanobind::dlpack::dtype dtype);
 
-/// What a view shows; strides count elements.
+/// The memory that a view shows; strides count elements.
 struct Block {
     void *data = nullptr;
     std::vector<std::size_t> shape;
@@ -51,7 +51,7 @@ Block blockOf(ArrayBase &array, bool writable, std::shared_ptr<const void> &hold
               MemorySpace space = MemorySpace::Host);
 /// The size of each row: [rows], int32. Without copying for padded rows; a list of its own for others.
 nanobind::object rowSizesOf(ArrayBase &array);
-/// Where the rows of a CSR array start: [rows + 1], int64, read-only, without copying. Throws LayoutError for others.
+/// Starts of the rows of a CSR array: [rows + 1], int64, read-only, without copying. Throws LayoutError for others.
 nanobind::object offsetsOf(ArrayBase &array);
 
 } // namespace DNDS::Python

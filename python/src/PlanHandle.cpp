@@ -25,7 +25,7 @@ void PlanHandle::requireReady() {
     }
 }
 
-/// Whether nobody has written the field here since all ranks knew that their copies belong together. In Python merely
+/// Whether the field was not written here since all ranks knew that their copies match. In Python merely
 /// looking at `owned` counts as writing.
 bool PlanHandle::isCurrent(const Used &used) const {
     const Field &field = *used.field;

@@ -1,5 +1,5 @@
 /// @file PlanHandle.hpp
-/// @brief A plan for Python: what it runs and what it keeps alive.
+/// @brief A plan for Python, with the objects that it runs and keeps alive.
 #pragma once
 
 #include "Tasks.hpp"

@@ -37,7 +37,7 @@ class AnySparseRows {
     virtual void restore() = 0;
 };
 
-/// What Python needs of a SparseField of any type.
+/// A SparseField of any type, as Python uses it.
 class AnySparseField {
   public:
     AnySparseField() = default;
@@ -70,7 +70,7 @@ class AnySparseField {
 struct SparseHandle {
     CommPtr comm;
     std::shared_ptr<AnySparseField> field;
-    std::uint64_t fingerprint = 0; ///< of the grid's blocks, or the mesh: which checkpoints are for it
+    std::uint64_t fingerprint = 0; ///< of the grid's blocks, or the mesh: identifies matching checkpoints
 
     SparseFieldCore &core() const { return field->core(); }
 };

@@ -16,7 +16,7 @@ namespace nb = nanobind;
 
 namespace {
 
-/// A task function with what it is called with.
+/// A task function with its arguments.
 class Callable {
   public:
     Callable(TaskFunction function, std::shared_ptr<PythonFailure> failure)

@@ -24,7 +24,7 @@ struct SeenRows {
     Task::AccessRange range = Task::AccessRange::SameRow;
     Task::Adjacency adjacency{};
     std::optional<Task::Region> region{};
-    nanobind::object table{}; ///< that the adjacency looks at
+    nanobind::object table{}; ///< the table of the adjacency
 };
 
 /// A field as an array of a graph, whose owner keeps the Python object. Without ghosts it is one that is never pulled.
@@ -49,7 +49,7 @@ class FieldHandle final : public Task::ArrayHandle {
     Field *field_;
 };
 
-/// What a task function gets in place of an array that it adds to: dnds.AddedRows.
+/// Argument of a task function for an array that it adds to: dnds.AddedRows.
 class AddedRows {
   public:
     /// Throws StaleError.
@@ -86,7 +86,7 @@ struct TaskFunction {
     struct Argument {
         Field *field;
         Task::AccessMode mode;
-        std::vector<std::size_t> accesses; ///< of the task to this field
+        std::vector<std::size_t> accesses; ///< the task's accesses to this field
     };
     nanobind::handle function;
     std::vector<Argument> arguments;
@@ -100,9 +100,9 @@ struct PythonFailure {
 /// The text with which a task ends whose function raised; the plan writes "in task ...: " in front of it.
 inline constexpr std::string_view raisedText = "its function raised an exception of Python";
 
-/// What a plan runs for a loop.
+/// Body of a loop in a plan.
 std::shared_ptr<Task::TaskBody> loopBody(TaskFunction function, std::shared_ptr<PythonFailure> failure);
-/// What a plan runs for a call.
+/// Body of a call in a plan.
 std::function<void()> callBody(TaskFunction function, std::shared_ptr<PythonFailure> failure);
 
 /// Adds dnds.SeenRows, dnds.Region and dnds.AddedRows, and the methods of fields and entities that make them.

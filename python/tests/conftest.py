@@ -49,7 +49,7 @@ def pytest_runtest_makereport(item, call):
 
 
 def pytest_sessionfinish(session, exitstatus):
-    # pytest calls it a failure (5) where whole files are skipped, for want of a package that they need.
+    # pytest calls it a failure (5) where whole files are skipped, for lack of a package that they need.
     stats = session.config.pluginmanager.get_plugin("terminalreporter").stats
     skipped = bool(stats.get("skipped")) and not any(stats.get(kind) for kind in ("passed", "failed", "error"))
     if WORLD.allreduce(skipped, op=MPI.LAND) and int(exitstatus) in (0, 5):

@@ -26,12 +26,12 @@ def span(array):
 
 
 def is_freed(address, bytes):
-    """Whether some of this memory was given back. Only under the sanitizer."""
+    """Whether some of this memory was freed. Only under the sanitizer."""
     return _poisoned(address, bytes) is not None
 
 
 def assert_alive(*arrays):
-    """Reads all that NumPy arrays show; under the sanitizer, fails where any of it was given back."""
+    """Reads all that NumPy arrays show; under the sanitizer, fails if any of it was freed."""
     for array in arrays:
         address, bytes = span(array)
         assert _poisoned is None or not is_freed(address, bytes), f"{bytes} bytes at {address:#x} dangle"

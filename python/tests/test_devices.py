@@ -16,7 +16,7 @@ emulated = pytest.mark.skipif(dnds.device_name != "emulated", reason="for the em
 def test_dlpack_shares_host_memory_both_ways():
     array = dnds.Array(4, 3)
     taken = np.from_dlpack(array)
-    array.numpy()[:] = 7  # NumPy before 2.1 takes what others give as read-only
+    array.numpy()[:] = 7  # NumPy before 2.1 takes foreign memory as read-only
     assert (taken == 7).all() and np.shares_memory(taken, array.numpy()) and array.__dlpack_device__() == (1, 0)
     values = np.arange(12, dtype=np.float32).reshape(6, 2)
     given = dnds.Array.from_dlpack(values, name="given")
@@ -64,7 +64,7 @@ def test_ranks_take_devices(comm):
 
 @needs_sanitizer
 def test_adopted_memory_goes_with_its_last_array():
-    given = dnds.Array.from_dlpack(np.arange(1000.0))  # nobody else holds it
+    given = dnds.Array.from_dlpack(np.arange(1000.0))  # no other reference
     view = given.numpy()
     place = span(view)
     del given

@@ -22,7 +22,7 @@ def blocks(language):
 
 
 def run(ranks, *command):
-    """What a program prints to standard output on so many ranks."""
+    """The standard output of a program on `ranks` ranks."""
     launcher = os.environ["DNDS_TEST_MPIEXEC"].split(";")
     start = [part.replace("RANKS", str(ranks)) for part in launcher]
     done = subprocess.run([*start, sys.executable, *command], capture_output=True, text=True, timeout=60)

@@ -13,7 +13,7 @@ def box(comm, **options):
 
 
 def ring(comm, **options):
-    """A field of which each rank copies a row of the rank before and one of the rank behind."""
+    """A field of which each rank copies a row of the previous rank and one of the next."""
     u = dnds.Field(3, comm=comm, **options)
     begin = 3 * comm.rank
     u.set_ghosts((np.array([begin - 1, begin + 3]) % (3 * comm.size)).tolist())
@@ -62,7 +62,7 @@ def test_wrong_arguments_of_one_rank_raise_on_all(comm, shared_path):
         with pytest.raises((dnds.Error, TypeError, KeyError, RuntimeError), match=text) as caught:
             call()
         assert last or isinstance(caught.value, dnds.Error), name
-    # Nobody is out of step.
+    # No rank is out of step.
     v.push()
     u.pull()
     assert dnds.Checkpoint(checkpoint, comm).arrays.keys() == {"u"}
@@ -100,7 +100,7 @@ def test_views_of_a_source_outlive_it(comm):
     mesh = dnds.Mesh.build(source, partitioner="curve")
     assert np.isclose(mesh.report["volume"], 2), "what was written through the view is built"
     np.testing.assert_array_equal(points, before)
-    points[:] = -7  # into memory that is still there, and nobody else's
+    points[:] = -7  # into memory that still exists and has no other user
     del source
     assert (points == -7).all() and mesh.coordinates.min() >= 0
     assert box(comm).report["volume"] > 0

@@ -8,7 +8,7 @@ from mpi4py import MPI
 
 
 def ring(comm, rows=6, **options):
-    """A field of which each rank copies two rows before and two behind its own."""
+    """A field of which each rank copies two rows before and two after its own."""
     u = dnds.Field(rows, comm=comm, **options)
     total, begin = rows * comm.size, rows * comm.rank
     reads = (np.array([begin - 2, begin - 1, begin + rows, begin + rows + 1]) % total).tolist()

@@ -1,4 +1,4 @@
-"""One rank fails while the others are in running calls: all are told who failed and how, and go on with the right bits.
+"""One rank fails while the others are in running calls: all get its rank and message, and continue with right bits.
 
 The matrix of Python: running calls x faults x failing ranks. That of C++ begins at test/DNDS/Mpi/Survival.hpp.
 """
@@ -22,7 +22,7 @@ class Unusual(Exception):
 
 
 class Ring:
-    """A field of which each rank copies the row before its own and the one behind them; `run` pulls it."""
+    """A field of which each rank copies the row before its own and the one after them; `run` pulls it."""
 
     def __init__(self, comm):
         self.comm = comm
@@ -209,7 +209,7 @@ CELLS = [(call, fault) for call in (Ring, Flight, Push, Group, Blocks, Sparse, P
 
 
 def fail_and_recover(comm, it, fault, failing):
-    comm.Barrier()  # nobody fails before all have come so far
+    comm.Barrier()  # no rank fails before all ranks are here
     begin = time.monotonic()
     fail, told = FAULTS[fault]
     if comm.size == 1:  # an error is nothing but an error
@@ -252,7 +252,7 @@ def test_failures_leave_no_memory(comm):
         pytest.skip("needs a peer")
     calls = [call(comm) for call in (Ring, Push, Plan)]
     for round in range(60):
-        if round == 20:  # libraries have what they need
+        if round == 20:  # libraries have made their lazy allocations
             before = resident_bytes()
         fail_and_recover(comm, calls[round % 3], "program", round % comm.size)
     assert resident_bytes() < before + 6 * 2**20

@@ -89,7 +89,7 @@ def test_a_plan_computes_what_pulls_by_hand_do(comm, layers, options):
 
 
 class Step:
-    """A random task and what it is by hand: pull everything, then call the function for all owned rows."""
+    """A random task and the same by hand: pull everything, then call the function for all owned rows."""
 
     def __init__(self, random, mesh, cells, faces):
         self.mesh, self.kind = mesh, random.choice(["mean", "jump", "gather", "add", "swap"])
@@ -439,7 +439,7 @@ def test_arrays_that_are_read_cannot_be_written(comm):
 
 
 def test_debug_builds_refuse_rows_that_were_not_declared():
-    comm = MPI.COMM_SELF  # each rank sees its own error, and goes on without a recovery
+    comm = MPI.COMM_SELF  # each rank sees its own error, and continues without a recovery
     mesh = box(comm)
     u, v, sums = mesh.field(name="u"), mesh.field(2, name="v"), mesh.field(name="sums")
     before = np.roll(np.arange(mesh.cells.owned), 1)

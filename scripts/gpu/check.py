@@ -68,8 +68,8 @@ def say(text):
 
 
 class Check:
-    """One call: its options, what was found, and the results so far, which are on disk after each step. A call goes on
-    where the last one with the same sources in this build folder was cut."""
+    """One call: its options, findings, and the results so far, which are on disk after each step. A call continues
+    a cut one with the same sources in this build folder."""
 
     def __init__(self, options, found):
         self.options = options
@@ -146,7 +146,7 @@ class Check:
         report.write_file(self.state, json.dumps(self.results) + "\n")
 
     def keep_logs(self):
-        """Packs the logs of what did not pass, for whoever cannot look at this machine later."""
+        """Packs the logs of failed steps and tests, for readers without access to this machine."""
         bad = [entry["log"] for entry in self.results["steps"] + self.results["tests"]
                if entry["status"] not in ("passed", "skipped") and entry.get("log") and os.path.exists(entry["log"])]
         if bad:
@@ -196,7 +196,7 @@ class Check:
             "TMPDIR": "/tmp",  # Open MPI's session folder must have a short name
         })
         if not (shutil.which("ssh") or shutil.which("rsh")):
-            environment["OMPI_MCA_plm"] = "isolated"  # or Open MPI's mpiexec gives up, even with one machine
+            environment["OMPI_MCA_plm"] = "isolated"  # or Open MPI's mpiexec fails, even with one machine
         if os.path.exists(os.path.join(environment.get("OPAL_PREFIX", ""), "lib", "openmpi", "mca_btl_smcuda.so")):
             # Several ranks on one GPU may open each other's memory; without this, Open MPI copies through the host. An
             # Open MPI without this component would not start.
@@ -306,7 +306,7 @@ class Check:
                          why)
 
     def cut(self, part):
-        """Whether a part lacks time or a program, so that the next call goes on with it."""
+        """Whether a part lacks time or a program, so that the next call continues with it."""
         return (any(step["status"] == "not run" for step in self.results["steps"] if step["part"] == part)
                 or any(test["status"] == "not run" for test in self.results["tests"]
                        if device_tests.group_of(test["name"]) == part)

@@ -47,7 +47,7 @@ def sizes_in_ptx(text):
 
 
 def differences(one, other):
-    """(number of arguments compared, lines about those that differ)."""
+    """(number of arguments compared, lines about differing ones)."""
     compared, lines = 0, []
     for name in sorted(set(one) & set(other)):
         compared += len(one[name])

@@ -57,7 +57,7 @@ FORBIDDEN = [
 CONVERSION = re.compile(r"\bcvt(\.\w+)*\.f32\.f64|\bcvt(\.\w+)*\.f64\.f32")
 
 
-# How PTX goes on after ld or st that move 16 bytes.
+# PTX text after ld or st that move 16 bytes.
 WIDE = r"(\.volatile)?(\.global)?(\.nc)?\.(v2\.[bfu]64|v4\.[bfu]32)"
 
 

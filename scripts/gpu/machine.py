@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 
-# Asks the driver itself, in a process of its own: a broken driver may crash or hang whoever asks.
+# Asks the driver itself, in a process of its own: a broken driver may crash or hang the asking process.
 ASK_DRIVER = """
 import ctypes, json
 cuda = ctypes.CDLL("libcuda.so.1")
@@ -168,7 +168,7 @@ def whole_toolkit(nvcc, folder):
 
 
 def ask_driver():
-    """What the CUDA driver says of its devices, or {"error": why there are none}."""
+    """The CUDA driver's description of its devices, or {"error": reason}."""
     try:
         done = subprocess.run([sys.executable, "-c", ASK_DRIVER], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               stdin=subprocess.DEVNULL, timeout=60, check=False)

@@ -71,7 +71,7 @@ def goals(records):
 def verdict(results):
     """("passed" | "failed" | "incomplete", one sentence)."""
     bad = [test["name"] for test in results["tests"] if test["status"] in ("failed", "out of time")]
-    # A build that ran out of time goes on in the next call.
+    # A build that ran out of time continues in the next call.
     bad += [step["name"] for step in results["steps"] if step["status"] == "failed"
             or (step["status"] == "out of time" and step["part"] != "build")]
     ran = [test for test in results["tests"] if test["status"] == "passed"]
@@ -197,7 +197,7 @@ def markdown(results):
 
 
 def write_file(path, text):
-    """Writes a file at once, so that whoever reads meanwhile never sees half of it."""
+    """Writes a file at once, so that concurrent readers never see half of it."""
     with open(path + ".partial", "w", encoding="utf-8") as file:
         file.write(text)
     os.replace(path + ".partial", path)

@@ -1,4 +1,4 @@
-"""Runs commands within a time budget, each in a process group of its own, and never leaves a process behind."""
+"""Runs commands within a time budget, each in a process group of its own, and leaves no process running."""
 
 import itertools
 import os
@@ -106,7 +106,7 @@ class Runner:
                 if ours:
                     os.kill(int(entry), signal.SIGKILL)
             except OSError:
-                continue  # gone meanwhile, or somebody else's
+                continue  # has ended meanwhile, or belongs to another user
 
 
 def tail(path, lines=25, characters=4000):

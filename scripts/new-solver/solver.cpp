@@ -40,7 +40,7 @@ static int run(DNDS::CommunicatorView world, int argc, char **argv) {
     // A field has a row for each cell of this rank and for each ghost. The first cells are hot.
     auto heat = mesh.field<1>("heat");
     auto next = mesh.field<1>("next");
-    real step = 1e300; // in which no cell gives away more than half of what it has
+    real step = 1e300; // in which no cell loses more than half of its content
     for (DNDS::Index cell = 0; cell < mesh.cells.owned; cell++) {
         heat(cell, 0) = cells.centroids(cell, 0) < 0.3 ? 1 : 0;
         real sum = 0;
@@ -49,7 +49,7 @@ static int run(DNDS::CommunicatorView world, int argc, char **argv) {
     }
     step = world.allReduce(step, MPI_MIN);
 
-    // One step, as a task that says what it reads and writes. The plan pulls ghosts while inner cells are computed.
+    // One step, as a task that declares its reads and writes. The plan pulls ghosts while inner cells are computed.
     Task::Graph graph("step", world);
     graph.task("diffuse", mesh.cells)
         .reads(Task::around(heat, mesh.cellCells))

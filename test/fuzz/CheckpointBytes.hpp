@@ -1,6 +1,6 @@
 /// @file CheckpointBytes.hpp
-/// @brief Checkpoints whose checksums are right though their content is not, so that the checks behind them are
-/// reached.
+/// @brief Checkpoints with right checksums and wrong content, so that fuzzing reaches the checks after the checksum
+/// test.
 #pragma once
 
 #include "DNDS/Serialize/CheckpointContent.hpp"
@@ -15,7 +15,7 @@ namespace DNDS::Geom::fuzz {
 /// A small sound checkpoint with arrays of all layouts. Local.
 std::string soundCheckpoint();
 
-/// What a checkpoint says about itself, and the bytes of its datasets: values, offsets and ids of each array.
+/// Description of a checkpoint, and the bytes of its datasets: values, offsets and ids of each array.
 struct CheckpointParts {
     CheckpointContent content;
     std::vector<std::array<std::string, 3>> data;

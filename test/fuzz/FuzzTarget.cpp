@@ -1,4 +1,4 @@
-// What libFuzzer calls; scripts/fuzz.sh builds and runs it.
+// Entry points of libFuzzer; scripts/fuzz.sh builds and runs it.
 
 #include "fuzz/ReadBytes.hpp"
 
@@ -21,7 +21,7 @@ extern "C" int LLVMFuzzerInitialize(int *argc, char ***argv) {
 #ifdef DNDS_FUZZ_CHECKPOINTS
 extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t *data, std::size_t size, std::size_t most);
 
-/// Checksums are repaired but for one case in eight: else nothing behind them would be reached.
+/// Repairs checksums except in one case of eight: otherwise no later check would be reached.
 extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t *data, std::size_t size, std::size_t most, unsigned seed) {
     size = LLVMFuzzerMutate(data, size, most);
     std::string bytes(reinterpret_cast<const char *>(data), size);

@@ -45,7 +45,7 @@ constexpr std::array<std::string_view, 15> words{"0",
                                                  "1e300",
                                                  "nan"};
 
-/// A place to change. Binary files are mostly zeros that nobody reads: those are mostly left alone.
+/// A place to change. Binary files are mostly zeros that no reader looks at: those are mostly left alone.
 std::size_t place(const std::string &bytes, Random &random) {
     std::size_t at = random.below(bytes.size());
     for (int k = 0; k < 20 && at < bytes.size() && bytes[at] == '\0'; k++)

@@ -1,5 +1,5 @@
 /// @file ReadBytes.hpp
-/// @brief What fuzzing tests: any bytes are a mesh or a checkpoint, or are refused with a typed error.
+/// @brief The property under fuzzing: any bytes are a mesh or a checkpoint, or are refused with a typed error.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace DNDS::Geom::fuzz {
 
-/// What became of a file.
+/// Result of reading a file.
 struct Verdict {
     bool read = false;
     std::string error; ///< with which it was refused
@@ -20,7 +20,7 @@ struct Verdict {
 /// out of memory is not refusing a file.
 Verdict readBytes(std::string_view bytes);
 
-/// How checkpoints begin.
+/// Signature at the start of checkpoints.
 constexpr std::string_view checkpointBegin = "DNDS checkpoint";
 /// Reads all that a checkpoint holds. A file that says that it is longer is made so, up to a limit: sizes that do not
 /// fit are to be found by what the description says. Local. Throws as the library does.

@@ -4,7 +4,7 @@
 //
 // Files are read in a child process, which a crash or a hang ends without ending the test. Where one happens inside
 // HDF5 or the CGNS library, whose containers random bytes damage, too, it is counted apart: nothing but another process
-// could survive it. All else is a failure; the input is kept beside the program as fuzz_failure_<n>.
+// could survive it. Everything else is a failure; the input is kept beside the program as fuzz_failure_<n>.
 
 #include "fuzz/Mutations.hpp"
 #include "fuzz/ReadBytes.hpp"
@@ -57,7 +57,7 @@ constexpr unsigned secondsPerFile = 10;
 constexpr rlim_t maxMemory = rlim_t{3} << 30;
 #endif
 
-/// What a child tells its parent while it lives.
+/// Messages of a live child to its parent.
 struct Progress {
     std::size_t next;
     std::size_t read;
@@ -249,7 +249,7 @@ Workload treesIn(test::FileType type, std::size_t count) {
 #endif
 
 #ifdef DNDS_FUZZ_CHECKPOINTS
-/// Bytes are changed, and checksums set right again in most files: HDF5 itself may not survive what it reads then.
+/// Changes bytes and, in most files, repairs the checksums: HDF5 itself may not survive reading them.
 Workload checkpointMutants(std::size_t count) {
     return {"checkpoint", count,
             [seed = soundCheckpoint()](std::size_t i) {

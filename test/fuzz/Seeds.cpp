@@ -49,7 +49,7 @@ std::string su2File(const SourceMesh &mesh) {
     return text;
 }
 
-/// What the files above lack: sections before the format, physical names of all forms, links, and a partitioned mesh.
+/// Features missing above: sections before the format, physical names of all forms, links, and a partitioned mesh.
 std::vector<Seed> wildGmsh() {
     const std::string square = "$Nodes\n4\n1 0 0 0\n2 1 0 0\n3 1 1 0\n4 0 1 0\n$EndNodes\n"
                                "$Elements\n5\n1 1 2 1 1 1 2\n2 1 2 2 2 2 3\n3 1 2 3 3 4 3\n4 1 2 4 4 4 1\n"

@@ -1,4 +1,4 @@
-"""Tests of scripts/gpu: what a machine lacks, the order of a run, calls that are cut and go on, the report.
+"""Tests of scripts/gpu: missing requirements, the order of a run, calls that are cut and continued, the report.
 
 Needs Python only; programs of builds and of CUDA are stand-ins."""
 
@@ -140,7 +140,7 @@ class Verdict(unittest.TestCase):
         changed["finished"] = False
         self.assertEqual(report.verdict(changed)[0], "incomplete")
         changed["steps"].append({"part": "build", "name": "build tasks", "status": "out of time", "seconds": 9.0})
-        self.assertEqual(report.verdict(changed)[0], "incomplete")  # the next call goes on building
+        self.assertEqual(report.verdict(changed)[0], "incomplete")  # the next call continues the build
 
     def test_what_was_not_run_is_named(self):
         changed = results()
@@ -290,7 +290,7 @@ class Machine(unittest.TestCase):
                 for path in ("bin/nvcc", "nvvm/bin/cicc", "include/cuda.h", "lib64/libcudart_static.a"):
                     self.assertTrue(os.path.exists(os.path.join(folder, "made", path)), path)
                 self.assertEqual(os.readlink(os.path.join(folder, "made/lib/libcudart.so")), f"libcudart.so.{number}")
-            make("other/bin/nvcc")  # what nobody knows is left as it is
+            make("other/bin/nvcc")  # unknown folders are left as they are
             self.assertEqual(whole("other/bin/nvcc"), os.path.join(folder, "other/bin/nvcc"))
 
     def test_facts_are_found_on_any_machine(self):
@@ -419,7 +419,7 @@ class Cut(unittest.TestCase):
         self.folder.cleanup()
 
     def add(self, name, script, ranks=1, timeout=60.0):
-        """A test that writes its name to `ran` and goes on as `script` says."""
+        """A test that writes its name to `ran`, then runs `script`."""
         command = ["sh", "-c", f"echo {name} >> {self.folder.name}/ran; {script}"]
         labels = ["device"] + ([f"np{ranks}"] if ranks > 1 else [])
         self.tests.append({"name": name, "command": command, "properties": [
@@ -468,7 +468,7 @@ class Cut(unittest.TestCase):
         self.assertEqual(self.ran()[2:], ["task_tests"])  # the others are not run again
         self.assertEqual((second.stem, second.results["calls"], second.results["finished"]), (first.stem, 2, True))
         self.assertEqual(report.verdict(second.results)[0], "failed")
-        self.assertEqual(self.run_check("--parts", "core,tasks").results["calls"], 1)  # a finished run begins anew
+        self.assertEqual(self.run_check("--parts", "core,tasks").results["calls"], 1)  # a finished run starts over
         self.assertEqual(self.run_check("--fresh").results["calls"], 1)
 
     def test_results_are_on_disk_after_each_test(self):

@@ -39,7 +39,7 @@ inline void *allocateOrFail(std::size_t bytes) {
 // Not inlined, or g++ warns of free() beside operator new.
 [[gnu::noinline]] void *operator new(std::size_t bytes) { return DNDS::test::allocateOrFail(bytes); }
 [[gnu::noinline]] void *operator new[](std::size_t bytes) { return DNDS::test::allocateOrFail(bytes); }
-// Those who ask in this way do without.
+// Callers of the nothrow form handle failure themselves.
 [[gnu::noinline]] void *operator new(std::size_t bytes, const std::nothrow_t &) noexcept { return std::malloc(bytes); }
 [[gnu::noinline]] void operator delete(void *memory) noexcept { std::free(memory); }
 [[gnu::noinline]] void operator delete[](void *memory) noexcept { std::free(memory); }
@@ -59,7 +59,7 @@ inline std::set<std::int64_t> chosen(std::int64_t count, int samples) {
     return numbers;
 }
 
-/// What work may make of an allocation that fails.
+/// Allowed outcomes of work when an allocation fails.
 enum class Outcome : unsigned char { Throws, ThrowsOrDoesWithout };
 
 /// Runs `work` again and again, and another of one rank's allocations fails each time.
@@ -99,7 +99,7 @@ void failEverywhere(int samples, Work &&work, Outcome outcome = Outcome::Throws)
 }
 
 /// Another allocation of `call` of rank `victim` fails each time, after `prepare` has made the same of everything;
-/// `after` recovers, whether anybody threw or not, and looks at results. Collective on MPI_COMM_WORLD.
+/// `after` recovers, whether or not a rank threw, and looks at results. Collective on MPI_COMM_WORLD.
 template <class Prepare, class Call, class After>
 void failRunningCalls(int victim, int samples, Prepare &&prepare, Call &&call, After &&after) {
     const CommunicatorView comm(MPI_COMM_WORLD);
@@ -135,7 +135,7 @@ void failRunningCalls(int victim, int samples, Prepare &&prepare, Call &&call, A
             } catch (const RevokedError &) {
                 threw = true;
             }
-        comm.barrier(); // nobody recovers before all know
+        comm.barrier(); // no rank recovers before all know
         after();
     }
 }

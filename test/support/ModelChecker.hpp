@@ -12,12 +12,12 @@
 
 namespace DNDS::test {
 
-/// What `explore` found.
+/// Result of `explore`.
 struct Exploration {
     std::size_t states = 0;
     std::size_t steps = 0;
     std::size_t ends = 0;  ///< states in which nothing but a fault happens any more
-    std::string violation; ///< what is wrong, and the shortest way there, one step a line; empty: nothing
+    std::string violation; ///< description and the shortest way there, one step a line; empty if none
 };
 
 /// An explicit-state model checker: breadth first, so that a counterexample is as short as possible.
@@ -28,7 +28,7 @@ struct Exploration {
 ///     using Step = ...;                           small; what happened
 ///     void forEachStep(const State &from, take);  calls take(step, next state) for every step that is possible
 ///     std::string wrong(const State &);           what must not be in a state; empty: nothing
-///     bool isFault(const Step &);                 whether it may happen at any time, but nobody may rely on it
+///     bool isFault(const Step &);                 whether it may happen at any time, but progress must not rely on it
 ///     bool mayEnd(const State &);                 whether all may stay like this for ever
 ///     std::string describe(const Step &);
 ///
@@ -43,7 +43,7 @@ class ModelChecker {
 
     explicit ModelChecker(const Model &model) : model_(model) { table_.assign(1U << 16U, none); }
 
-    /// Gives up, with a violation, where there are more states than `most`.
+    /// Stops, with a violation, at more than `most` states.
     Exploration explore(const State &first, std::size_t most) {
         found(first, none, {});
         std::vector<std::uint32_t> targets;

@@ -66,7 +66,7 @@ int environmentInt(const char *name, int fallback) {
     }
 }
 
-/// What this rank is doing, read by the watchdog and the terminate handler.
+/// Current activity of this rank, read by the watchdog and the terminate handler.
 class Progress {
   public:
     void enterTest(std::string name) {
@@ -114,7 +114,7 @@ void report(const std::string &text) {
 
 [[noreturn]] void endJob(const std::string &reason) {
     report(progress().describe() + "[rank " + std::to_string(rank) + "] " + reason + '\n');
-    std::this_thread::sleep_for(milliseconds(300)); // MPICH's mpiexec drops output that is under way when a job aborts
+    std::this_thread::sleep_for(milliseconds(300)); // MPICH's mpiexec drops pending output when a job aborts
     MPI_Abort(MPI_COMM_WORLD, 1);
     std::abort();
 }

@@ -20,7 +20,7 @@ inline const CommunicatorView &world() {
     return comm;
 }
 
-/// All bytes of a file; "" where there is none. Local.
+/// All bytes of a file; "" if it does not exist. Local.
 inline std::string contentOf(const std::string &path) {
     std::ifstream file(path, std::ios::binary);
     return {std::istreambuf_iterator<char>(file), {}};

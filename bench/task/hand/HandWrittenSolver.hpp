@@ -71,7 +71,7 @@ class Solver {
 
     const DNDS::Geom::UnstructuredMesh &mesh_;
     DNDS::Geom::MeshView view_;       ///< on the host
-    DNDS::Geom::MeshView kernelMesh_; ///< where kernels run
+    DNDS::Geom::MeshView kernelMesh_; ///< in the memory space of kernels
     Euler::Gas gas_;
     Euler::Scheme scheme_;
     DNDS::Array<Euler::BoundaryCondition> conditions_;
@@ -90,7 +90,7 @@ class Solver {
     DNDS::ParArray<real, 1> longest_;
     DNDS::Array<real, 2> length_; ///< on the host
     DNDS::Array<real, Euler::variables> flux_;
-    Views views_; ///< of a step
+    Views views_; ///< views of a step
     /// None on the host. Last: graphs and streams go before the memory they use.
     mutable std::optional<StreamPair> streams_;
 };

@@ -10,7 +10,7 @@ namespace HandWritten {
 
 using RowList = DNDS::ArrayView<const DNDS::index>;
 
-/// What kernels see of the solver's arrays, where they run.
+/// Kernels' views of the solver's arrays, in their memory space.
 struct Views {
     Euler::ReadRows<Euler::variables> state;
     Euler::WriteRows<Euler::variables> newState;

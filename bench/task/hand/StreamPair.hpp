@@ -21,10 +21,10 @@ namespace HandWritten {
 using DNDS::index;
 using DNDS::real;
 
-/// How the device work of steps was started.
+/// Counts of how device work of steps was started.
 struct GraphUse {
     index graphs = 0;   ///< number captured
-    index launches = 0; ///< of graphs
+    index launches = 0; ///< launches of graphs
     /// All stages of a step are one graph: no rows are exchanged with other ranks.
     bool wholeSteps = false;
     std::string whyNot; ///< why kernels are started one by one; empty if graphs are used

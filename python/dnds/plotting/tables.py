@@ -6,7 +6,7 @@ import numpy as np
 
 
 def read_columns(path):
-    """The columns of a table by name: numbers where all entries are, else words. Raises ValueError for what is none."""
+    """The columns of a table by name: numbers where all entries are, else words. Raises ValueError for other files."""
     try:
         with open(path, newline="") as file:
             rows = [row for row in csv.reader(file, skipinitialspace=True) if row]

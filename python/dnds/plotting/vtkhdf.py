@@ -24,7 +24,7 @@ class VtkContent:
     """
 
     def __init__(self, path, step=-1):
-        import h5py  # only those who plot need it
+        import h5py  # only plotting needs it
 
         with h5py.File(path) as file:
             if "VTKHDF" not in file:

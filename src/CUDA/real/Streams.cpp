@@ -53,7 +53,7 @@ using SharedRecord = std::shared_ptr<const RecordedEvent>;
 struct Streams {
     std::mutex mutex; ///< also held where a stream may begin or join a capture, so that none does during a query of all
     std::set<cudaStream_t> streams{nullptr};
-    std::vector<SharedRecord> uses; ///< uses by other streams that have not been seen to pass
+    std::vector<SharedRecord> uses; ///< uses by other streams, not yet known to be complete
 
     static Streams &instance() {
         static auto *streams = new Streams;

@@ -12,9 +12,9 @@
 
 namespace DNDS {
 
-/// One row of an adjacency: a window on its row numbers, trivially copyable. Unlike std::span it counts in `rowsize`,
+/// One row of an adjacency: a view of its row numbers, trivially copyable. Unlike std::span it counts in `rowsize`,
 /// so that loops over rows mix no signs; it converts to std::span. `T` is a (const) integer type. Bounds are checked
-/// where `DNDS_DEBUG_CHECKS` is defined.
+/// if `DNDS_DEBUG_CHECKS` is defined.
 template <class T>
 class AdjacencyRow {
   public:
@@ -26,7 +26,7 @@ class AdjacencyRow {
         constexpr AdjacencyRow(const AdjacencyRow<U> &other)
         : begin_(other.data()), size_(other.size()) {}
 
-    /// The numbers of the row: how many, where they lie, and number `j`.
+    /// The numbers of the row: count, address, and number `j`.
     DNDS_HOST_DEVICE constexpr rowsize size() const { return size_; }
     DNDS_HOST_DEVICE constexpr bool empty() const { return size_ == 0; }
     DNDS_HOST_DEVICE constexpr T *data() const { return begin_; }
@@ -51,16 +51,16 @@ inline constexpr bool std::ranges::enable_borrowed_range<DNDS::AdjacencyRow<T>> 
 
 namespace DNDS {
 
-/// What kernels see of an adjacency; taken and used as `ArrayView`, except that `operator[]` returns an AdjacencyRow.
+/// View of an adjacency for kernels; taken and used as `ArrayView`, except that `operator[]` returns an AdjacencyRow.
 template <class T, rowsize rowSizeParam, rowsize rowMaxParam>
 class ArrayAdjacencyView : public ArrayView<T, rowSizeParam, rowMaxParam> {
   public:
     using Base = ArrayView<T, rowSizeParam, rowMaxParam>;
 
     ArrayAdjacencyView() = default;
-    /// The same rows, seen as lists of row numbers.
+    /// The same rows as lists of row numbers.
     DNDS_HOST_DEVICE constexpr ArrayAdjacencyView(const Base &rows) : Base(rows) {} // NOLINT: implicit on purpose
-    /// A mutable view is a const view, too.
+    /// A mutable view is also a const view.
     template <class U>
     requires(std::is_const_v<T> &&std::is_same_v<const U, T>) DNDS_HOST_DEVICE
         constexpr ArrayAdjacencyView(const ArrayAdjacencyView<U, rowSizeParam, rowMaxParam> &other)

@@ -30,14 +30,14 @@ namespace DNDS {
 ///     const real residual = rhs.norm2();
 ///
 /// Operations that change the array act on owned rows and ghosts: ghosts that were copies of their owners stay so
-/// without communication, and `ghostState` says so as long as all ranks call them with the same numbers. They are
-/// Local, O(array), and throw LayoutError where the arrays differ in rows or matrix size, and StateError where their
-/// ghosts belong to different mappings; nothing was changed then. Reductions are over owned rows of all ranks and
-/// Collective: O(array) and one reduction (two where a size is chosen at run time and the result is a matrix). What
-/// fails on one rank throws the same on all ranks. They do not depend on the order of messages, but on the number of
+/// without communication, and `ghostState` reports that as long as all ranks call them with the same numbers. They are
+/// Local, O(array), and throw LayoutError if the arrays differ in rows or matrix size, and StateError if their
+/// ghosts belong to different mappings; then nothing was changed. Reductions are over owned rows of all ranks and
+/// Collective: O(array) and one reduction (two if a size is chosen at run time and the result is a matrix). Errors
+/// of one rank are thrown on all ranks. Results do not depend on the order of messages, but on the number of
 /// ranks.
 ///
-/// All work on the host side until `runOn` says otherwise, and throw StaleError where that side is not current. The
+/// Operations run on the host until `runOn` selects the device, and throw StaleError if that side is not current. The
 /// device gives the same results to the bit; see DofKernels.hpp.
 ///
 ///     u.toDevice();
@@ -65,18 +65,18 @@ class ArrayDof : public ArrayPair<ArrayEigenMatrix<m, n>> {
     ArrayDof(const ArrayDof &) = delete;            // clone makes a deep copy with ghosts of its own (collective)
     ArrayDof &operator=(const ArrayDof &) = delete; // copyFrom takes the values, clone makes a deep copy (collective)
 
-    /// Where the operations below run from now on, whatever the other arrays are set to. On the device changes are
+    /// Sets the executor of the operations below, whatever the other arrays are set to. On the device changes are
     /// queued, and reductions wait for the stream. Local.
     void runOn(const Executor &executor) { executor_ = executor; }
     const Executor &executor() const noexcept { return executor_; }
 
-    /// As ArrayPair; what was queued here runs before.
+    /// As ArrayPair; work queued here runs before.
     void toHost() {
         executor_.synchronize();
         Base::toHost();
     }
 
-    /// Every element, or every row.
+    /// Sets every element, or every row.
     void setConstant(real value) {
         change(true, [&](std::span<real> part) { DofKernels::fill(part, value, executor_); });
     }
@@ -85,7 +85,7 @@ class ArrayDof : public ArrayPair<ArrayEigenMatrix<m, n>> {
         const Matrix row = fitted(value);
         change(true, [&](std::span<real> part) { DofKernels::fillRows(part, elementsOfRow(row), executor_); });
     }
-    /// Takes the values of `other`, without touching allocations, mappings and persistent exchanges.
+    /// Copies the values of `other`, without changes of allocations, mappings and persistent exchanges.
     void copyFrom(const ArrayDof &other) {
         const bool current = other.hasPulledGhosts();
         forEachPart(other, [this](std::span<real> to, std::span<const real> from) {
@@ -95,7 +95,7 @@ class ArrayDof : public ArrayPair<ArrayEigenMatrix<m, n>> {
         keepGhosts(current);
     }
 
-    /// With a number, with another array, with a matrix that stands for every row or, unless rows are numbers, with a
+    /// With a number, another array, a matrix for every row or, unless rows are numbers, a
     /// number for each row, `ArrayDof<1, 1>`. All are component-wise: `*=` is no matrix product.
     template <class Other>
     ArrayDof &operator+=(const Other &other) {
@@ -121,7 +121,7 @@ class ArrayDof : public ArrayPair<ArrayEigenMatrix<m, n>> {
         });
         return *this;
     }
-    /// The same in the order of BLAS.
+    /// The same in BLAS argument order.
     ArrayDof &axpy(real alpha, const ArrayDof &x) { return addTo(x, alpha); }
 
     /// The sum of the products of all elements with their partners. Collective, as all below.
@@ -141,7 +141,7 @@ class ArrayDof : public ArrayPair<ArrayEigenMatrix<m, n>> {
     real sum() const {
         return reduced(Reduction::Sum, [&] { return DofKernels::sum(owned(), executor_); });
     }
-    /// The smallest and the largest element: NaN where an element is NaN, +infinity and -infinity where no rank has
+    /// The smallest and the largest element: NaN if an element is NaN, +infinity and -infinity if no rank has
     /// elements.
     real min() const {
         return -reduced(Reduction::Max, [&] { return -DofKernels::extremes(owned(), executor_).min; });
@@ -150,7 +150,7 @@ class ArrayDof : public ArrayPair<ArrayEigenMatrix<m, n>> {
         return reduced(Reduction::Max, [&] { return DofKernels::extremes(owned(), executor_).max; });
     }
     /// For each of the m x n components the sum of magnitudes, the Euclidean norm or the largest magnitude over all
-    /// rows; 0 where no rank has rows. Run-time sizes that no rank chose count as 0; ranks without rows learn the
+    /// rows; 0 if no rank has rows. Run-time sizes that no rank chose count as 0; ranks without rows get the
     /// others'.
     Matrix componentNorm1() const { return components(Component::AbsoluteSum, Reduction::Sum); }
     Matrix componentNorm2() const { return components(Component::SquareSum, Reduction::Sum).cwiseSqrt(); }
@@ -170,7 +170,7 @@ class ArrayDof : public ArrayPair<ArrayEigenMatrix<m, n>> {
     template <rowsize, rowsize>
     friend class ArrayDof;
 
-    /// The elements on the side of the executor. Taking them for writing makes the other side stale.
+    /// The elements on the side of the executor. Write access makes the other side stale.
     template <class A>
     std::span<std::conditional_t<std::is_const_v<A>, const real, real>> elementsOf(A &array) const {
         const auto count = static_cast<std::size_t>(array.dataSize());
@@ -193,7 +193,7 @@ class ArrayDof : public ArrayPair<ArrayEigenMatrix<m, n>> {
         return {elementsOf(*father), elementsOf(*son)};
     }
     std::span<const real> owned() const { return elementsOf(std::as_const(*father)); }
-    /// The owned elements of an array that is to have as many.
+    /// The owned elements of an array, checked to have the same number.
     std::span<const real> ownedOf(const ArrayDof &other) const {
         requireShape(other);
         requireRows(*father, *other.father);
@@ -212,7 +212,7 @@ class ArrayDof : public ArrayPair<ArrayEigenMatrix<m, n>> {
         DNDS_CHECK(mine.size() == its.size(), LayoutError, "'{}' has {} rows, but '{}' has {}", mine.label(),
                    mine.size(), its.label(), its.size());
     }
-    /// Throws unless owned rows and ghosts have their counterparts in `other`.
+    /// Throws unless owned rows and ghosts correspond to those of `other`.
     template <class Other>
     void requirePartner(const Other &other) const {
         requireRows(*father, *other.father);
@@ -224,7 +224,7 @@ class ArrayDof : public ArrayPair<ArrayEigenMatrix<m, n>> {
 
     /// Whether ghosts are copies of their owners, and were not finished after the pull (`Task::Graph::finishPulls`).
     bool hasPulledGhosts() const { return !this->ghostsAreStale() && son->finishedBy() == 0; }
-    /// After owned rows and ghosts were changed alike: ghosts that were copies of their owners still are.
+    /// After the same change of owned rows and ghosts: ghosts that were copies of their owners still are.
     void keepGhosts(bool current) {
         if (current)
             son->setPulledFrom(father->version());

@@ -17,7 +17,7 @@
 namespace DNDS {
 
 /// An array of column-major matrices; `Shapes` is OneMatrix, EqualMatrices or DifferingMatrices. Programs use these
-/// names of it, which are explained below:
+/// aliases of it, explained below:
 ///
 /// | type                                        | a row is                                                   |
 /// |---------------------------------------------|------------------------------------------------------------|
@@ -51,7 +51,7 @@ class ArrayMatrices : public ParArray<real, Shapes::rowSize, Shapes::rowMax, ali
         shape.hasRowHeaders = mixed;
         return shape;
     }();
-    /// Whether shapes are kept for each row, as the last part of `rowLayout`.
+    /// Whether each row keeps its shape, as the last part of `rowLayout`.
     static constexpr bool shapePerRow = shapeStatic.shapePerRow();
 
     /// No rows, on the ranks of `comm`. The name is for messages.
@@ -59,7 +59,7 @@ class ArrayMatrices : public ParArray<real, Shapes::rowSize, Shapes::rowMax, ali
     ArrayMatrices(std::string name, CommunicatorView comm) : Base(std::move(name), comm) {
         this->setShape(shapeStatic);
     }
-    /// Chooses the run-time sizes, or limits, as `resize(0, rows, cols)`; of vectors, as `resize(0, width)`.
+    /// Chooses the run-time sizes, or limits, as `resize(0, rows, cols)`; for vectors, as `resize(0, width)`.
     ArrayMatrices(std::string name, CommunicatorView comm, rowsize rows, rowsize cols) requires(!mixed)
         : ArrayMatrices(std::move(name), comm) {
         resize(0, rows, cols);
@@ -70,7 +70,7 @@ class ArrayMatrices : public ParArray<real, Shapes::rowSize, Shapes::rowMax, ali
     /// Changes the number of rows; as ArrayBase::resize(rows). New rows of differing shapes are empty matrices.
     void resize(index rows) { Base::resize(rows); }
     /// The same and chooses run-time sizes (rows of one shape, batches), run-time limits (padded), or makes every row
-    /// zero matrices of that size (CSR). Static numbers must be repeated. Other sizes than before start over with
+    /// zero matrices of that size (CSR). Static numbers must be repeated. A changed size starts over with
     /// zeros, batches with empty rows.
     /// @throws ArgumentError as ArrayBase::resize(rows, width).
     void resize(index rows, rowsize matrixRows, rowsize matrixCols) requires(!mixed) {
@@ -96,9 +96,9 @@ class ArrayMatrices : public ParArray<real, Shapes::rowSize, Shapes::rowMax, ali
     }
     /// Starts over with rows of zero matrices of `shapeOf(row)`: a MatrixShape, or a pair (rows, columns). It is called
     /// once a row, in order. A size common to all rows (DynamicSize) that was not chosen is taken from the first row.
-    /// Of vectors and batches it returns the number of elements, as for ArrayBase::resize; if it does of other
+    /// For vectors and batches it returns the number of elements, as for ArrayBase::resize; if it does for other
     /// matrices, shapes of differing matrices are 0 x 0 until they are pulled.
-    /// @throws ArgumentError for shapes that do not fit; StateError where a run-time limit was not chosen.
+    /// @throws ArgumentError for invalid shapes; StateError if a run-time limit was not chosen.
     template <std::invocable<index> ShapeOf>
     requires(!isFixedLayout(Base::layout)) void resize(index rows, ShapeOf &&shapeOf) {
         if constexpr (std::convertible_to<std::invoke_result_t<ShapeOf, index>, rowsize>)
@@ -129,8 +129,8 @@ class ArrayMatrices : public ParArray<real, Shapes::rowSize, Shapes::rowMax, ali
         Base::appendToRow(i, value);
     }
 
-    /// Gives the matrix of row `i` another shape. What is kept are the first elements in column-major order: whole
-    /// columns where the number of rows stays. New elements are zero. CSR arrays must be decompressed, unless the
+    /// Changes the shape of the matrix of row `i`. Keeps the first elements in column-major order: whole
+    /// columns if the number of rows stays. New elements are zero. CSR arrays must be decompressed, unless the
     /// number of elements stays.
     /// @throws IndexError, ArgumentError; StateError for a compressed CSR array; StaleError.
     void resizeMatrix(index i, rowsize matrixRows, rowsize matrixCols) requires(!batches) {
@@ -153,8 +153,8 @@ class ArrayMatrices : public ParArray<real, Shapes::rowSize, Shapes::rowMax, ali
     }
     void resizeBatch(index i, rowsize count) requires(batches && !mixed) { Base::resizeRow(i, elements(count)); }
 
-    /// Batches of differing shapes: makes row `i` zero matrices of these shapes. The array is decompressed, or the row
-    /// keeps its number of elements.
+    /// Batches of differing shapes: makes row `i` zero matrices of these shapes. The array must be decompressed, unless
+    /// the row keeps its number of elements.
     /// @throws IndexError, ArgumentError; StateError for a compressed array; StaleError.
     void resizeRow(index i, std::span<const MatrixShape> shapes) requires(mixed) {
         this->checkRow(i);
@@ -166,7 +166,7 @@ class ArrayMatrices : public ParArray<real, Shapes::rowSize, Shapes::rowMax, ali
     void resizeRow(index i, std::initializer_list<MatrixShape> shapes) requires(mixed) {
         resizeRow(i, std::span<const MatrixShape>(shapes.begin(), shapes.size()));
     }
-    /// The same, with copies of these matrices: a range of Eigen matrices that do not lie in the row itself.
+    /// The same, with copies of these matrices: a range of Eigen matrices outside the row itself.
     template <class Matrices>
     requires(mixed) void setRow(index i, const Matrices &matrices) {
         std::vector<MatrixShape> shapes;
@@ -184,7 +184,7 @@ class ArrayMatrices : public ParArray<real, Shapes::rowSize, Shapes::rowMax, ali
     }
     rowsize matRowSize(index i) const requires(!batches) { return matrixShape(i).rows; }
     rowsize matColSize(index i) const requires(!batches) { return matrixShape(i).cols; }
-    /// Batches of one size: the shape of all matrices; DynamicSize where it was not chosen.
+    /// Batches of one size: the shape of all matrices; DynamicSize if it was not chosen.
     MatrixShape matrixShape() const noexcept requires(batches && !mixed) { return this->commonShape(); }
     rowsize matRowSize() const noexcept requires(batches && !mixed) { return this->commonShape().rows; }
     rowsize matColSize() const noexcept requires(batches && !mixed) { return this->commonShape().cols; }
@@ -237,12 +237,12 @@ class ArrayMatrices : public ParArray<real, Shapes::rowSize, Shapes::rowMax, ali
     View view() { return deviceView<DeviceBackend::Host>(); }
     ConstView view() const { return deviceView<DeviceBackend::Host>(); }
 
-    /// As ParArray's, of arrays of the same matrices only.
+    /// As ParArray's, for arrays of the same matrices only.
     void swapData(ArrayMatrices &other) noexcept { Base::swapData(other); }
     void clone(const ArrayMatrices &other) { Base::clone(other); }
 
   private:
-    /// Starts over with the shapes that `shapeOf` tells.
+    /// Starts over with the shapes from `shapeOf`.
     template <class ShapeOf>
     void resizeRows(index rows, MatrixShape common, ShapeOf &&shapeOf) {
         static_assert(!batches, "rows of batches have no shape");
@@ -286,7 +286,7 @@ class ArrayMatrices : public ParArray<real, Shapes::rowSize, Shapes::rowMax, ali
     }
 };
 
-/// One matrix a row, seen as an Eigen map: [rows x m x n].
+/// One matrix a row, as an Eigen map: [rows x m x n].
 ///
 ///     ArrayEigenMatrix<3, 2> gradients("gradients", comm);                // one size, known to the compiler
 ///     gradients.resize(cells);
@@ -298,15 +298,15 @@ class ArrayMatrices : public ParArray<real, Shapes::rowSize, Shapes::rowMax, ali
 ///     ArrayEigenMatrix<NonUniformSize, NonUniformSize> inverses("inverses", comm);  // a size for each row
 ///     inverses.resize(cells, [&](index cell) { return std::pair(dofs[cell], dofs[cell]); });
 ///
-/// OneMatrix tells how m, n and their limits choose among the row layouts: without limits, rows that differ in shape
+/// OneMatrix documents the choice of the row layout by m, n and their limits: without limits, rows that differ in shape
 /// are CSR; with limits they are padded. The matrix of a padded row is stored without gaps at the beginning of the row.
-/// Where both dimensions differ between rows, shapes are kept for each row and travel with every exchange; pushes with
+/// If both dimensions differ between rows, each row keeps its shape, and exchanges move shapes with rows; pushes with
 /// an operation throw DataError where they differ.
 template <rowsize m = 1, rowsize n = 1, rowsize mMax = m, rowsize nMax = n, int align = NoAlign>
 using ArrayEigenMatrix = ArrayMatrices<OneMatrix<m, n, mMax, nMax>, align>;
 
-/// One vector a row, seen as an Eigen map: [rows x size]. It is a matrix array of one column, in the row layout that
-/// `Array<real, size, max, align>` has, and is resized as that.
+/// One vector a row, as an Eigen map: [rows x size]. It is a matrix array of one column, in the row layout of
+/// `Array<real, size, max, align>`, and is resized like it.
 ///
 ///     ArrayEigenVector<3> velocity("velocity", comm);
 ///     velocity.resize(cells);
@@ -336,7 +336,7 @@ using ArrayEigenUniMatrixBatch = ArrayMatrices<EqualMatrices<m, n>>;
 ///     weights.batch(0, 1) *= 2;
 ///
 /// Number and shapes are stored in the rows (see MatrixBatchRow), so ghosts have them after a pull; before, they have
-/// no matrices. For the same reason rows can be pushed with PushOp::Replace only. `rowSize`, `row` and `data` concern
+/// no matrices. For the same reason rows can be pushed with PushOp::Replace only. `rowSize`, `row` and `data` refer to
 /// the elements with these headers.
 using ArrayEigenMatrixBatch = ArrayMatrices<DifferingMatrices>;
 

@@ -1,5 +1,5 @@
 /// @file ArrayMatricesView.hpp
-/// @brief What kernels see of an array of matrices: Eigen maps of its rows.
+/// @brief Views of arrays of matrices in kernels: Eigen maps of their rows.
 #pragma once
 
 #include "DNDS/Array/MatrixShapes.hpp"
@@ -10,7 +10,7 @@
 
 namespace DNDS {
 
-/// A trivially copyable window on an `ArrayMatrices`; `T` is real or const real. Taken and used as `ArrayView`, except
+/// A trivially copyable view of an `ArrayMatrices`; `T` is real or const real. Taken and used as `ArrayView`, except
 /// that rows are matrices. All functions are Local, O(1), and usable on host and device.
 ///
 ///     auto a = jacobians.view();              // jacobians: ArrayEigenMatrix<3, 3>
@@ -24,9 +24,9 @@ class ArrayMatricesView {
     using Map = MatrixMap<typename Shapes::Matrix, T, align>;
 
     ArrayMatricesView() = default;
-    /// The matrices in `rows`, of which `shapes` tells the shapes.
+    /// The matrices in `rows`, with shapes from `shapes`.
     DNDS_HOST_DEVICE ArrayMatricesView(const Rows &rows, const Geometry &shapes) : parts_(rows, shapes) {}
-    /// A mutable view is a const view, too.
+    /// A mutable view is also a const view.
     template <class U>
     requires(std::is_const_v<T> &&std::is_same_v<const U, T>) DNDS_HOST_DEVICE
         ArrayMatricesView(const ArrayMatricesView<U, Shapes, align> &other)
@@ -41,12 +41,12 @@ class ArrayMatricesView {
     }
     DNDS_HOST_DEVICE MatrixShape matrixShape() const requires(Shapes::batch) { return geometry().shape(0, 0); }
 
-    /// The matrix of row `i`; of a batch, all its matrices (`MatrixBatchRow`) or, where they are of one size, these
-    /// beside each other: [m x (n * batchSize)].
+    /// The matrix of row `i`; of a batch, all its matrices (`MatrixBatchRow`) or, if they have one size, these
+    /// side by side: [m x (n * batchSize)].
     DNDS_HOST_DEVICE auto operator[](index i) const {
         return Shapes::template row<align>(rows()[i], i, rows().rowSize(i), geometry());
     }
-    /// Element `j` of row `i`, counted down the columns; of a batch, matrix `j`.
+    /// Element `j` of row `i`, in column-major order; of a batch, matrix `j`.
     DNDS_HOST_DEVICE decltype(auto) operator()(index i, rowsize j) const {
         if constexpr (Shapes::batch)
             return batch(i, j);
@@ -75,7 +75,7 @@ class ArrayMatricesView {
     WithGeometry<Rows, Geometry> parts_;
 };
 
-/// The views of the arrays with these names.
+/// The views of the arrays of these names.
 template <class T, rowsize m, rowsize n, rowsize mMax = m, rowsize nMax = n, int align = NoAlign>
 using ArrayEigenMatrixView = ArrayMatricesView<T, OneMatrix<m, n, mMax, nMax>, align>;
 template <class T, rowsize m, rowsize n>

@@ -1,5 +1,5 @@
 /// @file ArrayPair.hpp
-/// @brief Father, son and their transformer in one object: what solvers declare as a field.
+/// @brief Father, son and their transformer in one object: a solver's field.
 #pragma once
 
 #include "DNDS/Array/ArrayPairView.hpp"
@@ -15,7 +15,7 @@
 
 namespace DNDS {
 
-/// The shared pointer to one of a pair's arrays: where there is none it throws StateError instead of ending the
+/// The shared pointer to one of a pair's arrays: dereferencing null throws StateError instead of ending the
 /// process.
 template <class TArray>
 class PairArray : public std::shared_ptr<TArray> {
@@ -24,7 +24,7 @@ class PairArray : public std::shared_ptr<TArray> {
     /// Shares the array.
     PairArray(std::shared_ptr<TArray> array) noexcept : std::shared_ptr<TArray>(std::move(array)) {} // NOLINT: implicit
 
-    /// The array. Throws StateError where there is none.
+    /// The array. Throws StateError if it is null.
     TArray &operator*() const {
         DNDS_CHECK(this->get() != nullptr, StateError,
                    "this pair has no arrays (not initialised, or moved from): call initPair first");
@@ -40,7 +40,7 @@ class PairArray : public std::shared_ptr<TArray> {
 ///     u.pull();                          // refreshes the ghosts; startPull and waitPull to compute meanwhile
 ///     auto v = u.view();                 // v(cell, k) for owned cells and ghosts alike, as in v(sides[0], k)
 ///
-/// The same in single steps, for fields that need other ones:
+/// The same in single steps, for fields with other needs:
 ///
 ///     ArrayPair<ParArray<real, 5>> u;
 ///     u.initPair("u", comm);
@@ -61,9 +61,9 @@ class ArrayPair {
 
     /// No arrays yet: `initPair` makes them. Local.
     ArrayPair() = default;
-    /// Owned rows of zeros, numbered consecutively over the ranks: `rows` of them on this rank, and where the layout
-    /// asks for it their width or sizes, as for `ArrayBase::resize`. Ghosts are made by `ghostsFor`. Collective. What
-    /// fails on one rank is thrown on all.
+    /// Owned rows of zeros, numbered consecutively over the ranks: `rows` of them on this rank, and if the layout
+    /// needs them their width or sizes, as for `ArrayBase::resize`. Ghosts are made by `ghostsFor`. Collective. Errors
+    /// of one rank are thrown on all.
     template <class... Widths>
     ArrayPair(const std::string &name, CommunicatorView comm, index rows, Widths &&...widths) {
         comm.guarded([&] {
@@ -73,9 +73,9 @@ class ArrayPair {
         transAttach();
         trans.createFatherGlobalMapping();
     }
-    /// As many rows as `other` has, with its numbering and ghosts, all zero, ready to pull. For rows of one width, that
-    /// of `other` where the type leaves it open. Collective. Throws StateError on all ranks where `other` has no ghosts
-    /// yet.
+    /// The same number of rows as `other`, with its numbering and ghosts, all zero, ready to pull. For rows of one
+    /// width, that of `other` if the type leaves it open. Collective. Throws StateError on all ranks if `other` has no
+    /// ghosts yet.
     template <class TOther>
     ArrayPair(const std::string &name, const ArrayPair<TOther> &other) {
         static_assert(isFixedLayout(TArray::layout),
@@ -94,7 +94,7 @@ class ArrayPair {
     }
 
     /// Makes ghosts of those global rows of `reads` that other ranks own, and prepares `pull`. Rows come in any order,
-    /// as often as they are read; owned rows may be among them. Returns their local rows, in the same order: rows of
+    /// with repetitions; owned rows may be among them. Returns their local rows, in the same order: rows of
     /// this rank, or ghosts. Collective. Cost: one message per peer, and as `initPersistentPull`. Throws IndexError on
     /// all ranks if one of them reads a row that does not exist. See GhostMapping for the order of ghosts.
     std::vector<LocalIndex> ghostsFor(std::span<const index> reads) {
@@ -120,14 +120,16 @@ class ArrayPair {
         waitPull();
     }
 
-    /// Creates empty father and son; `arguments` begin with the communicator and go to the arrays' constructors. Local.
+    /// Creates empty father and son; `arguments` begin with the communicator and are passed to the arrays'
+    /// constructors. Local.
     template <class... Arguments>
     void initPair(const std::string &name, const Arguments &...arguments) {
         father = std::make_shared<TArray>(name, arguments...);
         son = std::make_shared<TArray>(name + " (ghosts)", arguments...);
     }
-    /// Connects father and son; again after either was replaced. Collective. See ArrayTransformer::setFatherSon. Throws
-    /// also LayoutError on all ranks for arrays of a derived type, which a pair would copy and swap in part only.
+    /// Connects father and son; to be repeated after either was replaced. Collective. See
+    /// ArrayTransformer::setFatherSon. Throws also LayoutError on all ranks for arrays of a derived type, which a pair
+    /// would copy and swap in part only.
     void transAttach() {
         trans.setFatherSon(father, son);
         DNDS_CHECK(typeid(*father.get()) == typeid(TArray), LayoutError,
@@ -171,10 +173,10 @@ class ArrayPair {
         return dispatch(*this, i, [](const TArray &a, index row) { return a[row]; });
     }
 
-    /// What this rank knows of the ghosts: never pulled, older than the owned rows on this rank, or current. Local,
+    /// This rank's knowledge of the ghosts: never pulled, older than the owned rows on this rank, or current. Local,
     /// O(1). See GhostState for what it cannot know.
     GhostState ghostState() const { return ghostStateOf(*father, *son); }
-    /// Whether a pull is due: ghosts are not current. Local, O(1).
+    /// Whether ghosts need a pull: they are not current. Local, O(1).
     bool ghostsAreStale() const { return ghostState() != GhostState::Current; }
     /// Throws StaleError naming the array unless ghosts are current, in every build. Local, O(1).
     void requireCurrentGhosts() const { DNDS::requireCurrentGhosts(*father, *son); }
@@ -191,7 +193,7 @@ class ArrayPair {
             watch->keep();
         return view;
     }
-    /// The same for reading. What `use` says of ghosts is checked with DNDS_DEBUG_CHECKS: StaleError and StateError.
+    /// The same for reading. With DNDS_DEBUG_CHECKS ghosts are checked according to `use`: StaleError and StateError.
     template <DeviceBackend backend>
     auto deviceView([[maybe_unused]] GhostUse use = GhostUse::Checked) const {
 #if defined(DNDS_DEBUG_CHECKS)
@@ -218,14 +220,14 @@ class ArrayPair {
         son->toHost();
     }
 
-    /// Moves the ghosts directly behind the owned rows in memory, so that one pointer serves both: for linear solvers
+    /// Moves the ghosts right after the owned rows in memory, so that one pointer serves both: for linear solvers
     /// and libraries that take one block of owned and ghost values. For arrays whose rows all have one width. Contents
-    /// are kept and persistent exchanges go on; pointers and views taken before are invalid. It lasts until father or
+    /// are kept and persistent exchanges remain valid; earlier pointers and views are invalid. It lasts until father or
     /// son is resized or replaced, a pull of this pair has failed, or, on the device, arrays were resized on the host;
-    /// `swapData` takes it along. In device memory it needs `toDevice` before. Local; O(array).
+    /// `swapData` moves it along. In device memory it needs `toDevice` before. Local; O(array).
     /// Throws LayoutError for other layouts, MemoryError.
     void makeContiguous(MemorySpace space = MemorySpace::Host) { ArrayBase::joinRows(*father, *son, space); }
-    /// Whether it holds. Local, O(1).
+    /// Whether the rows are contiguous. Local, O(1).
     bool isContiguous(MemorySpace space = MemorySpace::Host) const {
         return ArrayBase::areJoined(*father, *son, space);
     }
@@ -247,7 +249,7 @@ class ArrayPair {
         if (trans.ghostWatch() != nullptr && other.trans.ghostWatch() != nullptr)
             trans.ghostWatch()->swap(*other.trans.ghostWatch());
     }
-    /// Makes this a deep copy of `other` with arrays of its own and the same mapping. Collective. Persistent exchanges
+    /// Makes this a deep copy of `other` with its own arrays and the same mapping. Collective. Persistent exchanges
     /// are not copied: call `initPersistentPull` where they are needed.
     void clone(const ArrayPair &other) {
         std::shared_ptr<TArray> ofFather;
@@ -256,7 +258,7 @@ class ArrayPair {
             ofFather = std::make_shared<TArray>(*other.father);
             ofSon = std::make_shared<TArray>(*other.son);
             if (other.trans.pattern() != nullptr)
-                ofSon->rehost(other.trans.sonMemory()); // while nobody has views of it
+                ofSon->rehost(other.trans.sonMemory()); // while it has no views
         });
         father = std::move(ofFather);
         son = std::move(ofSon);
@@ -268,11 +270,11 @@ class ArrayPair {
     }
     /// A hash of the contents of both arrays on this rank. O(array).
     std::uint64_t hash() const { return father->hash() * 31 + son->hash(); }
-    /// Expires when this pair is destroyed, also where others share its arrays.
+    /// Expires when this pair is destroyed, even if others share its arrays.
     std::weak_ptr<const void> lifetime() const { return lifetime_.watch(); }
 
   private:
-    /// With DNDS_DEBUG_CHECKS, what checks ghosts in the memory of `backend`; else null.
+    /// The check of ghosts in the memory of `backend` with DNDS_DEBUG_CHECKS; else null.
     template <DeviceBackend backend>
     GhostWatch *watchIn() const {
 #if defined(DNDS_DEBUG_CHECKS)

@@ -1,5 +1,5 @@
 /// @file ArrayPairView.hpp
-/// @brief Owned rows and ghosts of a pair behind one index, for kernels.
+/// @brief Owned rows and ghosts of a pair with one index, for kernels.
 #pragma once
 
 #include "DNDS/Array/GhostWatch.hpp"
@@ -10,7 +10,7 @@
 namespace DNDS {
 
 /// A trivially copyable view of father and son: rows [0, fatherSize()) are owned, rows [fatherSize(), size()) are
-/// ghosts. `View` is the view type of the arrays. Choosing between the two is a conditional move where row width is
+/// ghosts. `View` is the view type of the arrays. Choosing between the two is a conditional move if the row width is
 /// fixed. On the host, with DNDS_DEBUG_CHECKS, access to ghosts that are not current throws: see GhostWatch.
 template <class View>
 class ArrayPairView {
@@ -18,11 +18,11 @@ class ArrayPairView {
     ArrayPairView() = default;
     /// Views of both arrays in one memory. Local, O(1), as all below.
     DNDS_HOST_DEVICE ArrayPairView(View father, View son) : father_(father), son_(son) {}
-    /// The same; `ghosts` may be null, and only builds with DNDS_DEBUG_CHECKS look at it.
+    /// The same; `ghosts` may be null, and only builds with DNDS_DEBUG_CHECKS read it.
     DNDS_HOST_DEVICE ArrayPairView(View father, View son, const GhostWatch::Access *ghosts)
         : father_(father), son_(son), ghosts_(ghosts) {}
 
-    /// The number of rows, of them owned, and the views of both parts.
+    /// The number of rows, the number of owned ones, and the views of both parts.
     DNDS_HOST_DEVICE index size() const { return father_.size() + son_.size(); }
     DNDS_HOST_DEVICE index fatherSize() const { return father_.size(); }
     DNDS_HOST_DEVICE const View &father() const { return father_; }

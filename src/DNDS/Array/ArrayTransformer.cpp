@@ -50,7 +50,7 @@ void ArrayTransformerBase::setFatherSon(const std::shared_ptr<ParRows> &father, 
                "'{}' is of type {} on rank {} and of another type on some rank: ranks must give arrays of one type",
                father->localRows().label(), readable(type), father->comm().rank());
     if (current_)
-        *current_ = nullptr; // for the groups that this was added to
+        *current_ = nullptr; // for the groups that contain this
     forget();
     pattern_ = nullptr;
     current_ = std::move(current);
@@ -178,7 +178,7 @@ ExchangeMember ArrayTransformerBase::member() const {
             [current = current_] { return *current; },
             [father = father_, son = son_, watch = watch_, reports = reports_,
              sent = std::uint64_t{0}](bool arrived, bool all) mutable {
-                if (!arrived) // after a pull of some ghosts the others may be older: nothing is known of the whole
+                if (!arrived) // after a pull of some ghosts the others may be older: the whole is unknown
                     sent = all ? father->version() : 0;
                 son->setPulledFrom(arrived ? sent : 0);
                 if (!all || !reports)
@@ -277,7 +277,7 @@ void ArrayTransformerBase::pullRowShapes() const {
     using Describe = std::function<void(MemorySpace, Access, RowLayout &)>;
     const auto lastPart = [](Describe all) {
         return [all = std::move(all)](MemorySpace space, Access access, RowLayout &layout) {
-            layout = {}; // arrays describe themselves over what they said before, which stood in another place
+            layout = {}; // arrays overwrite their earlier description, which was at another address
             all(space, access, layout);
             std::swap(layout.parts.front(), layout.parts.at(static_cast<std::size_t>(layout.partCount - 1)));
             layout.partCount = 1;

@@ -16,9 +16,9 @@
 
 namespace DNDS {
 
-/// What `ArrayTransformer` does whatever the elements: all but naming the arrays. Its base; move-only.
+/// The part of `ArrayTransformer` that is independent of element types: all but naming the arrays. Its base; move-only.
 ///
-/// What is wrong on one rank only is thrown on all by the collective functions, with one exception: a transformer
+/// Collective functions throw errors of one rank on all ranks, with one exception: a transformer
 /// without arrays knows no other ranks, and throws StateError on its own rank.
 class ArrayTransformerBase : public PersistentExchanges {
   public:
@@ -33,31 +33,31 @@ class ArrayTransformerBase : public PersistentExchanges {
     void createGhostMapping(std::span<const index> localRows, std::span<const index> starts,
                             PeerDiscovery discovery = PeerDiscovery::Auto);
 
-    /// Takes a pattern that was made without an array, of as many rows as the father has, and its numbering of rows, if
-    /// it has one. Collective; one reduction. Throws StateError on all ranks where the numbers of rows differ on some
+    /// Takes a pattern that was made without an array, for the father's number of rows, and its numbering of rows, if
+    /// it has one. Collective; one reduction. Throws StateError on all ranks if the numbers of rows differ on some
     /// rank.
     void usePattern(std::shared_ptr<const ExchangePattern> pattern);
 
-    /// Shares mapping and pattern of another array with equally many rows. Collective; one reduction.
+    /// Shares mapping and pattern of another array with the same number of rows. Collective; one reduction.
     void borrowGGIndexing(const ArrayTransformerBase &other);
 
-    /// Gives the son as many rows as there are ghosts, with the widths, row sizes and shapes of their owners' rows.
+    /// Gives the son one row for each ghost, with the width, row size and shape of its owner's row.
     /// Collective. Call it again after row sizes or widths of the father have changed. The son's contents are zero
     /// until pulled. Throws LayoutError on all ranks when run-time widths differ between ranks, StateError for
     /// uncompressed CSR fathers.
     void createMPITypes();
 
-    /// Prepares pulls for repeated use, in place of those prepared before. Collective. See Exchange for cost and
-    /// errors; throws StateError on all ranks while a pull is in flight on any. Where it throws, the one before stays.
+    /// Prepares pulls for repeated use, replacing earlier ones. Collective. See Exchange for cost and
+    /// errors; throws StateError on all ranks while a pull is in flight on any. After an error the earlier one stays.
     void initPersistentPull(const ExchangeOptions &options = {});
     /// Prepares pushes for repeated use. Collective. As above. Ghosts keep their values after a push, so that the next
     /// one with PushOp::Sum adds them again, unless `options.ghosts` is GhostsAfterPush::Zero.
     void initPersistentPush(PushOp op = PushOp::Replace, const ExchangeOptions &options = {});
     /// Refreshes the son once. Collective; costs a set-up each time, so use persistent pulls in loops. On the device it
-    /// runs after what `producer` holds (see Exchange::start) and is complete when this returns.
+    /// runs after the present work of `producer` (see Exchange::start) and is complete on return.
     void pullOnce(const ExchangeOptions &options = {}, Device::StreamHandle producer = nullptr);
-    /// Sends the son's rows back once. Collective; costs a set-up each time. Ghosts keep their values, and another push
-    /// with PushOp::Sum adds them again: zero them before the next contributions, or ask for
+    /// Returns the son's rows to their owners once. Collective; costs a set-up each time. Ghosts keep their values, and
+    /// another push with PushOp::Sum adds them again: zero them before the next contributions, or ask for
     /// `ExchangeOptions::ghosts = GhostsAfterPush::Zero`.
     void pushOnce(PushOp op = PushOp::Replace, const ExchangeOptions &options = {},
                   Device::StreamHandle producer = nullptr);
@@ -68,16 +68,16 @@ class ArrayTransformerBase : public PersistentExchanges {
     /// The correspondence of ghosts and owned rows; null before `createGhostMapping` or `borrowGGIndexing`, and with a
     /// pattern from lists. Local.
     const std::shared_ptr<const GhostMapping> &ghostMapping() const noexcept;
-    /// Who sends which rows to whom; null as above. Arrays that share it can travel together (`ExchangeGroup`). Local.
+    /// Senders, receivers and rows; null as above. Arrays that share it can travel together (`ExchangeGroup`). Local.
     const std::shared_ptr<const ExchangePattern> &pattern() const noexcept { return pattern_; }
-    /// Where sons of this mapping best live: memory that the node's ranks share where some of them own ghosts of this
+    /// Best memory for sons of this mapping: memory shared by the node's ranks if some of them own ghosts of this
     /// rank, else null. Sons are allocated there, and exchanges do not move them. Local; there is a mapping.
     HostMemoryResource sonMemory() const;
 
-    /// What this rank knows of the son's rows: whether its father was written since they were last pulled. Local, O(1);
+    /// This rank's knowledge of the son's rows: whether its father was written since the last pull. Local, O(1);
     /// see GhostState for what it cannot know.
     GhostState ghostState() const { return ghostStateOf(*requireArrays().father_, *son_); }
-    /// What checks access to the ghosts; null before `setFatherSon`. Local.
+    /// Checks access to the ghosts; null before `setFatherSon`. Local.
     GhostWatch *ghostWatch() const noexcept { return watch_.get(); }
 
   protected:
@@ -86,7 +86,7 @@ class ArrayTransformerBase : public PersistentExchanges {
     ArrayTransformerBase &operator=(ArrayTransformerBase &&) noexcept = default;
     ~ArrayTransformerBase() = default;
 
-    /// Connects arrays; see ArrayTransformer. `reports`: the code that calls checks access to ghosts.
+    /// Connects arrays; see ArrayTransformer. `reports`: the calling code checks access to ghosts.
     void setFatherSon(const std::shared_ptr<ParRows> &father, const std::shared_ptr<ParRows> &son, bool reports);
     const std::shared_ptr<ArrayBase> &father() const noexcept { return father_; }
     const std::shared_ptr<ArrayBase> &son() const noexcept { return son_; }
@@ -96,32 +96,32 @@ class ArrayTransformerBase : public PersistentExchanges {
     const ArrayTransformerBase &requireArrays(SourceLocation where = SourceLocation::current()) const;
     void requireGlobalMapping() const;
     void takeNumbering(const ExchangePattern &pattern);
-    /// Ghosts of the pattern before are none of this one.
+    /// Ghosts of the previous pattern are not pulled ghosts of this one.
     void setPattern(std::shared_ptr<const ExchangePattern> pattern);
-    /// What ranks set up exchanges with: that of the pattern, else of the father. Collective on its first use.
+    /// The context for setting up exchanges: that of the pattern, else of the father. Collective on its first use.
     std::shared_ptr<CommunicatorContext> context() const;
     /// Throws StateError unless there is a mapping. Local.
     void requireMapping(const char *what) const;
     ExchangeRequest request(const char *what) const;
     /// The sizes of ghost rows, from the sizes of owned rows. Collective.
     std::vector<rowsize> pullRowSizes(std::vector<rowsize> fatherSizes) const;
-    /// Refreshes the last part of a son's rows alone, where arrays keep the shape of each row. Collective.
+    /// Refreshes only the last part of a son's rows, for arrays that keep the shape of each row. Collective.
     void pullRowShapes() const;
 
     std::shared_ptr<ArrayBase> father_;
     std::shared_ptr<ArrayBase> son_;
     ParRows *rows_ = nullptr; ///< the father's
     std::shared_ptr<const ExchangePattern> pattern_;
-    /// `pattern_` for members of exchanges, which may outlive this; compared with that of an exchange, never looked
-    /// into.
+    /// `pattern_` for members of exchanges, which may outlive this; compared with that of an exchange, never
+    /// dereferenced.
     std::shared_ptr<const ExchangePattern *> current_;
     std::shared_ptr<GhostWatch> watch_; ///< exchanges that outlive this report to it, too
-    bool reports_ = false;              ///< they do
+    bool reports_ = false;              ///< whether they report
 };
 
 /// Ghost exchange of one array. `TArray` is a ParArray or an array derived from one. Move-only.
 ///
-/// Father and son may be of a type that is derived from `TArray`: an ArrayTransformer<ParArray<real, NonUniformSize>>
+/// Father and son may be of a type derived from `TArray`: an ArrayTransformer<ParArray<real, NonUniformSize>>
 /// serves matrix batches as their own transformer does, shapes included.
 ///
 ///     ArrayTransformer<ParArray<real, 5>> trans;
@@ -139,10 +139,10 @@ class ArrayTransformer : public ArrayTransformerBase {
   public:
     using ArrayType = TArray;
 
-    /// The arrays to connect. Collective over their communicator. Forgets mapping and exchanges of earlier arrays.
-    /// Throws ArgumentError on all ranks when one of the two is null on any rank (where both are null, on that rank
-    /// only); LayoutError on all ranks when the two are not of one type, derived types counted as such, or when ranks
-    /// give arrays of different types.
+    /// Sets the arrays to connect. Collective over their communicator. Drops mapping and exchanges of earlier arrays.
+    /// Throws ArgumentError on all ranks when one of the two is null on any rank (if both are null, on that rank
+    /// only); LayoutError on all ranks when the two are not of one type, including derived types, or when ranks
+    /// pass arrays of different types.
     void setFatherSon(const std::shared_ptr<TArray> &father, const std::shared_ptr<TArray> &son) {
 #if defined(DNDS_DEBUG_CHECKS)
         ArrayTransformerBase::setFatherSon(father, son, true);

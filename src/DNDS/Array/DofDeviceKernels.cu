@@ -60,7 +60,7 @@ struct AddScaled {
     DNDS_HOST_DEVICE void operator()(index i) const { y[i] += a * x[i]; }
 };
 
-/// Some columns of a row, as they travel in a kernel's arguments.
+/// Some columns of a row, passed in a kernel's arguments.
 constexpr std::size_t columnsAtOnce = 32;
 template <class Apply>
 struct WithColumns {
@@ -178,7 +178,7 @@ struct LaneExtremes {
         const std::size_t end = count - begin < blockSize ? count : begin + blockSize;
         Extremes extremes{std::numeric_limits<real>::infinity(), -std::numeric_limits<real>::infinity()};
         for (std::size_t i = begin + static_cast<std::size_t>(thread) % lanes; i < end; i += lanes) {
-            const real value = x[i]; // NaN is kept: nothing compares with it
+            const real value = x[i]; // NaN is kept: comparisons with it are false
             extremes.min = value < extremes.min || value != value ? value : extremes.min;
             extremes.max = value > extremes.max || value != value ? value : extremes.max;
         }
@@ -192,7 +192,7 @@ struct LaneExtremes {
 template <class How>
 struct TileSums {
     const real *x;
-    const real *y; ///< null, or what is subtracted
+    const real *y; ///< null, or the subtrahend
     std::size_t count;
     std::size_t tile;
     real *sums; ///< [blocks of tiles x elements of a tile]

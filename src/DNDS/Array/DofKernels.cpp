@@ -165,7 +165,7 @@ void accumulate(Component component, std::span<const real> x, std::span<const re
 
 void reduceOrThrow(const CommunicatorView &comm, std::span<real> values, Reduction reduction,
                    const std::exception_ptr &failure) {
-    // MPI_MAX says nothing about NaN, so it is a number of its own; and the last number tells of failures.
+    // MPI_MAX is undefined for NaN, so it is encoded as a number of its own; the last number carries failures.
     const std::size_t count = values.size();
     const bool max = reduction == Reduction::Max;
     std::vector<real> all((max ? 2 : 1) * count + 1, 0.0);

@@ -2,11 +2,11 @@
 /// @brief The loops of `ArrayDof` over memory of the host or the device, compiled once for all matrix sizes.
 ///
 /// `x` holds rows of `width` elements without gaps: [rows x width]. Spans are of the memory of `on`; a single row, and
-/// results, are on the host. On the device, functions that return nothing are queued on its stream, except for
+/// results, are on the host. On the device, void functions are queued on its stream, except for
 /// `accumulate`; the others wait for it. They throw NotBuiltError for a device without one. Everything but the last
 /// function is Local.
 ///
-/// Sums are made in a fixed order that depends on the number of elements only, in blocks, so that rounding errors grow
+/// Sums have a fixed order that depends on the number of elements only, in blocks, so that rounding errors grow
 /// slowly. The device's are the same to the bit, unless the host's compiler fuses products and sums (it does so with
 /// DNDS_NATIVE on some processors).
 #pragma once
@@ -23,23 +23,23 @@ class CommunicatorView;
 
 namespace DNDS::DofKernels {
 
-/// What to do with an element and its partner.
+/// Operation on an element and its partner.
 enum class Operation : unsigned char { Add, Subtract, Multiply, Divide };
 
-/// Every element of `x` with `a`.
+/// Combines every element of `x` with `a`.
 void combine(Operation operation, std::span<real> x, real a, const Executor &on = Executor::host());
-/// Every element of `x` with that of `y`, which has as many.
+/// Combines every element of `x` with that of `y`, of the same size.
 void combine(Operation operation, std::span<real> x, std::span<const real> y, const Executor &on = Executor::host());
-/// Every row of `x` with `row`, element by element; the width is that of `row`.
+/// Combines every row of `x` with `row`, element by element; the width is that of `row`.
 void combineRows(Operation operation, std::span<real> x, std::span<const real> row,
                  const Executor &on = Executor::host());
-/// Row `i` of `x` with the number `scalars[i]`.
+/// Combines row `i` of `x` with the number `scalars[i]`.
 void combineScalars(Operation operation, std::span<real> x, std::span<const real> scalars,
                     const Executor &on = Executor::host());
-/// All elements.
+/// Sets all elements to `value`.
 void fill(std::span<real> x, real value, const Executor &on = Executor::host());
 void copy(std::span<real> to, std::span<const real> from, const Executor &on = Executor::host());
-/// Makes every row of `x` a copy of `row`.
+/// Sets every row of `x` to a copy of `row`.
 void fillRows(std::span<real> x, std::span<const real> row, const Executor &on = Executor::host());
 /// y += a x
 void addTo(std::span<real> y, real a, std::span<const real> x, const Executor &on = Executor::host());
@@ -51,24 +51,24 @@ real squaredDistance(std::span<const real> x, std::span<const real> y, const Exe
 /// The sum of all elements.
 real sum(std::span<const real> x, const Executor &on = Executor::host());
 
-/// The smallest and the largest element, both NaN if any element is; +infinity and -infinity where there are none.
+/// The smallest and the largest element, both NaN if any element is; +infinity and -infinity without elements.
 struct Extremes {
     real min;
     real max;
 };
 Extremes extremes(std::span<const real> x, const Executor &on = Executor::host());
 
-/// What is accumulated over rows, for each of their elements.
+/// Quantity accumulated over rows, for each of their elements.
 enum class Component : unsigned char { AbsoluteSum, SquareSum, AbsoluteMax };
-/// Fills `result`, of one row's width, with 0 and accumulates the rows of `x` in it, or of `x - y` where `y` is not
+/// Fills `result`, of one row's width, with 0 and accumulates the rows of `x` in it, or of `x - y` if `y` is not
 /// empty. NaN stays NaN.
 void accumulate(Component component, std::span<const real> x, std::span<const real> y, std::span<real> result,
                 const Executor &on = Executor::host());
 
-/// How values of ranks meet. Max makes NaN of values that are NaN on any rank.
+/// Combination of the values of ranks. Max makes NaN of values that are NaN on any rank.
 enum class Reduction : unsigned char { Sum, Max };
 
-/// Reduces `values` element-wise over ranks, in place. Collective; one reduction, in which failures travel along. Where
+/// Reduces `values` element-wise over ranks, in place. Collective; one reduction, which also carries failures. If
 /// any rank passes a `failure`, all ranks throw that of the lowest failing one; see CommunicatorView::agree.
 void reduceOrThrow(const CommunicatorView &comm, std::span<real> values, Reduction reduction,
                    const std::exception_ptr &failure);

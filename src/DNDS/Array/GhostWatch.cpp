@@ -60,11 +60,11 @@ void GhostWatch::check(bool writes) {
     DNDS_CHECK(state != State::InFlight, StateError,
                "the ghosts of '{}' are {} between start and wait of a pull: call waitPersistentPull first",
                father_->label(), writes ? "accessed" : "read");
-    if (writes || !unwritten()) { // the program now answers for them
+    if (writes || !unwritten()) { // from now on the program is responsible for them
         forget();
         return;
     }
-    if (ghostStateOf(*father_, *son_) == GhostState::Current) // also by pulls that did not report
+    if (ghostStateOf(*father_, *son_) == GhostState::Current) // even by unreported pulls
         return;
     DNDS_CHECK(state != State::NeverPulled, StaleError,
                "the ghosts of '{}' were never pulled: pull before reading them", father_->label());

@@ -9,29 +9,29 @@ namespace DNDS {
 
 class ArrayBase;
 
-/// Decides whether a program may use the ghosts of a pair now. One for each transformer, in every build; code compiled
-/// with DNDS_DEBUG_CHECKS reports mappings and pulls to it, and asks it at each access to a ghost through a pair or a
+/// Decides whether a program may use the ghosts of a pair now. One per transformer, in every build; code compiled
+/// with DNDS_DEBUG_CHECKS reports mappings and pulls to it, and checks each access to a ghost through a pair or a
 /// pair's view of host memory. All is Local.
 ///
 /// An access throws
 ///
-/// - while a pull of all ghosts is under way, for reading and writing: StateError;
+/// - while a pull of all ghosts is in flight, for reading and writing: StateError;
 /// - for reading, if ghosts were never pulled, or if this rank's owned rows have other contents than when the last pull
 ///   arrived: StaleError.
 ///
-/// It does not throw where only the program can tell: ghosts that the program has written itself or taken for writing,
+/// It does not throw if only the program can tell: ghosts that the program has written itself or taken for writing,
 /// pulls of some ghosts only, pulls that failed, and pulls by code that was compiled without DNDS_DEBUG_CHECKS.
 ///
 /// It compares versions first, and contents (O(owned rows)) only if versions differ: so access that could have written
 /// but did not, as by a non-const `view()`, raises no false alarm.
 class GhostWatch {
   public:
-    /// What a view asks before it uses a ghost. Valid as long as the transformer.
+    /// A view's check before it uses a ghost. Valid as long as the transformer.
     class Access {
       public:
         /// Throws StateError or StaleError, see above. Safe in several threads at once.
         void check() const { watch_.check(writes_); }
-        /// The ghosts are handed out as a view of their own, which asks nobody.
+        /// The ghosts are handed out as a view of their own, without checks.
         void handOut() const noexcept { watch_.handOut(writes_); }
 
       private:
@@ -41,13 +41,13 @@ class GhostWatch {
         bool writes_;
     };
 
-    /// The watch of these arrays, of whose ghosts nothing is known.
+    /// The watch of these arrays, with ghosts in unknown state.
     GhostWatch(const ArrayBase &father, const ArrayBase &son) noexcept : father_(&father), son_(&son) {}
     /// Views and exchanges point to it.
     GhostWatch(const GhostWatch &) = delete;
     GhostWatch &operator=(const GhostWatch &) = delete;
 
-    /// Whether these are the watched arrays. Only their addresses are looked at.
+    /// Whether these are the watched arrays. Compares addresses only.
     bool watches(const ArrayBase *father, const ArrayBase *son) const noexcept {
         return father == father_ && son == son_;
     }
@@ -56,19 +56,19 @@ class GhostWatch {
     void created();
     /// A pull of all ghosts has started.
     void started() noexcept { state_.store(State::InFlight, std::memory_order_relaxed); }
-    /// It has arrived. O(owned rows), whose hash is kept.
+    /// A pull has completed. O(owned rows): keeps their hash.
     void arrived();
-    /// Nothing is known any more: nothing is checked until the next pull.
+    /// Resets to unknown: no checks until the next pull.
     void forget() noexcept { state_.store(State::Unknown, std::memory_order_relaxed); }
 
     /// Whether nothing has written the ghosts since `created` or `arrived`.
     bool unwritten() const noexcept;
-    /// Goes on as if what was taken for writing meanwhile had not been: for views that ask `writing()`.
+    /// Continues as if nothing had been taken for writing meanwhile: for views that ask `writing()`.
     void keep() noexcept;
-    /// Exchanges what is known, after the contents of the arrays were exchanged.
+    /// Swaps states, after the contents of the arrays were swapped.
     void swap(GhostWatch &other) noexcept;
 
-    /// For views that read ghosts, and for those that may write them.
+    /// For views that read ghosts, and for views that may write them.
     const Access &reading() const noexcept { return reading_; }
     const Access &writing() const noexcept { return writing_; }
 
@@ -82,10 +82,10 @@ class GhostWatch {
     const ArrayBase *father_;
     const ArrayBase *son_;
     std::atomic<State> state_ = State::Unknown;
-    std::uint64_t sonVersion_ = 0;                 ///< of the contents that `state_` describes
-    std::atomic<std::uint64_t> fatherVersion_ = 0; ///< of contents equal to those at the last arrival
-    std::uint64_t fatherHash_ = 0;                 ///< of these
-    bool hashed_ = false;                          ///< false where the host did not have them
+    std::uint64_t sonVersion_ = 0;                 ///< version of the contents that `state_` describes
+    std::atomic<std::uint64_t> fatherVersion_ = 0; ///< version of contents equal to those at the last arrival
+    std::uint64_t fatherHash_ = 0;                 ///< hash of these
+    bool hashed_ = false;                          ///< false if the host copy was stale
     Access reading_{*this, false};
     Access writing_{*this, true};
 };

@@ -7,7 +7,7 @@ namespace DNDS {
 
 namespace {
 
-/// One dimension of a matrix of row `i` against what all rows have in common.
+/// Checks one dimension of a matrix of row `i` against the common one.
 void checkDimension(rowsize declared, rowsize common, rowsize given, const char *what, index i,
                     std::string_view label) {
     if (common < 0) // no limit, or not chosen
@@ -29,7 +29,7 @@ void checkMatrix(MatrixShape declared, MatrixShape common, index i, MatrixShape 
                "{}: a matrix of {} x {} has too many elements for one row", label, shape.rows, shape.cols);
     checkDimension(declared.rows, common.rows, shape.rows, "rows", i, label);
     checkDimension(declared.cols, common.cols, shape.cols, "columns", i, label);
-    // the differing dimension is found from the row's size, which tells nothing where the other one is 0
+    // the differing dimension follows from the row's size, unless the other one is 0
     const bool one = (declared.rows == NonUniformSize) != (declared.cols == NonUniformSize);
     DNDS_CHECK(!one || (declared.rows == NonUniformSize ? shape.cols : shape.rows) > 0, ArgumentError,
                "{}: the dimension that all matrices share must not be 0", label);

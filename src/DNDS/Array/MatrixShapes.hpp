@@ -1,5 +1,5 @@
 /// @file MatrixShapes.hpp
-/// @brief How the parameters of matrix arrays choose row layouts, Eigen types and the shape of each matrix.
+/// @brief From parameters of matrix arrays to row layouts, Eigen types and the shape of each matrix.
 #pragma once
 
 #include "DNDS/Base/Error.hpp"
@@ -24,11 +24,11 @@ using MatrixMap =
                                                                               : align >= 16 ? Eigen::Aligned16
                                                                                             : Eigen::Unaligned)>;
 
-/// Tells the shape of a row's matrix from the row's number and size; trivially copyable, for views. This one is for
+/// Computes the shape of a row's matrix from the row's number and size; trivially copyable, for views. This one is for
 /// shapes that are the same in all rows, or follow from the row's size because only one dimension differs between rows.
 template <rowsize m, rowsize n>
 struct MatrixGeometry {
-    MatrixShape common; ///< the dimensions that all rows have
+    MatrixShape common; ///< the dimensions common to all rows
 
     /// Rows and columns of the matrix in a row of `size` elements.
     DNDS_HOST_DEVICE constexpr MatrixShape shape(index /*row*/, rowsize size) const {
@@ -43,14 +43,14 @@ struct MatrixGeometry {
     }
 };
 
-/// All dimensions are known to the compiler: takes no memory.
+/// For dimensions known to the compiler: takes no memory.
 template <rowsize m, rowsize n>
 requires(m >= 0 && n >= 0) struct MatrixGeometry<m, n> {
-    /// m x n, whatever the row.
+    /// m x n, for any row.
     DNDS_HOST_DEVICE static constexpr MatrixShape shape(index /*row*/, rowsize /*size*/) { return {m, n}; }
 };
 
-/// Both dimensions differ between rows.
+/// For two dimensions that differ between rows.
 template <>
 struct MatrixGeometry<NonUniformSize, NonUniformSize> {
     const MatrixShape *shapes = nullptr;
@@ -71,7 +71,7 @@ struct OneMatrix {
     static constexpr bool hasRowHeaders = false;
     static constexpr bool nonUniform = m == NonUniformSize || n == NonUniformSize;
     static constexpr MatrixShape declared{m, n};
-    /// What no row exceeds, as far as the types tell.
+    /// Upper bound of all rows' shapes, as far as the types tell.
     static constexpr MatrixShape limit{m == NonUniformSize ? mMax : m, n == NonUniformSize ? nMax : n};
 
     static constexpr bool unlimited = limit.rows == NonUniformSize || limit.cols == NonUniformSize;
@@ -86,7 +86,7 @@ struct OneMatrix {
                                       : limit.chosen() ? limit.rows * limit.cols
                                                        : DynamicSize;
 
-    /// Column-major, but Eigen wants matrices of one row to be called row-major; their memory is the same.
+    /// Column-major, but Eigen requires one-row matrices to be declared row-major; their memory is the same.
     using Matrix =
         Eigen::Matrix<real, m >= 0 ? m : Eigen::Dynamic, n >= 0 ? n : Eigen::Dynamic,
                       m == 1 && n != 1 ? Eigen::RowMajor : Eigen::ColMajor,
@@ -125,7 +125,7 @@ struct EqualMatrices : MatrixBatches {
     using Row = MatrixMap<typename OneMatrix<m, DynamicSize, m, DynamicSize>::Matrix, T, align>;
     using Geometry = MatrixGeometry<m, n>;
 
-    /// The matrices of a row beside each other: [m x (n * count)]; how many they are; and number `k`.
+    /// The matrices of a row side by side: [m x (n * count)]; their number; and number `k`.
     template <int align, class T>
     DNDS_HOST_DEVICE static Row<T, align> row(T *start, index /*i*/, rowsize size, const Geometry &geometry) {
         const MatrixShape shape = geometry.shape(0, 0);
@@ -142,18 +142,18 @@ struct EqualMatrices : MatrixBatches {
     }
 };
 
-/// What a row says about one of its matrices of differing shapes.
+/// A row's entry for one of its matrices of differing shapes.
 struct MatrixBatchEntry {
     MatrixShape shape;
-    index start = 0; ///< where its elements begin, in reals from the beginning of the row
+    index start = 0; ///< begin of its elements, in reals from the beginning of the row
 };
 static_assert(sizeof(MatrixBatchEntry) == 2 * sizeof(real) && sizeof(index) == sizeof(real));
 
 /// Reads a row of an `ArrayEigenMatrixBatch`; `T` is real or const real. Trivially copyable.
 ///
 /// A row without elements has no matrices. Otherwise its first real holds the bits of their number (int64), the next
-/// ones those of a MatrixBatchEntry a matrix, and then come the matrices, column-major without gaps. So a row moves
-/// between ranks as it is, and a row of zeros, as ghosts are before their first pull, has no matrices.
+/// ones those of a MatrixBatchEntry a matrix, and then come the matrices, column-major without gaps. So rows move
+/// between ranks unchanged, and a row of zeros, as ghosts are before their first pull, has no matrices.
 template <class T>
 class MatrixBatchRow {
   public:
@@ -163,7 +163,7 @@ class MatrixBatchRow {
     /// The `size` elements of a row from `row` on.
     DNDS_HOST_DEVICE MatrixBatchRow(T *row, rowsize size) : row_(row), size_(size) {}
 
-    /// How many matrices the row has; where number `k` lies, and its shape; and number `k` itself.
+    /// Number of matrices in the row; place and shape of number `k`; and number `k` itself.
     DNDS_HOST_DEVICE rowsize batchSize() const {
         if (size_ == 0)
             return 0;
@@ -187,7 +187,7 @@ class MatrixBatchRow {
     rowsize size_;
 };
 
-/// Several matrices a row, of any number and shapes, which are stored in the rows: see MatrixBatchRow.
+/// Several matrices a row, of any number and shapes, stored in the rows: see MatrixBatchRow.
 struct DifferingMatrices : MatrixBatches {
     static constexpr bool hasRowHeaders = true;
     static constexpr MatrixShape declared{};
@@ -196,9 +196,9 @@ struct DifferingMatrices : MatrixBatches {
     using Matrix = MatrixBatchRow<real>::Matrix;
     template <class T, int align>
     using Row = MatrixBatchRow<T>;
-    using Geometry = MatrixGeometry<0, 0>; // tells nothing
+    using Geometry = MatrixGeometry<0, 0>; // unused
 
-    /// All matrices of a row; how many they are; and number `k`.
+    /// All matrices of a row; their number; and number `k`.
     template <int align, class T>
     DNDS_HOST_DEVICE static MatrixBatchRow<T> row(T *start, index /*i*/, rowsize size, const Geometry & /*geometry*/) {
         return {start, size};
@@ -212,21 +212,21 @@ struct DifferingMatrices : MatrixBatches {
     }
 };
 
-/// Completes `common`: sizes that are declared at run time and not chosen yet are those of `first`.
+/// Completes `common`: run-time sizes not chosen yet are those of `first`.
 constexpr MatrixShape chosenBy(MatrixShape first, MatrixShape declared, MatrixShape common) {
     return {common.rows == DynamicSize && declared.rows == DynamicSize ? first.rows : common.rows,
             common.cols == DynamicSize && declared.cols == DynamicSize ? first.cols : common.cols};
 }
 
-/// @throws ArgumentError unless a matrix of `shape` can be row `i` of the array `label`: dimensions are up to those of
-/// `common` where `declared` is NonUniformSize, and equal elsewhere.
+/// @throws ArgumentError unless a matrix of `shape` can be row `i` of the array `label`: dimensions are at most those
+/// of `common` where `declared` is NonUniformSize, and equal elsewhere.
 void checkMatrix(MatrixShape declared, MatrixShape common, index i, MatrixShape shape, std::string_view label);
 
 /// The elements that a row of matrices of these shapes takes, 0 for none. @throws ArgumentError for negative or too
 /// large shapes.
 rowsize matrixBatchRowSize(std::span<const MatrixShape> shapes, std::string_view label);
 
-/// Makes `row`, which has that many elements, zero matrices of these shapes.
+/// Sets `row`, of that size, to zero matrices of these shapes.
 void startMatrixBatchRow(std::span<real> row, std::span<const MatrixShape> shapes);
 
 } // namespace DNDS

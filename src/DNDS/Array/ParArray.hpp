@@ -14,8 +14,8 @@
 
 namespace DNDS {
 
-/// The communicator and the numbering of a distributed array, whatever its elements: the second base of `ParArray`. Not
-/// made on its own.
+/// The communicator and the numbering of a distributed array, for any element type: the second base of `ParArray`. Not
+/// constructed on its own.
 class ParRows {
   public:
     virtual ~ParRows() = default;
@@ -24,7 +24,7 @@ class ParRows {
     virtual ArrayBase &localRows() noexcept = 0;
     virtual const ArrayBase &localRows() const noexcept = 0;
 
-    /// Local, O(1). Throws StateError when the communicator was freed, and so does all that communicates.
+    /// Local, O(1). Throws StateError when the communicator was freed, as do all functions that communicate.
     const CommunicatorView &comm(SourceLocation where = SourceLocation::current()) const {
         if (life_.ended()) [[unlikely]]
             throw StateError(fmt::format("the communicator of '{}' was freed, or MPI is finalized: free it after the "
@@ -36,7 +36,7 @@ class ParRows {
 
     /// Numbers the rows of all ranks consecutively. Collective. Call it after the number of rows is final.
     void createGlobalMapping() { globalMapping_ = GlobalMapping::create(comm(), localRows().size()); }
-    /// Uses an existing numbering of as many rows. Local. Throws StateError when the numbers of rows differ.
+    /// Uses an existing numbering of the same number of rows. Local. Throws StateError when the numbers differ.
     void setGlobalMapping(std::shared_ptr<const GlobalMapping> mapping) {
         const ArrayBase &rows = localRows();
         DNDS_CHECK(mapping != nullptr, ArgumentError, "'{}' is given a null global mapping", rows.label());
@@ -50,8 +50,8 @@ class ParRows {
     /// The number of rows on all ranks. Collective.
     index globalSize() const { return comm().allReduce(localRows().size(), MPI_SUM); }
 
-    /// Makes what is chosen at run time (width, matrix shape) equal on all ranks: ranks without rows take the others'.
-    /// Collective; no communication if the type leaves nothing to be chosen. Throws LayoutError on all ranks when two
+    /// Makes run-time choices (width, matrix shape) equal on all ranks: ranks without rows take the others'.
+    /// Collective; no communication if the type leaves no choice. Throws LayoutError on all ranks when two
     /// ranks chose differently.
     void agreeShape() {
         localRows().takeLargestShape([this](std::span<rowsize> numbers) {
@@ -80,9 +80,9 @@ class ParRows {
 /// One rank's rows of a distributed array: a local `Array` plus the communicator and, once made, the global numbering.
 ///
 /// A father holds the rows its rank owns; a son holds copies of others' rows. Both are ParArrays; only fathers have a
-/// global mapping. Copies share the (immutable) mapping; all else is as for `Array`.
+/// global mapping. Copies share the (immutable) mapping; otherwise they are as for `Array`.
 ///
-/// An `ArrayTransformer` of this type treats an array that is derived from it, as `ArrayMatrices` is, as what it is:
+/// An `ArrayTransformer` of this type keeps the behaviour of an array of derived type, such as `ArrayMatrices`:
 /// `ArrayBase` knows the shapes of matrices, too.
 template <class T, rowsize rowSizeParam = 1, rowsize rowMaxParam = rowSizeParam, int alignParam = NoAlign>
 class ParArray : public Array<T, rowSizeParam, rowMaxParam, alignParam>, public ParRows {

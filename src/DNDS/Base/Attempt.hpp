@@ -46,9 +46,9 @@ bool holds(const std::exception_ptr &failure) noexcept {
 
 /// The text of an exception.
 struct Failure {
-    ErrorKind kind = ErrorKind::State; ///< of those of other libraries: Memory for std::bad_alloc, else State
+    ErrorKind kind = ErrorKind::State; ///< for exceptions of other libraries: Memory for std::bad_alloc, else State
     std::string message;               ///< the text alone
-    std::string function;              ///< where it was thrown; empty for those of other libraries
+    std::string function;              ///< where it was thrown; empty for exceptions of other libraries
 };
 
 /// Describes an exception; an empty text for null. Local.

@@ -1,5 +1,5 @@
 /// @file ElementKind.hpp
-/// @brief What the scalars in a row are, as a run-time value, so that code compiled once can add or compare them.
+/// @brief The type of the scalars in a row, as a run-time value, so that code compiled once can add or compare them.
 #pragma once
 
 #include "DNDS/Base/ExactAccumulator.hpp"

@@ -8,7 +8,7 @@
 
 namespace DNDS {
 
-/// What users can choose without changing a program. docs/settings.md lists it: scripts/settings.py reads the comments.
+/// Choices of users without changing a program. docs/settings.md lists them: scripts/settings.py reads the comments.
 struct Environment {
     /// DNDS_TRANSPORT=auto|packed|datatype|node-shared|staged|direct|peer: the transport of exchanges whose
     /// `ExchangeOptions` leave it at `Auto`; the last three are for rows in device memory (docs/gpu-transports.md), the
@@ -17,10 +17,10 @@ struct Environment {
     /// DNDS_RANKS_PER_NODE=NUMBER: divides each machine into virtual nodes of this many ranks, to test multi-node paths
     /// on one machine.
     int ranksPerNode = 0; ///< 0: not set
-    /// DNDS_WAIT_TIMEOUT=SECONDS: how long a rank waits for a peer, on its node or another one, before it gives up with
+    /// DNDS_WAIT_TIMEOUT=SECONDS: how long a rank waits for a peer, on its node or another one, before it throws
     /// `PeerError`. Unset or 0: as long as the peer's process lives; on other nodes, for ever. It bounds pulls and
-    /// pushes under way, reductions of plans and waits of one-sided access. Collective calls of MPI, as in set-up,
-    /// cannot be given up: one of DNDS that takes longer is warned of, with what the node's ranks do, and goes on.
+    /// pushes in flight, reductions of plans and waits of one-sided access. Collective calls of MPI, as in set-up,
+    /// cannot be cancelled: DNDS warns of those that take longer, with the activities of the node's ranks.
     double waitTimeout = 0.0;
     /// DNDS_FORCE_HOST_STAGING=0|1: 1: rows in device memory always go through the host.
     bool forceHostStaging = false;
@@ -28,7 +28,7 @@ struct Environment {
     bool disableGpuAwareMpi = false;
     /// DNDS_ONE_SIDED_PROXY=0|1: 1: kernels reach all other ranks through the proxy
     /// (`docs/one_sided.md#the-proxy-of-kernels`), also those that loads and stores would reach; heaps and windows for
-    /// which there can be none throw. Unset or 0: the proxy is used where it is needed and possible.
+    /// which a proxy is impossible throw. Unset or 0: the proxy is used where it is needed and possible.
     bool oneSidedProxy = false;
     /// DNDS_TRACE=FILE: ranks record when they computed, pulled and waited, into this file (docs/tracing.md). It is
     /// read when the program starts.
@@ -36,7 +36,7 @@ struct Environment {
     /// DNDS_REPORT=0|1: 1: exchanges are counted, and rank 0 prints a report (docs/diagnosis.md) on stderr when the
     /// program ends.
     bool report = false;
-    /// DNDS_ROLL_CALL=0|1: 1: on SIGUSR1 each rank writes to stderr what it is doing (`docs/diagnosis.md#roll-call`).
+    /// DNDS_ROLL_CALL=0|1: 1: on SIGUSR1 each rank writes its activity to stderr (`docs/diagnosis.md#roll-call`).
     bool rollCall = false;
     /// DNDS_WARNINGS=stderr|rank0|none|FILE: where warnings go that the program does not take (`setWarningSink`): to
     /// stderr, as where it is not set; to stderr by rank 0 alone; nowhere; or to the end of a file, in whose name `%r`
@@ -72,24 +72,24 @@ std::string mpiSwitchForDevices();
 /// launchers: the number of the rank on its machine, from the first of these that is set, else 0 (`rankByLauncher`).
 int rankByLauncher();
 
-/// How many processes the launcher started, and which of them this is.
+/// The number of processes that the launcher started, and this process's number.
 struct LauncherInfo {
-    std::string variable; ///< that holds the number of ranks; empty if none is set
+    std::string variable; ///< name of the one that holds the number of ranks; empty if none is set
     int ranks = 0;        ///< 0 if unknown
     int rank = 0;
 };
 
-/// What mpiexec or srun set, whichever MPI the program uses. Variables of mpiexec take precedence over Slurm's, since
+/// The settings of mpiexec or srun, for any MPI of the program. Variables of mpiexec take precedence over Slurm's, as
 /// mpiexec may itself run in a Slurm task; of nested launchers, the one with the fewest processes counts. Variables of
 /// allocations (SLURM_NTASKS) are ignored: a program in an allocation may run alone. Values that are no numbers are
 /// ignored. Local.
 ///
 /// OMPI_COMM_WORLD_SIZE, OMPI_COMM_WORLD_RANK, PMI_SIZE, PMI_RANK, MV2_COMM_WORLD_SIZE, MV2_COMM_WORLD_RANK,
-/// SLURM_STEP_NUM_TASKS, SLURM_PROCID: set by launchers: how many processes were started, and which one this is. If
+/// SLURM_STEP_NUM_TASKS, SLURM_PROCID: set by launchers: the number of processes, and this process's number. If
 /// there are several but MPI sees one rank, the launcher belongs to another MPI, and the first process warns.
 LauncherInfo launcherInfo();
 
-/// Where NVIDIA's MPS talks with programs; its default where the variable is not set. Local.
+/// The folder by which NVIDIA's MPS talks with programs; its default where the variable is not set. Local.
 ///
 /// CUDA_MPS_PIPE_DIRECTORY=FOLDER: tells daemons of NVIDIA's MPS apart (`/tmp/nvidia-mps` where it is not set) when
 /// ranks that share a GPU want kernels to wait (`docs/one_sided.md#kernels-that-wait`).

@@ -22,7 +22,7 @@
 
 namespace DNDS {
 
-/// Where in the source a check failed.
+/// Place of a failed check in the source.
 struct SourceLocation {
     const char *file = "";
     int line = 0;
@@ -37,7 +37,7 @@ struct SourceLocation {
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wshadow" // the enumerator Index is not DNDS::Index
-/// What kind of failure an exception stands for. Ranks send it to each other, so that all throw the same type.
+/// Kind of failure of an exception. Ranks send it to each other, so that all throw the same type.
 enum class ErrorKind : int { Argument, Index, Layout, State, Stale, Data, Memory, Mpi, Peer, NotBuilt, Revoked };
 #pragma GCC diagnostic pop
 
@@ -50,7 +50,7 @@ class Error : public std::runtime_error {
     /// With the rank that `setErrorRank` gave.
     Error(ErrorKind kind, std::string message, SourceLocation where);
 
-    /// What went wrong, of a fixed list.
+    /// Kind of failure, of a fixed list.
     ErrorKind kind() const noexcept { return kind_; }
     /// The text alone, without kind, rank and location.
     const std::string &message() const noexcept { return message_; }

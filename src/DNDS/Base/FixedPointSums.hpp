@@ -41,12 +41,12 @@ class Scale {
     real toLow_;
 };
 
-/// What is added up: a column of rows in memory, or the products of two such columns.
+/// Terms of a sum: a column of rows in memory, or the products of two such columns.
 struct Column {
     const real *values = nullptr;
     index size = 0;
     index stride = 1;
-    const real *factors = nullptr; ///< of each value, where there are any, with the same stride
+    const real *factors = nullptr; ///< factor of each value, if not null, with the same stride
 
     /// The term of `row`: its value, or the product of its value and factor.
     DNDS_HOST_DEVICE real operator()(index row) const {

@@ -20,7 +20,7 @@ using HostMemoryResource = std::shared_ptr<std::pmr::memory_resource>;
 /// Aligned operator new. Local; never null.
 const HostMemoryResource &defaultHostMemory();
 
-/// What a memory resource throws that can say why; its text needs no memory.
+/// Exception of a memory resource that can give a reason; its text needs no memory.
 class NoMemory : public std::bad_alloc {
   public:
     /// Formats the text that `what` returns, of which 255 characters are kept.

@@ -1,5 +1,5 @@
 /// @file Lifetime.hpp
-/// @brief Lets others notice that an object which they refer to is gone.
+/// @brief Tells holders of a reference that the object was destroyed.
 #pragma once
 
 #include <memory>

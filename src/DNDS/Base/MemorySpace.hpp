@@ -4,7 +4,7 @@
 
 namespace DNDS {
 
-/// Where an allocation lives.
+/// Memory of an allocation.
 enum class MemorySpace : unsigned char {
     Host,  ///< ordinary memory that the CPU reads and writes
     Device ///< memory of the device that `Device/Hooks.hpp` provides (CUDA, or host memory posing as a device)

@@ -1,5 +1,5 @@
 /// @file Table.hpp
-/// @brief Tables of text for people.
+/// @brief Readable tables of text.
 #pragma once
 
 #include <fmt/format.h>

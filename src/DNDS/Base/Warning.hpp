@@ -1,5 +1,5 @@
 /// @file Warning.hpp
-/// @brief What the library has to say where it cannot throw.
+/// @brief Messages of the library where it cannot throw.
 #pragma once
 
 #include "DNDS/Base/Error.hpp"

@@ -76,7 +76,7 @@ class BlockField : public BlockFieldCore {
     const BlockMemory &block(int local) const { return memoryOf(local); }
 
     /// A view of the rank's block `local` on the host; the device side becomes stale. O(1). Throws StaleError if the
-    /// host is not current, IndexError if there is no such block.
+    /// host is not current, IndexError if the block does not exist.
     BlockView<T> view(int local = 0) { return deviceView<DeviceBackend::Host>(local); }
     BlockView<const T> view(int local = 0) const { return deviceView<DeviceBackend::Host>(local); }
     /// The same in the memory of `backend`.

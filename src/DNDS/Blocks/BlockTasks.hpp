@@ -237,7 +237,7 @@ struct TaskArgument<TField, does> {
     using CallView = BlockViews<Element>;
     TField *array;
 
-    /// What the functor of a loop gets: block `block` of this rank in the memory of `backend`. Throws as
+    /// Argument of a loop's functor: block `block` of this rank in the memory of `backend`. Throws as
     /// BlockField::deviceView.
     template <DeviceBackend backend>
     View blockView(int block) const {

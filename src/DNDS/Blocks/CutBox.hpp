@@ -30,7 +30,7 @@ struct PartsChoice {
 /// Chooses parts for `ranks` ranks. Local. Keeps given parts; chooses the others to minimise the cache lines of the
 /// ghosts of the largest part and of its cells in excess of the average. The first dimensions are cheapest to cut:
 /// their faces are contiguous, whereas faces of the last one move a line per cell. If no cut uses all ranks (more ranks
-/// than cells, primes), uses as many as possible.
+/// than cells, primes), uses the largest possible number.
 /// Throws ArgumentError for parts of other dimensions, below -1, more parts than cells (if given) or, in total, more
 /// than ranks.
 PartsChoice chooseParts(const Box &cells, const std::array<bool, maxBlockDims> &periodic, int ranks,

@@ -1,5 +1,5 @@
 /// @file AlgorithmHooks.hpp
-/// @brief What a device back end defines for Algorithms.hpp. Sizes are checked and not 0 unless stated.
+/// @brief Functions of a device back end for Algorithms.hpp. Sizes are checked and not 0 unless stated.
 #pragma once
 
 #include "DNDS/Device/Algorithms.hpp"

@@ -27,7 +27,7 @@ class Minimum {
   public:
     /// Allocates scratch memory for `count` elements.
     explicit Minimum(index count);
-    /// Queues `*result` = the smallest of the `count` elements of `x`, none of them NaN; infinity if there are none.
+    /// Queues `*result` = the smallest of the `count` elements of `x`, none of them NaN; infinity without elements.
     /// `result` is device memory.
     void operator()(StreamHandle stream, std::span<const real> x, real *result) const;
 

@@ -1,5 +1,5 @@
 /// @file Executor.hpp
-/// @brief Where loops run: in this thread, in host threads, or on a stream of the device.
+/// @brief Chooses where loops run: in this thread, in host threads, or on a stream of the device.
 #pragma once
 
 #include "DNDS/Base/Error.hpp"
@@ -7,7 +7,7 @@
 
 namespace DNDS {
 
-/// Where `parallelFor` and the operations of `ArrayDof` run. Small, copied freely.
+/// Executes the loops of `parallelFor` and `ArrayDof`. Small, copied freely.
 class Executor {
   public:
     /// In this thread.

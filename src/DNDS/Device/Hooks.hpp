@@ -62,13 +62,13 @@ struct DeviceInfo {
     std::string name;            ///< the vendor's name
     std::string identity;        ///< two processes with equal texts use the same device
     std::size_t memoryBytes = 0; ///< in total
-    int number = 0;              ///< of the device among `count`
+    int number = 0;              ///< number of the device, of `count`
     int count = 0;               ///< devices visible to this process
 };
 DeviceInfo deviceInfo();
 
-/// What runs kernels of several processes beside each other on the device in use: those of processes whose texts are
-/// equal. Empty: they take turns, and one that waits for another's keeps it from running.
+/// The scheduler that runs kernels of several processes concurrently on the device in use: those of processes with
+/// equal texts. Empty: they take turns, and one that waits for another's keeps it from running.
 std::string sharedScheduler();
 
 /// Selects one of several devices for this process: `number` modulo the number of visible devices. Ranks pass

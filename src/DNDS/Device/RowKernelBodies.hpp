@@ -1,5 +1,5 @@
 /// @file RowKernelBodies.hpp
-/// @brief What one block of threads of each kernel in RowKernels.hpp does; the same source for host and device.
+/// @brief Work of one block of threads of each kernel in RowKernels.hpp; the same source for host and device.
 ///
 /// On a device `thread` is one of `threads` in a block; the emulated device runs a block as one thread.
 #pragma once

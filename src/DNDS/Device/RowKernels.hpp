@@ -27,7 +27,7 @@ struct CopySegment {
     const std::uint32_t *rows;  ///< the rows' numbers in the source; null: `blocks` are copied
     const CopyBlock *blocks;    ///< used without `rows`
     std::uint64_t items;        ///< rows or blocks
-    std::uint64_t firstTile;    ///< of this segment
+    std::uint64_t firstTile;    ///< first tile of this segment
     std::uint32_t itemsPerTile; ///< at most 65536 chunks of rows
     std::uint32_t chunkBytes;   ///< 16, 8, 4, 2 or 1: rows and bases are multiples of it
     std::uint32_t chunksPerRow;
@@ -45,14 +45,14 @@ struct CopyTable {
 /// Queues the copy of all segments, which do not overlap. @throws NotBuiltError, StateError.
 void copyRows(const CopyTable &table, StreamHandle stream);
 
-/// What contributions do to an element.
+/// Effect of contributions on an element.
 enum class Combination : std::uint8_t { Sum, Min, Max };
 
 /// A row for which contributions arrived.
 struct CombineTarget {
     std::uint64_t destination; ///< bytes from the base
     std::uint64_t elements;    ///< scalars in the row
-    std::uint64_t first;       ///< of its contributions, up to those of the next target
+    std::uint64_t first;       ///< first of its contributions, up to the first of the next target
 };
 
 /// Rows of one part of an array, each with its contributions in the order in which they are applied. One more target

@@ -21,7 +21,7 @@ class SharedMemory {
     /// Opens memory that another process shared. @throws as openShared.
     explicit SharedMemory(const SharedHandle &handle) : pointer_(openShared(handle)) {}
 
-    /// Where the shared byte is in this process; null when empty.
+    /// Address of the shared byte in this process; null when empty.
     void *get() const noexcept { return pointer_.get(); }
     /// The same as a pointer to `T`.
     template <class T>

@@ -8,7 +8,7 @@
 
 namespace DNDS::Device {
 
-/// What this process has copied between host and device since it started.
+/// Copies between host and device by this process since it started.
 struct Transfers {
     std::size_t copiesToDevice = 0;
     std::size_t bytesToDevice = 0;

@@ -26,7 +26,7 @@ T combined(T a, T b) {
         return std::max(a, b);
     else if constexpr (std::is_floating_point_v<T>)
         return a + b;
-    else // unsigned arithmetic wraps around where signed would be undefined
+    else // unsigned arithmetic wraps where signed would be undefined
         return static_cast<T>(static_cast<std::make_unsigned_t<T>>(a) + static_cast<std::make_unsigned_t<T>>(b));
 }
 

@@ -1,5 +1,5 @@
 /// @file Combine.hpp
-/// @brief How a pushed row meets the row that its owner holds.
+/// @brief Combination of a pushed row with the row of its owner.
 #pragma once
 
 #include "DNDS/Base/ElementKind.hpp"
@@ -13,7 +13,7 @@ namespace DNDS {
 using CombineFunction = void (*)(std::byte *into, const std::byte *from, std::size_t bytes);
 
 /// The function for elements of `kind` under `op`. Local. Integer sums wrap around. Throws LayoutError for operations
-/// on opaque elements (structs), which can only be replaced, and for the smaller or larger of accumulators.
+/// on opaque elements (structs), which can only be replaced, and for minimum and maximum of accumulators.
 CombineFunction combineFunction(ElementKind kind, PushOp op);
 
 } // namespace DNDS

@@ -15,7 +15,7 @@ namespace DNDS {
 
 namespace {
 
-/// Which of the ways of `pathClasses` a transport is.
+/// The class in `pathClasses` of a transport.
 std::size_t classOf(TransportKind kind, bool onDevice) {
     switch (kind) {
     case TransportKind::Local:
@@ -34,7 +34,7 @@ std::size_t classOf(TransportKind kind, bool onDevice) {
     }
 }
 
-/// Bytes between the arrays that a path needs, as far as they are known.
+/// Bytes of a path's buffers between the arrays, as far as they are known.
 std::size_t buffersOf(const PeerPath &path) {
     switch (path.transport) {
     case TransportKind::Packed:
@@ -54,11 +54,11 @@ bool holdsAllRanks(const CommunicatorContext &context) {
     return same != MPI_UNEQUAL;
 }
 
-/// On rank 0; not at all where there is no memory. Local.
+/// Calls `note` at the program's end on rank 0; not without memory. Local.
 void noteAtEnd(void (*note)(void *) noexcept) {
     int rank = -1;
     checkMpi(MPI_Comm_rank(MPI_COMM_WORLD, &rank), "MPI_Comm_rank");
-    if (rank == 0) // others of the communicator know of no failure
+    if (rank == 0) // other ranks of the communicator know of no failure
         static_cast<void>(attempt([&] { atFinalize(note, nullptr); }));
 }
 
@@ -80,7 +80,7 @@ void ExchangeCounts::describe(std::span<const PeerPath> peers, bool onDevice) {
 }
 
 CountsOfProcess &CountsOfProcess::instance() {
-    static auto *counts = new CountsOfProcess; // never deleted: MPI may end after static objects have gone
+    static auto *counts = new CountsOfProcess; // never deleted: MPI may end after static objects are destroyed
     return *counts;
 }
 

@@ -1,5 +1,5 @@
 /// @file ExchangeCounts.hpp
-/// @brief What exchanges of one name have done on this rank, for `report`.
+/// @brief Counts of exchanges of one name on this rank, for `report`.
 #pragma once
 
 #include "DNDS/Exchange/ExchangeTypes.hpp"
@@ -18,21 +18,21 @@ namespace DNDS {
 
 class CommunicatorContext;
 
-/// The ways that rows take, as far as reports tell them apart: in own memory, node-shared, by messages, on devices, by
-/// transports that a program added.
+/// Classes of paths in reports: in own memory, node-shared, by messages, on devices, by
+/// transports added by a program.
 inline constexpr std::size_t pathClasses = 5;
 
-/// The numbers that are kept of the exchanges of one name.
+/// Indices of the numbers counted for the exchanges of one name.
 namespace Count {
 enum : std::size_t {
-    Ranks, ///< of the communicator; -1 where exchanges of this name are on communicators of different sizes
+    Ranks, ///< size of the communicator; -1 where exchanges of this name are on communicators of different sizes
     Made,
-    Runs,  ///< waited for with success
-    Begun, ///< started with success
+    Runs,  ///< successful waits
+    Begun, ///< successful starts
     StartSeconds,
     WaitSeconds,
-    StartsAt, ///< the sum of the moments of all starts, by `monotonicSeconds`
-    Peers,    ///< as the exchange was made last; this and the next ones
+    StartsAt, ///< sum of the times of all starts, by `monotonicSeconds`
+    Peers,    ///< of the latest exchange made, as the counts below
     RowsSent, ///< in each run
     BytesSent,
     Owned, ///< rows of one of the arrays
@@ -46,7 +46,7 @@ enum : std::size_t {
 } // namespace Count
 
 /// Sums over all runs of all exchanges of one name, and the shape of the latest of them. Several threads may count
-/// runs; the rest is under the lock of all counts.
+/// runs; the rest is guarded by the lock of all counts.
 struct ExchangeCounts {
     std::array<std::atomic<double>, Count::All> numbers{};
     std::map<std::string, std::pair<std::size_t, std::size_t>> arrays; ///< bytes of owned rows and of ghosts
@@ -60,25 +60,25 @@ struct ExchangeCounts {
         numbers[Count::Runs] += 1.0;
         numbers[Count::WaitSeconds] += monotonicSeconds() - begin;
     }
-    /// The paths of an exchange that was just made. Local; under the lock.
+    /// Records the paths of a new exchange. Local; under the lock.
     void describe(std::span<const PeerPath> peers, bool onDevice);
 };
 
 /// All counts of this process, by the name of the exchange. Names are the same on all ranks of an exchange.
 struct CountsOfProcess {
-    std::mutex mutex; ///< of all but runs
+    std::mutex mutex; ///< guards all except runs
     std::map<std::string, std::shared_ptr<ExchangeCounts>> exchanges;
-    std::size_t arenaBytes = 0; ///< the most that was seen when an exchange was made
+    std::size_t arenaBytes = 0; ///< the largest seen when an exchange was made
 
     static CountsOfProcess &instance();
 };
 
-/// Before the first exchange of all ranks is made: with DNDS_REPORT=1, the program will end with a report; where there
-/// never is one, rank 0 says so, as far as it has made others. Collective the first time for each communicator of all
-/// ranks, else Local and of no cost.
+/// Before the first exchange of all ranks is made: with DNDS_REPORT=1, the program will end with a report; if no
+/// such exchange is ever made, rank 0 reports that, if it has made others. Collective the first time for each
+/// communicator of all ranks, else Local and free.
 void announceReport(CommunicatorContext &context);
 
-/// The counts under that name, made if need be; null while nothing is counted. Local; takes the lock.
+/// The counts of that name, created on demand; null while counting is off. Local; takes the lock.
 std::shared_ptr<ExchangeCounts> countsOf(const CommunicatorContext &context, const std::string &name);
 
 } // namespace DNDS

@@ -18,12 +18,12 @@ namespace DNDS {
 ///     group.initPersistentPull();
 ///     group.startPersistentPull();  ...  group.waitPersistentPull();    // the functions of PersistentExchanges
 ///
-/// Arrays may differ in type and layout. The group keeps them alive. A transformer that got another mapping or other
-/// arrays since it was added makes start, and set-up on all ranks, throw StateError: fill a new group then. Move-only.
+/// Arrays may differ in type and layout. The group keeps them alive. If a transformer's mapping or arrays were replaced
+/// since it was added, start, and set-up on all ranks, throw StateError: fill a new group then. Move-only.
 class ExchangeGroup : public PersistentExchanges {
   public:
     /// Adds the array of a transformer. Local. Throws StateError without a mapping, ArgumentError when its pattern is
-    /// not that of the arrays added before (share one through borrowGGIndexing). Exchanges already made do not include
+    /// not that of the other arrays (share one through borrowGGIndexing). Existing exchanges do not include
     /// it.
     template <class TTransformer>
     void add(const TTransformer &transformer) {
@@ -32,7 +32,7 @@ class ExchangeGroup : public PersistentExchanges {
     std::size_t size() const noexcept { return members_.size(); }
 
     /// As the functions of ArrayTransformer, for all arrays together. Collective. A second push with PushOp::Sum adds
-    /// again what ghosts kept, unless `options.ghosts` is GhostsAfterPush::Zero. A group without arrays throws
+    /// the ghosts' kept values again, unless `options.ghosts` is GhostsAfterPush::Zero. A group without arrays throws
     /// StateError on this rank only: it knows no other ranks.
     void initPersistentPull(const ExchangeOptions &options = {});
     void initPersistentPush(PushOp op = PushOp::Replace, const ExchangeOptions &options = {});
@@ -48,7 +48,7 @@ class ExchangeGroup : public PersistentExchanges {
 
     std::shared_ptr<const ExchangePattern> pattern_;
     std::vector<ExchangeMember> members_;
-    std::string names_; ///< of all members
+    std::string names_; ///< names of all members
 };
 
 } // namespace DNDS

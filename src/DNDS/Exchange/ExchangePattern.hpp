@@ -1,5 +1,5 @@
 /// @file ExchangePattern.hpp
-/// @brief Who sends which rows to whom: row numbers only, no data type, no width, no memory.
+/// @brief Senders, receivers and row numbers of an exchange: no data type, no width, no memory.
 #pragma once
 
 #include "DNDS/Mpi/SparseExchange.hpp"
@@ -17,13 +17,12 @@ namespace DNDS {
 
 class GhostMapping;
 
-/// Rows of this rank that each of some peers gives or gets. It shows what its pattern keeps.
+/// Rows of this rank that it exchanges with some peers. A view of its pattern's lists.
 struct PeerRows {
-    std::span<const int> ranks;    ///< of the peers, ascending strictly
+    std::span<const int> ranks;    ///< ranks of the peers, strictly ascending
     std::span<const index> starts; ///< rows of peer k are numbers [starts[k], starts[k + 1]) of all rows in `values`
-    std::span<const index>
-        values; ///< row numbers of all peers; may be empty where those of each peer are a range or boxes
-    std::vector<RowList> lists; ///< the rows of each peer; exchanges share what these find out about them
+    std::span<const index> values; ///< row numbers of all peers; may be empty if each peer's are a range or boxes
+    std::vector<RowList> lists;    ///< the rows of each peer; exchanges share properties computed from them
 
     /// The number of peers. Local.
     std::size_t size() const noexcept { return ranks.size(); }
@@ -33,9 +32,9 @@ struct PeerRows {
         for (const RowList &rows : lists)
             rows.forEach(function);
     }
-    /// The rows of all peers behind each other. Local. O(rows).
+    /// The rows of all peers, concatenated. Local. O(rows).
     std::vector<index> allRows() const;
-    /// Rows of peer `k`, where there are `values`.
+    /// Rows of peer `k`, if there are `values`.
     std::span<const index> list(std::size_t k) const {
         return values.subspan(static_cast<std::size_t>(starts[k]), static_cast<std::size_t>(starts[k + 1] - starts[k]));
     }
@@ -47,25 +46,25 @@ class ExchangePattern : public std::enable_shared_from_this<ExchangePattern> {
     /// All ghosts of a mapping. Local. Cost O(peers).
     explicit ExchangePattern(std::shared_ptr<const GhostMapping> mapping);
 
-    /// What one rank gives and gets in a pull. Lists are in the order of ranks; row k that rank s gives to rank r is
-    /// row k that rank r receives from rank s. A rank may exchange rows with itself. A row may be given several times.
+    /// The rows that one rank gives and gets in a pull. Lists are in the order of ranks; row k from rank s to rank r is
+    /// the same row in the lists of both. A rank may exchange rows with itself. A row may be given several times.
     struct Rows {
         index fatherSize = 0; ///< owned rows
-        index sonSize = 0;    ///< ghosts; those that nobody sends are left alone
+        index sonSize = 0;    ///< number of ghosts; those without sender are left alone
         RankLists given;      ///< own rows, to readers
         RankLists received;   ///< ghosts, from owners; each of them once
     };
-    /// From lists of rows, without global numbers: halos of structured blocks, say. Collective; one reduction where all
-    /// is well. What `describe` throws is thrown on all ranks. Throws on all ranks IndexError for rows that there are
-    /// not, ArgumentError for lists out of order or ghosts received twice, StateError naming a pair of ranks where one
-    /// gives another number of rows than the other expects, or that make other patterns.
+    /// From lists of rows, without global numbers: halos of structured blocks, say. Collective; one reduction without
+    /// errors. Errors of `describe` are thrown on all ranks. Throws on all ranks IndexError for rows that do not exist,
+    /// ArgumentError for lists out of order or ghosts received twice, StateError naming a pair of ranks where one
+    /// gives another number of rows than the other expects, or if ranks make different patterns.
     static std::shared_ptr<const ExchangePattern> fromLists(const std::shared_ptr<CommunicatorContext> &context,
                                                             const std::function<Rows()> &describe);
 
     /// Rows in boxes, for some peers.
     struct PeerBoxes {
         std::vector<int> ranks;     ///< ascending strictly
-        std::vector<RowList> lists; ///< of each of them: `RowList::boxes(...)` or a range
+        std::vector<RowList> lists; ///< one list per peer: `RowList::boxes(...)` or a range
 
         /// Adds the next peer; ranks ascend.
         void append(int rank, RowList rows) {
@@ -82,18 +81,18 @@ class ExchangePattern : public std::enable_shared_from_this<ExchangePattern> {
     };
     /// As `fromLists`, from boxes of rows: some bytes are kept for each box, nothing for a row. Ghosts and owned rows
     /// may be rows of one array. Collective. Cost O(rows received) once, to find ghosts that are received twice.
-    /// Throws what `fromLists` throws, and ArgumentError for lists that are neither boxes nor ranges.
+    /// Throws as `fromLists`, and ArgumentError for lists that are neither boxes nor ranges.
     static std::shared_ptr<const ExchangePattern> fromBoxes(const std::shared_ptr<CommunicatorContext> &context,
                                                             const std::function<Boxes()> &describe);
 
     /// The pattern that moves some of the ghosts only: those in `ghosts`, rows of the son in any order, duplicates
-    /// welcome. Collective; each rank names what it reads, and its owners are told: one sparse exchange, cost O(ghosts
-    /// + rows read). Arrays keep their sizes; other ghosts are left alone. It moves arrays of this pattern, too:
+    /// allowed. Collective; each rank names the ghosts it reads, and their owners are told: one sparse exchange of cost
+    /// O(ghosts + rows read). Arrays keep their sizes; other ghosts are left alone. Also moves arrays of this pattern:
     ///
     ///     const auto some = u.trans.pattern()->restrictedTo(ghostsOfTheStencil);
     ///     Exchange pull(some, Direction::Pull, {u.trans.member()});
     ///
-    /// Throws IndexError on all ranks for rows that are no ghosts of this pattern. Where the rows of each owner are a
+    /// Throws IndexError on all ranks for rows that are no ghosts of this pattern. If the rows of each owner are a
     /// range of ghosts a pull costs nothing extra; others are unpacked.
     std::shared_ptr<const ExchangePattern> restrictedTo(std::span<const index> ghosts) const;
 
@@ -101,25 +100,25 @@ class ExchangePattern : public std::enable_shared_from_this<ExchangePattern> {
     ExchangePattern &operator=(const ExchangePattern &) = delete;
     ~ExchangePattern() = default;
 
-    /// The mapping that ghosts were numbered by; null for a pattern from lists.
+    /// The mapping that numbers the ghosts; null for a pattern from lists.
     const std::shared_ptr<const GhostMapping> &mapping() const noexcept { return mapping_; }
     CommunicatorContext &context() const noexcept { return *context_; }
     const std::shared_ptr<CommunicatorContext> &sharedContext() const noexcept { return context_; }
     /// The number among the numberings, mappings and patterns of the communicator: the same on all ranks.
     std::uint64_t serial() const noexcept { return serial_; }
-    /// Whether this is `array`, or restricts it: whether it moves rows of arrays whose pattern that is. `array` is
-    /// compared, never looked into.
+    /// Whether this is `array`, or a restriction of it: whether it moves rows of arrays with that pattern. `array` is
+    /// compared, never dereferenced.
     bool moves(const ExchangePattern *array) const noexcept {
         return array == this || (whole_ && whole_->moves(array));
     }
 
-    /// Whether it moves some of the ghosts of another pattern only.
+    /// Whether it moves only some of the ghosts of another pattern.
     bool isRestriction() const noexcept { return whole_ != nullptr; }
 
     /// Owned rows and ghosts of this rank. Local, O(1).
     index fatherSize() const noexcept { return fatherSize_; }
     index sonSize() const noexcept { return sonSize_; }
-    /// Ranks that read rows of this rank, and which; ascending for each reader where there is a mapping.
+    /// Ranks that read rows of this rank, and those rows; ascending for each reader if there is a mapping.
     const PeerRows &readers() const noexcept { return readers_; }
     /// Ranks that this rank reads from, and the ghosts that each of them owns. Without restriction, those of a mapping
     /// are the ranges [starts[k], starts[k + 1]).
@@ -127,7 +126,7 @@ class ExchangePattern : public std::enable_shared_from_this<ExchangePattern> {
 
     /// Owned rows that some peer (or this rank itself) needs, ascending. Local. O(owned rows) once, then O(1).
     std::span<const index> boundaryRows() const;
-    /// Owned rows that no peer needs, ascending: what to compute while a pull is under way. Cost as `boundaryRows`.
+    /// Owned rows that no peer needs, ascending: to be computed while a pull is in flight. Cost as `boundaryRows`.
     std::span<const index> innerRows() const;
 
   private:
@@ -140,15 +139,15 @@ class ExchangePattern : public std::enable_shared_from_this<ExchangePattern> {
 
     std::shared_ptr<CommunicatorContext> context_;
     std::shared_ptr<const GhostMapping> mapping_;
-    std::shared_ptr<const ExchangePattern> whole_; ///< where this is a restriction
+    std::shared_ptr<const ExchangePattern> whole_; ///< the whole pattern, if this is a restriction
     std::uint64_t serial_ = 0;
     index fatherSize_ = 0;
     index sonSize_ = 0;
-    Rows rows_; ///< without `values` where it was made from boxes; empty with a mapping that this is all of: then the
+    Rows rows_; ///< without `values` if made from boxes; empty for a whole mapping: then the
                 ///< mapping keeps the lists
     PeerRows readers_;
     PeerRows owners_;
-    mutable std::once_flag classified_; ///< many exchanges never ask, and set-up is to be fast
+    mutable std::once_flag classified_; ///< most exchanges never need it, and set-up must be fast
     mutable std::vector<index> boundary_;
     mutable std::vector<index> inner_;
 };

@@ -1,5 +1,5 @@
 /// @file ExchangeState.hpp
-/// @brief What an exchange keeps between set-up, start and wait.
+/// @brief State of an exchange between set-up, start and wait.
 #pragma once
 
 #include "DNDS/Device/DeviceBuffer.hpp"
@@ -30,37 +30,37 @@ const char *directionName(Direction direction);
 void locateRows(const ExchangePattern &pattern, Direction direction, MemorySpace space, const ExchangeMember &member,
                 RowLayout &father, RowLayout &son);
 
-/// Everything that must stay alive while bytes move.
+/// Everything that must stay alive while bytes are in flight.
 struct Exchange::State : Recoverable {
     std::vector<ExchangeMember> members;
     std::vector<RowLayout> fathers;
     std::vector<RowLayout> sons;
-    std::vector<RowLayout> fathersNow; ///< what `start` finds, until it is accepted; what `wait` finds
+    std::vector<RowLayout> fathersNow; ///< layouts found by `start`, until accepted; layouts found by `wait`
     std::vector<RowLayout> sonsNow;
     MessagePlan plan;
-    std::vector<std::uint64_t> sent; ///< if `checksSent`: hashes of what leaves, by peer and part
+    std::vector<std::uint64_t> sent; ///< if `checksSent`: hashes of the sent rows, by peer and part
     MemorySpace space = MemorySpace::Host;
     std::shared_ptr<ExchangeStream> stream; ///< on the device
     std::vector<HostDeviceBuffer> stagingOnHost;
     std::vector<Device::DeviceBuffer<std::byte>> stagingOnDevice;
-    std::vector<std::byte *> staging;       ///< pushes: where each part arrives, until it is combined
+    std::vector<std::byte *> staging;       ///< pushes: receive buffer of each part, until it is combined
     std::unique_ptr<DeviceCombine> combine; ///< pushes on the device
     std::optional<GhostZeroing> zeroing;    ///< pushes that leave zero ghosts
     std::vector<std::unique_ptr<Transport>> transports;
     PeerKinds kinds;
     std::thread::id maker = std::this_thread::get_id();
     ThreadUse ownUse;
-    ThreadUse *use = &ownUse; ///< or that of the process, where MPI does not serve several threads
+    ThreadUse *use = &ownUse; ///< or that of the process, if MPI does not serve several threads
     ProgressEngine engine;
     enum class Stage : unsigned char {
-        Unbound, ///< transports do not know where arrays are: planning or binding failed half-way, or it was renewed
+        Unbound, ///< transports lack the arrays' addresses: planning or binding failed half-way, or it was renewed
         Idle,
         InFlight
     };
     Stage stage = Stage::Idle;
     Direction moves = Direction::Pull;
     std::uint64_t starts = 0;
-    std::shared_ptr<ExchangeCounts> counts; ///< null while nothing is counted
+    std::shared_ptr<ExchangeCounts> counts; ///< null while counting is off
     bool needsProgress = false;             ///< while this rank waits for something else
     bool pollsMpi = false;                  ///< `progress` does
     std::shared_ptr<CommunicatorContext> context;
@@ -72,27 +72,27 @@ struct Exchange::State : Recoverable {
     /// Whether peers may write to destinations in spite of `settle`, until the communicator has recovered.
     bool exposed() const noexcept;
 
-    /// Makes room for the rows of one part that will be pushed to this rank.
+    /// Allocates a receive buffer for one part of the pushed rows.
     void addStaging(std::size_t bytes, const HostMemoryResource &memory);
 
-    /// No longer keeps memory that arrays have given up: the data that arrived is complete. Where kernels may still run
+    /// Drops references to memory that arrays no longer use: the received data is complete. If kernels may still run
     /// it is kept until the next start.
     void releaseArrays();
 
-    /// Waits for what the stream holds, before somebody handles an error: rows of other peers may still be on their
-    /// way.
+    /// Waits for the work queued on the stream, before an error is handled: rows of other peers may still be in
+    /// flight.
     void drain() const noexcept;
 
-    /// Lets everything go on; whether all is complete.
+    /// Makes progress; true when all is complete.
     bool progress() const;
 
     /// Ends an epoch that has failed.
     void abandon(Direction direction) noexcept;
 
-    /// Tells the members of a pull that it has started, or that its rows have arrived.
+    /// Notifies the members of a pull that it has started, or that its rows have arrived.
     void notifyPulled(Direction direction, const ExchangePattern &pattern, bool arrived) const;
 
-    /// Tells the members of a pull that its rows will not arrive.
+    /// Notifies the members of a pull that its rows will not arrive.
     void notifyFailed(Direction direction) const noexcept;
 
     /// Whether `wait` compares the sent rows with those at start: in library or program with debug checks, on the host.
@@ -101,7 +101,7 @@ struct Exchange::State : Recoverable {
     /// Hashes the host rows that peers get. O(bytes sent).
     void hashSent(Direction direction, std::vector<std::uint64_t> &into) const;
 
-    /// Of all parts, staging buffers included.
+    /// Endpoints of all parts, staging buffers included.
     Endpoints endpoints(Direction direction) const;
 };
 

@@ -1,5 +1,5 @@
 /// @file ExchangeTypes.hpp
-/// @brief The small vocabulary of exchanges: directions, operations, and what is known about a peer's path.
+/// @brief Types of exchanges: directions, operations, and paths to peers.
 #pragma once
 
 #include "DNDS/Base/Types.hpp"
@@ -10,9 +10,9 @@
 
 namespace DNDS {
 
-/// How pushed ghost rows meet the owner's row. Contributions are applied in ascending order of the rank they come from,
-/// so that results do not depend on the order of arrival. Sums of floating-point numbers do depend on which rank adds
-/// what; those of `ExactAccumulator` do not. What the push leaves in the ghosts is said by `GhostsAfterPush`.
+/// Combination of pushed ghost rows with the owner's row. Contributions are applied in ascending order of their rank,
+/// so that results do not depend on the order of arrival. Floating-point sums do depend on the distribution of terms
+/// over ranks; those of `ExactAccumulator` do not. `GhostsAfterPush` sets the ghosts' contents after the push.
 enum class PushOp : unsigned char {
     Replace, ///< the row of the highest contributing rank stays
     Sum,     ///< element-wise sum of the owner's row and all contributions; again at each push
@@ -20,30 +20,30 @@ enum class PushOp : unsigned char {
     Max
 };
 
-/// What a push leaves in the ghosts. A push only sends them: whoever adds to ghosts and pushes with PushOp::Sum has to
-/// make them zero before adding again, or the first contributions are added a second time.
+/// Contents of ghosts after a push. A push only sends them: a program that adds to ghosts and pushes with PushOp::Sum
+/// has to zero them before adding again, or the first contributions are added a second time.
 enum class GhostsAfterPush : unsigned char {
-    Keep, ///< what was pushed
+    Keep, ///< the pushed values
     Zero  ///< zero, ready for the next contributions; with PushOp::Sum only, as zero changes no sum
 };
 
-/// How one exchange reaches one peer.
+/// Path of one exchange to one peer.
 struct PeerPath {
     int peer = 0;
     TransportKind transport = TransportKind::Auto;
-    std::string name;          ///< of the transport
-    std::string why;           ///< the reason for this transport, and for a slot, for people
-    std::size_t bytesSent = 0; ///< each time the exchange runs
+    std::string name;          ///< name of the transport
+    std::string why;           ///< the reason for this transport, and for a slot, readable
+    std::size_t bytesSent = 0; ///< bytes of each run
     std::size_t bytesReceived = 0;
-    /// Of these, what the peer cannot write where it belongs although the transport could: it passes through a slot.
+    /// Bytes of these that pass through a slot, because the peer cannot write them in place as the transport could.
     std::size_t bytesThroughSlot = 0;
     index rowsSent = 0;
     index rowsReceived = 0;
 };
 
-/// Which copies of the arrays an exchange moves.
+/// The copies of the arrays that an exchange moves.
 enum class ExchangeSpace : unsigned char {
-    Auto, ///< that of the transport asked for; else the device's where all arrays are current there, on all ranks,
+    Auto, ///< that of the requested transport; else the device's where all arrays are current there, on all ranks,
           ///< when the exchange is made; else the host's
     Host,
     Device
@@ -51,9 +51,9 @@ enum class ExchangeSpace : unsigned char {
 
 /// Choices a caller can make for one exchange.
 struct ExchangeOptions {
-    TransportKind transport = TransportKind::Auto; ///< Auto also looks at the environment variable DNDS_TRANSPORT
+    TransportKind transport = TransportKind::Auto; ///< Auto also reads the environment variable DNDS_TRANSPORT
     ExchangeSpace space = ExchangeSpace::Auto;
-    GhostsAfterPush ghosts = GhostsAfterPush::Keep; ///< of pushes; pulls ignore it
+    GhostsAfterPush ghosts = GhostsAfterPush::Keep; ///< for pushes; pulls ignore it
 };
 
 } // namespace DNDS

@@ -26,7 +26,7 @@ Flight::~Flight() noexcept(false) {
     if (done() || !mpiActive()) // after MPI the exchange keeps its memory and is silent
         return;
     const std::exception_ptr failure = attempt([&] { wait(); });
-    if (failure && std::uncaught_exceptions() <= exceptionsBefore_) // else the caller gets another one
+    if (failure && std::uncaught_exceptions() <= exceptionsBefore_) // else the caller gets another exception
         std::rethrow_exception(failure);
 }
 

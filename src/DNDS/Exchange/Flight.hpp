@@ -1,5 +1,5 @@
 /// @file Flight.hpp
-/// @brief An exchange on its way, as an object: leaving its scope waits.
+/// @brief An exchange in flight as an object: leaving its scope waits.
 #pragma once
 
 #include "DNDS/Exchange/Exchange.hpp"
@@ -9,29 +9,29 @@
 
 namespace DNDS {
 
-/// A pull or push that was started and has to be waited for.
+/// A started pull or push that has to be waited for.
 ///
 ///     {
 ///         const Flight ghosts = u.trans.startPull();
 ///         computeOnInnerRows();
 ///     }                                             // the ghosts are there
 ///
-/// The end of the scope waits, also where an exception leaves it, so that no peer is left waiting. It throws what
-/// `wait` throws, or the solver would go on with old ghosts; while another exception is under way that one goes on
-/// instead. Move-only. It keeps the exchange, and does nothing where somebody else has waited for it.
+/// The end of the scope waits, also where an exception leaves it, so that no peer is left waiting. It throws the
+/// error of `wait`, or the solver would continue with old ghosts; during another exception it throws nothing, and that
+/// one propagates. Move-only. It keeps the exchange, and does nothing if the exchange was waited for elsewhere.
 class [[nodiscard]] Flight {
   public:
     Flight() = default;
     /// Starts the exchange. Local. Throws as Exchange::start.
     [[nodiscard]] explicit Flight(std::shared_ptr<Exchange> exchange, Device::StreamHandle producer = nullptr);
     Flight(Flight &&) noexcept = default;
-    /// Waits for what was under way here. Throws as Exchange::wait.
-    Flight &operator=(Flight &&other) noexcept(false); // NOLINT: what it ends may fail
+    /// Waits for the flight held here. Throws as Exchange::wait.
+    Flight &operator=(Flight &&other) noexcept(false); // NOLINT: ending the old flight may fail
     Flight(const Flight &) = delete;
     Flight &operator=(const Flight &) = delete;
     ~Flight() noexcept(false); // NOLINT: see above
 
-    /// Completes the exchange; does nothing the second time, whatever the first one threw. Local. See Exchange::wait.
+    /// Completes the exchange; does nothing the second time, even if the first call threw. Local. See Exchange::wait.
     void wait();
     void wait(Device::StreamHandle consumer);
     /// Whether nothing is left to wait for.
@@ -41,8 +41,8 @@ class [[nodiscard]] Flight {
 
   private:
     std::shared_ptr<Exchange> exchange_;                ///< null once it was waited for
-    std::uint64_t start_ = 0;                           ///< which of its starts this is
-    int exceptionsBefore_ = std::uncaught_exceptions(); ///< more at the end: it comes by an exception
+    std::uint64_t start_ = 0;                           ///< number of this start
+    int exceptionsBefore_ = std::uncaught_exceptions(); ///< more at the end: the scope is left by an exception
 };
 
 } // namespace DNDS

@@ -26,7 +26,7 @@ PeerAgreement::PeerAgreement(std::shared_ptr<CommunicatorContext> context, std::
     : context_(std::move(context)) {
     const CommunicatorContext::SetUp setUp(*context_);
     const CommunicatorView comm = context_->comm();
-    const Channel channel = context_->nextChannel(); // before anything can fail: ranks stay in step
+    const Channel channel = context_->nextChannel(); // before any failure: ranks stay in step
     comm.guarded([&] {
         setUp.requireAlone();
         what_ = what;
@@ -42,7 +42,7 @@ PeerAgreement::PeerAgreement(std::shared_ptr<CommunicatorContext> context, std::
 
 PeerAgreement::~PeerAgreement() {
     context_->delist(*this);
-    if (context_->alive()) // messages can come
+    if (context_->alive()) // messages can arrive
         for (const std::size_t k : missing_)
             link_->dropNext(k);
 }

@@ -13,18 +13,18 @@
 
 namespace DNDS {
 
-/// One exchange in a place of its own: empty, or set up. Move-only.
+/// Holds one exchange: empty, or set up. Move-only.
 class PersistentExchange {
   public:
     /// Empty: for pulls, or for pushes.
     explicit PersistentExchange(Direction direction) : direction_(direction) {}
 
-    /// Binds an exchange of what `describe` names, in place of the one before. Collective over the ranks of `context`;
-    /// throws on all ranks what `describe` throws, and StateError while the one before is in flight on any rank; that
-    /// one stays then. `what` is the name of the arrays, for messages. See Exchange.
+    /// Binds an exchange of the request of `describe`, replacing the previous one. Collective over the ranks of
+    /// `context`; throws on all ranks the exceptions of `describe`, and StateError while the previous one is in flight
+    /// on any rank; that one stays then. `what` is the name of the arrays, for messages. See Exchange.
     void init(CommunicatorContext &context, std::string_view what, const std::function<ExchangeRequest()> &describe,
               const ExchangeOptions &options = {}, PushOp op = PushOp::Replace);
-    /// Forgets it. Local. Throws StateError in flight.
+    /// Drops it. Local. Throws StateError in flight.
     void clear(std::string_view what);
 
     /// Whether one is set up; and whether it was started and not waited for yet. Local.
@@ -52,40 +52,40 @@ class PersistentExchanges {
   public:
     /// Begins to refresh the son. Local; returns at once. Until `waitPersistentPull` the father must not be written and
     /// the son not be used. Throws StateError without `initPersistentPull`, when already started, or when mapping or
-    /// rows have changed. On the device it runs after what `producer` holds; see Exchange::start.
+    /// rows have changed. On the device it runs after the work then on `producer`; see Exchange::start.
     void startPersistentPull(Device::StreamHandle producer = nullptr) { pull().start(producer); }
     /// Completes the pull: the son equals its owners' rows. Throws StateError without start, or when father or son were
     /// resized or swapped since; RevokedError when another rank has failed. See Exchange.
     void waitPersistentPull() { pull().wait(); }
-    /// The same on the device, where what `consumer` gets from now on runs after the pull; see Exchange::wait.
+    /// The same on the device, where later work on `consumer` runs after the pull; see Exchange::wait.
     void waitPersistentPull(Device::StreamHandle consumer) { pull().wait(consumer); }
-    /// Forgets the persistent pull. Local. Throws StateError in flight.
+    /// Drops the persistent pull. Local. Throws StateError in flight.
     void clearPersistentPull() { pull_.clear(exchanged()); }
 
-    /// Begins to send the son's rows back to their owners. Local; returns at once. Until `waitPersistentPush` neither
+    /// Begins to return the son's rows to their owners. Local; returns at once. Until `waitPersistentPush` neither
     /// father nor son may be written. Throws as `startPersistentPull`. Ghosts keep their values, so that a second sum
     /// adds the first one's contributions again, unless the push was made with GhostsAfterPush::Zero.
     void startPersistentPush(Device::StreamHandle producer = nullptr) { push().start(producer); }
-    /// Completes the push: the owners' rows have met the copies as the operation says, and ghosts are zero where
-    /// GhostsAfterPush::Zero was asked for. Throws also DataError, when pushed padded rows differ in size from their
+    /// Completes the push: the owners' rows are combined with the copies as the operation says, and ghosts are zero
+    /// with GhostsAfterPush::Zero. Throws also DataError, when pushed padded rows differ in size from their
     /// owner's under an operation.
     void waitPersistentPush() { push().wait(); }
     void waitPersistentPush(Device::StreamHandle consumer) { push().wait(consumer); }
-    /// Forgets the persistent push. Local. Throws StateError in flight.
+    /// Drops the persistent push. Local. Throws StateError in flight.
     void clearPersistentPush() { push_.clear(exchanged()); }
 
-    /// Start, as an object whose end waits; see Flight. Local. They throw as `startPersistentPull`.
+    /// Starts, as an object whose end waits; see Flight. Local. They throw as `startPersistentPull`.
     [[nodiscard]] Flight startPull(Device::StreamHandle producer = nullptr) { return Flight(bound(pull_), producer); }
     [[nodiscard]] Flight startPush(Device::StreamHandle producer = nullptr) { return Flight(bound(push_), producer); }
 
-    /// A table of how the persistent pull reaches each peer, and why. Local. Throws StateError before
+    /// A table of the persistent pull's path to each peer, with reasons. Local. Throws StateError before
     /// `initPersistentPull`.
     std::string describePull() const { return pull().describe(); }
     /// Whether start and wait of the persistent pull may be captured in a graph; see Exchange::capturable. Local.
     bool canCapturePull() const { return pull().capturable(); }
     /// Whether the persistent pull or push was started and not waited for yet. Local.
     bool inFlight() const noexcept { return pull_.inFlight() || push_.inFlight(); }
-    /// How the persistent pull reaches each peer. Local. Throws StateError before `initPersistentPull`.
+    /// Path of the persistent pull to each peer. Local. Throws StateError before `initPersistentPull`.
     std::vector<PeerPath> pullPaths() const { return pull().paths(); }
     /// The same for the persistent push.
     std::vector<PeerPath> pushPaths() const { return push().paths(); }
@@ -96,16 +96,16 @@ class PersistentExchanges {
     PersistentExchanges &operator=(PersistentExchanges &&) noexcept = default;
     ~PersistentExchanges() = default;
 
-    /// Binds the pull, or the push, of what `describe` names. Collective. See PersistentExchange::init.
+    /// Binds the pull, or the push, of the request of `describe`. Collective. See PersistentExchange::init.
     void init(CommunicatorContext &context, Direction direction, const std::function<ExchangeRequest()> &describe,
               const ExchangeOptions &options, PushOp op = PushOp::Replace);
-    /// Forgets pull and push, also in flight: see Exchange. Local.
+    /// Drops pull and push, even in flight: see Exchange. Local.
     void forget();
-    /// Sets up, moves once, and forgets. Collective.
+    /// Sets up, moves once, and drops. Collective.
     static void once(CommunicatorContext &context, Direction direction,
                      const std::function<ExchangeRequest()> &describe, const ExchangeOptions &options, PushOp op,
                      Device::StreamHandle producer);
-    /// What messages call the arrays. Local.
+    /// Name of the arrays in messages. Local.
     virtual std::string_view exchanged() const noexcept = 0;
 
   private:

@@ -22,7 +22,7 @@ namespace {
 }
 
 std::size_t scalarBytes(ElementKind kind) {
-    std::size_t bytes = 1; // opaque elements are bytes here
+    std::size_t bytes = 1; // opaque elements are single bytes here
     Device::forElementKind(kind, [&]<class T>() { bytes = sizeof(T); });
     return bytes;
 }
@@ -33,7 +33,7 @@ Device::Combination combinationOf(PushOp op) {
                                : Device::Combination::Sum;
 }
 
-/// Of all rows together, padding included.
+/// Bytes of all rows together, padding included.
 std::size_t elementBytesOf(const RowLayout &layout) { return layout.parts[0].begin(layout.rows); }
 
 template <class T>
@@ -49,7 +49,7 @@ std::uint64_t append(std::vector<std::byte> &bytes, const std::vector<T> &values
 
 void combineOnHost(const ExchangePattern &pattern, PushOp op, std::span<const ExchangeMember> members,
                    std::span<const RowLayout> fathers, std::span<std::byte *const> staging) {
-    if (staging.empty()) // nobody pushes rows to this rank
+    if (staging.empty()) // no rank pushes rows to this one
         return;
     for (std::size_t m = 0, part = 0; m < members.size(); ++m) {
         const RowLayout &father = fathers[m];
@@ -63,7 +63,7 @@ void combineOnHost(const ExchangePattern &pattern, PushOp op, std::span<const Ex
                 from += bytes;
             });
         };
-        // With an operation, the parts that describe rows (sizes) must agree; nothing is changed if they do not.
+        // With an operation, the parts that describe rows (sizes) must agree; otherwise nothing is changed.
         for (std::size_t p = 1; p < count && op != PushOp::Replace; ++p)
             forEachRow(p, [&](const std::byte *into, const std::byte *from, std::size_t bytes, index row) {
                 if (std::memcmp(into, from, bytes) != 0)
@@ -131,12 +131,12 @@ void GhostZeroing::run(std::span<const RowLayout> sons, Device::StreamHandle str
 DeviceCombine::DeviceCombine(const ExchangePattern &pattern, PushOp op, std::span<const RowLayout> fathers,
                              Device::StreamHandle stream)
     : op_(op) {
-    // Contributions by row, and of one row in the order of arrival, which is that of ranks.
+    // Contributions by row, and for one row in the order of arrival, which is that of ranks.
     const std::vector<index> arrived = pattern.readers().allRows();
     std::vector<std::size_t> order(arrived.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::ranges::stable_sort(order, {}, [&](std::size_t k) { return arrived[k]; });
-    std::vector<std::uint64_t> firsts; // of the contributions of each row in `order`
+    std::vector<std::uint64_t> firsts; // first contribution of each row in `order`
     for (std::size_t k = 0; k < order.size(); ++k)
         if (k == 0 || arrived[order[k]] != arrived[order[k - 1]]) {
             firsts.push_back(k);
@@ -173,7 +173,7 @@ DeviceCombine::DeviceCombine(const ExchangePattern &pattern, PushOp op, std::spa
     replace_.prepare(stream);
 }
 
-/// Lists, for an operation, what meets each row of one part.
+/// For an operation, lists the contributions to each row of one part.
 void DeviceCombine::planOperation(Part &part, const RowPart &to, std::span<const std::uint64_t> offsets,
                                   std::uint64_t total, std::span<const std::size_t> order,
                                   std::span<const std::uint64_t> firsts, std::vector<std::byte> &lists) {

@@ -1,5 +1,5 @@
 /// @file PushedRows.hpp
-/// @brief How pushed rows, once they have arrived in staging buffers, meet their owners' rows.
+/// @brief Combination of pushed rows, from staging buffers, with their owners' rows.
 #pragma once
 
 #include "DNDS/Device/DeviceBuffer.hpp"
@@ -13,21 +13,21 @@
 
 namespace DNDS {
 
-/// Combines on the host. `staging` is where it arrived, part by part of all members: the rows of
-/// `pattern.readers().values` behind each other. Local. Throws DataError when copies of padded rows differ in size from
-/// their owner's row under an operation; that member's rows and those of the members behind it are unchanged then.
+/// Combines on the host. `staging` holds the received rows, part by part of all members: the rows of
+/// `pattern.readers().values`, contiguous. Local. Throws DataError when copies of padded rows differ in size from
+/// their owner's row under an operation; that member's rows and those of the members after it are unchanged then.
 void combineOnHost(const ExchangePattern &pattern, PushOp op, std::span<const ExchangeMember> members,
                    std::span<const RowLayout> fathers, std::span<std::byte *const> staging);
 
-/// Makes the ghosts of a pattern zero once they were pushed, as GhostsAfterPush::Zero asks: all elements, but neither
+/// Zeroes the ghosts of a pattern after a push, for GhostsAfterPush::Zero: all elements, but neither
 /// the sizes nor the shapes of rows. On the host at once, on the device queued.
 class GhostZeroing {
   public:
-    /// Local. Takes all the memory that `run` needs, on the device up to 1 MiB: throws MemoryError. `stream` is waited
-    /// for.
+    /// Local. Allocates all the memory that `run` needs, on the device up to 1 MiB: throws MemoryError. Waits for
+    /// `stream`.
     GhostZeroing(const ExchangePattern &pattern, std::span<const RowLayout> sons, MemorySpace space,
                  Device::StreamHandle stream);
-    /// Local. The rows may have moved since, not changed.
+    /// Local. The rows may have moved since, but not changed.
     void run(std::span<const RowLayout> sons, Device::StreamHandle stream) const;
 
   private:
@@ -37,24 +37,25 @@ class GhostZeroing {
     };
     static void joinRuns(std::vector<Run> &runs);
 
-    std::vector<Run> runs_; ///< of ghosts
+    std::vector<Run> runs_; ///< runs of ghosts
     Device::DeviceBuffer<std::byte> zeros_;
 };
 
-/// `combineOnHost` on the device: the lists that tell which staged rows go where are made once, and each push is a few
-/// kernels. Results are those of the host to the bit: contributions meet a row in ascending order of rank, none of them
-/// atomic.
+/// `combineOnHost` on the device: the lists from staged rows to owned rows are made once, and each push is a few
+/// kernels. Results equal the host's to the bit: contributions to a row are applied in ascending order of rank, without
+/// atomics.
 class DeviceCombine {
   public:
-    /// Local. O(rows that arrive). `fathers` and `staging` may move later (`launch` names them), their rows not. All
-    /// launches will be on `stream`, which is waited for. Takes all the memory that they need: throws MemoryError.
+    /// Local. O(rows received). `fathers` and `staging` may move later (`launch` takes them); their rows may not.
+    /// All launches will be on `stream`, which it waits for. Allocates everything they need: throws
+    /// MemoryError.
     DeviceCombine(const ExchangePattern &pattern, PushOp op, std::span<const RowLayout> fathers,
                   Device::StreamHandle stream);
 
     /// Queues the kernels. Local.
     void launch(std::span<const RowLayout> fathers, std::span<std::byte *const> staging, Device::StreamHandle stream);
 
-    /// Whether `check` has something to say, for which the stream must have been synchronised.
+    /// Whether `check` has an error to throw; the stream must have been synchronised.
     bool checks() const noexcept { return checks_; }
     /// Throws DataError as `combineOnHost`; only the members whose sizes differ are unchanged.
     void check(std::span<const ExchangeMember> members) const;
@@ -63,8 +64,8 @@ class DeviceCombine {
     /// One part of one member.
     struct Part {
         std::size_t member;
-        std::size_t part;                   ///< of the member
-        std::optional<std::size_t> segment; ///< of `replace_`
+        std::size_t part;                   ///< part of the member
+        std::optional<std::size_t> segment; ///< segment of `replace_`
         std::uint64_t targetsAt = 0;        ///< in `lists_`
         std::uint64_t contributionsAt = 0;
         std::uint64_t rows = 0;
@@ -73,7 +74,7 @@ class DeviceCombine {
         ElementKind kind = ElementKind::Opaque;
     };
 
-    /// `offsets` are those of the contributions in the staging buffer, `total` its bytes; `order` are the contributions
+    /// `offsets` are those of the contributions in the staging buffer, `total` its bytes; `order` has the contributions
     /// by row, of which those of row r start at `firsts[r]`.
     void planOperation(Part &part, const RowPart &to, std::span<const std::uint64_t> offsets, std::uint64_t total,
                        std::span<const std::size_t> order, std::span<const std::uint64_t> firsts,
@@ -82,7 +83,7 @@ class DeviceCombine {
 
     PushOp op_;
     std::vector<Part> parts_;
-    std::vector<index> rows_; ///< that contributions arrive for
+    std::vector<index> rows_; ///< rows with contributions
     DeviceRowCopy replace_;
     Device::DeviceBuffer<std::byte> lists_;
     HostDeviceBuffer refused_; ///< pinned: for each member 0, or 1 + the number of a row whose copy has another size

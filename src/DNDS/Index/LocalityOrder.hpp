@@ -17,7 +17,7 @@ namespace DNDS {
 /// corners of several parts add one run each. Throws IndexError for rows outside [0, rows).
 ///
 ///     const auto order = localityOrder(mapping->fatherSize(), mapping->readerPeers());
-///     // give row order[k] the local number k, then make the global and the ghost mapping anew
+///     // give row order[k] the local number k, then build the global and the ghost mapping again
 std::vector<index> localityOrder(index rows, const RankLists &readers);
 
 /// The inverse of an order: entry i is the new number of present row i. Local. O(rows).

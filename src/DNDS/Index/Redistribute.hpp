@@ -98,8 +98,8 @@ class Redistribute {
 
     std::shared_ptr<const GlobalMapping> before_;
     std::shared_ptr<const GlobalMapping> after_;
-    RankLists leaving_;  ///< by rank: own old rows that go there
-    RankLists arriving_; ///< by rank: own new rows that come from there, in the order of arrival
+    RankLists leaving_;  ///< keyed by rank: own old rows that move there
+    RankLists arriving_; ///< keyed by rank: own new rows from there, in the order of arrival
     std::vector<index> newNumbers_;
     std::vector<index> oldNumbers_;
 };

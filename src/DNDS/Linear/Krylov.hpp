@@ -70,7 +70,7 @@ void requireSameOptions(CommunicatorView comm, const char *method, const KrylovO
 /// The reduction that all solvers of a communicator use, one after another. Collective at the first call.
 MessageReduction &krylovSums(CommunicatorContext &context);
 
-/// What the methods share: work vectors like b, sums, and when to stop.
+/// Common to the methods: work vectors like b, sums, and the stopping criterion.
 template <class TVector>
 class KrylovWork {
   public:

@@ -60,7 +60,7 @@ class MatrixPattern {
         return std::span(columns_).subspan(begin, static_cast<std::size_t>(starts_[static_cast<std::size_t>(row) + 1]) -
                                                       begin);
     }
-    /// The position in `columns()` of an entry. Local, O(entries of the row). Throws IndexError if there is none.
+    /// The position in `columns()` of an entry. Local, O(entries of the row). Throws IndexError if it is missing.
     std::size_t find(index row, index column) const;
 
     /// Owned rows without ghost columns, ascending, to be multiplied during a pull. And the other owned rows.

@@ -57,7 +57,7 @@ class SparseMatrix {
         std::ranges::fill(rowsOf(*values_.father), real(0));
         std::ranges::fill(rowsOf(*values_.son), real(0));
     }
-    /// Adds to an entry, by local numbers. Local, O(entries of the row). Throws IndexError if there is none.
+    /// Adds to an entry, by local numbers. Local, O(entries of the row). Throws IndexError if it is missing.
     void add(index row, index column, const Block &value) { at(pattern_->find(row, column)) += value; }
     void add(index row, index column, real value) requires(b == 1) { at(pattern_->find(row, column))(0, 0) += value; }
     /// The entry at a position of `pattern().columns()`; row-major. Local, O(1).

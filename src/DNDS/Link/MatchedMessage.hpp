@@ -10,7 +10,7 @@
 namespace DNDS {
 
 /// The next message of a rank on a channel, between the moment when it was found and that when its receive is started.
-/// Nobody else can receive it then, and where it is large its sender waits: never forget one. Local.
+/// No other receive can take it then, and if it is large its sender waits: never drop one. Local.
 class MatchedMessage {
   public:
     bool isFound() const noexcept { return message_ != MPI_MESSAGE_NULL; }

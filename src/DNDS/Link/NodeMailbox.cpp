@@ -16,7 +16,7 @@ NodeOutbox::~NodeOutbox() {
         for (Buffer &buffer : buffers_)
             free(buffer);
     if (!inForkedChild())
-        box_->sent.store(0, std::memory_order_release); // a reader that begins anew finds nothing
+        box_->sent.store(0, std::memory_order_release); // a reader that starts over finds nothing
     arena_->retire(box_, sizeof(NodeMailbox), &box_->readerClosed);
 }
 

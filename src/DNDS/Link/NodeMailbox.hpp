@@ -14,7 +14,7 @@
 namespace DNDS {
 
 /// The capacity to allocate for a message, and whether a buffer of some capacity serves one: it is large enough, and
-/// not more than four times as large, but for buffers of a page.
+/// not more than four times as large, except for buffers of a page.
 constexpr std::size_t roomForMessage(std::size_t bytes) noexcept { return bytes + bytes / 4; }
 constexpr bool fitsMessage(std::size_t capacity, std::size_t bytes) noexcept {
     constexpr std::size_t page = 4096;
@@ -28,7 +28,7 @@ struct NodeMailbox {
 
     struct Entry {
         alignas(16) std::array<std::byte, smallBytes> small;
-        ArenaLocation large; ///< of longer messages
+        ArenaLocation large; ///< place of longer messages
         std::uint64_t bytes = 0;
     };
     alignas(64) std::atomic<std::uint64_t> sent{0}; ///< messages, which are then complete in memory
@@ -48,7 +48,7 @@ class NodeOutbox {
     /// Only when `isEmpty()`: the other side reads this memory.
     ~NodeOutbox();
 
-    /// Where the reader finds it.
+    /// Location of the mailbox for its reader.
     ArenaLocation location() const;
     /// Whether the message before the last was taken, so that `prepare` has memory. Ask it before.
     bool isReady() const noexcept { return sent_ < NodeMailbox::entries || wasTaken(sent_ + 1 - NodeMailbox::entries); }
@@ -56,9 +56,9 @@ class NodeOutbox {
     std::byte *prepare(std::size_t bytes);
     /// Sends the first bytes of what was prepared.
     void send(std::size_t bytes) noexcept;
-    /// Whether the reader has taken everything, or is gone.
+    /// Whether the reader has taken everything, or has ended.
     bool isEmpty() const noexcept { return wasTaken(sent_); }
-    /// Begins anew, while the reader is not reading, and before it begins anew itself.
+    /// Starts over, while the reader is not reading, and before the reader starts over itself.
     void renew() noexcept;
     /// The size of both buffers.
     std::size_t bytes() const noexcept { return buffers_[0].capacity + buffers_[1].capacity; }
@@ -101,7 +101,7 @@ class NodeInbox {
         while (isThere())
             take();
     }
-    /// Begins anew, as the writer has or will before it sends.
+    /// Starts over, as the writer has or will before it sends.
     void renew() noexcept { taken_ = 0; }
 
   private:

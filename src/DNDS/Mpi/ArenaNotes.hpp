@@ -1,5 +1,5 @@
 /// @file ArenaNotes.hpp
-/// @brief Ranks of a node tell each other of places in their arenas.
+/// @brief Exchange of arena locations between ranks of a node.
 #pragma once
 
 #include "DNDS/Mpi/CommunicatorContext.hpp"
@@ -11,13 +11,13 @@
 
 namespace DNDS {
 
-/// The notes that this rank sends to some peers and receives from others in a set-up. Local, but for `exchange`.
+/// The notes that this rank sends to some peers and receives from others in a set-up. Local, except `exchange`.
 class ArenaNotes {
   public:
-    /// The next note: to a peer, about a place in this rank's arena; or from a peer.
+    /// Adds a note: to a peer, about a place in this rank's arena; or from a peer.
     void tell(int peer, const ArenaLocation &place) { told_.push_back({peer, place, MPI_REQUEST_NULL}); }
     void expect(int peer) { heard_.push_back({peer, {}, MPI_REQUEST_NULL}); }
-    /// Sends and receives all. Waits for the peers, who do the same. Allocates nothing.
+    /// Sends and receives all. Waits for the peers to do the same. Allocates nothing.
     void exchange(const Channel &channel) {
         const ActivityScope activity = ActivityScope::collective("MPI_Wait");
         for (Note &note : heard_)
@@ -32,7 +32,7 @@ class ArenaNotes {
             for (Note &note : *notes)
                 checkMpi(MPI_Wait(&note.request, MPI_STATUS_IGNORE), "MPI_Wait");
     }
-    /// What note number `k` of those expected says.
+    /// The location in note number `k` of the expected ones.
     const ArenaLocation &heard(std::size_t k) const { return heard_[k].place; }
 
   private:

@@ -1,5 +1,5 @@
 /// @file Backoff.hpp
-/// @brief Waiting for a flag without stealing the processor from whoever is to set it.
+/// @brief Waiting for a flag without stealing the processor from the thread that is to set it.
 #pragma once
 
 #include <mpi.h>
@@ -29,28 +29,28 @@ class Backoff {
 #endif
             return;
         }
-        // Yielding gives nothing away between ranks in scheduling groups of their own (as MPICH's launcher makes them):
-        // then only sleeping does. It costs some 50 microseconds, so it is for crowded nodes and long waits.
+        // Between ranks in scheduling groups of their own (as MPICH's launcher makes them) yielding has no effect: only
+        // sleeping frees the processor. It costs some 50 microseconds, so it is for crowded nodes and long waits.
         if (crowded_ && count_ > yields)
             std::this_thread::sleep_for(std::chrono::nanoseconds(1));
         else
             std::this_thread::yield();
-        if (crowded_ && count_ % crowdedProbeEvery != 0) // the next turn is only a switch of processes away
+        if (crowded_ && count_ % crowdedProbeEvery != 0) // the next turn costs only a context switch
             return;
         int found = 0;
-        MPI_Iprobe(MPI_ANY_SOURCE, 0, comm_, &found, MPI_STATUS_IGNORE); // only progress is wanted
+        MPI_Iprobe(MPI_ANY_SOURCE, 0, comm_, &found, MPI_STATUS_IGNORE); // for MPI's progress only
     }
 
-    /// Instead of `pause` where whoever calls it has let MPI make progress just now: only crowded nodes get a pause, so
-    /// that messages are met as by waiting in MPI.
+    /// Instead of `pause` where the caller has let MPI make progress just now: only crowded nodes get a pause, so
+    /// that messages are matched as promptly as by waiting in MPI.
     void pauseIfCrowded() {
         if (crowded_)
             pause();
-        else if (++count_ % patientTurns == 0) // ranks of other communicators may want the processor, too
+        else if (++count_ % patientTurns == 0) // ranks of other communicators may need the processor
             std::this_thread::yield();
     }
 
-    /// True about ten times a second, after which `seconds()` is up to date: the moment for costly checks.
+    /// True about ten times a second, when `seconds()` has been updated: the moment for costly checks.
     bool longWait() {
         if (count_ < spins || count_ % checkEvery != 0)
             return false;

@@ -1,5 +1,5 @@
 /// @file BroadcastList.hpp
-/// @brief Lists and strings of rank 0 on all ranks, whose length the others do not know.
+/// @brief Broadcasts of rank 0's lists and strings, whose length the other ranks do not know.
 #pragma once
 
 #include "DNDS/Mpi/Communicator.hpp"
@@ -10,7 +10,7 @@
 namespace DNDS {
 
 /// Copies rank 0's list to all; any length. Collective; a broadcast, a reduction and a broadcast. Throws on all ranks
-/// where one has no memory for it.
+/// where one lacks memory for it.
 template <class T>
 void broadcastList(const CommunicatorView &comm, std::vector<T> &list) {
     std::size_t size = list.size();

@@ -11,7 +11,7 @@ namespace {
 
 std::atomic<bool> forkedChild{false};
 
-/// Called where MPI is seen to be in use, so that children of programs that start MPI later are free to use it.
+/// Called when MPI is known to be in use, so that children of programs that start MPI later are free to use it.
 void watchForks() noexcept {
     static const int watched =
         pthread_atfork(nullptr, nullptr, [] { forkedChild.store(true, std::memory_order_relaxed); });

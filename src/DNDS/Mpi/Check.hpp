@@ -1,5 +1,5 @@
 /// @file Check.hpp
-/// @brief Turns the return code of an MPI call into an exception that carries the call's name and MPI's own text.
+/// @brief Turns the return code of an MPI call into an exception with the call's name and MPI's error text.
 #pragma once
 
 #include "DNDS/Base/Error.hpp"
@@ -25,8 +25,8 @@ bool mpiActive() noexcept;
 /// MPI_Init and MPI_Finalize.
 bool mpiServesAllThreads() noexcept;
 
-/// Whether this thread may call MPI for something that thread `maker` has begun: it is the same, or MPI allows it to
-/// all. Local.
+/// Whether this thread may call MPI for an operation started by thread `maker`: it is the same, or MPI serves all
+/// threads. Local.
 bool mayCallMpi(std::thread::id maker) noexcept;
 
 /// Whether this process was forked from one that used MPI through DNDS. Messages, flags and shared memory belong to the

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int rounds = 16;
 
-/// On rank 0: the offset of the clock of `rank`, which is in `answer`.
+/// On rank 0: asks `rank` for its clock, received in `answer`; the offset.
 double ask(int rank, const Channel &channel, double (*clock)() noexcept) {
     double fastest = std::numeric_limits<double>::infinity();
     double offset = 0.0;

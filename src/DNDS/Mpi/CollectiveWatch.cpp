@@ -24,11 +24,11 @@ namespace DNDS::Detail {
 
 namespace {
 
-/// The thread, and what it looks at.
+/// The watching thread and its data.
 class CollectiveWatch {
   public:
     void setLimit(double seconds) {
-        if (inForkedChild()) // which has no such thread
+        if (inForkedChild()) // has no such thread
             return;
         bool start = false;
         {
@@ -70,7 +70,7 @@ class CollectiveWatch {
         changed_.notify_all();
         if (!thread_.joinable())
             return;
-        // Not for ever: a warning sink may end MPI, or wait for what this thread holds, Python's lock for example.
+        // Not for ever: a warning sink may end MPI, or wait for a lock of this thread's, Python's for example.
         const bool here = thread_.get_id() == std::this_thread::get_id();
         const bool ended = !here && changed_.wait_for(lock, std::chrono::seconds(5), [&] { return ended_; });
         lock.unlock();
@@ -100,7 +100,7 @@ class CollectiveWatch {
         changed_.notify_all();
     }
 
-    /// The arena that most ranks share; none where this rank is alone.
+    /// The arena shared by most ranks; null if this rank is alone.
     std::weak_ptr<NodeArena> widest() const noexcept {
         const WatchedArena *found = nullptr;
         for (const WatchedArena &seen : arenas_)
@@ -115,17 +115,17 @@ class CollectiveWatch {
             for (int lower = 0; arena != nullptr && lower < arena->nodeRank(); ++lower) {
                 const ActivityRecord::Activity latest = arena->activity(lower);
                 const double lasted = latest.since > 0 ? monotonicSeconds() - latest.since : 0;
-                if (latest.text != mine || lasted < limit / 2) // it only passes by
+                if (latest.text != mine || lasted < limit / 2) // just passing by
                     continue;
                 if (lasted >= limit)
-                    markReported(since); // by that rank; else it does so soon, or this one when it looks again
+                    markReported(since); // by that rank; else it reports soon, or this one at its next look
                 return;
             }
             const std::string all = rollCall(arena);
             if (markReported(since))
                 warn(fmt::format("rank {} has been for {} (DNDS_WAIT_TIMEOUT) in {}{}", errorRank(),
                                  secondsText(monotonicSeconds() - since), mine, all));
-        } catch (const std::exception &) { // no memory: nobody hears of it
+        } catch (const std::exception &) { // no memory: no warning
         }
     }
 
@@ -139,7 +139,7 @@ class CollectiveWatch {
     std::thread thread_;
 };
 
-/// Never destroyed: the process may end without the end of MPI, while the thread runs.
+/// Never destroyed: the process may exit without finalizing MPI, while the thread runs.
 CollectiveWatch &collectiveWatch() {
     static auto *watch = new CollectiveWatch;
     return *watch;

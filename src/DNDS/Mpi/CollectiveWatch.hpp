@@ -1,5 +1,5 @@
 /// @file CollectiveWatch.hpp
-/// @brief Tells of collective calls of MPI that last too long: MPI cannot give them up.
+/// @brief Warns of collective MPI calls that last too long; MPI cannot cancel them.
 #pragma once
 
 #include <memory>
@@ -11,11 +11,11 @@ class NodeArena;
 namespace Detail {
 
 /// From now on, a thread of this process warns, once a call, where a collective call has lasted `seconds`, with a roll
-/// call; of ranks of a node that say the same of where they are, the lowest. 0: no longer. The call goes on: some rank
+/// call; of ranks of a node with the same activity, only the lowest warns. 0: no longer. The call continues: some rank
 /// may only be slow. Local; the thread ends with MPI.
 void watchCollectives(double seconds);
 
-/// Adds an arena through which other ranks can be seen. Local, thread-safe.
+/// Adds an arena through which the activities of other ranks can be read. Local, thread-safe.
 void addWatchedArena(const std::shared_ptr<NodeArena> &arena);
 
 } // namespace Detail

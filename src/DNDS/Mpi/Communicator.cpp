@@ -52,7 +52,7 @@ MpiSession::~MpiSession() {
     if (!owner_ || !mpiActive()) // finalized already, or a forked child
         return;
     if (std::uncaught_exceptions() > exceptionsAtStart_) {
-        // The exception itself is out of reach while the stack is unwound.
+        // During stack unwinding the exception itself is out of reach.
         const auto [what, message] = Detail::lastError();
         std::string text = "an exception leaves the scope of MpiSession (DNDS::runMain would say which)";
         if (!what.empty())
@@ -81,7 +81,7 @@ CommunicatorView::CommunicatorView(MPI_Comm comm, SourceLocation where) : comm_(
 
 namespace {
 
-/// What the lowest failing rank tells the others.
+/// The lowest failing rank's message to the others.
 struct FailureNotice {
     ErrorKind kind = ErrorKind::State;
     std::string text;
@@ -96,7 +96,7 @@ FailureNotice describe(const std::exception_ptr &failure, int rank) {
     return {said.kind, fmt::format("{} (rank {})", said.message, rank)};
 }
 
-/// From rank `source` to all, piece by piece through a buffer on the stack: memory may be what is missing. Collective.
+/// From rank `source` to all, in pieces through a buffer on the stack: allocation may be what failed. Collective.
 void broadcastNotice(MPI_Comm comm, bool isSource, int source, FailureNotice &notice) {
     std::array<int, 2> header{static_cast<int>(notice.kind), static_cast<int>(notice.text.size())};
     checkMpi(MPI_Bcast(header.data(), 2, MPI_INT, source, comm), "MPI_Bcast");
@@ -120,7 +120,7 @@ void agreeIn(Detail::FailureScope *scope, const CommunicatorView &comm, const st
     const CommunicatorView &meeting = scope != nullptr ? scope->comm() : comm;
     const ActivityScope activity(where.function);
     const ActivityScope meets = ActivityScope::collective("MPI_Allreduce");
-    // The lowest rank whose failure is its own; failures that only follow another rank's come after.
+    // The lowest rank with a failure of its own; failures that follow from another rank's come after these.
     int worst = mine ? meeting.size() - meeting.rank() + (holds<PeerError>(mine) ? 0 : meeting.size()) : 0;
     checkMpi(MPI_Allreduce(MPI_IN_PLACE, &worst, 1, MPI_INT, MPI_MAX, meeting.handle()), "MPI_Allreduce", where);
     if (worst == 0) [[likely]]
@@ -128,7 +128,7 @@ void agreeIn(Detail::FailureScope *scope, const CommunicatorView &comm, const st
 
     const int source = meeting.size() - (worst > meeting.size() ? worst - meeting.size() : worst);
     const bool isSource = source == meeting.rank();
-    FailureNotice notice{ErrorKind::Memory, {}}; // stays so where there is none for the text
+    FailureNotice notice{ErrorKind::Memory, {}}; // sent as it is where the text cannot be allocated
     if (isSource)
         static_cast<void>(attempt([&] { notice = describe(mine, comm.rank()); }));
     broadcastNotice(meeting.handle(), isSource, source, notice);

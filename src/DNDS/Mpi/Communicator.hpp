@@ -23,15 +23,15 @@ namespace DNDS {
 
 /// Starts MPI and ends it. `runMain` is the shorter way to write a main function; this gives more control.
 ///
-/// The constructor calls MPI_Init_thread (MPI_THREAD_FUNNELED unless more is asked) when MPI is not yet running and
-/// makes MPI_COMM_WORLD return error codes, so that MPI errors become exceptions. It warns on stderr where a launcher
+/// The constructor calls MPI_Init_thread (by default with MPI_THREAD_FUNNELED) when MPI is not yet running and
+/// makes MPI_COMM_WORLD return error codes, so that MPI errors become exceptions. It warns on stderr if a launcher
 /// of another MPI started the ranks. The destructor finalizes MPI if it started it.
 ///
-/// While a session that started MPI lives, no exception is lost, and none leaves other ranks waiting. One that nobody
-/// catches is written to stderr with its rank, and the job ends by MPI_Abort with exit code 1: the session sets the
-/// terminate handler for that. So does one that leaves the session's scope for a `catch` outside of it, which is never
-/// reached: what is written then is the latest Error of the thread, since destructors cannot see what is thrown. Catch
-/// within the scope what is to be handled. Constructor and destructor are Collective over MPI_COMM_WORLD.
+/// While a session that started MPI lives, no exception is lost, and none leaves other ranks waiting. An uncaught one
+/// is written to stderr with its rank, and the job ends by MPI_Abort with exit code 1: the session sets the terminate
+/// handler for that. The same happens to one that leaves the session's scope for a `catch` outside of it, which is
+/// never reached: the text written then is that of the thread's latest Error, since destructors cannot see the
+/// exception. Catch within the scope. Constructor and destructor are Collective over MPI_COMM_WORLD.
 class MpiSession {
   public:
     /// Starts MPI unless it runs. Throws StateError where MPI grants less than `threadLevel` needs.
@@ -40,7 +40,7 @@ class MpiSession {
     MpiSession &operator=(const MpiSession &) = delete;
     ~MpiSession();
 
-    /// The thread support that MPI grants, at least MPI_THREAD_FUNNELED or the constructor throws.
+    /// The thread support that MPI grants: at least MPI_THREAD_FUNNELED, or the constructor throws.
     int threadLevel() const noexcept { return threadLevel_; }
 
   private:
@@ -53,14 +53,14 @@ class CommunicatorView;
 
 namespace Detail {
 
-/// Rank r gives `bytes[r]` bytes; `all` has room for those of all. Where they are more than `most`, each rank
+/// Rank r gives `bytes[r]` bytes; `all` has room for the bytes of all ranks. Above `most` bytes, each rank
 /// broadcasts its own. Collective.
 void allGatherBytes(const CommunicatorView &comm, const void *mine, std::span<const std::size_t> bytes, void *all,
                     std::size_t most = std::size_t{std::numeric_limits<int>::max()});
 
 } // namespace Detail
 
-/// Refers to a communicator that someone else owns; trivially copyable. The owner must outlive it.
+/// Refers to a communicator owned by other code; trivially copyable. The owner must outlive it.
 class CommunicatorView {
   public:
     /// Local. StateError outside MPI's lifetime; ArgumentError for MPI_COMM_NULL and intercommunicators.
@@ -94,8 +94,8 @@ class CommunicatorView {
         checkMpi(MPI_Allgather(&value, 1, mpiTypeOf<T>(), all.data(), 1, mpiTypeOf<T>(), comm_), "MPI_Allgather");
         return all;
     }
-    /// Collective. The lists of all ranks behind each other, in order of rank; any length. Throws on all ranks where
-    /// one has no memory for them.
+    /// Collective. The lists of all ranks concatenated, in order of rank; any length. Throws on all ranks where
+    /// one lacks memory for them.
     template <class T>
     std::vector<T> allGatherV(std::span<const T> mine) const {
         static_assert(std::is_trivially_copyable_v<T>);
@@ -120,7 +120,7 @@ class CommunicatorView {
         beforeCollective();
         const ActivityScope activity = ActivityScope::collective("MPI_Exscan");
         checkMpi(MPI_Exscan(MPI_IN_PLACE, values, count, mpiTypeOf<T>(), MPI_SUM, comm_), "MPI_Exscan");
-        if (rank_ == 0) // MPI leaves them as they are
+        if (rank_ == 0) // MPI leaves them unchanged there
             std::fill_n(values, count, T{});
     }
     /// Collective. The sum of the values of the ranks before this one: 0 on rank 0.
@@ -136,17 +136,17 @@ class CommunicatorView {
         checkMpi(MPI_Barrier(comm_), "MPI_Barrier");
     }
 
-    /// Makes failures collective: every rank passes what it caught (or null), and if any rank failed, all ranks throw
-    /// the exception of the lowest failing one, with that rank named in the text. Collective; one reduction when all is
-    /// well.
+    /// Makes failures collective: every rank passes its caught exception (or null), and if any rank failed, all ranks
+    /// throw the exception of the lowest failing one, with that rank named in the text. Collective; one reduction
+    /// without failures.
     void agree(const std::exception_ptr &mine, SourceLocation where = SourceLocation::current()) const;
 
-    /// To be called before a collective of MPI that is not called through this class, when all that it needs has been
-    /// allocated; within DNDS only src/DNDS/Mpi has such calls. Where `failTogether` runs, throws on all ranks what any
-    /// rank has failed with meanwhile, by one reduction; elsewhere free. Collective.
+    /// Call it before a collective of MPI that is not called through this class, after allocations; within DNDS only
+    /// src/DNDS/Mpi has such calls. Inside `failTogether`, throws on all ranks the failure of any rank since, by
+    /// one reduction; elsewhere free. Collective.
     void beforeCollective(SourceLocation where = SourceLocation::current()) const;
 
-    /// Runs `body`, which must contain no communication, and `agree`s on what it threw. Collective.
+    /// Runs `body`, which must contain no communication, and `agree`s on its exception. Collective.
     template <class Body>
     void guarded(Body &&body, SourceLocation where = SourceLocation::current()) const {
         const std::exception_ptr failure = attempt([&] { std::forward<Body>(body)(); });
@@ -178,14 +178,14 @@ class Communicator {
 
     /// Collective over `parent`. A communicator of the same ranks whose messages never mix with the parent's.
     static Communicator duplicate(CommunicatorView parent);
-    /// Collective over `parent`. Ranks of one `color` form a communicator, ordered by `key`; color MPI_UNDEFINED gets
-    /// none.
+    /// Collective over `parent`. Ranks of one `color` form a communicator, ordered by `key`; for color MPI_UNDEFINED
+    /// the result is empty.
     static Communicator split(CommunicatorView parent, int color, int key);
     /// Collective over `parent`. The ranks that share memory with this one. With `ranksPerNode > 0` each machine is
-    /// divided into virtual nodes of so many ranks, to try multi-node paths on one machine.
+    /// divided into virtual nodes of `ranksPerNode` ranks, to try multi-node paths on one machine.
     static Communicator splitNode(CommunicatorView parent, int ranksPerNode = 0);
 
-    /// Whether there is a communicator: not so when default constructed or moved from. Local.
+    /// Whether it owns a communicator: false when default constructed or moved from. Local.
     bool valid() const noexcept { return comm_ != MPI_COMM_NULL; }
     /// Throws StateError on an empty owner (default constructed or moved from).
     CommunicatorView view(SourceLocation where = SourceLocation::current()) const;

@@ -1,5 +1,5 @@
 /// @file CommunicatorContext.hpp
-/// @brief What DNDS keeps for each communicator of its user: a private duplicate and unique message tags.
+/// @brief The library's state for each communicator of the user: a private duplicate and unique message tags.
 #pragma once
 
 #include "DNDS/Mpi/Communicator.hpp"
@@ -25,15 +25,15 @@ namespace DNDS {
 
 struct NodeTopology;
 
-/// A communicator and a tag that no other exchange uses: messages on different channels never mix.
+/// A communicator and a tag of its own: messages on different channels never mix.
 struct Channel {
     MPI_Comm comm = MPI_COMM_NULL;
     int tag = 0;
-    std::size_t place = 0; ///< of the communicator among the context's
+    std::size_t place = 0; ///< index of the communicator in the context
 };
 
-/// An object whose parts on the ranks of a communicator talk to each other, and go on after a recovery. Enlisted with
-/// the context by whoever owns it, from the end of its collective construction on.
+/// An object whose parts on the ranks of a communicator talk to each other, and that works again after a recovery. Its
+/// owner enlists it with the context, at the end of its collective construction.
 class Recoverable {
   public:
     Recoverable() = default;
@@ -41,11 +41,11 @@ class Recoverable {
     Recoverable &operator=(const Recoverable &) = delete;
     virtual ~Recoverable() = default;
 
-    /// Gives up what is under way: cancels receives, and forgets what was begun. True when neither MPI nor a device
+    /// Abandons operations in flight: cancels receives, and resets the state. True when neither MPI nor a device
     /// reads or writes memory of this object any more; called again until then. Local, does not wait.
     virtual bool settle() noexcept = 0;
-    /// When all ranks have settled: becomes as it was when it was made, epochs included, and takes its channels from
-    /// `CommunicatorContext::renewed`. Local. What it throws is thrown on all ranks.
+    /// When all ranks have settled: resets the object to its initial state, epochs included, with channels from
+    /// `CommunicatorContext::renewed`. Local. Its exceptions are thrown on all ranks.
     virtual void renew() = 0;
 };
 
@@ -53,22 +53,22 @@ class Recoverable {
 /// exchanges costs one duplicated communicator instead of one each.
 ///
 /// The duplicate is freed when the user frees the communicator, or in MPI_Finalize: both are the same moment on all
-/// ranks, which destructors of arrays are not. Patterns hold the object by `shared_ptr`; after its communicator is gone
+/// ranks, which destructors of arrays are not. Patterns hold the object by `shared_ptr`; with its communicator freed
 /// `alive()` is false and starting an exchange throws.
 ///
-/// It serves several threads where MPI does (MPI_THREAD_MULTIPLE). Set-ups are collective: one at a time, in the same
-/// order on all ranks, on whichever thread (`SetUp` notices two at a time). Between them, each thread may run an
+/// It serves several threads if MPI does (MPI_THREAD_MULTIPLE). Set-ups are collective: one at a time, in the same
+/// order on all ranks, on any thread (`SetUp` notices two at a time). Between them, each thread may run an
 /// exchange, and any thread may destroy one. Threads that set up at the same time have a communicator each.
 class CommunicatorContext : public std::enable_shared_from_this<CommunicatorContext> {
   public:
     /// The context of `comm`, made on first use; of a private duplicate, the context that owns it. Collective on first
-    /// use, Local afterwards, on any thread. Throws ArgumentError on all ranks where their environment variables differ
-    /// (docs/settings.md), or say what cannot be.
+    /// use, Local afterwards, on any thread. Throws ArgumentError on all ranks if their environment variables differ
+    /// (docs/settings.md), or are invalid.
     static std::shared_ptr<CommunicatorContext> of(CommunicatorView comm);
-    /// The same where it was made already; null elsewhere. Local, on any thread.
+    /// The same if it was made before; else null. Local, on any thread.
     static std::shared_ptr<CommunicatorContext> find(CommunicatorView comm);
 
-    /// For `of`: Local, and of no use before `connect`.
+    /// For `of`: Local, and not usable before `connect`.
     explicit CommunicatorContext(CommunicatorView user);
     ~CommunicatorContext();
 
@@ -76,15 +76,15 @@ class CommunicatorContext : public std::enable_shared_from_this<CommunicatorCont
     const CommunicatorView &comm(SourceLocation where = SourceLocation::current()) const;
     bool alive() const noexcept { return alive_.load(std::memory_order_relaxed); }
 
-    /// While one lives, this thread makes a collective set-up call; they nest. A thread that comes while another one is
-    /// in such a call waits for its end: messages and numbers of the two must not mix.
+    /// While one lives, this thread makes a collective set-up call; they nest. A second thread waits for the end of the
+    /// first one's call: messages and numbers of the two must not mix.
     class [[nodiscard]] SetUp {
       public:
-        /// Throws StateError, before anything was sent, in a call at the same time as one of another thread where MPI
+        /// Throws StateError, before anything was sent, if another thread is in such a call and MPI
         /// does not serve several threads. Local; may wait for other threads.
         explicit SetUp(CommunicatorContext &context, SourceLocation where = SourceLocation::current());
-        /// Throws StateError where another thread was in a set-up call of the context when this one began: then the
-        /// order is not the same on all ranks but by chance. To be called where ranks agree on failures. Local.
+        /// Throws StateError if another thread was in a set-up call of the context when this one began: then ranks have
+        /// the same order only by chance. To be called where ranks agree on failures. Local.
         void requireAlone(SourceLocation where = SourceLocation::current()) const;
         bool alone() const noexcept { return alone_; }
 
@@ -94,25 +94,25 @@ class CommunicatorContext : public std::enable_shared_from_this<CommunicatorCont
         bool alone_;
     };
 
-    /// Whose users `ThreadUse` has to tell apart: `own`, or, where MPI does not serve several threads, those of the
+    /// The object in which `ThreadUse` tells users apart: `own`, or, without support for several threads, that of the
     /// process. Local.
     ThreadUse &useOf(ThreadUse &own) const noexcept { return servesThreads_ ? own : ThreadUse::ofProcess(); }
 
     /// A channel that was never handed out before. Local, but all ranks must call it in the same order (it is part of
-    /// collective set-up calls), so that they get equal channels. Collective (one duplication) each time MPI's tags run
-    /// out.
+    /// collective set-up calls), so that they get equal channels. Collective (one duplication) each time MPI's tags are
+    /// used up.
     Channel nextChannel();
-    /// The channel of a tag that the program has chosen, the same on all ranks, for messages between ranks that do not
-    /// wait for others to make their ends. Local. Throws ArgumentError for tags below 0 or beyond half of MPI's.
+    /// The channel of a tag chosen by the program, the same on all ranks, for messages between ranks that do not
+    /// set up their ends collectively. Local. Throws ArgumentError for tags below 0 or beyond half of MPI's.
     Channel programChannel(int tag) const;
 
-    /// Runs `body`, a running call: start, wait, put, iterate. What it throws revokes the communicator, so that no
-    /// other rank waits for this one; `call` and `name` ("the pull of", "u") are what the others are told. Throws
-    /// RevokedError instead where it is revoked already. Local. Cost: as Revocation::requireValid.
+    /// Runs `body`, a running call: start, wait, put, iterate. Its exceptions revoke the communicator, so that no
+    /// other rank waits for this one; `call` and `name` ("the pull of", "u") appear in the others' errors. Throws
+    /// RevokedError instead if it is revoked already. Local. Cost: as Revocation::requireValid.
     template <class Body>
     decltype(auto) running(std::string_view call, std::string_view name, Body &&body,
                            SourceLocation where = SourceLocation::current()) {
-        if (alive()) // else `body` says so
+        if (alive()) // else `body` throws
             revocation_.requireValid(where);
         try {
             return std::forward<Body>(body)();
@@ -120,38 +120,38 @@ class CommunicatorContext : public std::enable_shared_from_this<CommunicatorCont
             failRunning(call, name, where);
         }
     }
-    /// This rank has failed in `call` of `name`. Local, does not wait.
+    /// Reports the failure of this rank in `call` of `name`. Local, does not wait.
     void revoke(std::string_view call, std::string_view name, const std::exception_ptr &failure) noexcept;
     Revocation &revocation() noexcept { return revocation_; }
 
-    /// Makes the communicator and all that uses it usable again, after a failure on any rank: what was under way is
-    /// given up, epochs begin anew, and messages from before match nothing. Owned rows keep their values; ghosts are
+    /// Makes the communicator and all its users usable again, after a failure on any rank: operations in flight are
+    /// cancelled, epochs start over, and messages from before match nothing. Owned rows keep their values; ghosts are
     /// stale. Collective over all ranks, each outside of other calls. Waits for all ranks. Throws PeerError where one
-    /// has ended, or does not come within DNDS_WAIT_TIMEOUT; on all ranks what one has no memory for.
+    /// has ended, or does not come within DNDS_WAIT_TIMEOUT; MemoryError on all ranks where one lacks memory.
     void recover();
-    /// What `recover` calls from now on, until `delist`. Local.
+    /// Adds `object` to those that `recover` settles, until `delist`. Local.
     void enlist(Recoverable &object);
     void delist(Recoverable &object) noexcept;
-    /// For `Recoverable::renew`: the channel that takes the place of `channel`.
+    /// For `Recoverable::renew`: the replacement of `channel`.
     Channel renewed(const Channel &channel) const {
         return {channelOwners()[channel.place].view().handle(), channel.tag, channel.place};
     }
 
-    /// Seconds to wait for other ranks, as DNDS_WAIT_TIMEOUT says; 0: as long as their processes live. Local.
+    /// Seconds to wait for other ranks, from DNDS_WAIT_TIMEOUT; 0: as long as their processes live. Local.
     double waitTimeout() const noexcept { return waitTimeout_; }
 
-    /// Which ranks share this rank's node, and their memory.
+    /// The ranks that share this rank's node, and their memory.
     const NodeTopology &node() const noexcept { return *node_; }
 
-    /// What other parts of DNDS keep once for each communicator: an object of type `T`, which `make()` returns a
-    /// pointer to when it is first asked for. `make` throws on all ranks or on none, and may communicate. Collective at
-    /// the first call, Local afterwards. The object goes with the context.
+    /// State that other parts of DNDS keep once per communicator: an object of type `T`, to which `make()` returns a
+    /// pointer at the first request. `make` throws on all ranks or on none, and may communicate. Collective at
+    /// the first call, Local afterwards. The context destroys the object.
     template <class T, class Make>
     T &attach(Make &&make) {
         if (const std::shared_ptr<T> made = attachment<T>())
             return *made;
         const SetUp setUp(*this);
-        if (const std::shared_ptr<T> made = attachment<T>()) // by a thread that was waited for
+        if (const std::shared_ptr<T> made = attachment<T>()) // made by a thread that this one has waited for
             return *made;
         std::shared_ptr<void> *place = nullptr;
         comm().guarded([&] {
@@ -164,7 +164,7 @@ class CommunicatorContext : public std::enable_shared_from_this<CommunicatorCont
         *place = made;
         return *made;
     }
-    /// The same where it was made; null elsewhere. Local.
+    /// The same if it was made; else null. Local.
     template <class T>
     std::shared_ptr<T> attachment() const {
         const std::lock_guard lock(attaching_);
@@ -172,25 +172,25 @@ class CommunicatorContext : public std::enable_shared_from_this<CommunicatorCont
         return found == attachments_.end() ? nullptr : std::static_pointer_cast<T>(found->second);
     }
 
-    /// Counts numberings, mappings and patterns of this communicator, which ranks tell apart by it: the same number on
+    /// Numbers numberings, mappings and patterns of this communicator, so that ranks can tell them apart: the same on
     /// all ranks. Local, called as `nextChannel`.
     std::uint64_t nextSerial();
 
-    /// For destructors: keeps what MPI or other ranks may still read or write until `finished`, which must not throw,
-    /// says that nothing moves any more. It is asked now, where this thread may call MPI for what the thread `maker`
-    /// made, then now and then, and when the communicator goes. Once the communicator is freed, such memory never is.
+    /// For destructors: keeps memory that MPI or other ranks may still read or write until `finished`, which must not
+    /// throw, returns true. It is called now, if this thread may call MPI for operations of the thread `maker`,
+    /// then now and then, and when the communicator is freed. Memory still in use after that is never freed.
     /// Local, does not wait, on any thread.
     void park(std::shared_ptr<void> kept, std::function<bool()> finished, std::thread::id maker) noexcept;
 
-    /// Keeps this rank's part of an object that is gone here, which other ranks may still read and write, until all
-    /// ranks keep theirs and have recovered, or the communicator goes. `object` is the same number on all ranks
+    /// Keeps this rank's part of an object destroyed here, which other ranks may still read and write, until all
+    /// ranks keep theirs and have recovered, or the communicator is freed. `object` is the same number on all ranks
     /// (`nextSerial`). `end`, which may be empty, is called on all ranks before any of them frees its part. Local, on
     /// any thread.
     void keep(std::uint64_t object, std::shared_ptr<void> kept, std::function<void()> end);
-    /// Keeps memory that other ranks may still write to, until the communicator has recovered, or goes. Local, on any
-    /// thread.
+    /// Keeps memory that other ranks may still write to, until the communicator has recovered, or is freed. Local, on
+    /// any thread.
     void keepUntilRecovery(std::shared_ptr<void> kept);
-    /// For `Recoverable::renew`: a rank that has destroyed its part of `object`; -1 where none has. Local.
+    /// For `Recoverable::renew`: a rank that has destroyed its part of `object`; -1 if none has. Local.
     int destroyedOn(std::uint64_t object) const {
         const auto found = destroyed_.find(object);
         return found == destroyed_.end() ? -1 : found->second;
@@ -198,14 +198,14 @@ class CommunicatorContext : public std::enable_shared_from_this<CommunicatorCont
 
     /// Whether something is parked. Local, O(1).
     bool hasParked() const noexcept { return parkedCount_.load(std::memory_order_relaxed) > 0; }
-    /// Lets go on what is parked, if anything is: peers may wait for it. Local; on a thread that may call MPI.
+    /// Progresses parked operations, if there are any: peers may wait for them. Local; on a thread that may call MPI.
     void progressParked() {
         if (hasParked())
             freeFinished();
     }
 
-    /// Frees what is parked and the communicators; called when the user's communicator goes. What peers do not complete
-    /// within a second is never freed.
+    /// Frees parked objects and the communicators; called when the user's communicator is freed. Operations incomplete
+    /// on some peer after a second are never freed.
     void release() noexcept;
 
   private:
@@ -214,54 +214,54 @@ class CommunicatorContext : public std::enable_shared_from_this<CommunicatorCont
         std::function<bool()> finished;
     };
     using ParkedList = std::list<Parked>;
-    /// What is never freed, but reachable, so that nothing reports it as lost.
+    /// Objects that are never freed, but reachable, so that leak checkers do not report them.
     static ParkedList &forEver();
-    /// For `running`, of the exception being handled.
+    /// For `running`: reports the exception being handled.
     [[noreturn]] void failRunning(std::string_view call, std::string_view name, SourceLocation where);
     void keepForEver() noexcept;
-    /// Makes it. Collective.
+    /// Makes a context. Collective.
     static std::shared_ptr<CommunicatorContext> make(const CommunicatorView &comm);
-    /// Makes the duplicate and finds out about the node. Collective.
+    /// Makes the duplicate and discovers the node. Collective.
     void connect(int ranksPerNode);
     /// One more private duplicate for channels, in a list that has room. Collective.
     void addDuplicate();
     std::vector<Communicator> &channelOwners() noexcept { return channels_.empty() ? owned_ : channels_; }
     const std::vector<Communicator> &channelOwners() const noexcept { return channels_.empty() ? owned_ : channels_; }
-    /// Whether nothing is left.
+    /// Frees parked objects that are finished; true when none is left.
     bool freeFinished();
     template <class Done>
     void waitRevoked(std::string_view what, const Done &done);
-    /// Waits until all ranks have come here; takes what arrives on channels meanwhile.
+    /// Waits until all ranks are here; optionally discards messages that arrive on channels meanwhile.
     void meet(std::string_view what, bool discards);
     bool settleAll() noexcept;
     void discardArrived();
     void freeKept();
 
-    bool servesThreads_; ///< whether MPI does
+    bool servesThreads_; ///< whether MPI serves several threads
     std::recursive_mutex settingUp_;
-    std::vector<Communicator> owned_;    ///< for collectives, and channels until the first recovery
-    std::vector<Communicator> channels_; ///< since then, in the place of `owned_`
+    std::vector<Communicator> owned_;    ///< for collectives, and for channels until the first recovery
+    std::vector<Communicator> channels_; ///< channels after it, in place of `owned_`
     Revocation revocation_;
     double waitTimeout_ = 0;
-    std::mutex enlisting_; ///< of `recoverables_`
+    std::mutex enlisting_; ///< guards `recoverables_`
     std::vector<Recoverable *> recoverables_;
-    std::mutex parking_; ///< of `parked_`: exchanges may be destroyed on any thread
+    std::mutex parking_; ///< guards `parked_`: exchanges may be destroyed on any thread
     ParkedList parked_;
     struct Kept {
         std::shared_ptr<void> memory;
         std::function<void()> end;
     };
-    std::map<std::uint64_t, Kept> kept_; ///< by objects; under the same lock
+    std::map<std::uint64_t, Kept> kept_; ///< keyed by object; under the same lock
     std::vector<std::shared_ptr<void>> keptUntilRecovery_;
     std::map<std::uint64_t, int> destroyed_; ///< objects that some rank keeps, and that rank, at the last recovery
     std::atomic<std::size_t> parkedCount_{0};
     CommunicatorView view_;
     std::unique_ptr<NodeTopology> node_; ///< filled in by `connect`
-    mutable std::mutex attaching_;       ///< of `attachments_`
+    mutable std::mutex attaching_;       ///< guards `attachments_`
     std::map<std::type_index, std::shared_ptr<void>> attachments_;
     std::uint64_t serial_ = 1;
     int nextTag_ = 1;
-    int lastTag_ = 0; ///< of `nextChannel`; tags beyond it are the program's
+    int lastTag_ = 0; ///< last tag of `nextChannel`; tags beyond it are the program's
     std::atomic<bool> alive_ = true;
 };
 

@@ -36,7 +36,7 @@ CommunicatorLife::CommunicatorLife(CommunicatorView comm) {
     if (!mpiServesAllThreads())
         use.emplace(ThreadUse::ofProcess(), [] { return std::string("an array is made"); });
     static const int key = makeKey();
-    static std::mutex hanging; // or two threads hang a flag each, and MPI deletes the first one
+    static std::mutex hanging; // or two threads attach a flag each, and MPI deletes the first one
     const std::lock_guard lock(hanging);
     void *value = nullptr;
     int found = 0;

@@ -1,5 +1,5 @@
 /// @file CommunicatorLife.hpp
-/// @brief Whether a communicator that somebody else owns still exists.
+/// @brief Whether a communicator owned by other code still exists.
 #pragma once
 
 #include "DNDS/Mpi/Communicator.hpp"
@@ -9,8 +9,8 @@
 
 namespace DNDS {
 
-/// MPI crashes when it is asked about a communicator that was freed, and may give the handle to another one. So this
-/// hangs a flag on the communicator as an attribute, which MPI deletes with it. Copies share the flag.
+/// MPI crashes when asked about a freed communicator, and may reuse its handle for another one. So this
+/// attaches a flag to the communicator as an attribute, which MPI deletes with it. Copies share the flag.
 class CommunicatorLife {
   public:
     /// Local; looks up an attribute. Outside MPI's lifetime communicators count as freed.

@@ -20,9 +20,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-/// Of the process, as MPI_COMM_WORLD and the terminate handler are.
+/// State of the process, as MPI_COMM_WORLD and the terminate handler are.
 struct Watch {
-    MPI_Comm comm = MPI_COMM_NULL; ///< free of other messages, whatever a rank was doing when it failed
+    MPI_Comm comm = MPI_COMM_NULL; ///< without other messages, whatever a rank was doing when it failed
     int rank = 0;
     std::vector<std::uint64_t> reasons; ///< [ranks], allocated before memory may be short
     std::terminate_handler before = nullptr;
@@ -30,7 +30,7 @@ struct Watch {
 Watch watch;
 std::atomic<bool> ending{false};
 
-/// Whether all ranks have started the same within some time.
+/// Whether all ranks have started the same operation within some time.
 bool allCome(MPI_Request request) noexcept {
     constexpr auto timeout = 2s;
     int done = 0;
@@ -44,15 +44,15 @@ bool allCome(MPI_Request request) noexcept {
 }
 
 void write(std::string_view who, int rank, std::string_view what) noexcept {
-    // In one piece, which ranks that write at the same time do not mix.
+    // In one piece, so that ranks writing at the same time do not mix.
     std::fprintf(stderr, "DNDS: %.*s %d: %.*s\n", static_cast<int>(who.size()), who.data(), rank,
                  static_cast<int>(what.size()), what.data());
-    std::fflush(stderr); // all streams would include one that another thread waits for
+    std::fflush(stderr); // all streams would include one that another thread has locked
 }
 
-/// Says it once, together with the ranks that fail at the same time.
+/// Writes it once for all ranks that fail at the same time.
 void tell(std::string_view what, std::string_view message) noexcept {
-    static std::uint64_t reason = 0; // MPI may read it after this function gave up
+    static std::uint64_t reason = 0; // MPI may read it after this function has timed out
     reason = std::hash<std::string_view>{}(message) | 1U;
     MPI_Request request = MPI_REQUEST_NULL;
     const bool together = watch.comm != MPI_COMM_NULL && watch.reasons.size() > 1 &&
@@ -68,7 +68,7 @@ void tell(std::string_view what, std::string_view message) noexcept {
               : same > 1                                                ? "several ranks fail, says rank"
                                                                         : "rank",
               watch.rank, what);
-    if (MPI_Ibarrier(watch.comm, &request) == MPI_SUCCESS) // all have written before one ends the others
+    if (MPI_Ibarrier(watch.comm, &request) == MPI_SUCCESS) // all have written before one aborts the others
         allCome(request);
 }
 
@@ -101,7 +101,7 @@ void stopWatchingForFailures() noexcept {
 }
 
 void endJob(std::string_view what, std::string_view message) noexcept {
-    if (ending.exchange(true)) { // another thread is at it, or this one failed at it
+    if (ending.exchange(true)) { // another thread is doing it, or this one failed here
         std::this_thread::sleep_for(10s);
         std::abort();
     }
@@ -111,7 +111,7 @@ void endJob(std::string_view what, std::string_view message) noexcept {
         std::abort(); // mpiexec ends the other ranks
     }
     tell(what, message);
-    // MPICH's mpiexec drops output that is under way when a job aborts. That of Open MPI may hang or crash where
+    // MPICH's mpiexec drops pending output when a job aborts. That of Open MPI may hang or crash where
     // several ranks abort at once while others end, so they take turns: the first one's call ends the others.
     std::this_thread::sleep_for(300ms + std::min(errorRank(), 10) * 300ms);
     MPI_Abort(MPI_COMM_WORLD, 1);

@@ -1,5 +1,5 @@
 /// @file EvenSplit.hpp
-/// @brief Cuts things that are counted from 0 into one contiguous part a rank.
+/// @brief Splits items numbered from 0 into one contiguous part a rank.
 #pragma once
 
 #include "DNDS/Base/Types.hpp"
@@ -8,15 +8,15 @@
 
 namespace DNDS {
 
-/// A contiguous part [begin, end) of something.
+/// A contiguous range [begin, end).
 struct IndexRange {
     index begin = 0;
     index end = 0;
     index size() const noexcept { return end - begin; }
 };
 
-/// `total` things in parts whose sizes differ by one at most: rank r has those from total r / ranks on, rounded down.
-/// The same on every rank without communication. All functions are Local, O(1) where total times ranks fits 64 bits,
+/// Splits `total` items into parts whose sizes differ by at most one: rank r's begins at total r / ranks, rounded down.
+/// The same on every rank without communication. All functions are Local, O(1) if total times ranks fits 64 bits,
 /// and cannot overflow.
 class EvenSplit {
   public:
@@ -24,12 +24,12 @@ class EvenSplit {
         : total_(total), ranks_(ranks), each_(total / ranks), larger_(total % ranks) {}
 
     int parts() const noexcept { return static_cast<int>(ranks_); }
-    /// Where the part of a rank begins; the total for rank `ranks`.
+    /// Begin of a rank's part; the total for rank `ranks`.
     index begin(int rank) const noexcept { return each_ * rank + larger_ * rank / ranks_; }
     index end(int rank) const noexcept { return begin(rank + 1); }
     index size(int rank) const noexcept { return end(rank) - begin(rank); }
     IndexRange part(int rank) const noexcept { return {begin(rank), end(rank)}; }
-    /// The rank whose part has thing `i`, which lies in [0, total).
+    /// The rank whose part contains item `i`, in [0, total).
     int owner(index i) const noexcept {
         if (i < std::numeric_limits<index>::max() / ranks_)
             return static_cast<int>((ranks_ * (i + 1) - 1) / total_);
@@ -46,8 +46,8 @@ class EvenSplit {
   private:
     index total_;
     index ranks_;
-    index each_;   ///< in the smaller parts
-    index larger_; ///< so many parts have one more
+    index each_;   ///< items in the smaller parts
+    index larger_; ///< number of parts with one more
 };
 
 } // namespace DNDS

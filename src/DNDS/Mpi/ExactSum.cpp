@@ -26,7 +26,7 @@ Limbs toLimbs(Wide sum) {
         part = static_cast<std::int64_t>(sum & (limb - 1));
         sum >>= limbBits;
     }
-    limbs[2] += static_cast<std::int64_t>(sum) << limbBits; // the sign, and what is above
+    limbs[2] += static_cast<std::int64_t>(sum) << limbBits; // the sign, and higher bits
     return limbs;
 }
 
@@ -102,7 +102,7 @@ class ColumnsOnHost final : public ExactRows {
     const ExactColumns &columns_;
 };
 
-/// `reduce(numbers, op, body)` calls `body`, and reduces the `numbers` that it has filled in over all ranks.
+/// `reduce(numbers, op, body)` calls `body`, then reduces the `numbers` that it has filled in over all ranks.
 template <class Reduce>
 void sumsOver(const Reduce &reduce, const ExactRows &rows, std::span<real> sums) {
     const std::size_t columns = sums.size();

@@ -12,7 +12,7 @@
 
 namespace DNDS {
 
-/// One rank's rows, wherever they lie, as `exactSums` reads them. Functions are Local and may throw.
+/// One rank's rows, in any memory, as `exactSums` reads them. Functions are Local and may throw.
 class ExactRows {
   public:
     ExactRows() = default;
@@ -27,26 +27,28 @@ class ExactRows {
                      std::span<FixedPoint::Wide> sums) const = 0;
 };
 
-/// The sum of each column of all ranks' rows, the same to the bit however the rows are spread over ranks:
+/// The sum of each column of all ranks' rows, the same to the bit for any distribution of rows over ranks:
 /// `rows` is [own rows x columns], `sums` [columns]. Collective; two reductions for all columns together.
 ///
 /// In each column values are rounded to multiples of 2^-80 of the largest and added as integers, which is exact and
-/// associative; the idea is that of Kulisch's long accumulator. A value that is not finite makes its column's sum NaN.
-/// Throws ArgumentError on all ranks where `rows` is no whole number of rows. Rows in device memory: `Array/ExactSums`.
+/// associative. Method: a window of Kulisch's long accumulator (Kulisch and Miranker, The arithmetic of the digital
+/// computer: a new approach, SIAM Review 28, 1986) at the largest value, which the first reduction finds (Demmel and
+/// Nguyen, Fast reproducible floating-point summation, ARITH 2013). A non-finite value makes its column's sum NaN.
+/// Throws ArgumentError on all ranks if `rows` is no whole number of rows. Rows in device memory: `Array/ExactSums`.
 void exactSums(CommunicatorView comm, std::span<const real> rows, std::span<real> sums);
 
-/// Lists the columns of this rank, as many as there are sums. Local; called twice, and may throw.
+/// Lists the columns of this rank, one for each sum. Local; called twice, and may throw.
 using ExactColumns = std::function<std::vector<FixedPoint::Column>()>;
 
 /// The same for columns anywhere in host memory, or products of columns: several scalar products in two reductions.
-/// What `columns` throws on one rank is thrown on all.
+/// An exception of `columns` on one rank is thrown on all.
 void exactSums(CommunicatorView comm, const ExactColumns &columns, std::span<real> sums);
 
-/// The same for rows elsewhere. What one rank's rows throw is thrown on all ranks.
+/// The same for other rows. Exceptions of one rank's `rows` are thrown on all ranks.
 void exactSums(CommunicatorView comm, const ExactRows &rows, std::span<real> sums);
 
-/// The same in a running call, by messages: what one rank throws there, `running` tells the others. Not Collective in
-/// the sense of set-up calls: see MessageReduction.
+/// The same in a running call, by messages: `running` tells the other ranks of an exception of one rank. Not Collective
+/// in the sense of set-up calls: see MessageReduction.
 void exactSums(MessageReduction &messages, const ExactRows &rows, std::span<real> sums);
 void exactSums(MessageReduction &messages, const ExactColumns &columns, std::span<real> sums);
 

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::size_t maxTrials = 15;
 constexpr std::size_t maxNumbers =
-    4096; ///< of a reduction with more than one trial a goal: they take as long as its latency
+    4096; ///< limit for several trials a goal: up to it a reduction takes as long as its latency
 
 } // namespace
 
@@ -23,7 +23,7 @@ std::vector<std::uint64_t> findCuts(CommunicatorView comm, std::span<const index
         upper.assign(goals.size(), std::max(least, most));
         weights.resize(goals.size() * trials);
     });
-    // The answer lies in [lower, upper]; trial t is so far in it, and below `upper`.
+    // The answer lies in [lower, upper]; trial t lies that far into it, and below `upper`.
     const auto trial = [&](std::size_t k, std::size_t t) {
         const std::uint64_t width = upper[k] - lower[k];
         const std::uint64_t step = width / (trials + 1), rest = width % (trials + 1);

@@ -1,5 +1,5 @@
 /// @file ForeignLauncher.hpp
-/// @brief Notices that ranks were started by another MPI's launcher, so that each believes to be alone.
+/// @brief Detects ranks started by another MPI's launcher, each of which believes to be alone.
 #pragma once
 
 #include "DNDS/Base/Environment.hpp"
@@ -8,11 +8,11 @@
 
 namespace DNDS {
 
-/// What to tell the user where `launcher` started several processes and MPI counts `ranks` of them; empty where this
-/// fits, or another process tells it: the launcher's first does. Local.
+/// Warning for the case that `launcher` started several processes and MPI counts `ranks` of them; empty where these
+/// agree, or another process warns: the launcher's first does. Local.
 std::string foreignLauncherWarning(const LauncherInfo &launcher, int ranks, const std::string &mpiVersion);
 
-/// Writes that warning to stderr, if there is one, for this process and its MPI, which runs. Local.
+/// Writes that warning to stderr, if there is one, for this process and its running MPI. Local.
 void warnOfForeignLauncher();
 
 } // namespace DNDS

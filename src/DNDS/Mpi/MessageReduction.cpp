@@ -16,7 +16,7 @@ namespace DNDS {
 
 namespace {
 
-/// What a rank does in a round.
+/// Role of a rank in a round.
 enum class Role : unsigned char { Give, Take, Combine, Exchange };
 
 struct Step {
@@ -28,8 +28,8 @@ struct Step {
 };
 
 /// The rounds of a rank. Of the first 2 (ranks - 2^k) ranks, 2^k <= ranks, each even one gives its values to the next
-/// one at the beginning, and takes the result from it at the end. Between two ranks there is one message each way at
-/// most, so that reductions that follow each other do not mix.
+/// one at the beginning, and takes the result from it at the end. Between two ranks there is at most one message each
+/// way, so that consecutive reductions do not mix.
 std::vector<Step> stepsOf(int rank, int ranks) {
     const int doubling = static_cast<int>(std::bit_floor(static_cast<unsigned>(ranks)));
     const int folded = ranks - doubling;
@@ -51,13 +51,13 @@ std::vector<Step> stepsOf(int rank, int ranks) {
 
 } // namespace
 
-/// What MPI reads and writes. All receives of a reduction are posted when it starts, so that no message of another rank
-/// is left without one, even where this rank frees the communicator before the end.
+/// Memory that MPI reads and writes. All receives of a reduction are posted when it starts, so that no message of
+/// another rank is left without one, even where this rank frees the communicator before the end.
 struct MessageReduction::State {
     std::string name;
     Channel channel;
     std::vector<Step> steps;
-    std::size_t next = 0;                  ///< the step that is under way; [steps] where none is
+    std::size_t next = 0;                  ///< the step in flight; [steps] if none is
     std::vector<std::byte> mine, incoming; ///< the latter: [steps] of equal length
     Combine combine = nullptr;
     std::vector<MPI_Request> requests; ///< [steps] a receive and a send each
@@ -98,7 +98,7 @@ struct MessageReduction::State {
         ++next;
         send();
     }
-    /// Whether all steps are through.
+    /// Makes progress; true when all steps are complete.
     bool progress() {
         while (next < steps.size()) {
             int done = 0;
@@ -114,16 +114,16 @@ struct MessageReduction::State {
     bool active() const noexcept {
         return std::ranges::any_of(requests, [](MPI_Request request) { return request != MPI_REQUEST_NULL; });
     }
-    /// After the object was destroyed: goes on for the other ranks, and so that no message is left over. Whether all
-    /// steps are through.
+    /// After the object was destroyed: keeps progressing for the other ranks, and so that no message is left over. True
+    /// when all steps are complete.
     bool end() noexcept {
         try {
             return progress();
-        } catch (const Error &) { // other ranks tell of it
+        } catch (const Error &) { // other ranks report it
             return settle();
         }
     }
-    /// Gives up what is under way; whether MPI needs none of the memory any more.
+    /// Cancels the reduction in flight; true when MPI needs none of the memory any more.
     bool settle() noexcept {
         if (next < steps.size())
             for (std::size_t k = 0; k < steps.size(); ++k)
@@ -139,7 +139,7 @@ struct MessageReduction::State {
 
 MessageReduction::MessageReduction(CommunicatorContext &context, std::string name) : context_(context) {
     const CommunicatorContext::SetUp setUp(context);
-    const Channel channel = context.nextChannel(); // before anything can fail: ranks stay in step
+    const Channel channel = context.nextChannel(); // before any failure: ranks stay in step
     const OnFailure undo([&] { context.delist(*this); });
     context.comm().guarded([&] {
         setUp.requireAlone();
@@ -178,7 +178,7 @@ void MessageReduction::begin(std::span<const std::byte> mine, Combine combine) {
 }
 
 void MessageReduction::start(std::span<const std::byte> mine, Combine combine) {
-    static_cast<void>(context_.comm()); // throws where it is gone
+    static_cast<void>(context_.comm()); // throws if it was freed
     context_.running("reduction of", state_->name, [&] {
         begin(mine, combine);
         if (pending())

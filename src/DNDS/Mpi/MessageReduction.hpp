@@ -1,5 +1,5 @@
 /// @file MessageReduction.hpp
-/// @brief Combines a few bytes of each rank on all ranks, by messages: unlike a collective of MPI it can be left.
+/// @brief Combines a few bytes of each rank on all ranks, by messages: unlike MPI's collectives it can be abandoned.
 #pragma once
 
 #include "DNDS/Mpi/CommunicatorContext.hpp"
@@ -15,13 +15,13 @@
 
 namespace DNDS {
 
-/// A reduction of short values over all ranks, whose result all ranks get. For running calls: where a rank fails the
+/// A reduction of short values over all ranks, whose result all ranks get. For running calls: if a rank fails the
 /// others throw RevokedError instead of waiting for it, as they would in MPI_Allreduce.
 ///
-/// By recursive doubling, log2(ranks) rounds of one message a rank; where ranks are no power of two, some first give
+/// By recursive doubling, log2(ranks) rounds of one message a rank; if ranks are not a power of two, some first give
 /// their values to a neighbour and get the result from it (Thakur, Rabenseifner and Gropp: Optimization of collective
 /// communication operations in MPICH, IJHPCA 19(1), 2005). All ranks get the same bits for any commutative operation.
-/// Later rounds of a rank need that it calls DNDS: `ready`, `wait`, or any call that waits.
+/// Later rounds progress only while the rank calls DNDS: `ready`, `wait`, or any call that waits.
 class MessageReduction final : public Recoverable {
   public:
     /// Combines `theirs` into `mine`, both of `bytes` bytes. Commutative; the order of ranks is arbitrary.
@@ -30,29 +30,29 @@ class MessageReduction final : public Recoverable {
     /// `context` outlives it. `name` completes "the reduction of", for messages. Collective. Throws on all ranks
     /// MemoryError.
     MessageReduction(CommunicatorContext &context, std::string name);
-    /// In flight, it goes on with the communicator, as other ranks may wait for it.
+    /// In flight, it is parked with the communicator and completes there, as other ranks may wait for it.
     ~MessageReduction() override;
 
     /// Begins. All ranks start the reductions of one object in the same order, of equally many bytes. Local. Throws
     /// StateError while one is pending; RevokedError.
     void start(std::span<const std::byte> mine, Combine combine);
-    /// Whether one was started that `ready` has not found complete yet. Local.
+    /// Whether a reduction was started that `ready` has not found complete yet. Local.
     bool pending() const noexcept;
-    /// Whether the result is there; lets it go on. Local, does not wait. Throws RevokedError, StateError where the
+    /// Whether the result is there; makes progress. Local, does not wait. Throws RevokedError, StateError where the
     /// communicator was freed or ranks reduce different numbers of bytes.
     bool ready();
     /// The result of the last one started; valid until the next start. Waits for all ranks to start it. Throws as
     /// `ready`; PeerError as all waits.
     std::span<const std::byte> wait();
 
-    /// Starts, waits, and puts the result in the place of `values`. Throws as `start` and `wait`.
+    /// Starts, waits, and replaces `values` by the result. Throws as `start` and `wait`.
     template <class T>
     void reduce(std::span<T> values, Combine combine) {
         static_assert(std::is_trivially_copyable_v<T>);
         reduceBytes(std::as_writable_bytes(values), combine);
     }
 
-    /// How many were started. Local.
+    /// Number of reductions started. Local.
     std::uint64_t starts() const noexcept { return starts_; }
 
     bool settle() noexcept override;
@@ -66,7 +66,7 @@ class MessageReduction final : public Recoverable {
     std::string awaited() const;
 
     CommunicatorContext &context_;
-    std::shared_ptr<State> state_; ///< shared with the context when it is destroyed in flight
+    std::shared_ptr<State> state_; ///< shared with the context if destroyed in flight
     ProgressEngine engine_;        ///< between `start` and the end
     std::uint64_t starts_ = 0;
 };

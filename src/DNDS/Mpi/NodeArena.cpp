@@ -11,10 +11,10 @@ namespace DNDS {
 namespace {
 
 constexpr std::size_t firstSegmentBytes = std::size_t{1} << 20U;
-constexpr std::size_t pageBytes = 4096;                    ///< segments begin at multiples of it, perhaps of more
-constexpr std::size_t maxBytes = std::size_t{1} << 46U;    ///< of one allocation, far below where sums overflow
+constexpr std::size_t pageBytes = 4096;                    ///< segments begin at multiples of it
+constexpr std::size_t maxBytes = std::size_t{1} << 46U;    ///< limit of one allocation, far below where sums overflow
 constexpr std::size_t minReturned = std::size_t{1} << 20U; ///< less is not worth a system call
-constexpr std::chrono::seconds soon(1);                    ///< what is allocated again within it should have been kept
+constexpr std::chrono::seconds soon(1);                    ///< memory allocated again within it should have been kept
 
 std::size_t roundedUp(std::size_t bytes, std::size_t granule) { return (bytes + granule - 1) / granule * granule; }
 
@@ -23,7 +23,7 @@ std::size_t blockBytes(std::size_t bytes) { return roundedUp(std::max<std::size_
 } // namespace
 
 NodeArena::NodeArena(int nodeRank, int nodeSize) : nodeRank_(nodeRank), nodeSize_(nodeSize) {
-    own_.reserve(ArenaHeader::maxSegments); // the header is looked up while another thread may add a segment
+    own_.reserve(ArenaHeader::maxSegments); // the header is read while another thread may add a segment
     addSegment(firstSegmentBytes);
     Detail::addActivityRecord(ownHeader().activity);
 }
@@ -67,7 +67,7 @@ void NodeArena::addSegment(std::size_t bytes) {
         new (memory.base()) ArenaHeader{};
     }
     SharedSegment::forbid(memory.base() + used, bytes - used);
-    own_.push_back(OwnSegment{std::move(memory), std::move(blocks), std::move(pages)}); // there is room: cannot fail
+    own_.push_back(OwnSegment{std::move(memory), std::move(blocks), std::move(pages)}); // has room: cannot fail
     ArenaHeader &header = ownHeader();
     header.entries[own_.size() - 1] = {own_.back().memory.file(), bytes};
     header.count.store(static_cast<std::uint32_t>(own_.size()), std::memory_order_release);
@@ -75,7 +75,7 @@ void NodeArena::addSegment(std::size_t bytes) {
 
 void NodeArena::returnMemory(OwnSegment &segment, const SegmentPages::Range &range) noexcept {
     if (!segment.memory.giveBack(range))
-        return; // it stays, and may be used again
+        return; // the memory stays, and may be used again
     segment.pages.noteReturned(range);
     const auto now = std::chrono::steady_clock::now();
     recentlyReturned_ = range.bytes + (now - lastReturn_ < soon ? recentlyReturned_ : 0);
@@ -92,7 +92,7 @@ std::size_t NodeArena::bytesHeld() const noexcept {
 
 PeerMemory::Announcement NodeArena::announce() {
     PeerMemory::Announcement mine{ProcessId::own(), own_.front().memory.file(), 0};
-    // Differs between ranks whose process numbers and addresses are equal, as they may be in two containers.
+    // Unique even if process numbers and addresses of ranks are equal, as they may be in two containers.
     ArenaHeader &header = ownHeader();
     header.mark = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(&header)) ^
                   (static_cast<std::uint64_t>(mine.owner.process) << 40U) ^ static_cast<std::uint64_t>(nodeRank_);
@@ -114,7 +114,7 @@ std::shared_ptr<NodeArena> NodeArena::create(CommunicatorView node, std::string 
         const ActivityScope activity = ActivityScope::collective("MPI_Allgather");
         checkMpi(MPI_Allgather(&mine, 4, MPI_INT64_T, all.data(), 4, MPI_INT64_T, node.handle()), "MPI_Allgather");
     }
-    if (!failure) // ranks that do not get so far must not leave those waiting that do
+    if (!failure) // ranks that fail earlier must not leave the others waiting
         failure = attempt([&] { arena->peers_.emplace(all).tryNext(node.rank()); });
     if (node.allReduce(failure ? 0 : 1, MPI_MIN) == 1)
         return arena;
@@ -135,7 +135,7 @@ std::byte *NodeArena::take(OwnSegment &segment, std::size_t bytes, std::size_t a
     {
         const OnFailure undo([&] {
             static_cast<void>(attempt([&] { segment.blocks.release(*offset, bytes); }));
-            returnAllUnused(); // others may need it
+            returnAllUnused(); // other ranks may need it
         });
         segment.pages.take(*offset, bytes, [&](const SegmentPages::Range &range) {
             segment.memory.reserve(range);
@@ -148,7 +148,7 @@ std::byte *NodeArena::take(OwnSegment &segment, std::size_t bytes, std::size_t a
     return segment.memory.base() + *offset;
 }
 
-/// Doubles where that is possible, so that segments stay few; else as much as there is, down to what is needed.
+/// Doubles where that is possible, so that segments stay few; else takes what is free, down to `needed`.
 void NodeArena::grow(std::size_t needed) {
     std::size_t wanted = 0;
     for (const OwnSegment &segment : own_)
@@ -183,7 +183,7 @@ void *NodeArena::do_allocate(std::size_t bytes, std::size_t alignment) {
 }
 
 void NodeArena::do_deallocate(void *address, std::size_t bytes, std::size_t alignment) {
-    if (inForkedChild()) { // another thread of the parent may have held the lock when it forked
+    if (inForkedChild()) { // another thread of the parent may have held the lock at the fork
         const bool shared =
             std::ranges::any_of(own_, [&](const OwnSegment &segment) { return segment.memory.contains(address); });
         if (!shared)
@@ -205,7 +205,7 @@ void NodeArena::release(void *address, std::size_t bytes) noexcept {
         const SegmentPages::Range unused = segment.pages.release(offset, rounded);
         if (unused.bytes >= minReturned && unusedBytes() > keep_)
             returnMemory(segment, unused);
-        static_cast<void>(attempt([&] { segment.blocks.release(offset, rounded); })); // or its addresses stay taken
+        static_cast<void>(attempt([&] { segment.blocks.release(offset, rounded); })); // else its addresses stay taken
         bytesInUse_ -= rounded;
         return;
     }
@@ -226,7 +226,7 @@ void NodeArena::returnAllUnused() noexcept {
                 returnMemory(segment, unused);
 }
 
-/// After an allocation that took unused memory, or had to reserve some: what was returned shortly before had better
+/// After an allocation that took unused memory, or had to reserve some: memory returned shortly before should have
 /// been kept.
 void NodeArena::noteReuse(std::size_t reserved) noexcept {
     if (keep_ == 0 && recentlyReturned_ == 0)
@@ -241,7 +241,7 @@ void NodeArena::noteReuse(std::size_t reserved) noexcept {
         lastReuse_ = now;
 }
 
-/// Before each change: what has not been used again for a while is not kept any longer.
+/// Before each change: stops keeping memory that has not been reused for a while.
 void NodeArena::forgetReuse() noexcept {
     if (keep_ == 0 || std::chrono::steady_clock::now() - lastReuse_ < soon)
         return;

@@ -27,39 +27,39 @@ namespace DNDS {
 ///
 /// Segments are anonymous files in memory (Linux memfd), opened by the other ranks through /proc. Compared with MPI
 /// shared windows they grow without a collective call, do not depend on the size of /dev/shm, and vanish with the last
-/// process that maps them, however it ends. A rank maps the memory of another when it first looks for it there. The
-/// arena lives until the last array in it is gone, which may be after MPI_Finalize.
+/// process that maps them, however it ends. A rank maps another's memory on its first access. The
+/// arena lives until the last array in it is destroyed, which may be after MPI_Finalize.
 ///
-/// A block's memory is reserved when it is allocated, so that a machine without memory makes the allocation fail
-/// instead of ending the process at first touch. Unused memory goes back to the system from 1 MiB on; what a loop
-/// allocates again within a second is then kept, until a call that comes a second after the loop.
+/// A block's memory is reserved when it is allocated, so that on a machine without memory the allocation fails
+/// instead of the process at first touch. Unused memory of 1 MiB and more is returned to the system; memory that a loop
+/// allocates again within a second is then kept, until a call a second or more after the loop.
 ///
 /// All functions may be called on any thread. In a forked child the arena belongs to the parent: there, new memory is
-/// private to the child, and giving memory back does nothing. The child sees what ranks write, and they what it writes.
+/// private to the child, and freeing memory does nothing. Parent, peers and child see each other's writes.
 class NodeArena : public std::pmr::memory_resource {
   public:
     /// Collective over `node`. Null on all ranks, with the reason in `whyNot`, where ranks cannot map each other's
-    /// memory (another operating system, other user or process namespaces): each tries with the rank after it, which
-    /// finds out, as users and namespaces differ somewhere around this ring if they differ anywhere.
+    /// memory (another operating system, other user or process namespaces): each rank tries the rank after it, which is
+    /// enough: if users and namespaces differ anywhere, they differ somewhere around this ring.
     static std::shared_ptr<NodeArena> create(CommunicatorView node, std::string &whyNot);
 
     NodeArena(const NodeArena &) = delete;
     NodeArena &operator=(const NodeArena &) = delete;
     ~NodeArena() override;
 
-    /// This rank's number on the node, and how many ranks there are.
+    /// This rank's number on the node, and the number of ranks there.
     int nodeRank() const noexcept { return nodeRank_; }
     int nodeSize() const noexcept { return nodeSize_; }
 
     /// The location of an address in this rank's own segments; nothing for memory elsewhere. Local, O(segments).
     std::optional<ArenaLocation> locate(const void *address) const;
-    /// Where this process sees a location of another rank's arena. Local; maps the segment on first use. Throws
+    /// The address in this process of a location of another rank's arena. Local; maps the segment on first use. Throws
     /// MemoryError when the other process has ended.
     std::byte *translate(int nodeRank, const ArenaLocation &location) { return peers_->translate(nodeRank, location); }
     /// Whether a rank's process still exists. Local; a system call.
     bool alive(int nodeRank) const noexcept { return peers_->alive(nodeRank); }
 
-    /// What a rank is doing, as far as it has said; that it has ended, or was stopped. Local; some system calls.
+    /// A rank's activity, as far as it has published one; or that it ended or was stopped. Local; some system calls.
     ActivityRecord::Activity activity(int nodeRank);
     /// The ranks in the communicator and in MPI_COMM_WORLD, [node ranks], and whether it has others on other nodes: for
     /// messages. `worldRanks` is empty where they are the same. Local.
@@ -71,19 +71,19 @@ class NodeArena : public std::pmr::memory_resource {
     int rankOf(int nodeRank) const noexcept {
         return ranks_.empty() ? nodeRank : ranks_[static_cast<std::size_t>(nodeRank)];
     }
-    /// -1 where all are what `rankOf` says.
+    /// -1 if it equals `rankOf` on all ranks.
     int worldRankOf(int nodeRank) const noexcept {
         return worldRanks_.empty() ? -1 : worldRanks_[static_cast<std::size_t>(nodeRank)];
     }
     bool hasOthers() const noexcept { return hasOthers_; }
 
-    /// Where the ranks of the node tell each other that the communicator is revoked: in the first one's memory. Local.
+    /// The record by which ranks of the node tell each other of a revocation: in the first one's memory. Local.
     /// Throws MemoryError where it cannot be mapped.
     RevocationRecord &revocationRecord();
 
     /// Frees an allocation of this rank once `until` is set by another rank, or at once if it is null. Local.
     void retire(void *address, std::size_t bytes, const std::atomic<std::uint32_t> *until) noexcept;
-    /// Frees what was retired and is no longer used by others. Local.
+    /// Frees retired allocations that no other rank uses any more. Local.
     void reap() noexcept;
 
     /// Bytes in use by this rank's allocations. Local.
@@ -127,12 +127,12 @@ class NodeArena : public std::pmr::memory_resource {
     std::vector<int> worldRanks_;
     bool hasOthers_ = false;
     std::optional<PeerMemory> peers_; ///< from `create` on
-    mutable std::mutex mutex_;        ///< of all below, but for the header
+    mutable std::mutex mutex_;        ///< guards all below, except the header
     std::vector<OwnSegment> own_;
     std::vector<Retired> retired_;
     std::size_t bytesInUse_ = 0;
 
-    std::size_t keep_ = 0;             ///< bytes of unused memory that are not returned, because they are soon used
+    std::size_t keep_ = 0;             ///< bytes of unused memory kept because they are reused soon
     std::size_t recentlyReturned_ = 0; ///< bytes
     std::chrono::steady_clock::time_point lastReturn_{};
     std::chrono::steady_clock::time_point lastReuse_{};

@@ -16,7 +16,7 @@ namespace DNDS {
 
 namespace {
 
-/// The number behind `key` in a file of keys and numbers; `otherwise` where there is none.
+/// The number after `key` in a file of keys and numbers; `otherwise` if it is missing.
 std::uint64_t numberIn(const std::string &file, std::string_view key, std::uint64_t otherwise) {
     std::ifstream in(file);
     for (std::string word; in >> word;)
@@ -25,7 +25,7 @@ std::uint64_t numberIn(const std::string &file, std::string_view key, std::uint6
     return otherwise;
 }
 
-/// A file that is one number; `otherwise` where it is none ("max").
+/// The contents of a file that is one number; `otherwise` for any other contents ("max").
 std::uint64_t numberOf(const std::string &file, std::uint64_t otherwise) {
     std::ifstream in(file);
     std::uint64_t number = 0;
@@ -42,7 +42,7 @@ constexpr GroupFiles version1{"/memory.limit_in_bytes", "/memory.usage_in_bytes"
                               "total_inactive_file"};
 constexpr GroupFiles version2{"/memory.max", "/memory.current", "active_file", "inactive_file"};
 
-/// Takes the limit of one group into account.
+/// Applies the limit of one group.
 void lookAt(AvailableMemory &left, const std::string &folder, const GroupFiles &files) {
     const std::uint64_t limit = numberOf(folder + files.limit, AvailableMemory::unlimited);
     const std::uint64_t used = numberOf(folder + files.used, AvailableMemory::unlimited);
@@ -58,10 +58,10 @@ void lookAt(AvailableMemory &left, const std::string &folder, const GroupFiles &
     left.groupName = folder;
 }
 
-/// What ranks tell each other.
+/// A rank's request, sent to the others of its node.
 struct MemoryRequest {
     std::uint64_t bytes = 0;
-    std::uint64_t group = 0; ///< which control group limits the rank
+    std::uint64_t group = 0; ///< the control group that limits the rank
 };
 
 /// The sum of the requests for which `counts(rank)`, without overflow.

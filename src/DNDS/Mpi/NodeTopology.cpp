@@ -11,7 +11,7 @@ namespace DNDS {
 
 namespace {
 
-/// In MPI_COMM_WORLD, of ranks of `comm`; empty where they are the same, or are not all there. Local.
+/// Numbers in MPI_COMM_WORLD of ranks of `comm`; empty if they are equal, or some are missing there. Local.
 std::vector<int> worldRanksOf(CommunicatorView comm, const std::vector<int> &ranks) {
     std::vector<int> worldRanks(ranks.size(), MPI_UNDEFINED);
     MPI_Group group = MPI_GROUP_NULL, world = MPI_GROUP_NULL;
@@ -42,7 +42,7 @@ NodeTopology NodeTopology::discover(CommunicatorView comm, int ranksPerNode) {
     const int onMachine = ranksPerNode > 0 ? comm.size() : node.size();
     const unsigned processors = std::thread::hardware_concurrency();
     topology.crowded = processors > 0 && static_cast<unsigned>(onMachine) > processors;
-    comm.guarded([&] { // what the ranks of one node agree on, those of other nodes hear of
+    comm.guarded([&] { // an agreement of the ranks of one node is passed on to the other nodes
         if (node.size() > 1)
             topology.arena = NodeArena::create(node, topology.whyNoArena);
         if (topology.arena) {

@@ -1,5 +1,5 @@
 /// @file NodeTopology.hpp
-/// @brief Which ranks share this rank's node, and the memory they share.
+/// @brief The ranks that share this rank's node, and the memory they share.
 #pragma once
 
 #include "DNDS/Mpi/Communicator.hpp"
@@ -13,26 +13,26 @@ namespace DNDS {
 
 class NodeArena;
 
-/// What a communicator's ranks know about the node they are on.
+/// The view that a communicator's ranks have of their node.
 struct NodeTopology {
     std::vector<int> members;         ///< the ranks of the communicator on this node, by node rank: ascending
-    std::shared_ptr<NodeArena> arena; ///< null where memory cannot be shared
+    std::shared_ptr<NodeArena> arena; ///< null if memory cannot be shared
     std::string whyNoArena;
-    bool crowded = false; ///< more ranks than processors: a rank that waits should make room
+    bool crowded = false; ///< more ranks than processors: a waiting rank should yield
 
-    /// The rank on this node of a rank of the communicator; -1 for one on another node. O(log members).
+    /// The rank on this node of a rank of the communicator; -1 for ranks of other nodes. O(log members).
     int nodeRank(int rank) const {
         const auto at = std::lower_bound(members.begin(), members.end(), rank);
         return at != members.end() && *at == rank ? static_cast<int>(at - members.begin()) : -1;
     }
     bool sameNode(int rank) const { return nodeRank(rank) >= 0; }
 
-    /// Finds out. Collective over `comm`. `ranksPerNode` as in Communicator::splitNode.
+    /// Discovers the node. Collective over `comm`. `ranksPerNode` as in Communicator::splitNode.
     static NodeTopology discover(CommunicatorView comm, int ranksPerNode);
 };
 
-/// This rank's number among the ranks of its machine, whatever order ranks were spread in and whatever
-/// DNDS_RANKS_PER_NODE says: which of the machine's devices is its own (`Device::useDevice`). Collective.
+/// This rank's number among the ranks of its machine, independent of the order of ranks and of virtual
+/// nodes (DNDS_RANKS_PER_NODE). It decides which of the machine's devices is its own (`Device::useDevice`). Collective.
 int rankOnMachine(CommunicatorView comm);
 
 } // namespace DNDS

@@ -15,7 +15,7 @@ const SharedSegment &PeerMemory::mapped(int nodeRank, std::uint32_t segment) {
         return wanted;
     SharedSegment opened;
     if (segment == 0) {
-        // Only what is really read decides: another process may have the same number, or the file another owner by now.
+        // Only the contents decide: another process may have the same number, or the file another owner by now.
         opened = SharedSegment::open(peer.told.owner, static_cast<int>(peer.told.file), sizeof(ArenaHeader));
         DNDS_CHECK(reinterpret_cast<const ArenaHeader *>(opened.base())->mark ==
                        static_cast<std::uint64_t>(peer.told.mark),

@@ -1,5 +1,5 @@
 /// @file PeerMemory.hpp
-/// @brief The shared memory of the ranks of a node, mapped as it is needed.
+/// @brief The shared memory of the ranks of a node, mapped on demand.
 #pragma once
 
 #include "DNDS/Mpi/Revocation.hpp"
@@ -16,49 +16,49 @@
 
 namespace DNDS {
 
-/// A place in a rank's arena, in numbers that are the same for all ranks of the node.
+/// A place in a rank's arena, as numbers that are the same for all ranks of the node.
 struct ArenaLocation {
     std::uint32_t segment = 0;
     std::uint64_t offset = 0;
 };
 
-/// At the start of each rank's first segment: what others need to find the rest.
+/// Header at the start of each rank's first segment, from which others find the rest.
 struct ArenaHeader {
     static constexpr std::size_t maxSegments = 64;
     struct Entry {
         int file;
         std::uint64_t bytes;
     };
-    ActivityRecord activity; ///< of the rank's process
-    /// Of the node, where this is its first rank. All poll it: in a cache line that `activity` does not write.
+    ActivityRecord activity; ///< activity of the rank's process
+    /// The node's record, on its first rank. All poll it: in a cache line that `activity` does not write.
     alignas(128) RevocationRecord revocation;
-    std::uint64_t mark; ///< differs between ranks, to tell their memory apart
+    std::uint64_t mark; ///< unique among ranks, to tell their memory apart
     std::array<Entry, maxSegments> entries;
     std::atomic<std::uint32_t> count;
 };
 
-/// The segments of all ranks of a node as this process sees them. A rank's memory is mapped when it is first asked for:
+/// The segments of all ranks of a node as mapped by this process. A rank's memory is mapped on first access:
 /// a rank that has few peers opens few files. All functions are Local and may be called on any thread.
 class PeerMemory {
   public:
-    /// What ranks tell each other about themselves.
+    /// A rank's identity, sent to the others.
     struct Announcement {
         ProcessId owner;
-        std::int64_t file = -1; ///< of the first segment
+        std::int64_t file = -1; ///< number of the first segment's file
         std::int64_t mark = 0;
     };
 
-    /// `ranks` is what each rank of the node has announced. Maps nothing yet.
+    /// `ranks` holds each rank's announcement. Maps nothing yet.
     explicit PeerMemory(std::span<const Announcement> ranks);
 
     /// The number of ranks of the node.
     int nodeSize() const noexcept { return static_cast<int>(peers_.size()); }
-    /// Throws MemoryError unless this rank can map the memory of the rank after it, or where a rank has none, or
+    /// Throws MemoryError unless this rank can map the memory of the rank after it, or if a rank has none, or
     /// process numbers differ in meaning.
     void tryNext(int nodeRank);
-    /// The header of a rank. Throws MemoryError where its memory cannot be mapped, or is that of another process.
+    /// The header of a rank. Throws MemoryError if its memory cannot be mapped, or is that of another process.
     const ArenaHeader &header(int nodeRank);
-    /// Where this process sees a location of a rank. Throws MemoryError.
+    /// The address in this process of a location of a rank. Throws MemoryError.
     std::byte *translate(int nodeRank, const ArenaLocation &location);
     /// Whether a rank's process still exists. A system call.
     ProcessState state(int nodeRank) const noexcept {
@@ -69,7 +69,7 @@ class PeerMemory {
   private:
     struct Peer {
         Announcement told;
-        std::vector<SharedSegment> segments; ///< as mapped here
+        std::vector<SharedSegment> segments; ///< mapped by this process
     };
     const SharedSegment &mapped(int nodeRank, std::uint32_t segment);
 

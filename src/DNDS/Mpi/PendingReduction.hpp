@@ -1,5 +1,5 @@
 /// @file PendingReduction.hpp
-/// @brief Smallest, largest and exactly summed values of all ranks, found while ranks go on.
+/// @brief Non-blocking minimum, maximum and exact sum over all ranks.
 #pragma once
 
 #include "DNDS/Base/ExactAccumulator.hpp"
@@ -12,14 +12,14 @@
 
 namespace DNDS {
 
-/// What a reduction does with the values of ranks.
+/// Operation of a reduction.
 enum class ReduceOp : unsigned char { Min, Max, Sum };
 
-/// One number of a reduction. Sums do not depend on the order of terms, nor on how they are spread over ranks. A NaN
+/// One number of a reduction. Sums do not depend on the order of terms, nor on their distribution over ranks. A NaN
 /// makes the result NaN.
 struct ReductionValue {
     WideExactAccumulator sum;
-    real extreme = 0; ///< of Min and Max
+    real extreme = 0; ///< result of Min and Max
     ReduceOp op = ReduceOp::Sum;
 
     /// The neutral element.
@@ -34,8 +34,8 @@ struct ReductionValue {
     real value() const { return op == ReduceOp::Sum ? sum.value() : extreme; }
 };
 
-/// A reduction over all ranks of a communicator that is started, and asked for later. One at a time. See
-/// MessageReduction for the method, and for what `ready` and `wait` throw.
+/// A reduction over all ranks of a communicator, with start and completion apart. One at a time. See
+/// MessageReduction for the method and the errors of `ready` and `wait`.
 class PendingReduction {
   public:
     /// A reduction over the ranks of `context`, not started yet; `name` is for messages. Collective. Throws on all
@@ -45,11 +45,11 @@ class PendingReduction {
     /// Begins. All ranks start the reductions of one object in the same order, of equally many values. Local. Throws
     /// StateError while one is pending.
     void start(std::span<const ReductionValue> mine);
-    /// Whether one is under way that `ready` has not found complete yet. Local.
+    /// Whether a reduction is in flight that `ready` has not found complete yet. Local.
     bool pending() const noexcept { return messages_.pending(); }
-    /// Whether the result is there; lets it go on. Local, does not wait.
+    /// Whether the result is there; makes progress. Local, does not wait.
     bool ready() { return messages_.ready(); }
-    /// The result of the last one started. Waits for all ranks to start it, and to call DNDS until theirs is there,
+    /// The latest result. Waits for all ranks to start the reduction, and to call DNDS until they have the result,
     /// too. Throws StateError before the first one.
     std::span<const ReductionValue> wait();
 

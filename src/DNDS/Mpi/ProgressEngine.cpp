@@ -34,7 +34,7 @@ void ProgressEngine::enlist() {
 }
 
 void ProgressEngine::end() noexcept {
-    if (list_ && !inForkedChild()) { // where the lock may be another thread's of the parent
+    if (list_ && !inForkedChild()) { // in a child, a thread of the parent may hold the lock
         const std::lock_guard lock(list_->mutex);
         std::erase(list_->items, this);
         list_->count.store(list_->items.size(), std::memory_order_relaxed);

@@ -1,5 +1,5 @@
 /// @file ProgressEngine.hpp
-/// @brief While a thread waits for one thing, all that it has under way goes on.
+/// @brief Progress of all operations that a thread has in flight, while it waits for one.
 #pragma once
 
 #include <atomic>
@@ -13,9 +13,9 @@
 
 namespace DNDS {
 
-/// What this thread has under way and its peers may need, such as an exchange whose rows it has to write. Ranks may
-/// wait for things in different orders, so whoever waits calls `progressAll` for everything that its thread has begun.
-/// What one thread began may end on another. Local.
+/// An operation in flight on this thread that peers may need, such as an exchange whose rows it has to write. Ranks may
+/// wait for things in different orders, so a waiting thread calls `progressAll` for everything that it has started.
+/// An operation started on one thread may end on another. Local.
 class ProgressEngine {
   public:
     ProgressEngine() = default;
@@ -25,30 +25,30 @@ class ProgressEngine {
 
     /// From now on `progressAll` of this thread calls `step`, which neither waits nor calls `progressAll`.
     void begin(std::function<void()> step);
-    /// From now on `progressAll` of this thread does so, in place of the one that `begin` was called on.
+    /// From now on `progressAll` of this thread does so, instead of the thread that called `begin`.
     void moveHere();
     void end() noexcept;
-    /// What `step` threw while something else was waited for, once: the wait for its own has to throw it.
+    /// The exception of `step` during another wait, once: the operation's own wait has to throw it.
     std::exception_ptr takeFailure() noexcept { return std::exchange(failure_, nullptr); }
 
-    /// Calls the steps of all that this thread has under way. Does not wait.
+    /// Calls the steps of all operations in flight on this thread. Does not wait.
     static void progressAll() noexcept;
-    /// Whether there is anything.
+    /// Whether this thread has operations in flight.
     static bool busy() noexcept;
 
   private:
     struct List {
         std::mutex mutex; ///< held while steps run, so that nothing is destroyed meanwhile
         std::vector<ProgressEngine *> items;
-        std::atomic<std::size_t> count{0}; ///< of items, for those who only want to know whether there are any
+        std::atomic<std::size_t> count{0}; ///< number of items, to be read without the lock
     };
-    /// Of this thread; null until there is something.
+    /// The list of this thread; null until its first operation.
     static std::shared_ptr<List> &list() noexcept;
 
     void enlist();
 
     std::function<void()> step_;
-    std::shared_ptr<List> list_; ///< of the thread that began, which may end before
+    std::shared_ptr<List> list_; ///< list of the starting thread, which may end before
     std::exception_ptr failure_;
 };
 

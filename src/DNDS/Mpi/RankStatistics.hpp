@@ -1,5 +1,5 @@
 /// @file RankStatistics.hpp
-/// @brief How a number differs between ranks.
+/// @brief Statistics of a number over ranks.
 #pragma once
 
 #include "DNDS/Mpi/Communicator.hpp"
@@ -14,13 +14,13 @@ struct RankStatistics {
     double median = 0.0;
     double max = 0.0;
     double mean = 0.0;
-    int maxRank = 0; ///< the rank that has most, the lowest of them
+    int maxRank = 0; ///< the rank with the maximum, the lowest of them
 
-    /// Of one number a rank, and the numbers of these ranks; none: from 0. Local.
+    /// Statistics of one number a rank, and the numbers of these ranks; none: from 0. Local.
     static RankStatistics of(std::span<const double> values, std::span<const int> ranks = {});
-    /// Of the number that each rank of `comm` gives; the same on all ranks. Collective; memory O(ranks).
+    /// Statistics of each rank's number; the same on all ranks. Collective; memory O(ranks).
     static RankStatistics over(CommunicatorView comm, double own);
-    /// How much more than the mean the highest rank has: 0.5 is half as much again. 0 where all have nothing.
+    /// Excess of the highest rank over the mean: 0.5 is half as much again. 0 if all ranks have 0.
     double imbalance() const noexcept { return mean > 0.0 ? max / mean - 1.0 : 0.0; }
 };
 

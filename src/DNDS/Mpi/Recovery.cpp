@@ -47,14 +47,14 @@ void CommunicatorContext::revoke(std::string_view call, std::string_view name,
     try {
         revocation_.revoke(name.empty() ? std::string(call) : fmt::format("{} '{}'", call, name),
                            Detail::textOf(failure));
-    } catch (const std::exception &) { // no memory to say more
+    } catch (const std::exception &) { // no memory for more text
         revocation_.revoke(call, "it had no memory to say how");
     }
 }
 
 void CommunicatorContext::failRunning(std::string_view call, std::string_view name, SourceLocation where) {
     const std::exception_ptr failure = std::current_exception();
-    if (alive() && holds<PeerError>(failure)) // seen from here; what that rank has told says more
+    if (alive() && holds<PeerError>(failure)) // seen from here; that rank's own message is more precise
         revocation_.requireValid(where);
     revoke(call, name, failure);
     std::rethrow_exception(failure);
@@ -70,7 +70,7 @@ void CommunicatorContext::delist(Recoverable &object) noexcept {
     std::erase(recoverables_, &object);
 }
 
-/// Takes what arrives for nobody: its senders may wait for that.
+/// Receives messages without receiver: their senders may wait for that.
 void CommunicatorContext::discardArrived() {
     std::vector<std::byte> bytes;
     const auto discard = [&](MPI_Comm comm) {
@@ -100,19 +100,19 @@ bool CommunicatorContext::settleAll() noexcept {
     return settled;
 }
 
-/// Waits until `done`, though the communicator is revoked.
+/// Waits until `done`, although the communicator is revoked.
 template <class Done>
 void CommunicatorContext::waitRevoked(std::string_view what, const Done &done) {
     Backoff backoff(view_.handle(), node_->crowded);
     while (!done()) {
-        ProgressEngine::progressAll(); // of other communicators: a rank may wait for that first
+        ProgressEngine::progressAll(); // of other communicators: a rank may wait for those first
         backoff.pauseIfCrowded();
         if (backoff.longWait())
             requireAlive(*this, what, backoff.seconds(), waitTimeout_);
     }
 }
 
-/// As a barrier of MPI, but one that sees ranks that have ended, and, where it discards, takes what arrives on
+/// As a barrier of MPI, but one that notices ended ranks and, if it discards, receives messages on
 /// channels.
 void CommunicatorContext::meet(std::string_view what, bool discards) {
     MPI_Request request = MPI_REQUEST_NULL;
@@ -126,7 +126,7 @@ void CommunicatorContext::meet(std::string_view what, bool discards) {
     });
 }
 
-/// Frees what all ranks keep, and notes what only some of them have destroyed.
+/// Frees parts kept by all ranks, and records objects that only some ranks have destroyed.
 void CommunicatorContext::freeKept() {
     struct Part {
         std::uint64_t object;
@@ -155,14 +155,14 @@ void CommunicatorContext::freeKept() {
     for (auto &[object, kept] : ended)
         if (kept.end)
             kept.end();
-    comm().guarded([] {}); // nobody frees what another rank has open
+    comm().guarded([] {}); // no rank frees memory that another rank has open
 }
 
 void CommunicatorContext::recover() {
     const SetUp setUp(*this);
     const ActivityScope activity("recover");
-    revocation_.revoke("recover", "this rank wants all ranks to begin anew"); // whoever goes on is told
-    // Receives first, so that messages on their way are taken here, and not by what is given up.
+    revocation_.revoke("recover", "this rank wants all ranks to begin anew"); // running ranks are told
+    // Receives first, so that messages in transit are received here, and not by cancelled operations.
     static_cast<void>(settleAll());
     meet("all ranks to call recover", true);
     waitRevoked("messages to leave this rank", [&] {
@@ -177,7 +177,7 @@ void CommunicatorContext::recover() {
         ended.swap(keptUntilRecovery_);
     }
     ended.clear();
-    // All ranks are here, and nothing moves. Messages that nobody has taken are left to the communicators before.
+    // All ranks are here, and nothing moves. Messages never received stay with the previous communicators.
     freeKept();
     std::vector<Communicator> channels;
     comm().guarded([&] { channels.reserve(channelOwners().size()); });
@@ -190,7 +190,7 @@ void CommunicatorContext::recover() {
             object->renew();
     });
     std::array<std::uint64_t, 2> counts{static_cast<std::uint64_t>(nextTag_), serial_};
-    comm().allReduce(counts.data(), 2, MPI_MAX); // they differ after a set-up call that some ranks did not come to
+    comm().allReduce(counts.data(), 2, MPI_MAX); // they differ after a set-up call that some ranks did not make
     nextTag_ = static_cast<int>(counts[0]);
     serial_ = counts[1];
     revocation_.forget();

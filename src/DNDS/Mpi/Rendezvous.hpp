@@ -1,6 +1,6 @@
 /// @file Rendezvous.hpp
-/// @brief Records that go to the rank that owns what they are about, where they meet those of other ranks, and
-/// questions that such a rank answers.
+/// @brief Records sent to the rank that owns their subject, where they meet those of other ranks, and
+/// questions that this rank answers.
 #pragma once
 
 #include "DNDS/Base/Attempt.hpp"
@@ -17,7 +17,7 @@
 
 namespace DNDS {
 
-/// Reads records one word after the other. Local.
+/// Reads records word by word. Local.
 class RecordReader {
   public:
     explicit RecordReader(std::span<const index> words) : words_(words) {}
@@ -43,8 +43,8 @@ class RecordReader {
 
 inline index packReal(real value) { return std::bit_cast<index>(value); }
 
-/// Record `i` of `count` has `widthOf(i)` words, which `write(i, words)` fills, and goes to rank `rankOf(i)`, or
-/// nowhere where that is negative; records for one rank stay in order. Local. O(words + ranks).
+/// Record `i` of `count` has `widthOf(i)` words, which `write(i, words)` fills, and is sent to rank `rankOf(i)`, or
+/// dropped if that is negative; records for one rank stay in order. Local. O(words + ranks).
 template <class RankOf, class WidthOf, class Write>
 RankLists packByRank(int ranks, std::size_t count, RankOf &&rankOf, WidthOf &&widthOf, Write &&write) {
     std::vector<index> starts(static_cast<std::size_t>(ranks) + 1, 0);
@@ -81,7 +81,7 @@ RankLists groupByRank(int ranks, std::size_t count, RankOf &&rankOf) {
 class Outbox {
   public:
     std::vector<index> &to(int rank) { return lists_[rank]; }
-    /// As `sparseExchange` takes them. Empties the box.
+    /// The words as `sparseExchange` takes them. Empties the box.
     RankLists take() {
         RankLists lists;
         for (const auto &[rank, values] : lists_)
@@ -94,10 +94,10 @@ class Outbox {
     std::map<int, std::vector<index>> lists_;
 };
 
-/// Asks, for each item `i` of `count`, the rank `rankOf(i)` that owns it about the number `keyOf(i)`. There
+/// For each item `i` of `count`, asks the owner `rankOf(i)` about the number `keyOf(i)`. There
 /// `answer(number, reply)` appends the reply, a word at least; here `take(i, reader)` reads it, all of it, once for
-/// each item: in the order of the ranks, and for one rank in that of the items. Collective; two sparse exchanges. What
-/// `answer` throws on any rank is thrown on all, and so is `failure`, what this rank caught before.
+/// each item: in the order of the ranks, and for one rank in that of the items. Collective; two sparse exchanges.
+/// Exceptions of `answer` on any rank are thrown on all, and so is `failure`, an earlier exception of this rank.
 template <class RankOf, class KeyOf, class Answer, class Take>
 void queryOwners(CommunicatorContext &context, std::size_t count, RankOf &&rankOf, KeyOf &&keyOf, Answer &&answer,
                  Take &&take, const std::exception_ptr &failure = nullptr) {
@@ -125,7 +125,7 @@ void queryOwners(CommunicatorContext &context, std::size_t count, RankOf &&rankO
     if (mine)
         replies = {};
     const RankLists received = sparseExchange(context, replies, PeerDiscovery::Auto, mine);
-    // Replies come in ascending order of ranks, as the questions went.
+    // Replies come in ascending order of ranks, as the questions did.
     RecordReader reader(received.values);
     for (const index i : items.values)
         take(static_cast<std::size_t>(i), reader);

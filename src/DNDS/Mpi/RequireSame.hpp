@@ -1,5 +1,5 @@
 /// @file RequireSame.hpp
-/// @brief Checks that all ranks pass the same: settings, names, types.
+/// @brief Checks that all ranks pass the same settings, names or types.
 #pragma once
 
 #include "DNDS/Base/Error.hpp"
@@ -19,12 +19,12 @@ bool isSameOnAll(const CommunicatorView &comm, std::uint64_t key);
 /// The same for a list of texts.
 bool isSameOnAll(const CommunicatorView &comm, std::span<const std::string> texts);
 
-/// Throws on all ranks where their lists of texts differ, and does nothing otherwise. Collective; one reduction, and no
-/// allocation, where all is well.
+/// Throws on all ranks if their lists of texts differ, and does nothing otherwise. Collective; without differences one
+/// reduction, and no allocation.
 ///
 /// On each rank whose list differs from rank 0's, `complain(k, first)` is called and throws: entry `k` is the first
-/// that differs, `first` points to what rank 0 has there, or is null where its list is shorter; this rank's own list
-/// ends at `k` where that is shorter. All ranks throw the complaint of the lowest rank that has one.
+/// that differs, `first` points to rank 0's entry, or is null if rank 0's list is shorter; this rank's own list
+/// ends at `k` if that one is shorter. All ranks throw the complaint of the lowest rank with one.
 template <class Complain>
 void requireSame(const CommunicatorView &comm, std::span<const std::string> mine, Complain &&complain) {
     if (isSameOnAll(comm, mine)) [[likely]]

@@ -17,7 +17,7 @@ namespace {
 
 constexpr int noticeTag = 0; ///< channels begin at 1
 
-/// How long a reader waits for the text of a rank that has just failed.
+/// How long a reader waits for the text of a rank that failed just now.
 constexpr std::chrono::seconds patienceForText(1);
 
 } // namespace
@@ -33,7 +33,7 @@ Revocation::~Revocation() {
     if (!mpiActive())
         return;
     for (std::unique_ptr<Sent> &sent : sent_)
-        if (!mayCallMpi(maker_) || !sent->complete()) // its bytes must stay where MPI reads them
+        if (!mayCallMpi(maker_) || !sent->complete()) // its bytes must stay valid while MPI reads them
             static_cast<void>(sent.release());
 }
 
@@ -62,7 +62,7 @@ void Revocation::connect(const CommunicatorView &comm, const NodeTopology &node,
                 neighbours_.push_back(rank);
 }
 
-/// Writes the record, unless it is written.
+/// Writes the record, unless it has been written.
 void Revocation::note(std::uint32_t failed, std::string_view text) noexcept {
     std::uint32_t none = 0;
     if (!record_->failed.compare_exchange_strong(none, failed, std::memory_order_acq_rel))
@@ -80,7 +80,7 @@ void Revocation::revoke(std::string_view call, std::string_view why, Caller call
     const auto [end, size] = fmt::format_to_n(text.data(), text.size() - 1, "{}: {}", call, why);
     note(static_cast<std::uint32_t>(rank_) + 1, {text.data(), std::min(size, text.size() - 1)});
     if (caller == Caller::Call || mayCallMpi(maker_))
-        forward(); // also where another rank of the node was first: it may have no neighbour on some node
+        forward(); // even if another rank of the node was first: it may have no neighbour on some node
 }
 
 void Revocation::listen() noexcept {
@@ -129,7 +129,7 @@ void Revocation::forward() noexcept {
     }
 }
 
-/// What the failed rank has told; it may be writing it at this moment.
+/// The failed rank's message; it may be writing it at this moment.
 std::string Revocation::text() const {
     const auto end = std::chrono::steady_clock::now() + patienceForText;
     while (record_->told.load(std::memory_order_acquire) == 0)

@@ -1,5 +1,5 @@
 /// @file Revocation.hpp
-/// @brief A communicator is one failure domain: what fails on one of its ranks stops all of them.
+/// @brief A communicator is one failure domain: a failure on one of its ranks stops all of them.
 #pragma once
 
 #include "DNDS/Base/Error.hpp"
@@ -23,7 +23,7 @@ namespace DNDS {
 class CommunicatorView;
 struct NodeTopology;
 
-/// What the ranks of one node know of a failure, in memory that they share. Zeroed memory: none has failed.
+/// State of failures among the ranks of one node, in memory that they share. Zeroed memory: none has failed.
 struct RevocationRecord {
     static constexpr std::size_t maxBytes = 1000;
 
@@ -32,28 +32,28 @@ struct RevocationRecord {
     std::array<char, maxBytes> text;   ///< the call that failed there, and its error; ended by 0
 };
 
-/// Whether a communicator is revoked, and why. After ULFM's MPI_Comm_revoke (Bland, Bouteiller, Herault, Bosilca,
+/// State of a communicator's revocation. After ULFM's MPI_Comm_revoke (Bland, Bouteiller, Herault, Bosilca,
 /// Dongarra: Post-failure recovery of MPI communication capability, IJHPCA 27(3), 2013).
 ///
 /// The first rank that fails writes its record, which all ranks of its node poll while they wait. Between nodes the
-/// notice goes along a binomial graph: each rank that learns of it sends it to the ranks whose numbers differ from its
-/// own by a power of two, so that it arrives after log2(ranks) hops, and O(log2(ranks)) small messages a rank, however
-/// many ranks are busy elsewhere. Part of CommunicatorContext; functions are Local and may be called on any thread.
+/// notice spreads along a binomial graph: each rank that learns of it sends it to the ranks whose numbers differ from
+/// its own by a power of two, so that it arrives after log2(ranks) hops, with O(log2(ranks)) small messages a rank,
+/// even if many ranks are busy elsewhere. Part of CommunicatorContext; functions are Local, for any thread.
 class Revocation {
   public:
-    /// Of a communicator of one rank, which is never revoked, and before `connect`.
+    /// For a communicator of one rank, which is never revoked, and before `connect`.
     Revocation() = default;
     Revocation(const Revocation &) = delete;
     Revocation &operator=(const Revocation &) = delete;
     ~Revocation();
 
     /// `comm` is private: no other message has tag 0 there. `identity` is the same on all ranks and differs from that
-    /// of communicators before: MPI may give late messages of a freed one to its successor. Throws MemoryError.
+    /// of earlier communicators: MPI may deliver late messages of a freed one to its successor. Throws MemoryError.
     void connect(const CommunicatorView &comm, const NodeTopology &node, std::uint64_t identity);
 
     /// Whether some rank has failed, as far as this node knows. One load.
     bool revoked() const noexcept { return record_->failed.load(std::memory_order_acquire) != 0; }
-    /// Throws RevokedError where some rank has failed. One load, and where there are other nodes a probe in some calls
+    /// Throws RevokedError if some rank has failed. One load, and with other nodes a probe of MPI in some calls
     /// only, as it costs more than a short pull.
     void requireValid(SourceLocation where = SourceLocation::current()) {
         constexpr unsigned callsPerProbe = 16;
@@ -63,11 +63,11 @@ class Revocation {
         if (revoked()) [[unlikely]]
             throwRevoked(where);
     }
-    /// This rank has failed: `call` and `why` are what the others are told. Does nothing if another rank was first.
+    /// Reports a failure of this rank: the others are told `call` and `why`. Does nothing if another rank was first.
     /// `caller`: a destructor may run on a thread that may not call MPI; then the next call tells other nodes.
     enum class Caller : unsigned char { Call, Destructor };
     void revoke(std::string_view call, std::string_view why, Caller caller = Caller::Call) noexcept;
-    /// Looks for a notice from other nodes. One probe of MPI where there are such; nothing elsewhere.
+    /// Looks for a notice from other nodes. One probe of MPI; without other nodes it does nothing.
     void listen() noexcept;
     [[noreturn]] void throwRevoked(SourceLocation where);
 
@@ -76,7 +76,7 @@ class Revocation {
 
   private:
     struct Notice {
-        std::uint64_t generation = 0; ///< of the communicator: its identity, and how often it has recovered
+        std::uint64_t generation = 0; ///< generation of the communicator: its identity, and how often it has recovered
         std::uint32_t failed = 0;     ///< as in the record
         std::array<char, RevocationRecord::maxBytes> text{};
     };
@@ -85,17 +85,17 @@ class Revocation {
     void forward() noexcept;
     std::string text() const;
 
-    RevocationRecord own_{}; ///< where ranks share no memory
+    RevocationRecord own_{}; ///< used where ranks share no memory
     RevocationRecord *record_ = &own_;
-    std::shared_ptr<void> memory_; ///< of the record
-    bool first_ = true;            ///< of the ranks that share the record
+    std::shared_ptr<void> memory_; ///< owner of the record's memory
+    bool first_ = true;            ///< first of the ranks that share the record
     bool alone_ = true;            ///< the communicator has one rank
     bool otherNodes_ = false;
     MPI_Comm comm_ = MPI_COMM_NULL;
     int rank_ = 0;
     std::thread::id maker_ = std::this_thread::get_id();
     std::vector<int> neighbours_; ///< on other nodes
-    std::mutex mutex_;            ///< of what follows
+    std::mutex mutex_;            ///< guards the members below
     std::uint64_t generation_ = 0;
     bool forwarded_ = false;
     struct Sent {
@@ -104,12 +104,12 @@ class Revocation {
 
         bool complete() noexcept;
     };
-    std::vector<std::unique_ptr<Sent>> sent_; ///< in this generation and before: MPI may still read them
+    std::vector<std::unique_ptr<Sent>> sent_; ///< of this generation and earlier ones: MPI may still read them
 };
 
 namespace Detail {
 
-/// What an exception says, without the place where it was thrown. Local.
+/// The text of an exception, without the place where it was thrown. Local.
 std::string textOf(const std::exception_ptr &failure);
 
 } // namespace Detail

@@ -13,7 +13,7 @@ RmaWindow::RmaWindow(CommunicatorView comm, void *base, std::size_t bytes) {
     const int code = MPI_Win_create(base, static_cast<MPI_Aint>(bytes), 1, MPI_INFO_NULL, comm.handle(), &window_);
     if (code != MPI_SUCCESS)
         window_ = MPI_WIN_NULL;
-    // Open MPI 4.1 takes its component rdma before it finds out that processes cannot read each other's memory.
+    // Open MPI 4.1 chooses its component rdma before it notices that processes cannot read each other's memory.
     checkMpi(code, "MPI_Win_create (with Open MPI, where processes may not read each other's memory, as in containers: "
                    "set OMPI_MCA_osc=^rdma)");
     checkMpi(MPI_Win_set_errhandler(window_, MPI_ERRORS_RETURN), "MPI_Win_set_errhandler");

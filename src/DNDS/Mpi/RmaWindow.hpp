@@ -10,7 +10,7 @@
 
 namespace DNDS {
 
-/// An MPI window over memory that somebody else owns, locked for all ranks as long as it lives. Addresses are bytes
+/// An MPI window over memory owned by its user, locked for all ranks as long as it lives. Addresses are bytes
 /// from the start of each rank's memory. Move-only.
 ///
 /// It carries puts and gets only. Atomic operations of MPI may use locks of their own, so that a word changed by them
@@ -33,7 +33,7 @@ class RmaWindow {
     /// Ends the window. Collective; all ranks have completed their operations.
     void free();
 
-    /// Whether there is a window: not before it is made, nor after `free`.
+    /// Whether it holds a window: false before it is made, and after `free`.
     explicit operator bool() const noexcept { return window_ != MPI_WIN_NULL; }
 
     /// Begin an operation; `flush` completes it. Local.
@@ -41,9 +41,9 @@ class RmaWindow {
     void get(void *to, std::size_t bytes, int rank, std::size_t offset) const;
     /// Sources of earlier puts to a rank may be reused afterwards. Local.
     void flushLocal(int rank) const;
-    /// Completes all operations on a rank's memory, there too. Local.
+    /// Completes all operations on a rank's memory, at the target, too. Local.
     void flush(int rank) const;
-    /// Makes this rank's loads and stores and the window see each other. Local.
+    /// Synchronises this rank's loads and stores with the window. Local.
     void sync() const;
 
   private:

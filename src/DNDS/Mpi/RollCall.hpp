@@ -1,5 +1,5 @@
 /// @file RollCall.hpp
-/// @brief What each rank is doing, in memory that the others of its node can read.
+/// @brief The activity of each rank, in memory that the others of its node can read.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@ namespace DNDS {
 class NodeArena;
 struct Environment;
 
-/// Seconds since a moment that is the same for all processes of a machine: it counts up evenly and never goes back.
+/// Seconds since a moment that is the same for all processes of a machine: monotonic and steady.
 /// Local; some 20 ns.
 inline double monotonicSeconds() noexcept {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -25,30 +25,31 @@ namespace Detail {
 
 /// "3.2 s", or "120 s". Local.
 std::string secondsText(double seconds);
-/// When the oldest blocking collective call began that this process is in and that was not told of; 0: none. Local.
+/// Start of the oldest unreported blocking collective call of this process; 0: none. Local.
 double oldestUnreported() noexcept;
-/// That call was told of; false where it has ended. Local.
+/// Marks that call as reported; false if it has ended. Local.
 bool markReported(double since) noexcept;
-/// What this process does. Local.
+/// The activity of this process. Local.
 std::string ownActivity();
 
 } // namespace Detail
 
-/// The last thing that a rank has said of itself. In shared memory: others read it also where the rank is stopped, or
-/// waits in a call that never ends. Zeroed memory says that the rank is in no call.
+/// The latest published activity of a rank. In shared memory: others can read it even if the rank is stopped, or
+/// waits in a call that never ends. Zeroed memory means no call. Method: a seqlock (Boehm, Can seqlocks get along with
+/// programming language memory models?, MSPC 2012); the writer never waits for readers.
 class ActivityRecord {
   public:
     static constexpr std::size_t maxBytes = 192;
 
-    /// Of this process. Local.
+    /// Publishes an activity of this process. Local.
     void write(std::string_view text, double since) noexcept;
     struct Activity {
         std::string text; ///< empty: in no call of DNDS
         double since = 0; ///< steady clock of the machine, in seconds; 0: from the start
     };
-    /// Of any process. Local.
+    /// Reads the activity of any process. Local.
     Activity read() const;
-    /// Into `to`, at most `room` bytes, for signal handlers; returns the size.
+    /// Copies the text to `to`, at most `room` bytes, for signal handlers; returns the size.
     std::size_t copy(char *to, std::size_t room) const noexcept;
 
   private:
@@ -57,18 +58,18 @@ class ActivityRecord {
     std::array<std::atomic<std::uint64_t>, maxBytes / sizeof(std::uint64_t)> words_; ///< the text, ended by 0
 };
 
-/// Says that this process is in a call, as long as the object lives; calls within it are named behind it. Free unless
+/// Publishes that this process is in a call, as long as the object lives; nested calls are named after it. Free unless
 /// DNDS_WAIT_TIMEOUT or DNDS_ROLL_CALL is set; then some 0.1 us. Local; on any thread.
 ///
 ///     const ActivityScope activity("createGhostMapping of", name());
 class ActivityScope {
   public:
-    /// The texts must outlive the object. `number` is told where it is not 0.
+    /// The texts must outlive the object. `number` is reported unless it is 0.
     explicit ActivityScope(std::string_view call, std::string_view name = {}, std::uint64_t number = 0) noexcept {
         if (on().load(std::memory_order_relaxed)) [[unlikely]]
             enter(call, name, number);
     }
-    /// For a blocking collective call of MPI, which is told of when it lasts longer than DNDS_WAIT_TIMEOUT.
+    /// For a blocking collective call of MPI, reported when it lasts longer than DNDS_WAIT_TIMEOUT.
     static ActivityScope collective(std::string_view call) noexcept { return ActivityScope(call, Collective{}); }
     ActivityScope(const ActivityScope &) = delete;
     ActivityScope &operator=(const ActivityScope &) = delete;
@@ -77,7 +78,7 @@ class ActivityScope {
             leave();
     }
 
-    /// Whether anybody asks.
+    /// Whether activities are recorded.
     static std::atomic<bool> &on() noexcept {
         static std::atomic<bool> on{false};
         return on;
@@ -98,7 +99,7 @@ class ActivityScope {
 
     bool entered_ = false;
     bool collective_ = false;
-    mutable bool reported_ = false; ///< under the lock of what this process says
+    mutable bool reported_ = false; ///< guarded by the lock of this process's activities
     const ActivityScope *outer_ = nullptr;
     std::string_view call_, name_;
     std::uint64_t number_ = 0;
@@ -107,22 +108,22 @@ class ActivityScope {
 
 namespace Detail {
 
-/// From now on, until `removeActivityRecord`, this process says in `place`, too, what it does. Local.
+/// From now on, until `removeActivityRecord`, this process also publishes its activity in `place`. Local.
 void addActivityRecord(ActivityRecord &place);
 void removeActivityRecord(ActivityRecord &place) noexcept;
-/// For DNDS_WAIT_TIMEOUT and DNDS_ROLL_CALL; with the latter SIGUSR1 makes this process write what it does to stderr,
+/// For DNDS_WAIT_TIMEOUT and DNDS_ROLL_CALL; the latter makes SIGUSR1 write this process's activity to stderr,
 /// unless the program has a handler of its own. Local.
 void prepareRollCall(const Environment &environment);
-/// The same by the process's environment, as soon as MPI runs, before a communicator is used: MpiSession and Python's
-/// `import dnds` call it. Does nothing where the environment is wrong, which the first communicator says on all ranks.
+/// The same from the process's environment, once MPI runs, before a communicator is used: MpiSession and Python's
+/// `import dnds` call it. Does nothing in an invalid environment, which the first communicator reports on all ranks.
 /// Local.
 void prepareRollCall();
 
 } // namespace Detail
 
-/// What all ranks of this rank's node are doing, those who do the same together, as the end of a message: "; ranks 0-6:
+/// The activities of all ranks of this rank's node, equal ones grouped, as the end of a message: "; ranks 0-6:
 /// wait for the pull of 'state' for 12 s; rank 7: createGhostMapping of 'u', MPI_Allreduce for 3 s". Empty where
-/// nothing is known. Local; maps the memory of ranks that were not peers.
+/// nothing is known. Local; maps the memory of ranks that were no peers before.
 std::string rollCall(NodeArena *arena);
 
 } // namespace DNDS

@@ -7,10 +7,10 @@ namespace DNDS::Detail {
 
 int runMain(int &argc, char **&argv, const std::function<int(CommunicatorView)> &body, int threadLevel) {
     int code = 0;
-    const std::exception_ptr failure = attempt([&] { // MPI may not start as it was asked to
+    const std::exception_ptr failure = attempt([&] { // MPI may refuse the requested start
         const MpiSession mpi(argc, argv, threadLevel);
         if (const std::exception_ptr thrown = attempt([&] { code = body(MPI_COMM_WORLD); }))
-            endJob(thrown); // before the session's end, which no longer knows what was thrown
+            endJob(thrown); // before the session ends and loses the exception
     });
     if (failure)
         endJob(failure);

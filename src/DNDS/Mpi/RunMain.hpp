@@ -15,17 +15,17 @@ int runMain(int &argc, char **&argv, const std::function<int(CommunicatorView)> 
 } // namespace Detail
 /// @endcond
 
-/// Starts MPI, runs `body` with all ranks, ends MPI, and returns what `body` returned (0 where that is void):
+/// Starts MPI, runs `body` with all ranks, ends MPI, and returns the result of `body` (0 if that is void):
 ///
 ///     int main(int argc, char **argv) {
 ///         return DNDS::runMain(argc, argv, [&](DNDS::CommunicatorView world) { ... });
 ///     }
 ///
 /// An exception that leaves `body` on any rank is written to stderr with its rank, and ends all ranks by MPI_Abort with
-/// exit code 1: nobody waits for a rank that is gone. Where all ranks fail for the same reason, it is written once.
+/// exit code 1: no rank waits for one that has ended. Where all ranks fail for the same reason, it is written once.
 /// Nothing is thrown. Collective over MPI_COMM_WORLD.
 ///
-/// `threadLevel` is what MpiSession is asked for. What must happen before MPI starts stands before the call.
+/// `threadLevel` is passed to MpiSession. Code that must run before MPI starts goes before the call.
 template <class Body>
 int runMain(int &argc, char **&argv, Body &&body, int threadLevel = MPI_THREAD_FUNNELED) {
     if constexpr (std::is_void_v<std::invoke_result_t<Body &, CommunicatorView>>)

@@ -1,5 +1,5 @@
 /// @file SegmentPages.hpp
-/// @brief Which parts of a segment of shared memory have memory behind them, and which of those nobody uses.
+/// @brief The parts of a segment of shared memory that are backed by memory, and the unused ones among these.
 #pragma once
 
 #include <cstddef>
@@ -22,8 +22,8 @@ class SegmentPages {
     /// `bytes`: a multiple of the granule.
     explicit SegmentPages(std::size_t bytes) : granules_(bytes / granule) {}
 
-    /// A block takes the `bytes` > 0 bytes at `begin`. Calls `reserve(Range)` for each range that has no memory yet;
-    /// where it throws, the block is not there, but ranges that were reserved before keep their memory.
+    /// Adds a block of `bytes` > 0 bytes at `begin`. Calls `reserve(Range)` for each range without memory; if that
+    /// throws, the block is not added, but ranges reserved before keep their memory.
     template <class Reserve>
     void take(std::size_t begin, std::size_t bytes, const Reserve &reserve) {
         const std::size_t first = begin / granule;
@@ -44,7 +44,7 @@ class SegmentPages {
                 unused_ -= granule;
     }
 
-    /// A block goes. Returns the range without blocks, but with memory, that now lies around it; perhaps empty.
+    /// Removes a block. Returns the surrounding range without blocks, but with memory; perhaps empty.
     Range release(std::size_t begin, std::size_t bytes) noexcept {
         std::size_t first = begin / granule;
         std::size_t end = (begin + bytes + granule - 1) / granule;
@@ -65,14 +65,14 @@ class SegmentPages {
         return {first * granule, (end - first) * granule};
     }
 
-    /// A range that `release` or `nextUnused` returned has no memory any more.
+    /// Notes that a range from `release` or `nextUnused` has no memory any more.
     void noteReturned(const Range &range) noexcept {
         for (std::size_t g = range.begin / granule; g < (range.begin + range.bytes) / granule; ++g)
             granules_[g].hasMemory = false;
         unused_ -= range.bytes;
     }
 
-    /// The first whole range with memory and without blocks that begins at `from` or later; empty where there is none.
+    /// The first whole range with memory and without blocks that begins at `from` or later; empty if none does.
     Range nextUnused(std::size_t from) const noexcept {
         std::size_t first = from / granule;
         while (first < granules_.size() && !isUnused(first))

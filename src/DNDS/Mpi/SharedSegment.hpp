@@ -1,5 +1,5 @@
 /// @file SharedSegment.hpp
-/// @brief Memory that other processes of the machine can map: an anonymous file and where this process sees it.
+/// @brief Memory that other processes of the machine can map: an anonymous file and its mapping in this process.
 #pragma once
 
 #include "DNDS/Base/HostMemory.hpp"
@@ -11,25 +11,25 @@
 
 namespace DNDS {
 
-/// What the system says of a process.
+/// State of a process, from the system.
 enum class ProcessState : unsigned char { Runs, Stopped, Ended };
 
-/// What a process tells others of the machine, so that they find its files.
+/// Identity of a process, sent to others of the machine, so that they find its files.
 struct ProcessId {
     std::int64_t process = -1;
-    std::int64_t space = 0; ///< in which the number means this process; 0 where that is not known
+    std::int64_t space = 0; ///< the namespace in which the number means this process; 0 if unknown
 
-    /// This process, to be told to others; -1 where the system has no shared segments.
+    /// This process, to be sent to others; -1 if the system has no shared segments.
     static ProcessId own() noexcept;
     /// Whether the process still exists. A system call.
     bool alive() const noexcept;
-    /// The same, with what the system says of it. Several system calls.
+    /// The same, with the state reported by the system. Several system calls.
     ProcessState state() const noexcept;
 };
 
-/// A mapping of an anonymous file in memory (Linux memfd). Others open it through /proc for as long as the process that
-/// made it keeps it; the memory vanishes with the last process that maps it, however that ends. Move-only; the
-/// destructor unmaps it, and closes the file where this process made it. All functions are Local.
+/// A mapping of an anonymous file in memory (Linux memfd). Others open it through /proc for as long as its creator
+/// keeps it; the memory vanishes with the last process that maps it, however that ends. Move-only; the
+/// destructor unmaps it, and in its creator closes the file. All functions are Local.
 class SharedSegment {
   public:
     SharedSegment() = default;
@@ -44,11 +44,11 @@ class SharedSegment {
 
     /// A new file of `bytes` bytes, whose memory is reserved later. Throws NoMemory.
     static SharedSegment make(std::size_t bytes);
-    /// The file that another process knows by the number `file`, which has at least so many bytes. Throws MemoryError
-    /// where it cannot be opened, because the process has ended, say.
+    /// The file with number `file` in another process, of at least `atLeast` bytes. Throws MemoryError
+    /// if it cannot be opened, because the process has ended, say.
     static SharedSegment open(const ProcessId &owner, int file, std::size_t atLeast);
 
-    /// Whether memory is mapped; where this process sees it; and its size in bytes.
+    /// Whether memory is mapped; its address in this process; and its size in bytes.
     explicit operator bool() const noexcept { return base_ != nullptr; }
     std::byte *base() const noexcept { return base_; }
     std::size_t bytes() const noexcept { return bytes_; }
@@ -61,12 +61,12 @@ class SharedSegment {
 
     /// Has the system set memory aside, so that touching it cannot fail. Throws NoMemory.
     void reserve(const SegmentPages::Range &range) const;
-    /// Gives memory back to the system, zeroed when it is touched again. Whether that worked.
+    /// Returns memory to the system; it is zeroed when touched again. True if that worked.
     bool giveBack(const SegmentPages::Range &range) const noexcept;
     /// Bytes of memory that the system keeps for the segment. A system call.
     std::size_t held() const noexcept;
 
-    /// Under the address sanitizer, makes using this memory an error, or right again. Nothing elsewhere.
+    /// Under the address sanitizer, makes using this memory an error, or legal again. Elsewhere it does nothing.
     static void forbid(void *address, std::size_t bytes) noexcept;
     static void allow(void *address, std::size_t bytes) noexcept;
 

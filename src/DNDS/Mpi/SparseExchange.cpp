@@ -11,10 +11,10 @@ namespace DNDS {
 namespace {
 
 constexpr int maxRanksForAllToAll = 32;
-/// Takes the place of a count where a rank has failed.
+/// Replaces a count of a rank that has failed.
 constexpr index failed = -1;
 
-/// A list that will come, and how long it is.
+/// A list to be received, and its length.
 struct Announced {
     int rank;
     index count;
@@ -28,10 +28,10 @@ void forEachSent(const CommunicatorView &comm, const RankLists &outgoing, Visit 
             visit(k, list);
 }
 
-/// Every rank tells every other. What a rank fails with for want of memory is left in `failure`.
+/// Each rank announces to all others. An allocation failure of this rank is left in `failure`.
 std::vector<Announced> announceToAll(const CommunicatorView &comm, const RankLists &outgoing,
                                      std::exception_ptr &failure) {
-    std::array<index, 2 * maxRanksForAllToAll> few; // so that a rank without memory takes part, too
+    std::array<index, 2 * maxRanksForAllToAll> few; // on the stack, so that a rank without memory takes part, too
     std::vector<index> many;
     const auto ranks = static_cast<std::size_t>(comm.size());
     if (comm.size() > maxRanksForAllToAll)
@@ -60,7 +60,7 @@ std::vector<Announced> announceToAll(const CommunicatorView &comm, const RankLis
     return announced;
 }
 
-/// Synchronous sends of the counts alone, which are received without memory where there is none.
+/// Synchronous sends of the counts alone; on a rank without memory they are received and dropped.
 std::vector<Announced> announceToPeers(const CommunicatorView &comm, const Channel &channel, const RankLists &outgoing,
                                        std::exception_ptr &failure) {
     std::vector<MPI_Request> sends;
@@ -78,8 +78,8 @@ std::vector<Announced> announceToPeers(const CommunicatorView &comm, const Chann
                  "MPI_Issend");
     });
 
-    // A synchronous send is complete once its receive has started; when all of mine are, I enter the barrier, and when
-    // the barrier is complete, nobody has a message for anyone any more.
+    // NBX: a synchronous send is complete once its receive has started; when all of mine are, I enter the barrier, and
+    // when the barrier is complete, no rank has a message left to receive.
     const ActivityScope activity = ActivityScope::collective("MPI_Ibarrier");
     std::vector<Announced> announced;
     MPI_Request barrier = MPI_REQUEST_NULL;
@@ -94,7 +94,7 @@ std::vector<Announced> announceToPeers(const CommunicatorView &comm, const Chann
             Announced one{status.MPI_SOURCE, 0};
             checkMpi(MPI_Mrecv(&one.count, 1, MPI_INT64_T, &message, MPI_STATUS_IGNORE), "MPI_Mrecv");
             attempt(failure,
-                    [&] { announced.push_back(one); }); // told when all have been received: their senders wait for that
+                    [&] { announced.push_back(one); }); // recorded once all are received: their senders wait for that
         }
         if (inBarrier) {
             checkMpi(MPI_Test(&barrier, &done, MPI_STATUS_IGNORE), "MPI_Test");
@@ -111,8 +111,8 @@ std::vector<Announced> announceToPeers(const CommunicatorView &comm, const Chann
     return announced;
 }
 
-/// Sends and receives the lists. All ranks have their memory before any sends: nobody leaves others with messages that
-/// are never received.
+/// Sends and receives the lists. All ranks have their memory before any sends: no rank leaves others with messages
+/// that are never received.
 RankLists deliver(const CommunicatorView &comm, const Channel &channel, const RankLists &outgoing,
                   std::vector<Announced> announced, const std::exception_ptr &failure) {
     const auto self = std::lower_bound(outgoing.ranks.begin(), outgoing.ranks.end(), comm.rank());

@@ -1,5 +1,5 @@
 /// @file ThreadUse.hpp
-/// @brief Notices two threads in what one thread at a time may use.
+/// @brief Detects concurrent use, by two threads, of a resource for one thread at a time.
 #pragma once
 
 #include "DNDS/Base/Error.hpp"
@@ -10,8 +10,8 @@
 
 namespace DNDS {
 
-/// Which thread is using something. Not a lock: of two threads that enter in the same nanoseconds none may notice, so
-/// that entering costs two stores; a thread that waits in there is noticed by all that come.
+/// The thread that uses a resource. Not a lock: of two threads that enter in the same nanoseconds none may notice, so
+/// that entering costs two stores; a thread that waits inside is noticed by all others that enter.
 ///
 ///     const ThreadUse::Scope use(use_, [&] { return fmt::format("the pull of '{}'", name); });
 class ThreadUse {
@@ -19,7 +19,7 @@ class ThreadUse {
     /// As long as it lives, this thread is the user. Scopes of one thread nest.
     class [[nodiscard]] Scope {
       public:
-        /// `what()` says for the message what is used, or, of the use of the process, what is about to be done. Throws
+        /// `what()` is the resource's name in the message or, for the whole process, the next action. Throws
         /// StateError while another thread is the user. Local.
         template <class What>
         Scope(ThreadUse &use, What &&what, SourceLocation where = SourceLocation::current())
@@ -38,7 +38,7 @@ class ThreadUse {
         std::thread::id before_;
     };
 
-    /// That of MPI where it does not serve several threads at a time.
+    /// The use of MPI if it does not serve several threads at a time.
     static ThreadUse &ofProcess() noexcept {
         static ThreadUse process;
         return process;

@@ -11,7 +11,7 @@ Waiting::Waiting(CommunicatorContext &context, PollTarget target)
     : context_(context), target_(target), backoff_(context.comm().handle(), context.node().crowded) {}
 
 bool Waiting::pauseOnce() {
-    // A look for messages of failures is a call of MPI, and costs as much as the rest of a short wait.
+    // A look for notices of failures is a call of MPI, and costs as much as the rest of a short wait.
     constexpr unsigned pausesPerListen = 32;
     static thread_local unsigned pauses = 0;
     if (++pauses % pausesPerListen == 0)
@@ -28,7 +28,7 @@ bool Waiting::pauseOnce() {
 }
 
 void Waiting::lookAround(std::string_view what) {
-    static_cast<void>(context_.comm()); // throws where it is gone
+    static_cast<void>(context_.comm()); // throws if it was freed
     requireAlive(context_, what, backoff_.seconds(), context_.waitTimeout());
 }
 

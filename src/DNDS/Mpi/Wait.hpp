@@ -12,22 +12,22 @@
 
 namespace DNDS {
 
-/// What a look at the event that is waited for costs, and so how to pause between looks.
+/// Cost of one look at the awaited event, which decides the pause between looks.
 enum class PollTarget : unsigned char {
-    Memory, ///< a few loads: MPI is given its turn now and then
-    Mpi     ///< a call of MPI, in which it makes progress
+    Memory, ///< a few loads: MPI gets a turn now and then
+    Mpi     ///< a call of MPI, which makes progress itself
 };
 
-/// One wait for other ranks: call `pause` after each look at what is waited for. Between looks all that this thread has
-/// under way goes on, as peers may need it first. Local.
+/// One wait for other ranks: call `pause` after each look at the awaited event. Between looks all operations in flight
+/// on this thread make progress, as peers may need them first. Local.
 class Waiting {
   public:
     /// Begins to wait. Local.
     explicit Waiting(CommunicatorContext &context, PollTarget target = PollTarget::Memory);
 
     /// `what` completes "waited for ...", as "rank 3 to send its rows of 'u'"; a text, or a function that returns it.
-    /// Throws RevokedError where the communicator is revoked; PeerError, with a roll call, where the process of a rank
-    /// of this node has ended, or after DNDS_WAIT_TIMEOUT seconds. Throws StateError where the communicator was freed.
+    /// Throws RevokedError if the communicator is revoked; PeerError, with a roll call, if the process of a rank
+    /// of this node has ended, or after DNDS_WAIT_TIMEOUT seconds. Throws StateError if the communicator was freed.
     template <class What>
     void pause(What &&what) {
         if (!pauseOnce()) [[likely]]
@@ -59,8 +59,8 @@ void waitUntil(CommunicatorContext &context, Done &&done, What &&what, PollTarge
     while (!done());
 }
 
-/// Throws PeerError where the process of a rank of this node has ended, or where `seconds` of waiting for `what` are
-/// more than `timeout` (0: there is no limit). Local; a system call a rank of the node.
+/// Throws PeerError if the process of a rank of this node has ended, or if `seconds` of waiting for `what` are
+/// more than `timeout` (0: no limit). Local; a system call a rank of the node.
 void requireAlive(const CommunicatorContext &context, std::string_view what, double seconds, double timeout);
 
 } // namespace DNDS

@@ -11,7 +11,7 @@ struct AtomicKernel {
     AtomicRequest request;
     std::uint64_t *result;
     DNDS_HOST_DEVICE void operator()(index /*thread*/) const {
-        Atomics::fenceSystem(); // after what earlier work of the stream did to other ranks' memory
+        Atomics::fenceSystem(); // orders earlier work of the stream on other ranks' memory
         *result = Atomics::apply(word, request);
         Atomics::fenceSystem();
     }

@@ -23,7 +23,7 @@ DeviceAccess::DeviceAccess(std::shared_ptr<CommunicatorContext> context, std::by
                            const std::vector<std::uint64_t> &bytes, const std::string &name)
     : context_(std::move(context)), rank_(context_->comm().rank()) {
     const CommunicatorView &comm = context_->comm();
-    DeviceTopology::of(*context_); // tries which ranks are reached
+    DeviceTopology::of(*context_); // tries which ranks can be reached
     Device::SharedHandle handle;
     comm.guarded([&] {
         bases_.resize(bytes.size());
@@ -169,7 +169,7 @@ void DeviceAccess::quiet() {
 }
 
 void DeviceAccess::renew() {
-    Device::synchronizeAll(); // kernels, too, whose waits have an end
+    Device::synchronizeAll(); // kernels, too, whose waits time out
     if (messages_)
         messages_->renew();
 }

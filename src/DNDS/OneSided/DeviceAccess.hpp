@@ -23,7 +23,7 @@ namespace DNDS {
 
 namespace Detail {
 
-/// What a rank says of its device.
+/// A rank's description of its device.
 struct DeviceOfRank {
     std::string identity;  ///< as in `Device::DeviceInfo`
     std::string scheduler; ///< `Device::sharedScheduler()`
@@ -31,12 +31,12 @@ struct DeviceOfRank {
 };
 
 /// Why kernels of ranks on these devices must not wait for each other; empty where each has its own, or the kernels of
-/// those that share one run beside each other, and all kernels are loaded before any of them runs.
+/// ranks that share one run concurrently, and all kernels are loaded before any of them runs.
 std::string whyNoKernelWaits(std::span<const DeviceOfRank> devices);
 
 } // namespace Detail
 
-/// Copies and kernels on a stream of its own, in order, on the memory of ranks that this one reaches, which it opens
+/// Copies and kernels, in order on a stream of its own, on the memory of reachable ranks, which it opens
 /// once; requests to the owners of other memory (`MessageAccess`).
 class DeviceAccess final : public RemoteAccess {
   public:
@@ -46,18 +46,18 @@ class DeviceAccess final : public RemoteAccess {
                  const std::string &name);
     ~DeviceAccess() override;
 
-    /// By rank: device addresses in this process; null for ranks that are reached by requests to them.
+    /// By rank: device addresses in this process; null for ranks that are reached by requests.
     const std::vector<std::byte *> &bases() const noexcept { return bases_; }
-    /// In device memory.
+    /// The table in device memory.
     RemoteTable table() const;
-    /// Why kernels must not wait for other ranks; empty where they may. The same on all ranks, or some would wait for
+    /// Why kernels must not wait for other ranks; empty if they may. The same on all ranks, or some would wait for
     /// others that do not.
     const std::string &whyNoWaits() const noexcept { return whyNoWaits_; }
-    /// Why this rank's GPU cannot change words of a rank's memory atomically; empty where it can.
+    /// Why this rank's GPU cannot change words of a rank's memory atomically; empty if it can.
     const std::string &whyNoAtomics(int rank) const { return whyNoAtomics_[static_cast<std::size_t>(rank)]; }
     /// Why a rank is reached by requests.
     const std::string &whyNotReached(int rank) const { return devices_->whyNot(rank); }
-    /// Whether any rank reaches another one so: the same on all ranks.
+    /// Whether any rank reaches another one by requests: the same on all ranks.
     bool sendsRequests() const noexcept { return messages_ != nullptr; }
 
     void operate(const RemoteOperation &operation, const void *from, void *to, Completion completion) override;
@@ -86,16 +86,16 @@ class DeviceAccess final : public RemoteAccess {
     Device::Stream stream_;
     Device::DeviceBuffer<std::byte *> deviceBases_;
     Device::DeviceBuffer<std::uint64_t> deviceBytes_;
-    Device::DeviceBuffer<std::uint8_t> deviceNoAtomics_; ///< empty where all may be changed
+    Device::DeviceBuffer<std::uint8_t> deviceNoAtomics_; ///< empty if all may be changed
     struct Pinned {
         FaultRecord faults;
         std::uint64_t result = 0;
     };
     std::shared_ptr<Pinned> pinned_;
-    std::mutex mutex_; ///< the proxy operates, too
+    std::mutex mutex_; ///< the proxy operates on it, too
     std::string whyNoWaits_;
-    std::vector<std::string> whyNoAtomics_;   ///< by rank
-    std::unique_ptr<MessageAccess> messages_; ///< the last member: it uses the others; null where nobody needs it
+    std::vector<std::string> whyNoAtomics_;   ///< indexed by rank
+    std::unique_ptr<MessageAccess> messages_; ///< the last member: it uses the others; null if no rank needs it
 };
 
 namespace Detail {
@@ -111,7 +111,7 @@ Device::DeviceBuffer<T> toDeviceBuffer(const std::vector<T> &values) {
     return buffer;
 }
 
-/// Queues the operation on a word in device memory; `result`, in pinned memory, becomes what it was.
+/// Queues the operation on a word in device memory; `result`, in pinned memory, becomes the word's previous value.
 void launchAtomic(Device::StreamHandle stream, void *word, const AtomicRequest &request, std::uint64_t *result);
 
 } // namespace Detail

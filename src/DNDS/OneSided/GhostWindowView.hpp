@@ -10,13 +10,13 @@ namespace DNDS {
 
 namespace Detail {
 
-/// Rows of a rank are fewer: their offsets in bytes fit 64 bits.
+/// Limit of the rows of a rank: their offsets in bytes fit 64 bits.
 inline constexpr std::int64_t maxRows = std::int64_t{1} << 40;
 
-/// What a window over rows knows besides the memory.
+/// Description of a window over rows, besides the memory.
 struct GhostTable : RemoteTable {
-    const GhostTarget *ghosts = nullptr;     ///< by ghost
-    const std::int64_t *firstRows = nullptr; ///< global, by rank, and the number of all rows
+    const GhostTarget *ghosts = nullptr;     ///< one per ghost
+    const std::int64_t *firstRows = nullptr; ///< global, by rank, and the total
     std::int64_t ghostCount = 0;
     std::int64_t owned = 0;   ///< rows of this rank
     std::uint64_t stride = 0; ///< bytes from row to row, of all ranks
@@ -38,7 +38,7 @@ struct GhostTable : RemoteTable {
         }
         return {low, row - firstRows[low]};
     }
-    /// The offset of `count` elements from element `j` of a row; beyond all memory where there are no such.
+    /// The offset of `count` elements from element `j` of a row; beyond all memory if the row lacks them.
     template <class T>
     DNDS_HOST_DEVICE std::uint64_t offsetOf(GhostTarget target, index j, index count) const {
         const bool sane = target.row >= 0 && target.row < maxRows && j >= 0 && count >= 0 && j <= width - count;
@@ -58,8 +58,8 @@ struct GhostTable : RemoteTable {
 ///         }
 ///     };
 ///
-/// A row that does not exist, or whose owner kernels do not reach, is skipped, and the first such access thrown by the
-/// next call of the window on the host; what is returned then is 0.
+/// A row that does not exist, or whose owner kernels do not reach, is skipped, and the next call of the window on the
+/// host throws the first such fault; the operation returns 0.
 template <class T>
 class GhostWindowView : public GhostVerbs<GhostWindowView<T>, T> {
   public:
@@ -71,9 +71,9 @@ class GhostWindowView : public GhostVerbs<GhostWindowView<T>, T> {
     DNDS_HOST_DEVICE index ghostSize() const { return table_.ghostCount; }
     DNDS_HOST_DEVICE index fatherSize() const { return table_.owned; }
 
-    /// This thread's puts and changes before it are seen, at each owner, before those after it.
+    /// This thread's earlier puts and changes are seen, at each owner, before its later ones.
     DNDS_HOST_DEVICE void fence() const { table_.fence(); }
-    /// This thread's operations are complete, at the owners, too.
+    /// Completes this thread's operations, at the owners, too.
     DNDS_HOST_DEVICE void quiet() const { table_.quiet(); }
 
   private:

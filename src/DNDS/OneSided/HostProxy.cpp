@@ -16,7 +16,7 @@ using Detail::ProxySlot;
 
 namespace {
 
-/// Those that this thread serves; null where they have ended.
+/// The proxies that this thread serves; null where they have ended.
 using Entries = std::vector<std::shared_ptr<std::atomic<HostProxy *>>>;
 Entries &entries() noexcept {
     static thread_local Entries mine;
@@ -87,7 +87,7 @@ void HostProxy::restart() {
     start();
 }
 
-/// What has been asked for so far.
+/// Serves all requests so far.
 bool HostProxy::serveWaiting() noexcept {
     bool any = false;
     try {
@@ -108,7 +108,7 @@ void HostProxy::run() noexcept {
     auto pause = std::chrono::microseconds(1);
     try {
         if (space_ == MemorySpace::Device)
-            Device::requireDevice("serve kernels"); // each thread chooses it
+            Device::requireDevice("serve kernels"); // each thread chooses its device
         for (int idle = 0; !stop_;) {
             if (serveNext()) {
                 idle = 0;
@@ -133,7 +133,7 @@ void HostProxy::fail() noexcept {
         failure_ = std::current_exception();
     }
     failed_();
-    Atomics::storeRelease<std::uint32_t>(&ring_->broken, 1); // who waits gives up
+    Atomics::storeRelease<std::uint32_t>(&ring_->broken, 1); // waiting kernels stop waiting
 }
 
 bool HostProxy::serveNext() {

@@ -15,13 +15,13 @@ namespace DNDS {
 
 namespace {
 
-/// Most requests of a rank in progress: more would fill their owners' queues.
+/// Limit of a rank's requests in progress: more would fill their owners' queues.
 constexpr std::size_t maxPending = 256;
 
-/// Bytes of a request or answer at most.
+/// Limit of the bytes of a request or answer.
 constexpr std::size_t pieceBytes = std::size_t{256} << 10U;
 
-/// The thread polls so often without a pause after it served; then it sleeps, up to so many short pauses at a time.
+/// Polls of the thread without a pause after it served; then it sleeps, up to this number of short pauses at a time.
 constexpr int idlePolls = 200;
 constexpr int longestPause = 25;
 constexpr std::chrono::microseconds shortPause(20);
@@ -46,7 +46,7 @@ MessageService &MessageService::of(CommunicatorContext &context) {
 MessageService::MessageService(CommunicatorContext &context) : context_(context), channel_(context.nextChannel()) {}
 
 MessageService::~MessageService() {
-    if (!sending_.empty()) // MPI was ended before others had received it, and may still read it
+    if (!sending_.empty()) // MPI ended before others had received the messages, and may still read them
         static_cast<void>(new (std::nothrow) std::vector<Sending>(std::move(sending_)));
 }
 
@@ -77,7 +77,7 @@ void MessageService::run(const std::stop_token &stop) noexcept {
     int idle = 0;
     while (!stop.stop_requested()) {
         idle = progress() ? 0 : idle + 1;
-        if (idle < idlePolls) // whoever asked once may ask again
+        if (idle < idlePolls) // more requests are likely to follow
             std::this_thread::yield();
         else
             std::this_thread::sleep_for(shortPause * std::min(idle - idlePolls + 1, longestPause));
@@ -120,7 +120,7 @@ void MessageService::wait(std::uint64_t memory, std::size_t most, const std::str
     waitUntil(
         context_, [&] { return few() || (progress(), few()); },
         [&] { return fmt::format("rank {} to {} of '{}'", awaited.rank, workOf(awaited.verb), name); });
-    context_.revocation().requireValid(); // requests that a recovery gave up have no results
+    context_.revocation().requireValid(); // requests abandoned by a recovery have no results
 }
 
 void MessageService::forget(const std::byte *to, std::size_t bytes) noexcept {
@@ -145,7 +145,7 @@ void MessageService::receive(MPI_Message message, const MPI_Status &status) {
                    sizeof(Header) + (asks ? operation.bytesThere() : operation.bytesBack()),
                StateError, "a request of rank {} has {} bytes: do all ranks run the same program?", from, size);
     if (!asks) {
-        const auto found = pending_.find(header.number); // none after `forget`
+        const auto found = pending_.find(header.number); // missing after `forget`
         if (found != pending_.end() && found->second.to != nullptr)
             std::memcpy(found->second.to, received.data() + sizeof(Header), operation.bytesBack());
         if (found != pending_.end())
@@ -229,7 +229,7 @@ MessageAccess::MessageAccess(std::shared_ptr<CommunicatorContext> context, std::
     : MessageAccess(
           std::move(context), std::move(name),
           [&owner](const RemoteOperation &operation, std::byte *data) {
-              Device::requireDevice("serve ranks of other nodes"); // each thread chooses it
+              Device::requireDevice("serve ranks of other nodes"); // each thread chooses its device
               owner.operate(operation, data, data, Completion::Now);
           },
           [](const CommunicatorView &) { return RmaWindow(); }) {}
@@ -314,7 +314,7 @@ void MessageAccess::sync() {
 void MessageAccess::flushUsed() {
     if (!window_)
         return;
-    const std::lock_guard flushing(flushing_); // who comes after another thread took the marks waits for its flushes
+    const std::lock_guard flushing(flushing_); // wait for flushes of marks taken by other threads
     std::set<int> used;
     {
         const std::lock_guard lock(marking_);

@@ -20,47 +20,47 @@
 
 namespace DNDS {
 
-/// Requests of the ranks of a communicator to the owners of memory, and their answers: one for all heaps and windows.
+/// Requests of ranks to the owners of memory, and their answers: one service for all heaps and windows.
 ///
-/// The owner serves requests in all waits of DNDS on the threads that made memory, and on a thread of its own where MPI
-/// runs with MPI_THREAD_MULTIPLE. Without that, a rank that computes, or waits in a collective of MPI, serves
-/// nobody. What fails while serving revokes the communicator; after that nobody is served until it has recovered.
+/// The owner serves requests in all waits of DNDS on the threads that made memory, and on a thread of its own if MPI
+/// runs with MPI_THREAD_MULTIPLE. Without that, a rank that computes, or waits in a collective of MPI, serves no
+/// requests. An error while serving revokes the communicator; then requests are served again only after a recovery.
 class MessageService final : public Recoverable {
   public:
-    /// Carries out an operation on this rank's memory with `data`, where its results go.
+    /// Carries out an operation on this rank's memory with `data`, which receives its results.
     using Serve = std::function<void(const RemoteOperation &operation, std::byte *data)>;
-    /// One that is served; `name` is for messages.
+    /// A served memory; `name` is for messages.
     struct Memory {
         std::string name;
         Serve serve;
     };
 
-    /// That of a communicator, which has to outlive it. Collective at the first call.
+    /// The service of a communicator, which has to outlive it. Collective at the first call.
     static MessageService &of(CommunicatorContext &context);
     explicit MessageService(CommunicatorContext &context);
     ~MessageService() override;
 
     /// Serves requests for a memory, which has the same number on all ranks, until `remove`. Local. Throws StateError
-    /// where the thread cannot be started; `remove` it then, too.
+    /// if the thread cannot be started; `remove` it then, too.
     void add(std::uint64_t memory, Memory served);
     void remove(std::uint64_t memory) noexcept;
-    /// Requests an operation of at most 256 KiB with the bytes at `from` (null: zeros); results go to `to`. Returns the
-    /// request's number.
+    /// Requests an operation of at most 256 KiB with the bytes at `from` (null: zeros); results are stored at `to`.
+    /// Returns the request's number.
     std::uint64_t send(std::uint64_t memory, const RemoteOperation &operation, const std::byte *from, std::byte *to);
-    /// Waits until at most `most` requests for a memory, of those with numbers from `first` to `last`, are not
-    /// answered; serves others meanwhile. `name` is for messages.
+    /// Waits until at most `most` requests for a memory, of those with numbers from `first` to `last`, are
+    /// unanswered; serves others meanwhile. `name` is for messages.
     void wait(std::uint64_t memory, std::size_t most, const std::string &name, std::uint64_t first = 0,
               std::uint64_t last = UINT64_MAX);
     /// Writes no results to these bytes from now on.
     void forget(const std::byte *to, std::size_t bytes) noexcept;
-    /// Whether MPI has nothing of a memory to send any more.
+    /// Whether MPI has sent everything for a memory.
     bool allSent(std::uint64_t memory);
     bool progress() noexcept;
     bool settle() noexcept override;
     void renew() override;
 
   private:
-    /// Bytes follow that go there, or come back.
+    /// Header of a message; operands or results follow.
     struct Header {
         std::uint64_t number = 0;
         std::uint64_t memory = 0; ///< 0: an answer
@@ -85,22 +85,22 @@ class MessageService final : public Recoverable {
 
     CommunicatorContext &context_;
     Channel channel_;
-    std::mutex mutex_; ///< of all below: the thread serves, too
+    std::mutex mutex_; ///< guards all below: the serving thread uses it, too
     std::map<std::uint64_t, Memory> memories_;
-    std::string_view serving_; ///< the name of the memory that the last message is for
+    std::string_view serving_; ///< the name of the memory of the last message
     std::vector<Sending> sending_;
-    std::map<std::uint64_t, Pending> pending_; ///< the key is its number
+    std::map<std::uint64_t, Pending> pending_; ///< keyed by number
     std::uint64_t next_ = 1;
-    std::jthread thread_; ///< where MPI allows it, while there is memory
+    std::jthread thread_; ///< runs where MPI allows it, while there is memory
 };
 
-/// Puts and gets of host memory go through an MPI window over it. Words are changed by the processor of the rank that
-/// owns them, which others send a request: one executor a word, whoever asks. Device memory is read and written by such
+/// Puts and gets of host memory go through an MPI window over it. Words are changed by the processor of the owning
+/// rank, to which others send requests: one executor a word for all callers. Device memory is read and written by such
 /// requests, too.
 class MessageAccess final : public RemoteAccess {
   public:
     /// `base` and `bytes` are this rank's memory; `name` is for messages. Collective. Throws on all ranks: StateError
-    /// where the thread cannot be started.
+    /// if the thread cannot be started.
     MessageAccess(std::shared_ptr<CommunicatorContext> context, std::string name, std::byte *base, std::size_t bytes);
     /// The same for device memory, which `owner` operates on at this rank.
     MessageAccess(std::shared_ptr<CommunicatorContext> context, std::string name, RemoteAccess &owner);
@@ -127,10 +127,10 @@ class MessageAccess final : public RemoteAccess {
     std::string name_;
     MessageService *service_;
     std::uint64_t number_;
-    RmaWindow window_;    ///< none over device memory
+    RmaWindow window_;    ///< empty for device memory
     std::mutex flushing_; ///< held while marks are taken and their ranks flushed; before `marking_`
     std::mutex marking_;
-    std::set<int> used_; ///< ranks with puts or gets that are not flushed
+    std::set<int> used_; ///< ranks with unflushed puts or gets
     ProgressEngine engine_;
 };
 

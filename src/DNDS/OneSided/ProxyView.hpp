@@ -1,5 +1,5 @@
 /// @file ProxyView.hpp
-/// @brief How a kernel hands operations to the host, for ranks that its loads and stores do not reach.
+/// @brief Hands operations of a kernel to the host, for ranks that its loads and stores do not reach.
 #pragma once
 
 #include "DNDS/OneSided/Atomics.hpp"
@@ -11,14 +11,14 @@
 namespace DNDS {
 
 /// One of several threads of a kernel that do an operation together: thread `number` of `count` copies its share.
-/// Nothing waits for the others: put the block's barrier behind the call.
+/// No thread waits for the others: call the block's barrier afterwards.
 struct Lane {
     index number = 0;
     index count = 1;
 };
 
-/// Operations on memory of a rank. Bytes go there (of puts, operands of Atomic, FetchAtomic and Signal) or come back
-/// (of gets, values of words before a FetchAtomic).
+/// Operations on memory of a rank. Bytes are sent (by puts, operands of Atomic, FetchAtomic and Signal) or returned
+/// (by gets, values of words before a FetchAtomic).
 enum class RemoteVerb : std::uint32_t { Put, Get, Atomic, FetchAtomic, Signal, Fence, Quiet };
 
 /// An operation on memory of a rank, in messages to its owner and in the proxy's ring.
@@ -27,9 +27,9 @@ struct RemoteOperation {
     std::int32_t rank = 0;
     std::uint64_t offset = 0;
     std::uint64_t bytes = 0; ///< size of the memory, and of operands and results
-    AtomicRequest request{}; ///< for words, each with an operand in the bytes that go there
+    AtomicRequest request{}; ///< for words, each with an operand in the sent bytes
 
-    /// Bytes that go there and come back, and whether the caller waits for an answer.
+    /// Bytes sent and returned, and whether the caller waits for an answer.
     DNDS_HOST_DEVICE constexpr std::uint64_t bytesThere() const { return verb == RemoteVerb::Get ? 0 : bytes; }
     DNDS_HOST_DEVICE constexpr std::uint64_t bytesBack() const {
         return verb == RemoteVerb::Get || verb == RemoteVerb::FetchAtomic ? bytes : 0;
@@ -37,18 +37,18 @@ struct RemoteOperation {
     DNDS_HOST_DEVICE constexpr bool isAnswered() const { return bytesBack() > 0 || verb == RemoteVerb::Quiet; }
 };
 
-/// Whether a put or get returns when its buffer is free or full, or may still use it until `quiet`.
+/// Whether a put or get returns with its buffer free or full, or may still use it until `quiet`.
 enum class Completion : unsigned char { Now, AtQuiet };
 
 namespace Detail {
 
-/// Carries out what kernels of the host have asked the proxies of this thread for (`HostProxy::Serving::InWaits`);
-/// returns whether there was anything. Local.
+/// Carries out requests of host kernels to the proxies of this thread (`HostProxy::Serving::InWaits`);
+/// true if there were any. Local.
 bool serveProxies() noexcept;
-/// What a kernel on the host does while it waits: serves them, and other ranks, or makes room.
+/// One pause of a kernel on the host while it waits: serves requests, also of other ranks, or yields.
 void pauseOnHost() noexcept;
 
-/// Makes room for whoever is waited for.
+/// One pause in a waiting loop, so that others can run.
 DNDS_HOST_DEVICE inline void pauseInKernel() {
 #if defined(__CUDA_ARCH__)
     __nanosleep(200);
@@ -57,10 +57,10 @@ DNDS_HOST_DEVICE inline void pauseInKernel() {
 #endif
 }
 
-/// memcpy on the host, out of sight of compilers that think of all sizes that a small buffer might be copied with.
+/// memcpy on the host, out of line: else compilers expand it for all possible sizes of a small buffer.
 void copyMany(std::byte *to, const std::byte *from, std::uint64_t bytes) noexcept;
 
-/// Copies one word, which others may read or write at the same time.
+/// Copies one word that others may read or write at the same time.
 template <class Word>
 DNDS_HOST_DEVICE void copyWord(std::byte *to, const std::byte *from) {
 #if defined(__CUDA_ARCH__)
@@ -84,7 +84,7 @@ DNDS_HOST_DEVICE inline void copyTwoWords(std::byte *to, const std::byte *from) 
 #endif
 }
 
-/// Copies this lane's share, in words where both sides allow it, so that no word of 2, 4 or 8 bytes is torn.
+/// Copies this lane's share, in words if both sides are aligned, so that no word of 2, 4 or 8 bytes is torn.
 DNDS_HOST_DEVICE inline void copyShare(std::byte *to, const std::byte *from, std::uint64_t bytes, Lane lane) {
 #if !defined(__CUDA_ARCH__)
     if (lane.count == 1 && bytes > 64) {
@@ -118,38 +118,39 @@ DNDS_HOST_DEVICE inline void copyShare(std::byte *to, const std::byte *from, std
         copyRest(std::uint8_t{});
 }
 
-/// Of a slot: longer puts and gets take several.
+/// Data bytes of a slot: longer puts and gets take several.
 inline constexpr std::size_t proxyDataBytes = 4096;
-/// Requests under way at most; who comes then waits.
+/// Limit of requests in flight; further ones wait.
 inline constexpr std::uint64_t proxySlots = 256;
 
 /// A request and its answer. In lap `l` of the ring `stage` is 3 l while the slot is free, then 3 l + 1 when the
-/// request is complete, and 3 l + 2 when its answer is, where one is wanted.
+/// request is complete, and 3 l + 2 when its answer is, if it has one.
 struct alignas(128) ProxySlot {
     std::uint64_t stage = 0;
     RemoteOperation operation;
     alignas(16) std::array<std::byte, proxyDataBytes> data;
 };
 
-/// In memory that kernels and the host share.
+/// The ring, in memory that kernels and the host share.
 struct ProxyRing {
     std::uint64_t complete = 0;            ///< tickets below it are complete at their targets
-    alignas(128) std::uint32_t broken = 0; ///< 1 after an error: nothing is carried out any more
+    alignas(128) std::uint32_t broken = 0; ///< 1 after an error: no request is carried out any more
     std::array<ProxySlot, proxySlots> slots;
 };
 
 } // namespace Detail
 
-/// A ring of requests that the host carries out in order (`HostProxy`). Many threads may ask at a time, each for
-/// itself. Trivially copyable. Operations return false where they were not carried out because the proxy has failed, or
-/// did not come round for a minute or so; then it is out of order for good.
+/// A ring of requests that the host carries out in order (`HostProxy`). Many threads may request at a time, each for
+/// itself. Trivially copyable. Operations return false if they were not carried out because the proxy has failed, or
+/// did not answer for a minute or so; then it is unusable for good. Tickets and a sequence number in each slot order
+/// the ring, as in D. Vyukov's bounded queue, here with one consumer.
 class ProxyView {
   public:
     ProxyView() = default;
-    /// For `HostProxy::view`: the ring, and the counter from which kernels draw their places in it.
+    /// For `HostProxy::view`: the ring, and the counter from which kernels draw their tickets.
     ProxyView(Detail::ProxyRing *ring, std::uint64_t *tickets) : ring_(ring), tickets_(tickets) {}
 
-    /// Whether there is one. CUDA kernels have none unless they are compiled with DNDS_CUDA_PROXY.
+    /// Whether it refers to a proxy. CUDA kernels have none unless they are compiled with DNDS_CUDA_PROXY.
     DNDS_HOST_DEVICE explicit operator bool() const {
 #if defined(__CUDA_ARCH__) && !defined(DNDS_CUDA_PROXY)
         return false;
@@ -182,12 +183,12 @@ class ProxyView {
                 slot.operation = operation;
                 if (from != nullptr)
                     Detail::copyShare(slot.data.data(), from + at, operation.bytes, {});
-                Atomics::storeRelease(&slot.stage, stageOf(first + k) + 1); // with everything this thread did before
+                Atomics::storeRelease(&slot.stage, stageOf(first + k) + 1); // with this thread's earlier stores
             }
             for (std::uint64_t k = 0; answered && k < count; ++k) {
                 const std::uint64_t at = (next + k * step) * Detail::proxyDataBytes;
                 Detail::ProxySlot &slot = slotOf(first + k);
-                if (!reaches(slot, stageOf(first + k) + 2)) // a slot without an answer is never used again
+                if (!reaches(slot, stageOf(first + k) + 2)) // an unanswered slot is never used again
                     return false;
                 if (to != nullptr)
                     Detail::copyShare(to + at, slot.data.data(), pieceOf(bytes, at), {});
@@ -197,9 +198,9 @@ class ProxyView {
         }
         return true;
     }
-    /// What this thread asked for before is seen, on each rank, before what it asks for later. Does not wait.
+    /// This thread's earlier operations are seen, on each rank, before its later ones. Does not wait.
     DNDS_HOST_DEVICE bool fence() const { return operate({RemoteVerb::Fence}, nullptr, nullptr); }
-    /// What this thread asked for is complete.
+    /// Completes this thread's operations.
     DNDS_HOST_DEVICE bool quiet() const {
         if (Atomics::loadAcquire(&ring_->complete) == Atomics::loadAcquire(tickets_))
             return Atomics::loadAcquire(&ring_->broken) == 0;
@@ -207,9 +208,9 @@ class ProxyView {
     }
 
   private:
-    /// Pieces of a long get that are under way together.
+    /// Pieces of a long get in flight together.
     static constexpr std::uint64_t askedAtOnce = 16;
-    /// Polls of a wait for the host.
+    /// Limit of polls in a wait for the host.
     static constexpr std::uint64_t maxPolls = std::uint64_t{1} << 26U;
 
     DNDS_HOST_DEVICE static std::uint64_t pieceOf(std::uint64_t bytes, std::uint64_t at) {
@@ -234,7 +235,7 @@ class ProxyView {
     DNDS_HOST_DEVICE static std::uint64_t stageOf(std::uint64_t ticket) { return 3 * (ticket / Detail::proxySlots); }
 
     Detail::ProxyRing *ring_ = nullptr;
-    std::uint64_t *tickets_ = nullptr; ///< drawn so far, in the kernels' memory
+    std::uint64_t *tickets_ = nullptr; ///< number drawn so far, in the kernels' memory
 };
 
 } // namespace DNDS

@@ -1,5 +1,5 @@
 /// @file RemoteAccess.hpp
-/// @brief The interface of what reaches memory that this processor's loads and stores do not.
+/// @brief Interface to memory that this processor's loads and stores do not reach.
 #pragma once
 
 #include "DNDS/Mpi/CommunicatorContext.hpp"
@@ -11,22 +11,22 @@ namespace DNDS {
 /// of a Recoverable object, which calls `renew`. Local, unless stated.
 class RemoteAccess : public Recoverable {
   public:
-    bool settle() noexcept override { return true; } // `MessageService` does
-    /// Put, Get, Atomic or FetchAtomic with the bytes at `from`; results go to `to`. With Completion::Now `from` may be
-    /// changed afterwards, and results are there.
+    bool settle() noexcept override { return true; } // `MessageService` settles
+    /// Put, Get, Atomic or FetchAtomic with the bytes at `from`; results go to `to`. With Completion::Now
+    /// `from` may be changed afterwards, and results are there.
     virtual void operate(const RemoteOperation &operation, const void *from, void *to, Completion completion) = 0;
-    /// What was put to a rank, or changed there, before is seen there before what comes after.
+    /// Puts and changes before the call are seen at their rank before those after it.
     virtual void fence() = 0;
-    /// All operations are complete, at their targets too.
+    /// Completes all operations, at their targets too.
     virtual void quiet() = 0;
-    /// What others have put here is seen by loads from now on, and stores made before by their gets.
+    /// Loads from now on see what others have put here, and gets of others see stores made before the call.
     virtual void sync() = 0;
-    /// Serves other ranks; returns whether there was anything to do. Does not wait. What fails revokes the
+    /// Serves other ranks; true if there was anything to do. Does not wait. Errors revoke the
     /// communicator.
     virtual bool progress() noexcept = 0;
-    /// Serves nobody from now on; what MPI still uses stays.
+    /// Serves no requests from now on; memory that MPI still uses stays.
     virtual void stop() noexcept {}
-    /// Ends it. Collective, after all have completed their operations.
+    /// Ends the access. Collective, after all have completed their operations.
     virtual void close() = 0;
 };
 

@@ -55,18 +55,18 @@ namespace {
 
 constexpr std::size_t pageBytes = 4096;
 
-/// Polls of a wait in a kernel: some seconds.
+/// Limit of polls in a kernel's wait: some seconds.
 constexpr std::uint64_t maxKernelPolls = std::uint64_t{1} << 24U;
 
-/// What ranks tell each other about their memory.
+/// A rank's description of its memory, sent to the others.
 struct Place {
     std::uint64_t bytes = 0;
     std::uint64_t offset = 0;
     std::uint32_t segment = 0;
-    std::int32_t owner = -1; ///< the rank of the node in whose part of the arena it lies; -1: in none
+    std::int32_t owner = -1; ///< the rank of the node whose part of the arena contains it; -1: none
 };
 
-/// How a collective call is told of: where a rank has failed, and where ranks make different ones.
+/// Names of a collective call in messages: where a rank has failed, and where ranks make different ones.
 struct CallNames {
     const char *running;
     const char *verb;
@@ -93,7 +93,7 @@ RemoteMemory::Extremes combined(RemoteMemory::Extremes mine, const RemoteMemory:
     return mine;
 }
 
-/// Waits until all ranks make this call; `serve` is called meanwhile. Throws ArgumentError on all ranks where they make
+/// Waits until all ranks make this call; `serve` is called meanwhile. Throws ArgumentError on all ranks if they make
 /// different ones, which leaves everything as it was.
 template <class Serve>
 std::array<RemoteMemory::Extremes, 2> meetIn(CommunicatorContext &context, MessageReduction &barrier,
@@ -130,7 +130,7 @@ std::array<RemoteMemory::Extremes, 2> RemoteMemory::meetToMake(const std::shared
                                                                CollectiveCall call,
                                                                const std::array<std::uint64_t, 2> &mine,
                                                                std::string_view name) {
-    // One for all that is made on the communicator: a rank that waits for others here must be able to leave.
+    // One for all collective calls on the communicator: a rank that waits here must be able to abandon the wait.
     struct Making {
         explicit Making(CommunicatorContext &of) : barrier(of, "what is made") {}
         MessageReduction barrier;
@@ -192,7 +192,7 @@ RemoteMemory::~RemoteMemory() {
                 close();
                 return;
             }
-        } catch (const std::exception &) { // others do not come
+        } catch (const std::exception &) { // the other ranks do not come
             context_->revoke(namesOf(static_cast<std::uint64_t>(CollectiveCall::End)).running, name_,
                              std::current_exception());
         }
@@ -223,7 +223,7 @@ void RemoteMemory::renew() {
         remote_->renew();
     if (proxy_)
         proxy_->restart();
-    for (FaultRecord *record : {faults_, hostFaults_.get()}) // of kernels that waited for ranks that failed
+    for (FaultRecord *record : {faults_, hostFaults_.get()}) // from kernels that waited for failed ranks
         if (record->noted())
             record->take();
 }
@@ -302,7 +302,7 @@ void RemoteMemory::startProxy() {
         const std::string whyNot = device_ != nullptr ? whyNoDeviceProxy(byMessages) : std::string();
         DNDS_CHECK(!forced || whyNot.empty(), StateError, "{}: DNDS_ONE_SIDED_PROXY=1, but there can be no proxy: {}",
                    name_, whyNot);
-        if (!whyNot.empty()) // kernels that need it are told
+        if (!whyNot.empty()) // kernels that need it get the reason
             return;
         if (forced) {
             onlyOwn_.resize(mapped_.size());
@@ -351,7 +351,7 @@ std::string RemoteMemory::whyNoDeviceProxy(bool byMessages) {
 }
 
 void RemoteMemory::carryOut(const RemoteOperation &operation, std::byte *data) {
-    requireValid(); // kernels need not wait for those that have failed
+    requireValid(); // kernels need not wait for failed ranks
     const HostRemoteAddress there = address(operation.rank, operation.offset);
     std::byte *const base = mapped(operation.rank);
     switch (operation.verb) {
@@ -463,12 +463,12 @@ void RemoteMemory::throwKernelFault() {
 
 void RemoteMemory::barrier() {
     meet(CollectiveCall::Barrier);
-    checkKernels(); // only now: the others must not wait for a rank whose kernels did wrong
+    checkKernels(); // only now: the others must not wait for a rank with failed kernels
 }
 
 std::array<RemoteMemory::Extremes, 2> RemoteMemory::meet(CollectiveCall call,
                                                          const std::array<std::uint64_t, 2> &mine) {
-    static_cast<void>(context_->comm()); // throws where it is gone
+    static_cast<void>(context_->comm()); // throws if it was freed
     requireWhole();
     quiet();
     const auto seen = meetIn(*context_, barrier_, call, mine, name_, [this] { serve(); });
@@ -478,7 +478,7 @@ std::array<RemoteMemory::Extremes, 2> RemoteMemory::meet(CollectiveCall call,
 
 void RemoteMemory::close() {
     if (device_ != nullptr)
-        Device::synchronizeAll(); // kernels that nobody has waited for may still use the memory of any rank
+        Device::synchronizeAll(); // kernels in flight may still use the memory of any rank
     meet(CollectiveCall::End);
     if (faults_->noted() || hostFaults_->noted() || faults_->unreported() != 0)
         warn("{}: a kernel of rank {} did wrong, and nobody asked (checkKernels)", name_, rank_);
@@ -487,7 +487,7 @@ void RemoteMemory::close() {
         return;
     remote_->close();
     if (device_ != nullptr)
-        meet(CollectiveCall::End); // nobody frees memory that another rank has open
+        meet(CollectiveCall::End); // no rank frees memory that another rank has open
     remote_.reset();
 }
 

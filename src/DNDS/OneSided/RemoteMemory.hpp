@@ -1,5 +1,5 @@
 /// @file RemoteMemory.hpp
-/// @brief A range of memory of each rank that the others read and write: what heaps and windows are made of.
+/// @brief A range of memory of each rank that the others read and write: the base of heaps and windows.
 #pragma once
 
 #include "DNDS/Base/MemorySpace.hpp"
@@ -37,9 +37,9 @@ enum class KernelWaits : unsigned char { No, Yes };
 
 using HostRemoteAddress = RemoteAddress<RemoteMemory>;
 
-/// Memory that lies in another rank's part of the node's arena.
+/// Memory in another rank's part of the node's arena.
 struct LentMemory {
-    int owner; ///< its number on the node
+    int owner; ///< number of that rank on the node
     ArenaLocation place;
 };
 
@@ -51,56 +51,56 @@ enum class CollectiveCall : std::uint8_t {
     Barrier,
     Allocate,
     Free,
-    MakeWindowOver, ///< an allocation of a heap
+    MakeWindowOver, ///< over an allocation of a heap
     End
 };
 
-/// Operations on the memory of other ranks, by rank and offset in bytes: loads and stores where the memory is mapped
-/// here, `RemoteAccess` elsewhere. docs/one_sided.md says what each promises.
+/// Operations on the memory of other ranks, by rank and offset in bytes: loads and stores if the memory is mapped
+/// here, `RemoteAccess` otherwise. docs/one_sided.md documents the guarantees of each.
 ///
-/// All functions are Local, unless stated. Heaps and windows throw what a kernel noted (`checkKernels`)
-/// before accesses, and after `quiet` and `barrier`. They throw, and revoke the communicator with it,
+/// All functions are Local, unless stated. Heaps and windows throw the faults of kernels (`checkKernels`)
+/// before accesses, and after `quiet` and `barrier`. They throw, and thereby revoke the communicator,
 /// - IndexError for a rank that does not exist, or beyond its memory; ArgumentError for words that are not aligned
-/// - PeerError where the process of a rank of this node has ended, or after DNDS_WAIT_TIMEOUT seconds of waiting.
-/// They throw RevokedError where the communicator is revoked: waits, and what does not move by loads and stores. After
-/// `recover` everything can be used as before, with the bytes that are there.
+/// - PeerError if the process of a rank of this node has ended, or after DNDS_WAIT_TIMEOUT seconds of waiting.
+/// RevokedError is thrown if the communicator is revoked: by waits, and by operations other than loads and stores.
+/// After `recover` everything can be used as before, with its current bytes.
 class RemoteMemory final : public Recoverable {
   public:
-    /// Of a number that each rank brings to a collective call.
+    /// Extremes of the numbers that ranks pass to a collective call.
     struct Extremes {
         std::uint64_t min = 0;
         std::uint64_t max = 0;
-        std::int32_t minRank = 0; ///< the first rank that brings the least
-        std::int32_t maxRank = 0; ///< the first rank that brings the largest
+        std::int32_t minRank = 0; ///< the first rank with the least
+        std::int32_t maxRank = 0; ///< the first rank with the largest
 
-        /// Whether ranks brought different numbers.
+        /// Whether ranks passed different numbers.
         bool differ() const noexcept { return min != max; }
     };
 
-    /// Bytes of a rank at most.
+    /// Limit of the bytes of a rank.
     static constexpr std::size_t maxBytes = std::numeric_limits<std::ptrdiff_t>::max() / 2;
 
-    /// Memory for the constructor: in `space`, and on the host where the other ranks of the node map it, if they can.
+    /// Memory for the constructor: in `space`; on the host mapped by the other ranks of the node, if they can.
     /// Local. Throws MemoryError, NotBuiltError.
     static std::shared_ptr<std::byte> allocate(const CommunicatorContext &context, std::size_t bytes, MemorySpace space,
                                                const std::string &name);
 
     /// `bytes` bytes from `memory` in `space` on this rank, which is `lent` where another one allocated it; `name` is
     /// for messages. The caller gets `extra` more bytes, the same number on all ranks, at `RemoteTable::behind`;
-    /// `check` refuses accesses to them. Collective. Throws on all ranks what `DeviceAccess` and `MessageAccess` do.
+    /// `check` refuses accesses to them. Collective. Throws on all ranks as `DeviceAccess` and `MessageAccess` do.
     RemoteMemory(std::shared_ptr<CommunicatorContext> context, std::shared_ptr<std::byte> memory, std::size_t bytes,
                  MemorySpace space, std::string name, std::optional<LentMemory> lent = {}, std::size_t extra = 0);
-    /// Collective: completes everything on all ranks, kernels too. While an exception is on its way, which revokes the
-    /// communicator, where it is revoked, and after MPI_Finalize, it waits for nobody, and what others may still use is
+    /// Collective: completes everything on all ranks, kernels too. During an exception, which revokes the communicator,
+    /// where it is revoked, and after MPI_Finalize, it waits for no rank, and memory that others may still use is
     /// kept until all ranks have destroyed theirs and recovered.
     ~RemoteMemory() override;
 
-    /// Waits until all ranks make what `call` says, and returns what they bring; `name` is for messages. Collective.
-    /// Throws ArgumentError on all ranks where they make different things.
+    /// Waits until all ranks make the call `call`, and returns the extremes of their numbers; `name` is for messages.
+    /// Collective. Throws ArgumentError on all ranks if they make different calls.
     static std::array<Extremes, 2> meetToMake(const std::shared_ptr<CommunicatorContext> &context, CollectiveCall call,
                                               const std::array<std::uint64_t, 2> &mine, std::string_view name);
 
-    /// This rank and the number of ranks; the memory it lies in, its name, its communicator, and the bytes of a rank.
+    /// This rank and the number of ranks; the memory space, name and communicator, and the bytes of a rank.
     /// Local.
     int rank() const noexcept { return rank_; }
     int ranks() const noexcept { return static_cast<int>(bytes_.size()); }
@@ -110,25 +110,25 @@ class RemoteMemory final : public Recoverable {
     std::size_t bytes(int rank) const noexcept { return bytes_[static_cast<std::size_t>(rank)]; }
     /// This rank's memory, in its space.
     std::byte *own() const noexcept { return memory_.get(); }
-    /// Where loads and stores of this processor reach a rank's memory; null where they do not.
+    /// Address at which this processor's loads and stores reach a rank's memory; null where they do not.
     std::byte *mapped(int rank) const noexcept { return mapped_[static_cast<std::size_t>(rank)]; }
-    /// How a rank's memory is reached, for people.
+    /// Path to a rank's memory, readable.
     std::string path(int rank) const;
 
-    /// What loads and stores reach, in memory of `space`; valid as long as this object.
+    /// The memory that loads and stores reach, in memory of `space`; valid as long as this object.
     RemoteTable table() const;
-    /// The same for kernels, with the proxy. Views made from it are done with when this object goes. Throws StateError
-    /// where kernels are to wait and must not.
+    /// The same for kernels, with the proxy. Its views are invalid after the end of this object. Throws StateError
+    /// if kernels are to wait and must not.
     RemoteTable kernelTable(KernelWaits waits) const;
-    /// Why kernels in device memory have no proxy to ranks out of their reach (`byMessages`), or to any; empty where
-    /// they have. Local.
+    /// Why kernels in device memory have no proxy to ranks out of their reach (`byMessages`), or to any; empty if they
+    /// have one. Local.
     static std::string whyNoDeviceProxy(bool byMessages);
-    /// Throws what a kernel noted, forgets it, and revokes the communicator.
+    /// Throws the fault that a kernel recorded, clears it, and revokes the communicator.
     void checkKernels() {
         if (faults_->noted() || hostFaults_->noted()) [[unlikely]]
             throwKernelFault();
     }
-    /// Runs `body`, which checks what an operation is asked for; what it throws revokes the communicator.
+    /// Runs `body`, which checks an operation's arguments; its exceptions revoke the communicator.
     template <class Body>
     decltype(auto) checked(RemoteCall call, Body &&body) const {
         try {
@@ -137,26 +137,26 @@ class RemoteMemory final : public Recoverable {
             revokeAndThrow(call);
         }
     }
-    /// Revokes the communicator with the exception that is being handled, and throws it on.
+    /// Revokes the communicator with the exception being handled, and rethrows it.
     [[noreturn]] void revokeAndThrow(RemoteCall call) const;
-    /// Throws what `fault` is for the host: IndexError, ArgumentError, StateError, ..., saying call, rank and bytes.
+    /// Throws the host's error for `fault`: IndexError, ArgumentError, StateError, ..., naming call, rank and bytes.
     [[noreturn]] void throwFault(AccessFault fault, RemoteCall call, int rank, std::uint64_t offset,
                                  std::uint64_t bytes) const;
     /// Throws the same from an operation, and revokes the communicator with it.
     [[noreturn]] void refuse(AccessFault fault, RemoteCall call, int rank, std::uint64_t offset,
                              std::uint64_t bytes) const;
-    /// What is wrong with an access to these bytes.
+    /// The fault of an access to these bytes.
     AccessFault faultOf(int rank, std::uint64_t offset, std::uint64_t bytes, std::uint64_t alignment = 1) const {
         return hostTable().check(rank, offset, bytes, alignment);
     }
-    /// Throws IndexError or ArgumentError unless an access to these bytes is right.
+    /// Throws IndexError or ArgumentError unless an access to these bytes is allowed.
     void check(RemoteCall call, int rank, std::uint64_t offset, std::uint64_t bytes,
                std::uint64_t alignment = 1) const {
         if (const AccessFault fault = faultOf(rank, offset, bytes, alignment); fault != AccessFault::None)
             throwFault(fault, call, rank, offset, bytes);
     }
 
-    /// For operations on a rank's memory from an offset on, which is not checked: `check` does that.
+    /// Address of a rank's memory from an offset on, for operations; unchecked: call `check` before.
     HostRemoteAddress address(int rank, std::uint64_t offset) {
         std::byte *const base = mapped(rank);
         return {base == nullptr ? nullptr : base + offset, this, rank, offset};
@@ -164,17 +164,17 @@ class RemoteMemory final : public Recoverable {
     /// The caller's words after a rank's memory, and their offset at this rank.
     std::uint64_t behind() const noexcept { return hostTable().behind(rank_); }
     HostRemoteAddress addressBehind(int rank) { return address(rank, hostTable().behind(rank)); }
-    /// Operates on memory that is not mapped here; of several lanes one does it. An exception revokes the communicator.
+    /// Operates on memory that is not mapped here; one of several lanes does it. An exception revokes the communicator.
     void operate(const RemoteOperation &operation, const void *from, void *to, Lane lane = {},
                  Completion completion = Completion::Now);
 
-    /// This rank's puts and atomic operations before it are seen, at each rank, before those after it.
+    /// This rank's earlier puts and atomic operations are seen, at each rank, before its later ones.
     void fence() {
         Atomics::fenceRelease();
         if (remote_)
             operate({RemoteVerb::Fence}, nullptr, nullptr);
     }
-    /// All operations of this rank are complete, those of its kernels through the proxy, too.
+    /// Completes all operations of this rank, including those of its kernels through the proxy.
     void quiet() {
         if (proxy_)
             drainProxy();
@@ -182,26 +182,26 @@ class RemoteMemory final : public Recoverable {
         if (remote_)
             operate({RemoteVerb::Quiet}, nullptr, nullptr);
     }
-    /// The same, and throws what kernels did wrong: what they noted before comes first.
+    /// The same, and throws errors of kernels: recorded faults come first.
     void complete() {
         if (remote_)
             checkKernels();
         quiet();
-        checkKernels(); // with what the proxy could not carry out
+        checkKernels(); // includes failures of the proxy
     }
-    /// After other ranks have said by another way that their puts are complete, and before loads of what they put.
+    /// Call it after other ranks have signalled otherwise that their puts are complete, and before loads of the data.
     void sync() {
         Atomics::fenceSystem();
         if (remote_)
             remote_->sync();
     }
-    /// `quiet` on all ranks; afterwards loads see what was put. Throws what a kernel of this rank noted once all have
-    /// come. Collective; serves other ranks meanwhile.
+    /// `quiet` on all ranks; afterwards loads see all puts. Throws this rank's kernel faults once all ranks are
+    /// here. Collective; serves other ranks meanwhile.
     void barrier();
-    /// `quiet` on all ranks that call the same; returns what they bring. Collective. Throws ArgumentError on all ranks
-    /// where others call something else of this memory, which can be used further.
+    /// `quiet` on all ranks in the same call; returns the extremes of their numbers. Collective. Throws ArgumentError
+    /// on all ranks if others are in another call of this memory, which stays usable.
     std::array<Extremes, 2> meet(CollectiveCall call, const std::array<std::uint64_t, 2> &mine = {});
-    /// Serves those that have come; returns whether there were any. Does not wait, but throws RevokedError as waits do.
+    /// Serves waiting requests; true if there were any. Does not wait, but throws RevokedError as waits do.
     bool progress() {
         requireValid();
         return serve();
@@ -221,7 +221,7 @@ class RemoteMemory final : public Recoverable {
             DNDS::waitUntil(*context_, served, std::forward<What>(what));
         });
     }
-    /// Waits until the word in this rank's memory compares as told, and returns it.
+    /// Waits until the word in this rank's memory satisfies the comparison, and returns it.
     template <AtomicWord T>
     T waitUntil(std::size_t offset, Comparison comparison, T value) {
         T seen{};
@@ -237,7 +237,7 @@ class RemoteMemory final : public Recoverable {
         return seen;
     }
 
-    /// Writes this rank's own memory. For `renew` of objects that lie in it, when nothing else can be called.
+    /// Writes this rank's own memory. For `renew` of objects in it, when no other function can be called.
     void restore(std::size_t offset, const void *from, std::size_t bytes);
     bool settle() noexcept override;
     void renew() override;
@@ -245,8 +245,8 @@ class RemoteMemory final : public Recoverable {
   private:
     /// "put to", for `CommunicatorContext::running`.
     static const char *runningName(RemoteCall call) noexcept;
-    /// Runs what moves through `remote_`, or waits, as `CommunicatorContext::running`, but leaves it to waits to look
-    /// for messages of failures. Throws StateError where the communicator was freed.
+    /// Runs operations through `remote_`, or waits, as `CommunicatorContext::running`, but leaves it to waits to look
+    /// for notices of failures. Throws StateError if the communicator was freed.
     template <class Body>
     std::invoke_result_t<Body> moving(RemoteCall call, Body &&body) {
         static_cast<void>(context_->comm());
@@ -254,12 +254,12 @@ class RemoteMemory final : public Recoverable {
             requireValid();
         return checked(call, std::forward<Body>(body));
     }
-    /// Throws StateError where the communicator was freed, RevokedError where it is revoked.
+    /// Throws StateError if the communicator was freed, RevokedError if it is revoked.
     void requireValid() {
         static_cast<void>(context_->comm());
         context_->revocation().requireValid();
     }
-    /// Throws StateError where a rank has destroyed its part.
+    /// Throws StateError if a rank has destroyed its part.
     void requireWhole() const {
         DNDS_CHECK(destroyedOn_ < 0, StateError,
                    "{}: rank {} destroyed it before the last recovery: destroy it on all ranks, and make it again",
@@ -283,21 +283,21 @@ class RemoteMemory final : public Recoverable {
     std::shared_ptr<NodeArena> arena_; ///< keeps mappings alive
     std::shared_ptr<std::byte> memory_;
     MessageReduction barrier_;
-    std::uint64_t serial_; ///< of this object, on its communicator
-    int destroyedOn_ = -1; ///< a rank where it is gone since a recovery
+    std::uint64_t serial_; ///< number of this object, on its communicator
+    int destroyedOn_ = -1; ///< a rank that has destroyed it since a recovery
     std::string name_;
     MemorySpace space_;
     int rank_;
     std::vector<std::byte *> mapped_;
     std::vector<std::uint64_t> bytes_;
-    std::unique_ptr<RemoteAccess> remote_;            ///< null where all memory is mapped
+    std::unique_ptr<RemoteAccess> remote_;            ///< null if all memory is mapped
     DeviceAccess *device_ = nullptr;                  ///< the same, for device memory
-    std::unique_ptr<FaultRecord> hostFaults_;         ///< of kernels on the host and of the proxy
-    FaultRecord *faults_ = nullptr;                   ///< of kernels: the same, or in memory that a device reaches
-    std::vector<std::byte *> onlyOwn_;                ///< bases for kernels that are to use the proxy
+    std::unique_ptr<FaultRecord> hostFaults_;         ///< faults of kernels on the host and of the proxy
+    FaultRecord *faults_ = nullptr;                   ///< faults of kernels: the same, or on the device
+    std::vector<std::byte *> onlyOwn_;                ///< bases for kernels that must use the proxy
     Device::DeviceBuffer<std::byte *> deviceOnlyOwn_; ///< the same on the device
-    std::unique_ptr<HostProxy> proxy_;                ///< null where kernels reach all
-    int exceptions_;                                  ///< on their way when this was made
+    std::unique_ptr<HostProxy> proxy_;                ///< null if kernels reach all ranks
+    int exceptions_;                                  ///< number of exceptions in flight at construction
 };
 
 } // namespace DNDS

@@ -1,5 +1,5 @@
 /// @file RemoteTable.hpp
-/// @brief Where a kernel finds the memory of other ranks, and how it says that an access was wrong.
+/// @brief Addresses of other ranks' memory in kernels, and reports of wrong accesses.
 #pragma once
 
 #include "DNDS/OneSided/ProxyView.hpp"
@@ -11,10 +11,10 @@
 
 namespace DNDS {
 
-/// What is wrong with an access to another rank's memory.
+/// Fault of an access to another rank's memory.
 enum class AccessFault : std::uint32_t {
     None,
-    Rank,        ///< there is no such rank
+    Rank,        ///< the rank does not exist
     Range,       ///< beyond the memory
     Freed,       ///< the memory was freed
     Foreign,     ///< a pointer of another heap, or null
@@ -25,17 +25,17 @@ enum class AccessFault : std::uint32_t {
     NoAtomics,   ///< this rank's GPU cannot change a word of that rank's memory atomically
     Real,        ///< And or Or of numbers that are not integers
     Stride,      ///< a stride of 0 or less
-    TimedOut,    ///< a wait in a kernel took longer than it may
+    TimedOut,    ///< a wait in a kernel exceeded its limit
     Proxy        ///< the proxy could not carry it out
 };
 
-/// What was called, for messages.
+/// The call, for messages.
 enum class RemoteCall : std::uint32_t { Put, Get, Atomic, Signal, Wait, Lock, Unlock, Flush };
 
-/// Of a fault for want of any locked rank.
+/// Target of a fault for lack of any locked rank.
 inline constexpr int anyRank = -1;
 
-/// The call that an operation is part of.
+/// The call that contains an operation.
 DNDS_HOST_DEVICE constexpr RemoteCall callOf(RemoteVerb verb) {
     return verb == RemoteVerb::Put                                  ? RemoteCall::Put
            : verb == RemoteVerb::Get                                ? RemoteCall::Get
@@ -44,10 +44,10 @@ DNDS_HOST_DEVICE constexpr RemoteCall callOf(RemoteVerb verb) {
                                                                     : RemoteCall::Atomic;
 }
 
-/// For messages; never null.
+/// Name of a call in messages; never null.
 const char *remoteCallName(RemoteCall call) noexcept;
 
-/// What kernels did wrong.
+/// An error of a kernel.
 struct KernelFault {
     AccessFault fault = AccessFault::None;
     RemoteCall call = RemoteCall::Put;
@@ -63,7 +63,7 @@ struct KernelFault {
 /// kernels fill the record when `claimed_` equals `taken_`, and the host opens it again by `taken_`.
 class FaultRecord {
   public:
-    /// Keeps the first fault that is noted, and counts the others. For kernels.
+    /// Keeps the first fault, and counts the others. For kernels.
     DNDS_HOST_DEVICE void note(AccessFault what, RemoteCall where, int target, std::uint64_t at, std::uint64_t size) {
         const std::uint32_t round = Atomics::loadAcquire(&taken_);
         if (Atomics::compareExchange<std::uint32_t>(&claimed_, round, round + 1) != round) {
@@ -83,7 +83,7 @@ class FaultRecord {
     std::uint32_t unreported() const noexcept {
         return Atomics::loadAcquire(&others_) - Atomics::loadAcquire(&reported_);
     }
-    /// The first fault and the number of others, which are forgotten then; after `noted`. For the host.
+    /// Returns and clears the first fault and the number of others; after `noted`. For the host.
     KernelFault take() noexcept {
         std::uint32_t written = Atomics::loadAcquire(&written_);
         for (; written != Atomics::loadAcquire(&claimed_); written = Atomics::loadAcquire(&written_))
@@ -91,38 +91,38 @@ class FaultRecord {
         KernelFault seen = first_;
         const std::uint32_t others = Atomics::loadAcquire(&others_);
         seen.others = others - Atomics::exchange(&reported_, others);
-        Atomics::storeRelease(&taken_, written); // last: from now on kernels write the next one
+        Atomics::storeRelease(&taken_, written); // last: from now on kernels write the next record
         return seen;
     }
 
   private:
     std::uint32_t claimed_ = 0; ///< records that kernels have begun
     std::uint32_t written_ = 0; ///< records that are complete
-    std::uint32_t others_ = 0;  ///< faults that were not the first of their record
+    std::uint32_t others_ = 0;  ///< faults other than the first of their record
     KernelFault first_;
-    alignas(128) std::uint32_t taken_ = 0; ///< by the host: records that it has read
-    std::uint32_t reported_ = 0;           ///< by the host: `others_` that it has read
+    alignas(128) std::uint32_t taken_ = 0; ///< written by the host: records that it has read
+    std::uint32_t reported_ = 0;           ///< written by the host: `others_` that it has read
 };
 
-/// The memory of all ranks as kernels see it; trivially copyable. Offsets are bytes from the start of each rank's
+/// The memory of all ranks as seen by kernels; trivially copyable. Offsets are bytes from the start of each rank's
 /// memory.
 struct RemoteTable {
-    std::byte *const *bases = nullptr;    ///< by rank; null where loads and stores do not reach
-    const std::uint64_t *bytes = nullptr; ///< by rank
+    std::byte *const *bases = nullptr;    ///< indexed by rank; null where loads and stores do not reach it
+    const std::uint64_t *bytes = nullptr; ///< indexed by rank
     FaultRecord *faults = nullptr;
     int rank = 0;
     int ranks = 0;
-    const std::uint8_t *noAtomics = nullptr; ///< by rank: 1 where words must not be changed; null where they all may
+    const std::uint8_t *noAtomics = nullptr; ///< indexed by rank: 1 for words that must not be changed; null if all may
     ProxyView proxy{};                       ///< for ranks without a base; may be absent
-    std::uint64_t maxPolls = 0;              ///< polls of a wait in a kernel; 0 where it must not wait
+    std::uint64_t maxPolls = 0;              ///< limit of polls in a kernel's wait; 0 if it must not wait
 
-    /// What an atomic operation of a kernel on a rank's memory fails with.
+    /// The fault of an atomic operation of a kernel on a rank's memory.
     DNDS_HOST_DEVICE AccessFault whyNoAtomics(int target) const {
         if (noAtomics != nullptr && noAtomics[target] != 0)
             return AccessFault::NoAtomics; // the proxy would use the same device
         return bases[target] == nullptr && !proxy ? AccessFault::Unreachable : AccessFault::None;
     }
-    /// What is wrong with an access to `size` bytes at `offset`; None where nothing is.
+    /// The fault of an access to `size` bytes at `offset`; None if it is allowed.
     DNDS_HOST_DEVICE AccessFault check(int target, std::uint64_t offset, std::uint64_t size,
                                        std::uint64_t alignment = 1) const {
         if (target < 0 || target >= ranks)
@@ -133,9 +133,9 @@ struct RemoteTable {
         const auto place = (bases != nullptr ? reinterpret_cast<std::uintptr_t>(bases[target]) : 0) + offset;
         return place % alignment != 0 ? AccessFault::Alignment : AccessFault::None;
     }
-    /// The offset of words that the library keeps after a rank's memory.
+    /// The offset of the library's words after a rank's memory.
     DNDS_HOST_DEVICE std::uint64_t behind(int target) const { return (bytes[target] + 127) / 128 * 128; }
-    /// Polls until `done()`, as often as it may: then false, and a fault.
+    /// Polls until `done()`, up to the limit: then false, and a fault.
     template <class Done>
     DNDS_HOST_DEVICE bool waitFor(RemoteCall call, int target, std::uint64_t offset, std::uint64_t size,
                                   const Done &done) const {
@@ -149,20 +149,20 @@ struct RemoteTable {
         return true;
     }
 
-    /// Operates through the proxy, where there is one; a failure is a fault.
+    /// Operates through the proxy, if there is one; a failure is a fault.
     DNDS_HOST_DEVICE void operate(const RemoteOperation &operation, const void *from, void *to, Lane lane = {},
                                   Completion /*completion*/ = Completion::Now) const {
         if (proxy &&
             !proxy.operate(operation, static_cast<const std::byte *>(from), static_cast<std::byte *>(to), lane))
             faults->note(AccessFault::Proxy, callOf(operation.verb), operation.rank, operation.offset, operation.bytes);
     }
-    /// This thread's puts, signals and atomic operations before it are seen before those after it.
+    /// This thread's earlier puts, signals and atomic operations are seen before its later ones.
     DNDS_HOST_DEVICE void fence() const {
         Atomics::fenceRelease();
         if (proxy && !proxy.fence())
             faults->note(AccessFault::Proxy, RemoteCall::Flush, rank, 0, 0);
     }
-    /// This thread's operations are complete.
+    /// Completes this thread's operations.
     DNDS_HOST_DEVICE void quiet() const {
         Atomics::fenceSystem();
         if (proxy && !proxy.quiet())

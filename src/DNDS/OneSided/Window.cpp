@@ -130,7 +130,7 @@ Window::Window(CommunicatorView comm, std::shared_ptr<std::byte> memory, std::si
         core_->populated = valueOf(info, "win_populate_to_device", "false") == "true";
         if (core_->populated)
             requirePopulatable(space, name);
-        if (memory == nullptr) // a rank without memory still has a place, in which nothing is
+        if (memory == nullptr) // a rank without memory still has an empty place
             memory = RemoteMemory::allocate(*context, 1, space, name);
         if (room == Room::None)
             words = RemoteMemory::allocate(*context, extra, space, name);

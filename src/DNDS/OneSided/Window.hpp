@@ -1,5 +1,5 @@
 /// @file Window.hpp
-/// @brief Windows with the words and rules of MPI-4: memory of each rank that others access in epochs.
+/// @brief Windows with the terms and rules of MPI-4: memory of each rank that others access in epochs.
 #pragma once
 
 #include "DNDS/OneSided/SymmetricHeap.hpp"
@@ -12,18 +12,18 @@
 #include <string>
 #include <vector>
 
-/// Defined where windows have `populateToDevice` and `WindowView`.
+/// Defined in versions with `populateToDevice` and `WindowView`.
 #define DNDS_WINDOW_DEVICE_INITIATED 1
 
 namespace DNDS {
 
-/// Keys and values, as MPI_Info. Windows know `name`, which messages say, `mpi_alloc_memory_kind` (`system`,
-/// `gpu:device`), where `allocate` takes memory, and `win_populate_to_device` (`true`, `false`), which calls
+/// Keys and values, as MPI_Info. Windows know `name`, for messages, `mpi_alloc_memory_kind` (`system`,
+/// `gpu:device`), the memory of `allocate`, and `win_populate_to_device` (`true`, `false`), which calls
 /// `populateToDevice`. Others are ignored.
 using WindowInfo = std::map<std::string, std::string>;
 
-/// An MPI window, by other means: loads, stores and atomic operations of the processor where memory is mapped, MPI's
-/// puts and gets and requests to the owner elsewhere (see `RemoteMemory`). Passive target, memory model unified.
+/// An MPI window by other means: loads, stores and atomic operations of the processor on mapped memory, otherwise MPI's
+/// puts and gets and requests to the owner (see `RemoteMemory`). Passive target, memory model unified.
 ///
 /// Elements of accumulating operations are integers of 8 to 64 bits and reals of 32 or 64; each element is changed
 /// atomically, and the operations of one rank on one element happen in its order. Displacements count the target's
@@ -35,23 +35,23 @@ using WindowInfo = std::map<std::string, std::string>;
 ///     window.unlock(neighbour);
 ///
 /// Operations are Local and throw as those of `RemoteMemory`, and StateError without a lock of the target; each of
-/// these revokes the communicator. After `recover` the window goes on with the bytes that are there, and no rank has a
-/// lock. Unlike with MPI, an origin's buffer may be changed as soon as put and accumulate return, and what get and
-/// getAccumulate fetch is there.
+/// these revokes the communicator. After `recover` the window works again with its current bytes, and no rank has a
+/// lock. Unlike with MPI, an origin's buffer may be changed as soon as put and accumulate return, and get and
+/// getAccumulate return only when their results are there.
 class Window : public WindowVerbs<Window, std::size_t> {
   public:
     /// `bytes` new bytes, zeroed, which may differ between ranks. Collective. Throws on all ranks: MemoryError as
-    /// heaps do, and what is wrong with `info`.
+    /// heaps do, and errors in `info`.
     static Window allocate(CommunicatorView comm, std::size_t bytes, std::size_t displacementUnit,
                            const WindowInfo &info = {});
-    /// The same in one piece: a rank's bytes begin where those of the rank before it end, so that `sharedQuery(0)` is
-    /// the memory of all. Words that are changed atomically lie at multiples of their size only where the bytes of the
-    /// ranks before are such multiples. Collective. Throws also StateError where ranks cannot map each other's memory,
+    /// The same in one piece: a rank's bytes begin at the end of the previous rank's, so that `sharedQuery(0)` is
+    /// the memory of all. Words changed atomically are aligned only if the bytes of all ranks before are multiples of
+    /// the words' size. Collective. Throws also StateError if ranks cannot map each other's memory,
     /// and ArgumentError for device memory.
     static Window allocateShared(CommunicatorView comm, std::size_t bytes, std::size_t displacementUnit,
                                  const WindowInfo &info = {});
     /// Over `count` objects of an allocation of a heap, which must outlive the window. Collective. Throws on all ranks
-    /// what an access to them would.
+    /// as an access to them would.
     template <class T>
     static Window create(SymmetricHeap &heap, SymmetricPointer<T> memory, std::size_t count) {
         heap.requireAllocated(memory, count);
@@ -59,9 +59,9 @@ class Window : public WindowVerbs<Window, std::size_t> {
                       heap.space(), {{"name", "a window over an allocation of " + heap.name()}});
     }
     /// Over memory of the caller, which must outlive the window and, if that is destroyed after a failure, the next
-    /// `recover` or the communicator; `bytes` may be 0. On the host only memory in the
-    /// node's arena (sons, and what `RemoteMemory::allocate` gives) is mapped by other ranks of the node. Words that
-    /// are changed atomically lie at multiples of their size: aligned displacements do not help where `base` is not.
+    /// `recover` or the communicator; `bytes` may be 0. On the host, other ranks of the node map only memory in the
+    /// node's arena (sons, and memory from `RemoteMemory::allocate`). Words that
+    /// are changed atomically must be aligned: aligned displacements do not help if `base` is not.
     /// Collective.
     static Window create(CommunicatorView comm, void *base, std::size_t bytes, std::size_t displacementUnit,
                          MemorySpace space = MemorySpace::Host, const WindowInfo &info = {});
@@ -79,11 +79,11 @@ class Window : public WindowVerbs<Window, std::size_t> {
     /// A rank's memory, as MPI_Win_shared_query; its base is null where loads and stores of the host do not reach it.
     using Shared = WindowShared;
     Shared sharedQuery(int rank) const;
-    /// This rank's memory in the window's space: for kernels and other libraries, where it is on the device.
+    /// This rank's memory in the window's space: for kernels and other libraries if it is on the device.
     void *own() const { return core().data->own(); }
-    /// The keys that are known, and their values in force.
+    /// The known keys and their values in force.
     WindowInfo info() const;
-    /// The attribute that says where windows are to be accessed from: Device after `populateToDevice`.
+    /// Where windows are to be accessed from: Device after `populateToDevice`.
     MemorySpace residing() const { return core().populated ? MemorySpace::Device : MemorySpace::Host; }
     /// Allows kernels to access the window, until it is freed. Throws NotBuiltError without a device; StateError for
     /// host memory, which kernels of the device do not reach.
@@ -91,14 +91,14 @@ class Window : public WindowVerbs<Window, std::size_t> {
     /// For kernels, in the window's space; device memory first needs `populateToDevice`, or throws StateError.
     WindowView view(KernelWaits waits = KernelWaits::No) const;
 
-    /// Loads of this rank see what others have put and completed, and their gets what it has stored.
+    /// Loads of this rank see completed puts of others, and gets of others see this rank's stores.
     void sync() const { core().data->sync(); }
     /// Completes the operations of all ranks. Collective.
     void barrier() { core().data->barrier(); }
-    /// Serves other ranks' locks and atomic operations, where these come as messages; returns whether there was
-    /// anything to do. For loops that compute, or look at this rank's memory by themselves.
+    /// Serves other ranks' locks and atomic operations that come as messages; true if there was
+    /// anything to do. For loops that compute, or poll this rank's memory themselves.
     bool progress() { return core().data->progress(); }
-    /// Waits for what `test` looks at, and returns the word: what was completed before it was set is seen afterwards.
+    /// Waits for a word that `test` accepts, and returns it: writes completed before it was set are visible then.
     /// Serves other ranks meanwhile. Needs no lock.
     template <AtomicWord T>
     T waitUntil(std::size_t at, Comparison comparison, T value) {
@@ -115,7 +115,7 @@ class Window : public WindowVerbs<Window, std::size_t> {
         /// Releases all locks of this rank's memory, and this rank's of others'.
         void renew() override;
         RemoteMemory &words() const noexcept { return ownWords ? *ownWords : *data; }
-        /// Throws what a kernel did wrong.
+        /// Throws errors of kernels.
         void checkKernels() {
             data->checkKernels();
             if (ownWords)
@@ -127,7 +127,7 @@ class Window : public WindowVerbs<Window, std::size_t> {
         WindowInfo info;
         bool populated = false;
         std::unique_ptr<RemoteMemory> data;
-        std::unique_ptr<RemoteMemory> ownWords; ///< null where they follow the data
+        std::unique_ptr<RemoteMemory> ownWords; ///< null if they follow the data
     };
     /// Whether the window's words follow its data.
     enum class Room : bool { None, Behind };
@@ -140,7 +140,7 @@ class Window : public WindowVerbs<Window, std::size_t> {
     std::uint64_t unitOf(int rank) const { return core().units[static_cast<std::size_t>(rank)]; }
     std::uint32_t held(int rank) const { return core().held[static_cast<std::size_t>(rank)]; }
     void setHeld(int rank, std::uint32_t how) const;
-    /// Throws what a kernel did wrong, then `fault`.
+    /// Throws errors of kernels, then `fault`.
     bool isRight(AccessFault fault, RemoteCall call, int rank) const {
         core().checkKernels();
         if (fault != AccessFault::None) [[unlikely]]
@@ -174,7 +174,7 @@ class Window : public WindowVerbs<Window, std::size_t> {
         if (fault != AccessFault::None) [[unlikely]]
             data.refuse(fault, call, rank, offset, bytes);
         if (call == RemoteCall::Get)
-            data.fence(); // MPI orders nothing, but users of one process expect their own puts
+            data.fence(); // MPI orders nothing, but programs expect gets to see their own puts
         if (call == RemoteCall::Wait)
             data.progress();
         return data.address(rank, offset);
@@ -189,7 +189,7 @@ class Window : public WindowVerbs<Window, std::size_t> {
 };
 
 /// Whether kernels can access windows in device memory on the ranks of `comm`: the info key `device_initiated` of the
-/// proposal. Why not, or empty. Collective at the first call.
+/// proposal. The reason why not, or empty. Collective at the first call.
 std::string whyNoDeviceWindows(CommunicatorView comm);
 
 } // namespace DNDS

@@ -1,5 +1,5 @@
 /// @file WindowView.hpp
-/// @brief A window in kernels.
+/// @brief Operations of a window in kernels.
 #pragma once
 
 #include "DNDS/OneSided/Verbs.hpp"
@@ -7,27 +7,27 @@
 namespace DNDS {
 
 /// The operations of a `Window` in kernels, each by one thread; put and get also by several (`Lane`). Locks of the host
-/// count, and locks may be taken here by one thread of a kernel, whose view allows it to wait. Trivially copyable.
+/// count; one thread of a kernel may take locks if its view allows waiting. Trivially copyable.
 ///
-/// A wrong access is skipped, and the first of them thrown by the next call of the window on the host; what returns
-/// something returns 0 then. Each thread completes its own operations; host and kernel do not access the same window
+/// A wrong access is skipped, and the next call of the window on the host throws the first one; operations with a
+/// result return 0 then. Each thread completes its own operations; host and kernel do not access the same window
 /// between two synchronisations.
 class WindowView : public WindowVerbs<WindowView, index> {
   public:
     WindowView() = default;
-    /// For `Window::view`: the data, and the memory that the window's own words follow.
+    /// For `Window::view`: the data, and the memory followed by the window's own words.
     WindowView(const RemoteTable &data, const RemoteTable &words, MemorySpace space)
         : data_(data), words_(words), space_(space) {}
 
     /// This rank, and the number of ranks.
     DNDS_HOST_DEVICE int rank() const { return data_.rank; }
     DNDS_HOST_DEVICE int ranks() const { return data_.ranks; }
-    /// The memory that the window lies in, which is where it may be accessed from.
+    /// The memory of the window, from which it may be accessed.
     DNDS_HOST_DEVICE MemorySpace residing() const { return space_; }
     /// This rank's memory.
     DNDS_HOST_DEVICE void *own() const { return data_.bases[data_.rank]; }
-    /// A rank's memory; its base is null where loads and stores of this kernel do not reach it. A fault, and nothing,
-    /// for a rank that does not exist.
+    /// A rank's memory; its base is null if loads and stores of this kernel do not reach it. For a rank that does not
+    /// exist an empty result, and a fault.
     DNDS_HOST_DEVICE WindowShared sharedQuery(int rank) const {
         if (!isRight(data_.check(rank, 0, 0), RemoteCall::Get, rank))
             return {};
@@ -35,8 +35,8 @@ class WindowView : public WindowVerbs<WindowView, index> {
     }
     /// Loads of this thread see completed operations of others.
     DNDS_HOST_DEVICE void sync() const { Atomics::fenceSystem(); }
-    /// Waits for what `test` looks at, by one thread of a kernel, whose view allows it. False, and a fault, after some
-    /// seconds.
+    /// Waits for a word that `test` accepts, by one thread of a kernel whose view allows it. False, and a fault, after
+    /// some seconds.
     template <AtomicWord T>
     DNDS_HOST_DEVICE bool waitUntil(index at, Comparison comparison, T value) const {
         const auto mine = addressOf<T>(RemoteCall::Wait, 1, data_.rank, at, sizeof(T));

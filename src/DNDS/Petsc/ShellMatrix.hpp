@@ -22,7 +22,7 @@ namespace DNDS::Petsc {
 /// so that messages are those of DNDS. Vectors of PETSc are copied into d and out of y. It must outlive the last use by
 /// its solvers.
 ///
-/// Where `multiply` throws, on one rank or on all, the product is NaN: solvers stop on all ranks when it appears in a
+/// If `multiply` throws, on one rank or on all, the product is NaN: solvers stop on all ranks when it appears in a
 /// norm, and Solver::solve rethrows on all ranks, even if this is one of several matrices of the solver. `multiply`
 /// itself must ensure that no rank waits for messages of a rank that has thrown: pull first.
 template <class TVector>

@@ -29,8 +29,8 @@ std::string headerOf(const FileImage &image, std::uint64_t content);
 /// Reads a file's description and compares it with its checksum. Local. @throws DataError; NotBuiltError.
 FileImage readImage(const DurableFile &file);
 
-/// What the description says, checked: all sizes and places are within the file, and no product of them overflows. HDF5
-/// gets only the checked bytes, from memory. Local. @throws DataError, which names `path`; NotBuiltError.
+/// Contents of the description, checked: all sizes and places are within the file, and no product of them overflows.
+/// HDF5 gets only the checked bytes, from memory. Local. @throws DataError, which names `path`; NotBuiltError.
 CheckpointContent contentOf(const FileImage &image, const std::string &path);
 
 /// A hash that two files share only if their content is the same. Ranks compare it, since neither device numbers nor

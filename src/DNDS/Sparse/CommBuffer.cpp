@@ -26,17 +26,17 @@ std::shared_ptr<CommunicatorContext> contextOf(const CommunicatorView &comm) {
 
 } // namespace
 
-/// A message on its way, and the memory that MPI reads or writes.
+/// A message in flight, and the memory that MPI reads or writes.
 struct CommChannel::Transfer {
     Channel channel;
     MPI_Request request = MPI_REQUEST_NULL;
-    MatchedMessage matched; ///< where there was no room for it yet
+    MatchedMessage matched; ///< a message that had no room yet
     std::shared_ptr<const void> kept;
     bool mayCancel = false; ///< a receive that was posted ahead
     PollTimer polling;
     std::thread::id maker = std::this_thread::get_id();
 
-    /// For destructors and recoveries: a receive is given up, what was sent arrives.
+    /// For destructors and recoveries: the receive is cancelled, sends are completed.
     bool finished() noexcept {
         const std::exception_ptr noRoom = attempt([&] {
             if (matched.isFound()) { // its sender may wait
@@ -90,7 +90,7 @@ void CommChannel::require(bool asSender) const {
                asSender ? "sends on" : "receives from", title_);
 }
 
-/// Whether the message has been moved.
+/// Whether the transfer is complete.
 bool CommChannel::complete() {
     int done = 0;
     MPI_Status status;
@@ -112,7 +112,7 @@ bool CommChannel::complete() {
     return true;
 }
 
-/// Looks after peers now and then, where nothing has come.
+/// Checks the peer's process now and then, while nothing arrives.
 void CommChannel::poll(std::string_view what) {
     if (const auto seconds = transfer_->polling.due())
         requireAlive(*context_, fmt::format("rank {} to {} {}", sends_ ? receiver_ : sender_, what, title_), *seconds,

@@ -17,21 +17,21 @@
 
 namespace DNDS {
 
-/// How the receiver of a channel makes room.
+/// Method by which the receiver of a channel makes room.
 enum class ReceiveMode : unsigned char {
-    Preposted, ///< the receive is posted with room for the data, whether they come or not
-    SizesFirst ///< room is made when it is known that data come, and how many
+    Preposted, ///< the receive is posted with room for the data, whether or not they come
+    SizesFirst ///< room is made when the number of elements is known
 };
 
 namespace Detail {
 
-/// One end of a channel, whatever its elements are: its state, and the bytes that move. That of the sender becomes
-/// stale when the data were read, that of the receiver when these were used. Messages come in order, so that neither is
-/// ever wrong about the other. One-way channels have no bound on how far the sender gets ahead, but MPI's. Functions
-/// throw as those of CommBuffer that call them. Local.
+/// One end of a channel, without its element type: its state, and its messages. The sender's end becomes
+/// stale when the data were read, the receiver's when they were used. Messages come in order, so that neither end is
+/// ever wrong about the other. On one-way channels only MPI limits how far the sender gets ahead. Functions
+/// throw as the functions of CommBuffer that call them. Local.
 class CommChannel final : public Recoverable {
   public:
-    /// Memory for bytes that arrive, and what it lies in.
+    /// Memory for received bytes, and its owner.
     struct Room {
         std::span<std::byte> bytes;
         std::shared_ptr<const void> kept;
@@ -44,15 +44,15 @@ class CommChannel final : public Recoverable {
 
     /// Lets MPI make progress.
     ChannelState state();
-    /// Throws StateError unless memory may be changed: by the sender where the channel is stale, by the receiver also
-    /// where something has come.
+    /// Throws StateError unless memory may be changed: by the sender while the channel is stale, by the receiver also
+    /// after a message has arrived.
     void requireAtRest();
-    /// Sends data, or a note that there are none. `kept` owns the bytes until MPI has read them.
+    /// Sends data, or a note that the block has none. `kept` owns the bytes until MPI has read them.
     void send(ChannelEvent event, std::span<const std::byte> bytes = {}, std::shared_ptr<const void> kept = nullptr);
     /// Whether a receive is in progress or done.
     bool tryStartReceive(const MakeRoom &makeRoom);
     bool tryReceive(const MakeRoom &makeRoom);
-    /// The bytes that have come, where they are data.
+    /// The number of received bytes, if the message has data.
     std::size_t receivedBytes() const noexcept { return received_; }
     void discard();
 
@@ -78,13 +78,13 @@ class CommChannel final : public Recoverable {
     bool receiving_ = false; ///< a receive was started and has not ended
     ChannelState state_ = ChannelState::Stale;
     std::size_t received_ = 0;
-    std::shared_ptr<Transfer> transfer_; ///< outlives this until MPI is done with it
+    std::shared_ptr<Transfer> transfer_; ///< outlives this until MPI has finished with it
 };
 
 } // namespace Detail
 
-/// Sends data to one other block, or a note that there are none. The two ranks make one each, from the same arguments;
-/// within a rank sender and receiver use copies of one, which behave as if they were on two ranks. Used again in each
+/// Sends data to one other block, or a note that the sender has none. The two ranks make one each, from the same
+/// arguments; within a rank sender and receiver use copies of one, which behave as if on two ranks. Used again in each
 /// step:
 ///
 ///     CommBuffer<real> channel(tag, sender, receiver, comm, 400, pool);
@@ -96,14 +96,14 @@ class CommChannel final : public Recoverable {
 ///         channel.stale();
 ///     }
 ///
-/// What makes no sense throws StateError: sending twice before the channel is stale, changing memory that is on its
-/// way, receiving before what has come was discarded. What throws while data move revokes the communicator; after
+/// Wrong calls throw StateError: sending twice before the channel is stale, changing memory in flight,
+/// receiving before earlier data were discarded. Any error while data move revokes the communicator; after
 /// `recover` both ends are stale. `T` is trivially copyable. Everything is Local.
 ///
 /// Within a rank each end has a buffer and a state of its own. A copy is about the sender's until it first receives,
 /// and from then on about the receiver's; one copy that does both is about the receiver's from `tryReceive` to `stale`.
 ///
-/// For programs that move data of their own block by block, with Parthenon's names; nothing in DNDS uses it.
+/// For programs that move their own data block by block, with Parthenon's names; DNDS itself does not use it.
 /// `SparseFields` moves all channels of two ranks in one message (MessageLink), which is faster wherever it fits.
 template <class T>
 class CommBuffer {
@@ -112,7 +112,7 @@ class CommBuffer {
   public:
     using Pool = ObjectPool<std::vector<T>>;
     using Buffer = typename Pool::Owner;
-    /// Makes a buffer of so many elements.
+    /// Makes a buffer of `elements` elements.
     using MakeBuffer = std::function<Buffer(std::size_t elements)>;
 
     /// A pool that serves any number of channels.
@@ -120,9 +120,9 @@ class CommBuffer {
         return Pool("buffers of channels", [](std::size_t bytes) { return std::vector<T>(bytes / sizeof(T)); });
     }
 
-    /// `tag` tells channels between these ranks on `comm` apart. `elements` are sent at most where receives are posted
-    /// ahead, and are what `allocate` makes. Throws ArgumentError unless this rank is one of the two; StateError on
-    /// several ranks where DNDS has no context for `comm`: call CommunicatorContext::of(comm) on all ranks before.
+    /// `tag` tells channels between these ranks on `comm` apart. `elements` is the size of buffers from `allocate`, and
+    /// the most that can be sent if receives are posted ahead. Throws ArgumentError unless this rank is one of the two;
+    /// StateError on several ranks if `comm` has no context: call CommunicatorContext::of(comm) on all ranks before.
     CommBuffer(int tag, int sender, int receiver, CommunicatorView comm, std::size_t elements, MakeBuffer make,
                ReceiveMode mode = ReceiveMode::Preposted)
         : receives_(comm.rank() != sender) {
@@ -140,27 +140,27 @@ class CommBuffer {
               tag, sender, receiver, comm, elements, [pool](std::size_t n) mutable { return pool.get(n * sizeof(T)); },
               mode) {}
 
-    /// The state of this rank's end, after MPI was asked for progress; and whether it has memory now.
+    /// The state of this rank's end, after progress of MPI; and whether it has memory now.
     ChannelState state() const { return here().channel.state(); }
     bool isAllocated() const noexcept { return here().buffer.isValid(); }
-    /// The memory. Throws StateError where there is none.
+    /// The memory. Throws StateError where none is allocated.
     std::vector<T> &buffer() const { return here().buffer.get(); }
-    /// Makes memory of all elements, unless there is some. Throws StateError where the channel is not at rest; what the
-    /// pool throws.
+    /// Allocates memory for all elements, unless there is some. Throws StateError if the channel is not at rest; as the
+    /// pool does.
     void allocate() {
         here().channel.requireAtRest();
         if (!isAllocated())
             (void)here().room(here().elements);
     }
-    /// Gives it back. Throws StateError as above.
+    /// Returns it to the pool. Throws StateError as above.
     void free() {
         here().channel.requireAtRest();
         here().buffer = {};
     }
 
     /// Sends all elements of the buffer; without memory, `sendNull`. Throws StateError unless this rank sends and the
-    /// channel is stale; ArgumentError where receives are posted ahead and there are more than the channel was made
-    /// for.
+    /// channel is stale; ArgumentError if receives are posted ahead and there are more elements than the channel was
+    /// made for.
     void send() {
         End &from = senderEnd();
         if (!from.buffer.isValid())
@@ -168,20 +168,20 @@ class CommBuffer {
         from.channel.send(ChannelEvent::Send, std::as_bytes(std::span(from.buffer.get())),
                           std::make_shared<Buffer>(from.buffer));
     }
-    /// Tells that there is nothing.
+    /// Sends the note that there are no data.
     void sendNull() { senderEnd().channel.send(ChannelEvent::SendNull); }
 
-    /// Begins to receive, if the way to receive allows it now; `tryReceive` does where it was not called. Whether a
-    /// receive is under way. Throws as `allocate`; StateError where something that has come is not stale yet.
+    /// Begins to receive, if the receive mode allows it now; else `tryReceive` begins. True if a
+    /// receive is in flight. Throws as `allocate`; StateError where received data are not stale yet.
     bool tryStartReceive() {
         End &to = receiverEnd();
         return to.channel.tryStartReceive(makeRoom(to));
     }
-    /// Whether something has come: the state is then Received, and the buffer has as many elements as were sent, or
-    /// ReceivedNull; then a buffer that was made for sizes first has gone back. Does not wait. Throws StateError unless
-    /// this rank receives; LayoutError, from then on always, where more came than there was room for ahead; PeerError
-    /// where nothing comes and the process of the sender has ended, which is known of ranks of this node once a
-    /// pattern, say, or `CommunicatorContext::of(comm)` was made, or after asking for DNDS_WAIT_TIMEOUT seconds.
+    /// Whether a message has arrived: the state is then Received, and the buffer has the sent number of elements, or
+    /// ReceivedNull; then a buffer made for sizes first has been returned. Does not wait. Throws StateError unless
+    /// this rank receives; LayoutError, from then on always, if more arrived than there was room for; PeerError
+    /// if nothing arrives and the sender's process has ended, which is known for ranks of this node once a
+    /// pattern, say, or `CommunicatorContext::of(comm)` was made, or after polling for DNDS_WAIT_TIMEOUT seconds.
     bool tryReceive() {
         End &to = receiverEnd();
         if (!to.channel.tryReceive(makeRoom(to)))
@@ -192,7 +192,7 @@ class CommBuffer {
             to.buffer = {};
         return true;
     }
-    /// Ends the use of what has come. Throws StateError where nothing has.
+    /// Ends the use of a received message. Throws StateError without one.
     void stale() {
         receiverEnd().channel.discard();
         receives_ = !hasSent_ && receives_;
@@ -237,8 +237,8 @@ class CommBuffer {
     }
 
     std::shared_ptr<End> sender_;   ///< shared by copies; of two ranks, this one's end
-    std::shared_ptr<End> receiver_; ///< the same one but within a rank
-    bool receives_;                 ///< which of them this copy is about
+    std::shared_ptr<End> receiver_; ///< the same one unless within a rank
+    bool receives_;                 ///< true: this copy is about the receiver's end
     bool hasSent_ = false;
 };
 

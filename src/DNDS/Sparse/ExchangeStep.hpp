@@ -1,5 +1,5 @@
 /// @file ExchangeStep.hpp
-/// @brief How far an exchange of sparse fields is, and what leads from one step to the next: no data, no messages.
+/// @brief State machine of an exchange of sparse fields: its steps and transitions, without data or messages.
 #pragma once
 
 #include <array>
@@ -10,21 +10,21 @@
 
 namespace DNDS {
 
-/// How far an exchange is with the channels within the rank, or with those to and from other ranks.
+/// Step of an exchange, for the channels within the rank, or for those to and from other ranks.
 enum class ExchangeStep : std::uint8_t {
     AtRest,  ///< no exchange has begun, or it has not sent on these channels
-    Sent,    ///< data are on their way
-    Arrived, ///< all has come
+    Sent,    ///< data are in flight
+    Arrived, ///< everything has arrived
     Set      ///< ghosts are filled
 };
 inline constexpr std::size_t exchangeSteps = 4;
 
-/// What is called.
+/// Calls that advance an exchange.
 enum class ExchangeCall : std::uint8_t { Send, Receive, Set, End };
 inline constexpr std::size_t exchangeCalls = 4;
 
-/// The step after a call; nothing where the call makes no sense there. An exchange begins with its first Send, and ends
-/// when all of its channels are set. Receive counts when it has found everything.
+/// The step after a call; empty if the call is not allowed there. An exchange begins with its first Send, and ends
+/// when all of its channels are set. Receive counts once it has found everything.
 ///
 /// |         | AtRest | Sent    | Arrived | Set    |
 /// |---------|--------|---------|---------|--------|

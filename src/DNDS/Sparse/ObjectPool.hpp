@@ -1,5 +1,5 @@
 /// @file ObjectPool.hpp
-/// @brief Resources that are used again instead of made anew: memory of blocks that come and go.
+/// @brief Recycled resources: memory of blocks that come and go.
 #pragma once
 
 #include "DNDS/Base/Attempt.hpp"
@@ -27,17 +27,17 @@
 
 namespace DNDS {
 
-/// What a pool has handed out and keeps, in bytes unless it says otherwise.
+/// Use of a pool, in bytes unless noted otherwise.
 struct PoolUse {
     std::size_t liveObjects = 0;
-    std::size_t pooledObjects = 0; ///< that wait to be used again
+    std::size_t pooledObjects = 0; ///< objects ready to be used again
     std::size_t live = 0;
     std::size_t pooled = 0;
     std::size_t peakLive = 0;
-    std::size_t peak = 0; ///< of live and pooled together
+    std::size_t peak = 0; ///< largest sum of live and pooled
 };
 
-/// The size class of so many bytes, for resources of many sizes that differ by little: eight classes between two powers
+/// The size class of `bytes` bytes, for resources of many sizes that differ by little: eight classes between two powers
 /// of two, so that at most an eighth is more than was asked for.
 constexpr std::size_t roundedSize(std::size_t bytes) noexcept {
     const std::size_t step = std::max<std::size_t>(std::bit_floor(bytes) / 8, 1);
@@ -46,7 +46,7 @@ constexpr std::size_t roundedSize(std::size_t bytes) noexcept {
 
 namespace Detail {
 
-/// Whether handles derive from a resource; false where it is incomplete still: it has handles of its own.
+/// Whether handles derive from a resource; false while it is incomplete: then it has handles of its own.
 template <class T>
 constexpr bool isPoolView() {
     if constexpr (requires { sizeof(T); })
@@ -58,7 +58,7 @@ constexpr bool isPoolView() {
 
 } // namespace Detail
 
-/// Makes resources by a function and hands them out; what comes back is handed out again. Resources of one size class
+/// Makes resources by a function and hands them out; released ones are handed out again. Resources of one size class
 /// are interchangeable; by default the class is the size in bytes.
 ///
 ///     ObjectPool<HostDeviceBuffer> pool("blocks", [](std::size_t bytes) { return HostDeviceBuffer(bytes); });
@@ -67,12 +67,12 @@ constexpr bool isPoolView() {
 ///     block->write(MemorySpace::Host, "u");
 ///     block.reset();                                 // back to the pool; look.isValid() is false from now on
 ///
-/// The contents of recycled resources are those of their last use. Handles may outlive the pool; resources that come
-/// back then are destroyed. `get`, the end of owners and all questions may come from several threads; one handle is for
+/// The contents of recycled resources are those of their last use. Handles may outlive the pool; resources released
+/// after it are destroyed. `get`, the end of owners and all queries may come from several threads; one handle is for
 /// one thread at a time. All is Local.
 ///
 /// A resource that is a view, that is a trivially copyable class, is a base of its handles: they have its members and
-/// may be passed where it is wanted, also in device code, where they are not counted and can be asked for nothing else.
+/// may be passed where a view is expected, also in device code, where they are not counted and have no other function.
 /// The base is the resource as it was when `get` handed it out. Other resources convert by `operator T &`.
 template <class T>
 class ObjectPool {
@@ -87,7 +87,7 @@ class ObjectPool {
         std::atomic<std::size_t> owners{0};
         std::atomic<std::uint64_t> generation{0}; ///< odd: handed out
         std::vector<Device::StreamHandle> streams;
-        std::vector<Device::Event> pending; ///< what the next user has to wait for
+        std::vector<Device::Event> pending; ///< the next user has to wait for them
 
         View view() const {
             if constexpr (isView)
@@ -100,18 +100,18 @@ class ObjectPool {
     struct State {
         std::string name;
         std::function<T(std::size_t)> create;
-        std::atomic<std::size_t> users{0}; ///< handles and pools: the last one deletes this
-        std::mutex mutex;                  ///< of all below; the program's code, `create` and destructors, runs without
+        std::atomic<std::size_t> users{0}; ///< number of handles and pools: the last one deletes this
+        std::mutex mutex;                  ///< guards all below; `create` and destructors of the program run without it
         std::deque<Slot> slots;
         std::vector<Slot *> empty; ///< slots without a resource
         struct Class {
             std::vector<Slot *> idle;
-            std::size_t resources = 0; ///< with those that are being made
+            std::size_t resources = 0; ///< includes those being made
         };
         std::map<std::size_t, Class> classes;
         PoolUse use;
         std::size_t limit = std::numeric_limits<std::size_t>::max();
-        bool closed = false; ///< there is no pool to hand out again what comes back
+        bool closed = false; ///< the pool has ended: released resources are destroyed
 
         Slot *take(std::size_t sizeClass);
         void giveBack(Slot *slot) noexcept;
@@ -162,7 +162,7 @@ class ObjectPool {
   public:
     class Weak;
 
-    /// Keeps the resource in use as long as it or a copy of it lives.
+    /// Keeps the resource in use as long as the handle or a copy of it lives.
     class Owner : public View {
       public:
         Owner() = default;
@@ -175,7 +175,7 @@ class ObjectPool {
         DNDS_HOST_DEVICE Owner(Owner &&other) noexcept : View(other), state_(other.state_), slot_(other.slot_) {
             other.slot_ = nullptr;
         }
-        /// Owns what others own at this moment. Throws StateError where the resource has gone back to the pool; see
+        /// Shares ownership with the present owners. Throws StateError if the resource has returned to the pool; see
         /// `Weak::lock`.
         explicit Owner(const Weak &weak) : Owner(weak.lock()) {
             DNDS_CHECK(isValid(), StateError, "what this handle refers to has gone back to its pool");
@@ -201,7 +201,7 @@ class ObjectPool {
         /// Whether it owns a resource; false after `reset` or a move.
         bool isValid() const noexcept { return slot_ != nullptr; }
         explicit operator bool() const noexcept { return isValid(); }
-        /// Throws StateError where it owns nothing.
+        /// Throws StateError if it owns nothing.
         T &get() const {
             DNDS_CHECK(isValid(), StateError, "this handle owns nothing: it was reset, moved from or never given any");
             return *slot_->value;
@@ -214,7 +214,7 @@ class ObjectPool {
         }
         std::size_t useCount() const noexcept { return slot_ == nullptr ? 0 : slot_->owners.load(); }
 
-        /// `stream` uses the resource: whoever gets it next waits for what the stream holds when the last owner ends.
+        /// `stream` uses the resource: its next user waits for the work queued on the stream when the last owner ends.
         /// The stream must exist until then. Throws as `get`.
         void usedOn(Device::StreamHandle stream) const {
             (void)get();
@@ -241,16 +241,16 @@ class ObjectPool {
         Slot *slot_ = nullptr;
     };
 
-    /// Refers to a resource that others own. Once it has gone back this is invalid for ever, also when the resource is
-    /// handed out again.
+    /// Refers to a resource that others own. Once the resource has returned to the pool this is invalid for ever, even
+    /// if the resource is handed out again.
     class Weak : public View {
       public:
         Weak() = default;
-        /// Whether the resource has not gone back to the pool since.
+        /// Whether the resource has never returned to the pool since.
         bool isValid() const noexcept {
             return slot_ != nullptr && slot_->generation.load(std::memory_order_acquire) == generation_;
         }
-        /// Throws StateError where the resource has gone back to the pool.
+        /// Throws StateError if the resource has returned to the pool.
         T &get() const {
             DNDS_CHECK(isValid(), StateError, "what this handle refers to has gone back to its pool");
             return *slot_->value;
@@ -261,7 +261,7 @@ class ObjectPool {
             requires(!isView) {
             return get();
         }
-        /// One more owner; one that owns nothing where the resource has gone back. Owners on other threads may end
+        /// One more owner; an empty one if the resource has returned. Owners on other threads may end
         /// meanwhile.
         Owner lock() const noexcept {
             std::size_t owners = slot_ == nullptr ? 0 : slot_->owners.load();
@@ -269,7 +269,7 @@ class ObjectPool {
             }
             if (owners == 0)
                 return {};
-            Owner owner(*this, state_, slot_); // of what is in the slot by now
+            Owner owner(*this, state_, slot_); // of the slot's present resource
             return isValid() ? std::move(owner) : Owner();
         }
 
@@ -291,25 +291,25 @@ class ObjectPool {
         state()->create = std::move(create);
     }
 
-    /// A resource, recycled where one of its class waits. Throws MemoryError where the limit leaves no room, also
-    /// without what is pooled; what `create` throws.
+    /// A resource, recycled if one of its class is free. Throws MemoryError if the limit leaves no room, even
+    /// without the pooled ones; exceptions of `create`.
     Owner get(std::size_t sizeClass = 1) {
         Slot *const slot = state()->take(sizeClass);
         slot->owners.store(1, std::memory_order_release);
         slot->generation.fetch_add(1, std::memory_order_release);
-        Owner owner(slot->view(), state(), slot); // gives it back where a kernel's own error is thrown
+        Owner owner(slot->view(), state(), slot); // returns it if a kernel's own error is thrown
         for (const Device::Event &event : slot->pending)
             event.synchronize();
         slot->pending.clear();
         return owner;
     }
 
-    /// What is handed out and kept at the moment. O(1).
+    /// Live and pooled resources at the moment. O(1).
     PoolUse use() const {
         const std::lock_guard lock(state()->mutex);
         return state()->use;
     }
-    /// The most that live and pooled resources together may take. What is more already stays.
+    /// Limits live and pooled resources together. Present resources beyond it stay.
     void setLimit(std::size_t bytes) {
         const std::lock_guard lock(state()->mutex);
         state()->limit = bytes;
@@ -350,7 +350,7 @@ auto ObjectPool<T>::State::take(std::size_t sizeClass) -> Slot * {
         destroy(idle);
         lock.lock();
         empty.push_back(idle);
-        slot = takeIdle(sizeClass); // what was destroyed may have owned one
+        slot = takeIdle(sizeClass); // the destroyed resource may have owned one
     }
     if (slot != nullptr)
         return slot;
@@ -368,13 +368,13 @@ auto ObjectPool<T>::State::take(std::size_t sizeClass) -> Slot * {
     return slot;
 }
 
-/// One that waits to be used again; null where there is none.
+/// A resource ready to be used again; null if there is none.
 template <class T>
 auto ObjectPool<T>::State::takeIdle(std::size_t sizeClass) -> Slot * {
     std::vector<Slot *> &idle = classes[sizeClass].idle;
     if (idle.empty())
         return nullptr;
-    // Those that no stream uses first: no wait.
+    // Resources without pending stream work first: no wait.
     const auto ready = std::find_if(idle.rbegin(), idle.rend(), [](const Slot *one) { return one->pending.empty(); });
     const auto chosen = ready == idle.rend() ? idle.begin() : std::prev(ready.base());
     Slot *const slot = *chosen;
@@ -386,11 +386,11 @@ auto ObjectPool<T>::State::takeIdle(std::size_t sizeClass) -> Slot * {
     return slot;
 }
 
-/// A slot for a resource that is about to be made, which counts from now on.
+/// A slot for a resource about to be made, which counts from now on.
 template <class T>
 auto ObjectPool<T>::State::reserve(std::size_t sizeClass) -> Slot * {
     Class &ofSize = classes[sizeClass];
-    ofSize.idle.reserve(ofSize.resources + 1); // giving back allocates nothing
+    ofSize.idle.reserve(ofSize.resources + 1); // returning a resource allocates nothing
     empty.reserve(slots.size() + 1);
     if (empty.empty()) {
         slots.emplace_back();
@@ -420,7 +420,7 @@ void ObjectPool<T>::State::noteLive(std::size_t sizeClass) noexcept {
     use.peak = std::max(use.peak, use.live + use.pooled);
 }
 
-/// One that waits and is to be destroyed, which it counts as already; null where there is none.
+/// An idle resource to be destroyed, already counted as such; null if there is none.
 template <class T>
 auto ObjectPool<T>::State::detachIdle() noexcept -> Slot * {
     for (auto &[sizeClass, ofSize] : classes)
@@ -458,7 +458,7 @@ void ObjectPool<T>::State::trim(std::size_t bytes) noexcept {
     }
 }
 
-/// Resources that own each other would keep this for ever, were they still pooled.
+/// Resources that own each other would keep this alive for ever if they were still pooled.
 template <class T>
 void ObjectPool<T>::State::close() noexcept {
     {

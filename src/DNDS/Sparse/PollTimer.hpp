@@ -1,5 +1,5 @@
 /// @file PollTimer.hpp
-/// @brief When a function that is called again and again looks after the peers it waits for.
+/// @brief Decides when a polling function checks whether its peers still live.
 #pragma once
 
 #include <chrono>
@@ -8,10 +8,10 @@
 
 namespace DNDS {
 
-/// Seconds since the first fruitless call, told every 50 ms: looking after peers costs system calls. Local.
+/// Seconds since the first fruitless call, reported every 50 ms: checking peers costs system calls. Local.
 class PollTimer {
   public:
-    /// The seconds so far where it is time to look after peers.
+    /// The seconds so far if it is time to check peers.
     std::optional<double> due() {
         const auto now = Clock::now();
         if (!times_)
@@ -22,12 +22,12 @@ class PollTimer {
         times_->second = now;
         return std::chrono::duration<double>(now - times_->first).count();
     }
-    /// What was waited for has come.
+    /// Call it when the awaited event has happened.
     void reset() noexcept { times_.reset(); }
 
   private:
     using Clock = std::chrono::steady_clock;
-    std::optional<std::pair<Clock::time_point, Clock::time_point>> times_; ///< of the first call, and of the last look
+    std::optional<std::pair<Clock::time_point, Clock::time_point>> times_; ///< first call, latest look
 };
 
 } // namespace DNDS

@@ -1,5 +1,5 @@
 /// @file SparseDense.hpp
-/// @brief From sparse to dense fields and back: for all that takes dense ones, files for ParaView among it.
+/// @brief From sparse to dense fields and back: for functions that take dense ones, such as files for ParaView.
 #pragma once
 
 #include "DNDS/Blocks/BlockField.hpp"
@@ -38,7 +38,7 @@ void requireSameCells(const SparseField<T> &sparse, const BlockField<T> &dense) 
 
 } // namespace Detail
 
-/// Copies the cells of a sparse field to a dense one on the same grid; those of absent blocks become the default.
+/// Copies the cells of a sparse field to a dense one on the same grid; cells of absent blocks get the default.
 /// Ghosts stay as they are. The way to files of all formats:
 ///
 ///     BlockField<real> dense("dust", comm, grid, {});
@@ -58,8 +58,8 @@ void toDense(const SparseField<T> &sparse, BlockField<T> &dense) {
     }
 }
 
-/// The other way round: blocks with a value above the allocation threshold have memory afterwards, others have none.
-/// Ghosts and other stages have the default. For starts that other programs have made. Local. Throws as above;
+/// The other way round: blocks with a value above the allocation threshold have memory afterwards, others do not.
+/// Ghosts and other stages have the default. For initial states of other programs. Local. Throws as above;
 /// MemoryError at the pool's limit.
 template <class T>
 void fromDense(const BlockField<T> &dense, SparseField<T> &sparse) {

@@ -14,29 +14,29 @@
 
 namespace DNDS {
 
-/// The elements of a field as kernels see them.
+/// Element type of a field for kernels.
 struct SparseKind {
     std::uint64_t defaultBits = 0; ///< in the lowest bytes
     ElementKind kind = ElementKind::Opaque;
-    std::uint32_t bytes = 0; ///< of an element
+    std::uint32_t bytes = 0; ///< size of an element
     std::uint32_t components = 1;
 };
 
-/// Cells that are copied, compared with the default, or both. Rows count cells.
+/// Cells to be copied, compared with the default, or both. Rows count cells.
 struct SparseJob {
     const std::byte *source = nullptr;         ///< null: the default value
-    const std::uint32_t *sourceRows = nullptr; ///< null: one behind the other
+    const std::uint32_t *sourceRows = nullptr; ///< null: contiguous
     std::byte *destination = nullptr;          ///< null: nothing is written
     const std::uint32_t *destinationRows = nullptr;
     std::uint64_t cells = 0;
     SparseKind elements;
-    std::int32_t flag = -1; ///< which flag becomes 1 where an element is above the threshold; -1: no test
+    std::int32_t flag = -1; ///< index of the flag that becomes 1 where an element is above the threshold; -1: no test
     real threshold = 0;
 };
 
 namespace Detail {
 
-/// What one block of threads does.
+/// Work of one block of threads.
 struct SparseTile {
     std::uint32_t job = 0;
     std::uint64_t first = 0; ///< element of the job
@@ -51,7 +51,7 @@ void launchSparseJobs(Device::StreamHandle stream, const SparseJob *jobs, const 
 
 /// Collects jobs and runs them. Local. For one thread at a time.
 ///
-///     device.add(job);                              // as many as there are
+///     device.add(job);                              // any number of jobs
 ///     const auto flags = device.run(flagCount);     // waits; valid until the next run
 class SparseDevice {
   public:
@@ -59,15 +59,15 @@ class SparseDevice {
     SparseDevice() = default;
 
     void add(const SparseJob &job);
-    /// Forgets what was added and not run, after an error.
+    /// Drops added jobs that were not run, after an error.
     void clear() noexcept {
         jobs_.clear();
         tiles_.clear();
     }
-    /// One kernel for all that was added. Throws MemoryError; then what was added is gone.
+    /// Runs all added jobs in one kernel. Throws MemoryError; then the jobs are dropped.
     std::span<const std::uint32_t> run(std::size_t flags);
 
-    /// Memory on the device, and pinned on the host, of at least so many bytes; what was there is lost where it grows.
+    /// Memory on the device, and pinned on the host, of at least `bytes` bytes; its contents are lost where it grows.
     std::byte *staging(std::size_t bytes);
     std::byte *pinnedStaging(std::size_t bytes);
     Device::StreamHandle stream() const noexcept { return stream_; }

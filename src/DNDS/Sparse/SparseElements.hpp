@@ -1,5 +1,5 @@
 /// @file SparseElements.hpp
-/// @brief What a sparse field does with its elements that depends on their type: compare with the default, and fill.
+/// @brief Operations of a sparse field that depend on its element type: compare with the default, and fill.
 #pragma once
 
 #include "DNDS/Base/ElementKind.hpp"
@@ -25,14 +25,14 @@ class SparseElements {
     virtual ~SparseElements() = default;
 
     /// The first of `count` elements that is above the threshold: not (|value - default| <= threshold), so that NaN is
-    /// above. At threshold 0 other bits than those of the default are above. `count` where none is. O(count).
+    /// above. At threshold 0 any bits other than the default's are above. `count` if none is. O(count).
     virtual std::size_t firstAbove(const std::byte *from, std::size_t count, real threshold) const noexcept = 0;
-    /// Makes `count` elements the default.
+    /// Sets `count` elements to the default.
     virtual void fill(std::byte *to, std::size_t count) const noexcept = 0;
-    /// Of an element: its size, and its type.
+    /// Size and type of an element.
     virtual std::size_t bytes() const noexcept = 0;
     virtual ElementKind kind() const noexcept = 0;
-    /// Those of the default, in the lowest bytes.
+    /// Bits of the default, in the lowest bytes.
     virtual std::uint64_t bits() const noexcept = 0;
     /// Type and default, for comparison between ranks; to the bit.
     virtual std::string describe() const = 0;
@@ -81,7 +81,7 @@ class SparseElementsOf final : public SparseElements {
     T value() const noexcept { return value_; }
 
   private:
-    /// Of integers: exact also where a `real` does not hold all their digits.
+    /// For integers: exact even where a `real` does not hold all their digits.
     std::size_t firstFarther(const T *values, std::size_t count, real threshold) const noexcept {
         constexpr real beyondAll = 18446744073709551616.0; // 2^64
         if (threshold >= beyondAll)
@@ -92,7 +92,7 @@ class SparseElementsOf final : public SparseElements {
             return static_cast<std::uint64_t>(larger) - static_cast<std::uint64_t>(smaller) > most;
         });
     }
-    /// In chunks without branches, which compilers make vectors of.
+    /// In chunks without branches, which compilers vectorise.
     template <class IsAbove>
     static std::size_t first(const T *values, std::size_t count, IsAbove isAbove) noexcept {
         constexpr std::size_t chunk = 64;

@@ -24,7 +24,7 @@ void SparseFieldState::moveTo(MemorySpace to) {
         space = kept;
         allocated.forEach([&](int block) {
             Memory &mine = blocks[toSize(block)];
-            mine.bytes = mine.owner->write(kept, name); // what the other side has is old from now on
+            mine.bytes = mine.owner->write(kept, name); // the other side is stale from now on
             mine.witness = firstWitness(block);
         });
     };
@@ -43,7 +43,7 @@ void SparseFieldState::moveTo(MemorySpace to) {
 void SparseFieldState::take(int block, BlockPool::Owner memory) noexcept {
     Memory &mine = blocks[toSize(block)];
     mine.owner = std::move(memory);
-    mine.bytes = mine.owner->write(space, name); // `reserve` found that it can be
+    mine.bytes = mine.owner->write(space, name); // `reserve` has checked that it can be
     mine.witness = firstWitness(block);
     mine.below = 0;
     if (space == MemorySpace::Host)
@@ -61,9 +61,9 @@ void SparseFieldState::dropEmpty(int block) noexcept {
         try {
             const HostDeviceBuffer &owned = *blocks[toSize(block)].owner;
             const std::ptrdiff_t stage = memory(block) - blocks[toSize(block)].bytes;
-            blocks[toSize(block)].owner->toHost(); // where the program looks
+            blocks[toSize(block)].owner->toHost(); // the side that the program reads
             freeing(block, owned.read(MemorySpace::Host, name) + stage);
-        } catch (const Error &) { // the device is lost, which others say
+        } catch (const Error &) { // the device is lost, which other calls report
         }
     drop(block);
 }
@@ -123,7 +123,7 @@ SparseFieldCore::SparseFieldCore(std::string name, std::shared_ptr<const SparseP
     DNDS_CHECK(options.deallocationCount >= 0, ArgumentError,
                "'{}' is to free blocks after {} exchanges: give 1 or more, or 0 for never", name,
                options.deallocationCount);
-    constexpr std::size_t most = std::size_t{1} << 46U; // bytes, of a block and of all that is multiplied for it
+    constexpr std::size_t most = std::size_t{1} << 46U; // limit in bytes of a block and of all products for it
     std::size_t rows = 1;
     for (const BlockMemory &block : pattern->blocks())
         rows = std::max(rows, toSize(block.rows));

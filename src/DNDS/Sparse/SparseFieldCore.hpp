@@ -1,5 +1,5 @@
 /// @file SparseFieldCore.hpp
-/// @brief What `SparseField` does that needs no element type.
+/// @brief The part of `SparseField` that needs no element type.
 #pragma once
 
 #include "DNDS/Sparse/SparsePattern.hpp"
@@ -19,62 +19,62 @@ class SparseElements;
 class SparseFields;
 struct SparseFieldState;
 
-/// What a sparse field has besides its name and default value. The same on all ranks.
+/// Options of a sparse field besides its name and default value. The same on all ranks.
 struct SparseFieldOptions {
-    rowsize components = 1; ///< of a cell, behind each other
-    /// Copies of the field that are allocated together: old and new state, or the stages of a Runge-Kutta step. Ghosts
-    /// are exchanged of stage 0; see `swapStages`.
+    rowsize components = 1; ///< components of a cell, contiguous
+    /// Copies of the field that are allocated together: old and new state, or the stages of a Runge-Kutta step.
+    /// Exchanges fill the ghosts of stage 0; see `swapStages`.
     int stages = 1;
     /// A neighbour's block is allocated when a value at the rim differs from the default by more than this.
     real allocationThreshold = 0;
-    /// A block counts as empty while no value of its stage 0, ghosts included that stand for cells, differs from the
+    /// A block counts as empty while no value of its stage 0, including ghosts that stand for cells, differs from the
     /// default by more than this. At most the allocation threshold.
     real deallocationThreshold = 0;
-    /// A block is freed when it was empty in so many exchanges in a row. 0: never.
+    /// A block is freed when it was empty in this number of consecutive exchanges. 0: never.
     int deallocationCount = 5;
-    /// Rims that are below the threshold are sent, too: they fill ghosts of blocks that are there, and allocate none.
-    /// Without, ghosts get the default there, and what a stencil would have taken from them is lost.
+    /// Rims below the threshold are sent, too: they fill ghosts of allocated blocks, and allocate none.
+    /// Otherwise, ghosts get the default there, and a stencil loses their contribution.
     bool sendBelowThreshold = true;
 };
 
-/// The blocks of one sparse field: which of them are there. The base of `SparseField`; move-only. All functions throw
+/// The blocks of one sparse field and their allocation. The base of `SparseField`; move-only. All functions throw
 /// StateError for a field that was moved from.
 class SparseFieldCore {
   public:
-    /// As it was made: name, pattern, grid, options, and elements a cell. Local.
+    /// As constructed: name, pattern, grid, options, and elements of a cell. Local.
     const std::string &name() const;
     const std::shared_ptr<const SparsePattern> &pattern() const;
     const std::shared_ptr<const BlockGrid> &grid() const { return pattern()->grid(); }
     const SparseFieldOptions &options() const;
     rowsize components() const { return options().components; }
 
-    /// The number of blocks on this rank, there or not.
+    /// The number of blocks on this rank, allocated or not.
     int blocks() const { return static_cast<int>(pattern()->blocks().size()); }
-    /// The number in the grid of the rank's block `local`, and its cells. Throws IndexError where there is none.
+    /// The number in the grid of the rank's block `local`, and its cells. Throws IndexError if it does not exist.
     const BlockMemory &block(int local) const;
 
-    /// Whether the rank's block `local` has memory. O(1). Throws IndexError where there is no such block.
+    /// Whether the rank's block `local` has memory. O(1). Throws IndexError if the block does not exist.
     bool isAllocated(int local) const;
     /// The rank's blocks that have memory, ascending. Local.
     std::vector<int> allocatedBlocks() const;
-    /// Gives the block memory, cells and ghosts of all stages at the default value. Returns whether it had none before.
+    /// Allocates the block's memory: cells and ghosts of all stages at the default value. True if it had none before.
     /// Local. Throws MemoryError at the pool's limit; StateError during an exchange; IndexError.
     bool allocate(int local);
-    /// Takes its memory away, and with it what was there. Returns whether it had any. Local. Throws as above.
+    /// Frees its memory with its contents. True if it had any. Local. Throws as above.
     bool free(int local);
-    /// The exchanges in a row in which the block was empty; 0 for absent ones. Local.
+    /// The number of consecutive exchanges in which the block was empty; 0 for absent ones. Local.
     int emptyExchanges(int local) const;
-    /// For restarts: as if it had been empty in so many exchanges. Local. Throws StateError for an absent block.
+    /// For restarts: sets that number. Local. Throws StateError for an absent block.
     void setEmptyExchanges(int local, int count);
 
     /// Moves all blocks to the device, or back, and waits. Exchanges then pack, compare and unpack there, in one kernel
-    /// for all channels; what is decided is the same. Views of the side that is left throw StaleError. Local,
+    /// for all channels, with the same decisions. Views of the other side throw StaleError. Local,
     /// O(blocks). Throws StateError during an exchange; NotBuiltError, MemoryError.
     void toDevice();
     void toHost();
     MemorySpace space() const;
 
-    /// Keeps the memory of an allocated block for as long as the result lives, though the block be freed: for views in
+    /// Keeps the memory of an allocated block for as long as the result lives, even if the block is freed: for views in
     /// languages that count owners. Local. Throws StateError for an absent block.
     std::shared_ptr<const void> keep(int local) const;
 
@@ -88,17 +88,17 @@ class SparseFieldCore {
     /// The exchange of this field alone, for its steps. Collective the first time.
     SparseFields &exchange();
 
-    /// Calls `visit(local, first byte of stage 0)` for each block that an exchange frees, while it is still there: to
-    /// count what is lost, see `DroppedSums`. It must not throw, and takes the place of the one before; empty: none.
+    /// Calls `visit(local, first byte of stage 0)` for each block that an exchange frees, just before: to
+    /// count losses, see `DroppedSums`. It must not throw, and replaces the previous one; empty: none.
     /// Local. Throws StateError during an exchange.
     void onFree(std::function<void(int local, const std::byte *stage0)> visit);
 
-    /// For task graphs: what stands there for the field, a row without elements for each block, allocated or not.
+    /// For task graphs: stands for the field there, a row without elements for each block, allocated or not.
     Array<std::uint8_t, 0> &rows() const;
     /// The same for `Task::changed`.
     void markWritten();
 
-    /// Bytes of the pool that blocks of this field have on this rank: see `roundedSize`. Local, O(blocks).
+    /// Bytes of the pool used by blocks of this field on this rank: see `roundedSize`. Local, O(blocks).
     std::size_t memoryBytes() const;
 
   protected:
@@ -108,17 +108,17 @@ class SparseFieldCore {
     SparseFieldCore &operator=(SparseFieldCore &&) noexcept;
     ~SparseFieldCore();
 
-    /// The first byte of an allocated block in `space`. Throws IndexError, StateError for one that is not there,
-    /// StaleError where blocks are in the other one.
+    /// The first byte of an allocated block in `space`. Throws IndexError, StateError for an absent one,
+    /// StaleError if blocks are in the other space.
     std::byte *memoryOf(int local, int stage, MemorySpace space) const;
-    /// Memory for views of the blocks that are there, to be written on the host. Throws IndexError, MemoryError.
+    /// Memory for views of the allocated blocks, to be written on the host. Throws IndexError, MemoryError.
     HostDeviceBuffer &viewTable(int stage, std::size_t bytes) const;
     const SparseElements &elements() const;
 
   private:
     friend class SparseFields;
 
-    /// Throws StateError where this was moved from.
+    /// Throws StateError if this was moved from.
     SparseFieldState &state() const;
 
     std::shared_ptr<SparseFieldState> state_; ///< shared with exchanges

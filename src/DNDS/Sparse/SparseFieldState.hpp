@@ -1,5 +1,5 @@
 /// @file SparseFieldState.hpp
-/// @brief What a sparse field keeps, as exchanges see it: no element type.
+/// @brief State of a sparse field, as exchanges see it: no element type.
 #pragma once
 
 #include "DNDS/Sparse/SparseElements.hpp"
@@ -14,7 +14,7 @@
 
 namespace DNDS {
 
-/// Shared by a field and its exchanges.
+/// State shared by a field and its exchanges.
 struct SparseFieldState {
     std::string name;
     std::shared_ptr<const SparsePattern> pattern;
@@ -22,45 +22,45 @@ struct SparseFieldState {
     std::unique_ptr<const SparseElements> elements;
     std::size_t cellBytes = 0;
 
-    /// A block that is there: memory for all stages behind each other.
+    /// An allocated block: memory for all stages, one after another.
     struct Memory {
         BlockPool::Owner owner;
         std::byte *bytes = nullptr; ///< in the field's space
         std::size_t witness = 0;    ///< the element of stage 0 that was last found above the threshold
-        int below = 0;              ///< exchanges in a row in which the block was below it
+        int below = 0;              ///< consecutive exchanges in which the block was below it
     };
     std::vector<Memory> blocks;
     BlockBits allocated;
     Array<std::uint8_t, 0> taskRows;                     ///< see `SparseFieldCore::rows`
-    std::vector<int> places;                             ///< where each stage is; permuted by swaps
-    MemorySpace space = MemorySpace::Host;               ///< where blocks are now
-    std::vector<HostDeviceBuffer> views;                 ///< [stages]: of all blocks that are there, for kernels
-    int inFlight = 0;                                    ///< exchanges that have begun
+    std::vector<int> places;                             ///< position of each stage; permuted by swaps
+    MemorySpace space = MemorySpace::Host;               ///< current memory space of blocks
+    std::vector<HostDeviceBuffer> views;                 ///< [stages]: of all allocated blocks, for kernels
+    int inFlight = 0;                                    ///< exchanges in progress
     std::function<void(int, const std::byte *)> freeing; ///< see `SparseFieldCore::onFree`
 
     std::size_t stageBytes(int block) const { return toSize(pattern->blocks()[toSize(block)].rows) * cellBytes; }
     std::size_t totalBytes(int block) const { return stageBytes(block) * places.size(); }
-    /// What the block takes of the pool.
+    /// Bytes that the block takes from the pool.
     std::size_t pooledBytes(int block) const { return roundedSize(totalBytes(block)); }
     std::byte *memory(int block, int stage = 0) const {
         return blocks[toSize(block)].bytes + stageBytes(block) * toSize(places[toSize(stage)]);
     }
 
-    /// Memory for a block in the field's space, not yet its own. Throws MemoryError.
+    /// Allocates memory for a block in the field's space, not yet its own. Throws MemoryError.
     BlockPool::Owner reserve(int block) const;
-    /// Makes a block be there. On the host it has default values then. Does not throw.
+    /// Makes the block allocated. On the host it has default values then. Does not throw.
     void take(int block, BlockPool::Owner memory) noexcept;
-    /// Moves all blocks. Throws MemoryError: then they are where they were.
+    /// Moves all blocks. Throws MemoryError: then they stay in place.
     void moveTo(MemorySpace to);
     void drop(int block) noexcept;
-    /// The same for exchanges, which tell the program.
+    /// The same for exchanges, which notify the program.
     void dropEmpty(int block) noexcept;
-    /// Whether stage 0 of the block, with ghosts that stand for cells, is below the threshold for freeing: what a
-    /// restart has, too, after its first exchange. Looks first where it last was not.
+    /// Whether stage 0 of the block, with ghosts that stand for cells, is below the threshold for freeing: the same in
+    /// a restart, after its first exchange. Looks first at the last place that was not.
     bool isBelow(int block) noexcept;
     std::size_t firstWitness(int block) const;
     void requireNoFlight(std::string_view what) const;
-    /// All that ranks must agree on.
+    /// Everything that ranks must agree on.
     std::string describe() const;
 };
 

@@ -16,7 +16,7 @@
 
 namespace DNDS {
 
-/// Where a uniform grid is: in the order x, y, z, of which x is the last dimension of the blocks.
+/// Position of a uniform grid: in the order x, y, z, of which x is the last dimension of the blocks.
 struct GridPlacement {
     std::array<real, 3> origin{0, 0, 0};
     std::array<real, 3> spacing{1, 1, 1};
@@ -24,7 +24,7 @@ struct GridPlacement {
 };
 
 /// Sparse fields as dense ones of a file, two for each: its values, the default where a block is absent, and
-/// `<name>.allocated`, 1 where it is there and 0 elsewhere. Copies; stage 0.
+/// `<name>.allocated`, 1 where it is allocated and 0 elsewhere. Copies; stage 0.
 class SparseResults {
   public:
     /// Collective; all ranks give the same fields in the same order. Throws on all ranks as `toDense` and `vtkField`.
@@ -50,7 +50,7 @@ class SparseResults {
         });
         kept_.insert(kept_.end(), {values, there});
     }
-    /// They show memory of this object.
+    /// Views of memory of this object.
     std::span<const VtkGridField> fields() const noexcept { return fields_; }
 
   private:
@@ -75,8 +75,9 @@ inline void writeVtkImage(const CommunicatorView &comm, const std::string &path,
 ///
 ///     writeSparse("species.vtkhdf", {.spacing = {h, h, h}}, dust, soot);
 ///
-/// For each its values, the default where a block is absent, and `<name>.allocated`, 1 where it is there. Collective;
-/// costs memory of dense fields for as long as it runs. Throws as above; ArgumentError for fields on different grids.
+/// For each its values, the default where a block is absent, and `<name>.allocated`, 1 where it is allocated.
+/// Collective; needs memory of dense fields while it runs. Throws as above; ArgumentError for fields on different
+/// grids.
 template <class First, class... Rest>
 void writeSparse(const std::string &path, const GridPlacement &placement, const SparseField<First> &first,
                  const SparseField<Rest> &...rest) {

@@ -1,5 +1,5 @@
 /// @file SparseMessage.hpp
-/// @brief How the rims of sparse blocks lie in a message: bits first, then data.
+/// @brief Layout of the rims of sparse blocks in a message: bits first, then data.
 #pragma once
 
 #include <algorithm>
@@ -10,27 +10,27 @@
 
 namespace DNDS {
 
-/// What a message begins with. Then come, for each field and channel, a bit that says whether data follow (channel c of
+/// Header of a message. Then come, for each field and channel, a bit that says whether data follow (channel c of
 /// field f is bit f * channels + c); for each of these a bit that says whether a value is above the threshold; and from
 /// `dataStart` on the data in the same order, those of each field from a multiple of 8 bytes on.
 struct SparseHeader {
     std::uint64_t epoch = 0;
-    std::uint64_t signature = 0; ///< of pattern, fields and thresholds
-    std::uint64_t stages = 0;    ///< hash of the places of the stages 0, which `swapStages` moves
+    std::uint64_t signature = 0; ///< signature of pattern, fields and thresholds
+    std::uint64_t stages = 0;    ///< hash of the positions of the stages 0, which `swapStages` moves
     std::uint64_t dataStart = 0; ///< in bytes
 };
 inline constexpr std::size_t sparseHeaderBytes = sizeof(SparseHeader);
 
 constexpr std::size_t alignTo8(std::size_t bytes) { return (bytes + 7) / 8 * 8; }
 
-/// Bits in words that somebody else keeps.
+/// Bits in words of the caller.
 namespace Bits {
 
 inline std::size_t words(std::size_t bits) noexcept { return (bits + 63) / 64; }
 inline bool test(const std::uint64_t *bits, std::size_t k) noexcept { return (bits[k / 64] >> k % 64 & 1U) != 0; }
 inline void set(std::uint64_t *bits, std::size_t k) noexcept { bits[k / 64] |= std::uint64_t{1} << k % 64; }
 inline void unset(std::uint64_t *bits, std::size_t k) noexcept { bits[k / 64] &= ~(std::uint64_t{1} << k % 64); }
-/// Calls `visit(k)` for those that are set, ascending; bit k may be unset meanwhile.
+/// Calls `visit(k)` for set bits, ascending; bit k may be unset meanwhile.
 template <class Visit>
 void forEach(const std::uint64_t *bits, std::size_t words, Visit &&visit) {
     for (std::size_t w = 0; w < words; ++w)

@@ -20,7 +20,7 @@ namespace DNDS {
 
 namespace Detail {
 
-/// Calls `visit(first, count)` for runs of elements that follow each other: the cells of an allocated block, no ghosts.
+/// Calls `visit(first, count)` for runs of consecutive elements: the cells of an allocated block, no ghosts.
 template <class T, class Visit>
 void forEachRun(const BlockView<T> &view, Visit &&visit) {
     const int last = view.dims() - 1;
@@ -35,7 +35,7 @@ void forEachRun(const BlockView<T> &view, Visit &&visit) {
     });
 }
 
-/// Cells of this rank's blocks that are not there.
+/// Number of cells of this rank's absent blocks.
 template <class T>
 index absentCells(const SparseField<T> &field) {
     index cells = 0;
@@ -45,7 +45,7 @@ index absentCells(const SparseField<T> &field) {
     return cells;
 }
 
-/// The cells of a field, or what `Map` makes of them, for `exactSums`.
+/// The cells of a field, or `Map` of them, for `exactSums`.
 template <class T, class Map>
 class SparseExactRows final : public ExactRows {
   public:
@@ -86,8 +86,8 @@ class SparseExactRows final : public ExactRows {
 
 } // namespace Detail
 
-/// The sum of each component over all cells of all ranks: [components]. Bitwise that of the dense field, on any number
-/// of ranks; see `exactSums`. Costs nothing for absent blocks. At most 2^46 cells in all. Collective; two reductions.
+/// The sum of each component over all cells of all ranks: [components]. Bitwise equal to the dense field's, on any
+/// number of ranks; see `exactSums`. Absent blocks cost nothing. At most 2^46 cells in all. Collective; two reductions.
 template <class T>
 std::vector<real> sums(const SparseField<T> &field) {
     std::vector<real> result(toSize(field.components()));
@@ -108,19 +108,19 @@ std::vector<real> norms2(const SparseField<T> &field) {
     return result;
 }
 
-/// What a field has lost with blocks that exchanges have freed: the sum of their values beyond the default, from when
-/// this was made. What else a conservative scheme loses has left through faces whose ghosts were the default.
+/// A field's loss with blocks that exchanges have freed: the sum of their values beyond the default, since this object
+/// was made. The rest of a conservative scheme's loss has left through faces whose ghosts were the default.
 ///
 ///     const DroppedSums<real> dropped(dust);
 ///     const real before = sums(dust)[0];
 ///     ...                                                           // steps
 ///     const real throughFaces = before - sums(dust)[0] - dropped.sums()[0];
 ///
-/// Costs a pass over each block that is freed. A field is watched by the last one that was made of it.
+/// Costs a pass over each freed block. A field reports to the latest DroppedSums made of it.
 template <class T>
 class DroppedSums {
   public:
-    /// The volume, say, of a cell of this rank's block `local`, counted from 0 in C order.
+    /// A weight, say the volume, of a cell of this rank's block `local`, counted from 0 in C order.
     using Weight = std::function<real(int local, index cell)>;
 
     /// Local; ranks give the same weights. Throws StateError during an exchange.
@@ -133,13 +133,13 @@ class DroppedSums {
     DroppedSums &operator=(DroppedSums &&) = delete;
     DroppedSums(const DroppedSums &) = delete;
     DroppedSums &operator=(const DroppedSums &) = delete;
-    /// Weights are not asked for any more.
+    /// Weights are not evaluated any more.
     ~DroppedSums() {
         if (counts_)
             counts_->ended = true;
     }
 
-    /// Of each component, on all ranks: [components]. The same bits on any number of ranks. Collective.
+    /// The loss of each component, on all ranks: [components]. The same bits on any number of ranks. Collective.
     std::vector<real> sums() const {
         const auto all = counts_->pattern->context()->comm().allGatherV(std::span(std::as_const(counts_->sums)));
         std::vector<WideExactAccumulator> total(counts_->sums.size());
@@ -180,13 +180,13 @@ class DroppedSums {
     std::shared_ptr<Counts> counts_; ///< shared with the field
 };
 
-/// The least and the largest value of one component; NaN where there is one.
+/// The least and the largest value of one component; NaN if there is a NaN.
 struct Extrema {
     real least = std::numeric_limits<real>::infinity();
     real largest = -std::numeric_limits<real>::infinity();
 };
 
-/// Of each component over all cells of all ranks: [components]. The default counts where some block is absent.
+/// The extrema of each component over all cells of all ranks: [components]. The default counts if some block is absent.
 /// Collective; one reduction.
 template <class T>
 std::vector<Extrema> extrema(const SparseField<T> &field) {

@@ -1,5 +1,5 @@
 /// @file SparseRows.hpp
-/// @brief Sparse fields as rows with ids, for checkpoints: what is there, and its counters.
+/// @brief Sparse fields as rows with ids, for checkpoints: allocated blocks, and their counters.
 #pragma once
 
 #include "DNDS/Base/ContentHash.hpp"
@@ -25,13 +25,13 @@ namespace DNDS {
 ///     file.read("dust.blocks", rows.blocks, rows.ids);
 ///     setBlocks(dust, rows);
 ///
-/// Absent blocks are empty rows: 20 bytes. A run that goes on from there by exchanging ghosts has the same bits as one
-/// that was not interrupted, on any number of ranks, and the same blocks are there. Other stages and ghosts at walls
+/// Absent blocks are empty rows: 20 bytes. A run restarted from there that exchanges ghosts has the same bits, and the
+/// same allocated blocks, as one without interruption, on any number of ranks. Other stages and ghosts at walls
 /// begin with the default; they keep no block.
 template <class T>
 struct SparseRows {
     Array<T, NonUniformSize, NonUniformSize> cells; ///< [blocks]: cells x components of stage 0, in C order
-    Array<std::int32_t, 2> blocks; ///< [blocks x 2]: whether it is there, exchanges in which it was empty
+    Array<std::int32_t, 2> blocks; ///< [blocks x 2]: whether it is allocated, exchanges in which it was empty
     std::vector<index> ids;        ///< the blocks' numbers in the grid
 };
 
@@ -57,7 +57,7 @@ SparseRows<T> sparseRows(const SparseField<T> &field) {
     return rows;
 }
 
-/// The inverse: makes the field's blocks what the rows say; ghosts and other stages have the default value. Local.
+/// The inverse: sets the field's blocks from the rows; ghosts and other stages have the default value. Local.
 /// Throws LayoutError for rows of other blocks or components, before anything changes; MemoryError at the pool's limit.
 template <class T>
 void setBlocks(SparseField<T> &field, const SparseRows<T> &rows) {
@@ -90,8 +90,8 @@ void setBlocks(SparseField<T> &field, const SparseRows<T> &rows) {
     }
 }
 
-/// A number that differs for grids of other blocks, periods or connections, and does not depend on which rank has
-/// which: what checkpoints of sparse fields are for. Local.
+/// A number that differs for grids of other blocks, periods or connections, and does not depend on the distribution
+/// over ranks: identifies the grid in checkpoints of sparse fields. Local.
 inline std::uint64_t blocksFingerprint(const BlockGrid &grid) {
     ContentHash hash;
     for (const Block &block : grid.blocks()) {

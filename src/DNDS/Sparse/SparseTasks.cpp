@@ -15,7 +15,7 @@ class SparseExchangeCalls final : public Task::CalledExchange {
     bool ready() override {
         const bool all = fields_->receiveBoundBufs();
         if (!all && !std::exchange(localSet_, true))
-            fields_->setBounds(BoundaryType::Local); // while messages are on their way
+            fields_->setBounds(BoundaryType::Local); // while messages are in flight
         return all;
     }
     void finish() override { fields_->setBounds(); }
@@ -23,10 +23,10 @@ class SparseExchangeCalls final : public Task::CalledExchange {
 
   private:
     SparseFields *fields_;
-    bool localSet_ = false; ///< by `ready`
+    bool localSet_ = false; ///< set by `ready`
 };
 
-/// A call that does something with fields: reads them, or changes all of them.
+/// A call with fields: reads them, or changes all of them.
 Task::TaskModel callWith(Task::GraphModel &graph, std::string name, const std::vector<Array<std::uint8_t, 0> *> &fields,
                          Task::AccessMode mode) {
     Task::TaskModel task;

@@ -14,8 +14,8 @@
 
 namespace DNDS {
 
-/// The blocks of a sparse field as rows of a loop, whose functor is called for those that are allocated when the loop
-/// runs, with the number of the block on this rank and what it has of each field:
+/// The blocks of a sparse field as rows of a loop, whose functor is called for the blocks allocated when the loop
+/// runs, with the number of the block on this rank and the block's part of each field:
 ///
 ///     const auto blocks = blocksOf(dust);
 ///     exchangeGhosts(step, species);                          // a SparseFields with `dust`
@@ -24,14 +24,14 @@ namespace DNDS {
 ///     });
 ///     swapStages(step, dust, 0, 1);
 ///
-/// The first field that the task names decides which blocks it is called for; it is a sparse one. Of others it gets a
-/// SparseBlock that may be absent; dense fields and arrays are read whole, `reads(whole(wind))`, and come as a view of
-/// the block, or of the array. With threads each takes a block at a time. Plans run on the host. Local.
+/// The first field that the task names, a sparse one, decides for which blocks the functor is called. Of others it gets
+/// a SparseBlock that may be absent; dense fields and arrays are read whole, `reads(whole(wind))`, and passed as a view
+/// of the block, or of the array. With threads each takes a block at a time. Plans run on the host. Local.
 Task::RowSpace blocksOf(const SparseFieldCore &field);
 
-/// The exchange of `fields` as two tasks of a graph, which refresh the ghosts of stage 0, allocate and free. Tasks that
-/// are declared between them may read the fields' cells, and do so while messages are on their way; write them before
-/// or after. Where a run fails on a rank before it has sent, its peers throw PeerError as well. `fields` must outlive
+/// The exchange of `fields` as two tasks of a graph, which refresh the ghosts of stage 0, allocate and free. Tasks
+/// declared between them may read the fields' cells, and do so while messages are in flight; write them before
+/// or after. If a run fails on a rank before it has sent, its peers throw PeerError as well. `fields` must outlive
 /// graph and plans. Local; throw ArgumentError as Graph::call.
 void startExchangeGhosts(Task::Graph &graph, SparseFields &fields);
 void finishExchangeGhosts(Task::Graph &graph, SparseFields &fields);
@@ -41,7 +41,7 @@ void exchangeGhosts(Task::Graph &graph, SparseFields &fields);
 /// `field.swapStages(a, b)` as a task of a graph. Local; runs throw IndexError.
 void swapStages(Task::Graph &graph, SparseFieldCore &field, int a, int b);
 
-/// What a task over the blocks of a sparse field sees of one: the stages of a block. `T` is const where it reads.
+/// A task's view of one block of a sparse field: the stages of the block. `T` is const where it reads.
 template <class T>
 class SparseBlock {
     using Field = std::conditional_t<std::is_const_v<T>, const SparseField<std::remove_const_t<T>>, SparseField<T>>;
@@ -50,9 +50,9 @@ class SparseBlock {
     /// Block `local` of this rank. `field` must outlive this.
     SparseBlock(Field &field, int local) : field_(&field), local_(local) {}
 
-    /// Whether the field has this block.
+    /// Whether the block is allocated.
     bool isAllocated() const { return field_->isAllocated(local_); }
-    /// As SparseField::view. Throws StateError where it is absent.
+    /// As SparseField::view. Throws StateError if it is absent.
     BlockView<T> view(int stage = 0) const { return field_->view(local_, stage); }
     /// The same for reading.
     BlockView<const T> readView(int stage = 0) const { return std::as_const(*field_).view(local_, stage); }
@@ -68,7 +68,7 @@ namespace Task {
 template <class TField>
 concept IsSparseField = std::same_as<std::remove_const_t<TField>, SparseField<typename TField::Element>>;
 
-/// Rows without elements, no ghosts that the graph knows of.
+/// Rows without elements, and without ghosts known to the graph.
 template <IsSparseField TField>
 class HandleOf<TField> final : public RowsHandle {
   public:
@@ -76,7 +76,7 @@ class HandleOf<TField> final : public RowsHandle {
     explicit HandleOf(TField &field) : RowsHandle(field.rows(), !std::is_const_v<TField>) {}
 };
 
-/// A copy of stage 0 of the blocks that are allocated, for `asyncCall`: a field of its own.
+/// A copy of stage 0 of the allocated blocks, for `asyncCall`: a field of its own.
 template <IsSparseField TField>
 class Snapshot<TField> {
     using Field = std::remove_const_t<TField>;
@@ -110,7 +110,7 @@ class Snapshot<TField> {
 template <class Kernel, class First, class... Rest>
 class SparseLoopBody final : public TaskBody {
   public:
-    /// Takes the functor, and arguments that refer to the fields. Throws ArgumentError where one is on other blocks
+    /// Takes the functor, and arguments that refer to the fields. Throws ArgumentError if one is on other blocks
     /// than the first.
     SparseLoopBody(Kernel kernel, First first, Rest... rest) : kernel_(std::move(kernel)), arguments_(first, rest...) {
         (requireSameBlocks(*first.array, *rest.array), ...);
@@ -144,7 +144,7 @@ class SparseLoopBody final : public TaskBody {
             "dense ones on its grid",
             field.name());
     }
-    /// What the functor gets of an array: its part in the block, or all of it.
+    /// The functor's argument for an array: its part in the block, or all of it.
     template <class AnyArgument>
     static typename AnyArgument::View ofBlock(const AnyArgument &argument, int block) {
         if constexpr (requires { argument.template blockView<DeviceBackend::Host>(block); })
@@ -174,13 +174,13 @@ struct TaskArgument<TField, does> {
     using CallView = std::conditional_t<mode == AccessMode::Reads, const TField &, TField &>;
     TField *array;
 
-    /// What the functor of a loop gets: block `block` of this rank, which may be absent.
+    /// Argument of a loop's functor: block `block` of this rank, which may be absent.
     template <DeviceBackend backend>
     View blockView(int block) const {
         static_assert(backend == DeviceBackend::Host);
         return {*array, block};
     }
-    /// What the functor of a call gets: the field.
+    /// Argument of a call's functor: the field.
     CallView callView() const { return *array; }
 };
 

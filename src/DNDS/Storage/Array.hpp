@@ -86,7 +86,7 @@ class Array : public ArrayBase {
         return {start, static_cast<std::size_t>(rowSizeUnchecked(i))};
     }
 
-    /// All elements on the host, padding included; null if there are none.
+    /// All elements on the host, padding included; null without elements.
     /// @throws StateError for a decompressed CSR array; StaleError.
     T *data() {
         checkCompressed();

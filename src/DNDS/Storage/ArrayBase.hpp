@@ -129,7 +129,7 @@ class ArrayBase {
     /// shape.
     void adoptShape(const ArrayBase &other);
 
-    /// Makes what is chosen at run time equal on all ranks; ranks that have not chosen take the others'. `largest`
+    /// Makes run-time choices equal on all ranks; ranks without a choice take the others'. `largest`
     /// replaces numbers by their maxima over ranks; it is not called if the type leaves nothing to be chosen.
     /// @throws LayoutError on all ranks if two chose differently.
     void takeLargestShape(const std::function<void(std::span<rowsize>)> &largest);
@@ -201,8 +201,8 @@ class ArrayBase {
         data_.setPulledFrom(version, finishedBy);
     }
 
-    /// Shares ownership of a compressed CSR array's row starts on the host, as `RowPart::hold` does for elements: what
-    /// `RowLayout` points to outlives resizing and destruction of the array. Null if there are none.
+    /// Shares ownership of a compressed CSR array's row starts on the host, as `RowPart::hold` does for elements:
+    /// its pointers in `RowLayout` stay valid after resizing and destruction of the array. Null without offsets.
     std::shared_ptr<const void> holdOffsets() const noexcept { return offsets_.hold(MemorySpace::Host); }
 
   protected:
@@ -308,7 +308,7 @@ class ArrayBase {
     }
 
     void resizeToSizes(std::span<const rowsize> sizes, rowsize width);
-    /// Starts over with these CSR rows: of zeros or, to `keep` contents, of those that are decompressed.
+    /// Starts over with these CSR rows: zeros or, to `keep` contents, the decompressed rows.
     void renewCsr(std::vector<index> offsets, bool keep);
     /// Starts over with zero elements, of `rowSizes` or, where these are empty, none a padded row.
     void renew(index rows, rowsize width, std::span<const rowsize> rowSizes);

@@ -100,8 +100,8 @@ struct ArrayShape {
     int align;
     std::size_t elementBytes;
     ElementKind kind;
-    MatrixShape declared{};     ///< of the matrices in rows (`ArrayMatrices`)
-    MatrixShape limit{};        ///< of these matrices, as far as the type tells
+    MatrixShape declared{};     ///< shape of the matrices in rows (`ArrayMatrices`)
+    MatrixShape limit{};        ///< limit of these shapes, as far as the type tells
     bool hasRowHeaders = false; ///< elements include headers, so exchanges must not combine them
 
     /// Whether the shape of each row is stored, because it does not follow from the row's size.

@@ -144,7 +144,7 @@ class HostDeviceBuffer {
     static bool areJoined(const HostDeviceBuffer &front, const HostDeviceBuffer &back, MemorySpace space) noexcept;
 
     /// Shares ownership of the allocation in `space`, for exchanges in flight: it outlives resizing and destruction of
-    /// the buffer until the last holder releases it. Null if there is none.
+    /// the buffer until the last holder releases it. Null without allocation.
     std::shared_ptr<const void> hold(MemorySpace space) const noexcept {
         return space == MemorySpace::Host ? hostOwner_ : deviceOwner_;
     }

@@ -21,7 +21,7 @@ const char *rangeName(AccessRange range) {
     return "some rows";
 }
 
-/// What ranks have to agree about, in a line.
+/// The facts of a task that ranks have to agree about, in a line.
 std::string canonical(const GraphModel &graph, const TaskModel &task) {
     std::string text = fmt::format("{} '{}'",
                                    task.async                    ? "async call"
@@ -78,7 +78,7 @@ PlanModel compileGraph(const GraphModel &graph, const CommunicatorView &comm, co
         DNDS_CHECK(options.rowsPerChunk >= 0, ArgumentError,
                    "'{}': rowsPerChunk is {}; it is a number of rows, or 0 to have it chosen", graph.name,
                    options.rowsPerChunk);
-        // arrays may have changed since they were declared
+        // arrays may have changed since their declaration
         for (const TaskModel &task : graph.tasks) {
             graph.requireFits(task);
             graph.requireOwnTerms(task);

@@ -16,17 +16,17 @@
 
 namespace DNDS::Task {
 
-/// What is queued at once: parts that follow each other in a stream, or another step.
+/// Work queued at once: parts that follow each other in a stream, or another step.
 struct DeviceBatch {
     enum StreamId : std::size_t { Inner, Boundary };
 
     StreamId streamId = Boundary;
     std::vector<std::size_t> steps;
     std::vector<std::size_t> waits; ///< batches of the other stream
-    bool awaited = false;           ///< by a batch of the other stream
+    bool awaited = false;           ///< a batch of the other stream waits for it
     bool known = false;             ///< ran once, so that nothing is initialised during capture
     Device::Event event;
-    std::map<std::uint64_t, Device::Graph> graphs; ///< by the memory that they use
+    std::map<std::uint64_t, Device::Graph> graphs; ///< keyed by the memory that they use
 };
 
 /// Lists of rows of a part on the device.
@@ -36,7 +36,7 @@ struct DeviceRows {
     Contributions sums;
 };
 
-/// Times of device work, taken by calls of the host that are queued around it.
+/// Times of device work, taken by host functions queued before and after it.
 struct DeviceTimes {
     Trace *trace = nullptr;
     Trace::Span span;
@@ -45,8 +45,8 @@ struct DeviceTimes {
     static void end(void *times);
 };
 
-/// The device's side of a plan. Parts that the next exchange sends, or that need what the last one brought, run on a
-/// stream of high priority, as do exchanges; the others on a second stream. Parts that follow each other in a stream
+/// The device's side of a plan. Parts that the next exchange sends, or that need the results of the last one, run on a
+/// stream of high priority, as do exchanges; the others on a second stream. Consecutive parts of a stream
 /// are a batch: run directly the first time, captured the second time, replayed from then on. Local.
 class Plan::DeviceRunner {
   public:
@@ -54,9 +54,9 @@ class Plan::DeviceRunner {
     explicit DeviceRunner(State &state);
     ~DeviceRunner();
 
-    /// Queues a run after what the executor's stream holds. The host waits for exchanges and before calls only.
+    /// Queues a run after the work on the executor's stream. The host waits for exchanges and before calls only.
     void start();
-    /// Waits for all that was queued.
+    /// Waits for all queued work.
     void wait();
     /// The same, ignoring errors.
     void abandon() noexcept;
@@ -77,7 +77,7 @@ class Plan::DeviceRunner {
     /// Groups the steps into batches, each in a stream.
     void makeBatches();
     std::size_t streamIdOf(const PlanStep &step) const;
-    /// Ends the batch that gathers parts.
+    /// Ends the open batch.
     void close(std::optional<Batch> &open);
     /// Queues a batch, which starts when the batches it depends on have ended.
     void issue(Batch &batch);
@@ -85,15 +85,15 @@ class Plan::DeviceRunner {
     void runParts(const Batch &batch);
     void runPart(const Part &part, const Rows &rows);
     Device::StreamHandle streamOf(DeviceBatch::StreamId streamId) const;
-    /// With a recording: one of `work`, which queues the step.
+    /// While tracing: runs one of `work`, which queues the step, between two time stamps.
     template <class Work>
     void record(std::size_t step, DeviceBatch::StreamId streamId, const Work &work);
-    /// Brings arrays to the device, and takes views for the tasks of this run.
+    /// Copies arrays to the device, and takes views for the tasks of this run.
     void bringToDevice();
     void bind(const Batch &batch);
     template <class Work>
     void replay(Batch &batch, const Work &work);
-    /// Identifies the memory of all arrays, and the pulls that this run leaves out: what a captured graph depends on.
+    /// Key of a captured graph: the memory of all arrays, and the pulls that this run leaves out.
     std::uint64_t memoryKey() const;
     /// Runs a call or a swap, with arrays on the host for a call.
     void callOnHost(const PlanStep &step);
@@ -103,11 +103,11 @@ class Plan::DeviceRunner {
     Device::Stream boundary_{Device::Priority::High};
     std::vector<Batch> batches_;
     std::vector<std::size_t> batchOf_;           ///< [steps]
-    std::vector<DeviceTimes> times_;             ///< [steps], where there is a recording
+    std::vector<DeviceTimes> times_;             ///< [steps], while tracing
     std::vector<Rows> rows_;                     ///< [parts]
     std::vector<Rows> finishRows_;               ///< [finishes]
     std::vector<std::vector<Rows>> reducedRows_; ///< [reductions][lists]
-    std::optional<Batch> whole_;                 ///< all batches, where nothing but device work is among them
+    std::optional<Batch> whole_;                 ///< all batches, if they are device work only
     PlanGraphs use_;
 };
 

@@ -1,5 +1,5 @@
 /// @file Graph.hpp
-/// @brief A solver's step as tasks that say what they read and write.
+/// @brief A solver's step as tasks with declared reads and writes.
 #pragma once
 
 #include "DNDS/Mpi/Communicator.hpp"
@@ -34,7 +34,7 @@ RowSelection<TArray> through(TArray &array, const TAdjacency &adjacency) {
     else
         return {&array, AccessRange::Through, adjacencyOf(adjacency)};
 }
-/// The row of the loop itself and those that `adjacency` names: `around(u, mesh.cellCells)` in a loop over cells, to
+/// The row of the loop itself and the rows that `adjacency` names: `around(u, mesh.cellCells)` in a loop over cells, to
 /// which the array belongs, too. Local.
 template <class TArray, class TAdjacency>
 RowSelection<TArray> around(TArray &array, const TAdjacency &adjacency) {
@@ -56,7 +56,7 @@ RowSelection<TArray> rowsOf(TArray &array, const Region &region) {
     return {&array, AccessRange::Region, {}, region};
 }
 
-/// What `Graph::task` returns: names accesses, then takes the functor. Used once, in one expression.
+/// Result of `Graph::task`: names accesses, then takes the functor. Used once, in one expression.
 template <class... Arguments>
 class [[nodiscard("a task without run() is not in the graph")]] TaskBuilder {
   public:
@@ -67,25 +67,25 @@ class [[nodiscard("a task without run() is not in the graph")]] TaskBuilder {
     auto reads(Accesses && ...accesses) && {
         return std::move(*this).template with<AccessMode::Reads>(selection(accesses)...);
     }
-    /// Arrays whose row of the same number the functor sets (all elements) without reading it; WriteRows.
+    /// Arrays whose row of the same number the functor sets (all elements) without reading it; the view is WriteRows.
     template <class... Accesses>
     auto writes(Accesses && ...accesses) && {
         return std::move(*this).template with<AccessMode::Writes>(selection(accesses)...);
     }
-    /// Arrays whose row of the same number it changes, or sets in part; WriteRows.
+    /// Arrays whose row of the same number the functor changes, or sets in part; the view is WriteRows.
     template <class... Accesses>
     auto readsWrites(Accesses && ...accesses) && {
         return std::move(*this).template with<AccessMode::ReadsWrites>(selection(accesses)...);
     }
-    /// Arrays to whose rows it adds: `adds(through(residual, mesh.faceCells))`; AddRows. What is added to ghosts goes
+    /// Arrays to whose rows it adds: `adds(through(residual, mesh.faceCells))`; AddRows. Sums in ghosts are sent
     /// to their owners afterwards. See AddedRows for the order of sums.
     template <class... Accesses>
     auto adds(Accesses && ...accesses) && {
         return std::move(*this).template with<AccessMode::Adds>(selection(accesses)...);
     }
 
-    /// Computes ghosts, too, where all that it reads for them is on this rank: later tasks then need no pull of what it
-    /// writes. Rows come out as on their owner, to the bit, if the functor depends on nothing else than on what it
+    /// Also computes ghosts, if all their inputs are on this rank: later tasks then need no pull of the results.
+    /// Rows equal their owner's, to the bit, if the functor depends only on its declared
     /// reads. See CompileOptions::recompute.
     TaskBuilder recomputeGhosts() && {
         model_.recomputesGhosts = true;
@@ -139,7 +139,7 @@ class [[nodiscard("a task without run() is not in the graph")]] TaskBuilder {
             requireCallable<Functor, true>();
         }
     }
-    /// The copies belong to the work in the thread of its own, except while it waits for the next ones.
+    /// The copies belong to the work in its own thread, except while it waits for the next ones.
     template <class Functor>
     void runAsync(Functor functor) {
         if constexpr (((Arguments::mode == AccessMode::Reads) && ...)) {
@@ -161,7 +161,7 @@ class [[nodiscard("a task without run() is not in the graph")]] TaskBuilder {
             };
             graph_->add(std::move(model_));
         } else {
-            graph_->add(std::move(model_)); // throws: it reads only
+            graph_->add(std::move(model_)); // throws: it only reads
         }
     }
     template <class Functor, bool call>
@@ -211,8 +211,8 @@ class [[nodiscard("a task without run() is not in the graph")]] TaskBuilder {
     std::tuple<Arguments...> arguments_;
 };
 
-/// Tasks in program order, each with what it reads and writes. The library finds out which ghosts have to be pulled
-/// when, what can run beside it, and runs the whole as a `Plan`:
+/// Tasks in program order, each with its reads and writes. The library finds out which ghosts have to be pulled
+/// when, overlaps pulls with independent rows, and runs the whole as a `Plan`:
 ///
 ///     Task::Graph stage("stage", mesh.comm);
 ///     stage.task("gradient", mesh.cells).reads(around(u, mesh.cellCells)).writes(g).run(GradientKernel{...});
@@ -222,7 +222,7 @@ class [[nodiscard("a task without run() is not in the graph")]] TaskBuilder {
 ///     for (int i = 0; i < steps; ++i)
 ///         plan.run();
 ///
-/// What one gets is, to the bit, what one would get by running the tasks one after another over the owned rows, each
+/// Results are, to the bit, those of running the tasks one after another over the owned rows, each
 /// for all rows in ascending order, with a pull of everything before each. Arrays, meshes and adjacencies must outlive
 /// graph and plans.
 class Graph {
@@ -239,17 +239,17 @@ class Graph {
         RowSpace rows("rows of " + name, entities);
         return task(std::move(name), rows);
     }
-    /// A task that is no loop: a library call, output. Its functor runs once, on the host, in the thread that runs the
-    /// plan, with views of what it declares. It may use MPI, on a communicator of its own: then a run that fails on one
-    /// rank before the call leaves the others in it, unless they wait for rows of that rank first. Local.
-    /// `every`: in the first run, and then in every so many runs.
+    /// A task without a loop: a library call, output. Its functor runs once, on the host, in the thread that runs the
+    /// plan, with views of its declared arrays. It may use MPI, on a communicator of its own: then a run that fails on
+    /// one rank before the call leaves the others in it, unless they wait for rows of that rank first. Local.
+    /// It runs in the first run of the plan, and then in every `every`-th one.
     TaskBuilder<> call(std::string name, index every = 1) {
         return begin(std::move(name), TaskKind::Call, std::nullopt, every);
     }
-    /// The same beside the steps that follow, in a thread of its own, with copies of what it reads (owned rows, where
-    /// `whole` does not ask for ghosts): writing a file or a picture. It writes no arrays of the graph, and uses MPI
-    /// only where MPI_THREAD_MULTIPLE was granted, on a communicator of its own. The next one waits for this one, and
-    /// throws what this one has thrown; so does Plan::finish. Local.
+    /// The same beside the steps that follow, in its own thread, with copies of the arrays read (owned rows, unless
+    /// `whole` asks for ghosts): writing a file or a picture. It writes no arrays of the graph, and uses MPI
+    /// only if MPI_THREAD_MULTIPLE was granted, on a communicator of its own. The next one waits for this one, and
+    /// throws its exception; so does Plan::finish. Local.
     TaskBuilder<> asyncCall(std::string name, index every = 1) {
         return begin(std::move(name), TaskKind::Call, std::nullopt, every, std::make_shared<std::future<void>>());
     }
@@ -274,7 +274,7 @@ class Graph {
         model_->add(std::move(model));
     }
 
-    /// What pulled ghosts of `pair` need before they are read: `functor(row, view)` runs for the ghosts of a region
+    /// Finishes pulled ghosts of `pair` before they are read: `functor(row, view)` runs for the ghosts of a region
     /// after each pull that the plan makes, and not after one that it drops. Rotated periodic images, say. Local.
     /// Throws ArgumentError for regions with owned rows.
     template <class TArray, class Functor>
@@ -287,8 +287,8 @@ class Graph {
 
     /// Each run ends with the smallest, largest or summed value of each column of the owned rows of `array` on all
     /// ranks, or of each component of the cells of a field on blocks. An array without ghosts may have copies of other
-    /// ranks' rows after its own: its first `rows` rows count, or as many as the graph's loops over them have own rows;
-    /// where neither is known, `compile` throws. Sums are those of ExactAccumulator: the same bits on any number of
+    /// ranks' rows after its own: its first `rows` rows count, or the number of own rows of the graph's loops over it;
+    /// if neither is known, `compile` throws. Sums are those of ExactAccumulator: the same bits on any number of
     /// ranks, in any number of threads, on the device. A NaN makes the result NaN, as does an infinite term of a sum.
     /// Local; see Plan::result.
     template <class TArray>
@@ -315,11 +315,11 @@ class Graph {
         return add(std::move(model));
     }
 
-    /// Makes a plan. The graph may be changed and compiled again afterwards; plans keep what they need of it.
-    /// Collective. Cost about that of one step per task for the sets of rows, the set-up of exchanges, and some
-    /// reductions a task. Throws on all ranks: StateError where ranks declare different tasks, naming the first;
-    /// ArgumentError or IndexError for regions and adjacencies that contradict each other; what setting up exchanges
-    /// throws.
+    /// Makes a plan. The graph may be changed and compiled again afterwards; plans keep their own copies.
+    /// Collective. Costs about one step per task for the sets of rows, the set-up of exchanges, and some
+    /// reductions a task. Throws on all ranks: StateError if ranks declare different tasks, naming the first;
+    /// ArgumentError or IndexError for regions and adjacencies that contradict each other; the errors of setting up
+    /// exchanges.
     Plan compile(const Executor &executor = Executor::host(), const CompileOptions &options = {}) const {
         return Plan::compile(*model_, comm_, executor, options);
     }

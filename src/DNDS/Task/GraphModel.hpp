@@ -1,5 +1,5 @@
 /// @file GraphModel.hpp
-/// @brief A graph without types: arrays, and tasks in program order with what they read and write.
+/// @brief A graph without types: arrays, and tasks in program order with their reads and writes.
 #pragma once
 
 #include "DNDS/Device/Executor.hpp"
@@ -21,17 +21,17 @@
 
 namespace DNDS::Task {
 
-/// An array of a graph, whatever its type. The array must outlive graph and plans.
+/// An array of a graph, without its type. The array must outlive graph and plans.
 class ArrayHandle {
   public:
     virtual ~ArrayHandle() = default;
-    /// What messages call the array.
+    /// The array's name in messages.
     virtual std::string_view name() const = 0;
-    /// The rows that this rank owns; all of them where there are no ghosts.
+    /// The rows that this rank owns; all of them for arrays without ghosts.
     virtual const ArrayBase &father() const = 0;
     /// The ghosts; null for arrays that cannot be pulled.
     virtual const ArrayBase *son() const { return nullptr; }
-    /// How ghosts are pulled, and the array as exchanges take it; null and empty for arrays that cannot be pulled.
+    /// Pattern of its pulls, and the array as exchanges take it; null and empty for arrays that cannot be pulled.
     virtual std::shared_ptr<const ExchangePattern> pattern() const { return nullptr; }
     virtual ExchangeMember member() const { return {}; }
     /// Whether it may be written.
@@ -44,7 +44,7 @@ class ArrayHandle {
     virtual void setPulledFrom(std::uint64_t /*version*/, std::uint64_t /*finishedBy*/) {}
     /// Whether all ranks have the same contents.
     virtual bool sameOnAllRanks() const { return false; }
-    /// False where the array is known to be destroyed: nothing else may be called then.
+    /// False if the array is known to be destroyed: then no other function may be called.
     virtual bool alive() const { return true; }
 
     /// The number of rows that this rank owns; the same with the ghosts, which follow them.
@@ -52,10 +52,10 @@ class ArrayHandle {
     index size() const { return father().size() + (son() != nullptr ? son()->size() : 0); }
 };
 
-/// An array without ghosts, or what stands for something else: a value, the blocks of a sparse field.
+/// An array without ghosts, or a stand-in for another object: a value, the blocks of a sparse field.
 class RowsHandle : public ArrayHandle {
   public:
-    /// Refers to the rows. `lifetime` expires with them.
+    /// Refers to the rows; `lifetime` expires with them.
     template <class Rows>
     RowsHandle(const Rows &rows, bool writable, bool sameOnAllRanks = false)
         : rows_(const_cast<Rows *>(&rows)), name_(rows.label()), lifetime_(rows.lifetime()),
@@ -67,33 +67,33 @@ class RowsHandle : public ArrayHandle {
     const ArrayBase &father() const override { return *rows_; }
     bool writable() const override { return writable_; }
     bool sameOnAllRanks() const override { return same_; }
-    // Copies between the sides change no contents.
+    // Copies between host and device change no contents.
     void toDevice() override { rows_->toDevice(); }
     void toHost() override { rows_->toHost(); }
     void markWritten() override { rows_->markWritten(); }
 
   private:
     ArrayBase *rows_;
-    std::string name_; ///< for messages after the end of the rows, too
+    std::string name_; ///< for messages even after the end of the rows
     std::weak_ptr<const void> lifetime_;
     bool writable_, same_;
 };
 
-/// What a task does with an array.
+/// Kind of a task's access to an array.
 enum class AccessMode : unsigned char { Reads, Writes, ReadsWrites, Adds };
 /// "reads", "writes", ...
 const char *accessModeName(AccessMode mode);
 
-/// Which rows of an array a task sees while it works on a row of its own.
+/// The rows of an array that a task sees while it works on a row of its own.
 enum class AccessRange : unsigned char {
     SameRow, ///< the row of the same number
-    Through, ///< those that an adjacency names
+    Through, ///< rows that an adjacency names
     Whole,   ///< all owned rows and ghosts
     Owned,   ///< all owned rows
     Region   ///< those of a region
 };
 
-/// What a task does with an array.
+/// A task's access to an array.
 struct ArrayAccess {
     std::size_t array = 0; ///< number in the model
     AccessMode mode = AccessMode::Reads;
@@ -101,7 +101,7 @@ struct ArrayAccess {
     Adjacency adjacency;          ///< AccessRange::Through
     std::optional<Region> region; ///< AccessRange::Region
 
-    /// Whether contents from before the task matter, as far as the functor sees them.
+    /// Whether the functor may see contents from before the task.
     bool reads() const noexcept { return mode == AccessMode::Reads || mode == AccessMode::ReadsWrites; }
     bool writes() const noexcept { return mode != AccessMode::Reads; }
 };
@@ -130,16 +130,16 @@ struct Contributions {
 class TaskBody {
   public:
     virtual ~TaskBody() = default;
-    /// Takes views of the arrays in `space`; `guards` are those of the accesses, or none. Local. Not while it runs.
+    /// Takes views of the arrays in `space`, with the guards of the accesses, if any. Local. Not while it runs.
     /// Throws StaleError.
     virtual void bind(MemorySpace space, std::span<const RowGuard> guards) = 0;
-    /// Runs it for rows [begin, end) of the part. In any thread on the host, several at a time.
+    /// Runs it for rows [begin, end) of the part. On the host in any thread, several at a time.
     virtual void run(const Executor &executor, const PartRows &rows, index begin, index end) const = 0;
-    /// The same for a task that adds, where only rows [first, last) of the arrays that it adds to get something.
+    /// The same for a task that adds, limited to rows [first, last) of the arrays that it adds to.
     virtual void runAdding(const PartRows & /*rows*/, index /*first*/, index /*last*/) const {}
     /// The same on the device.
     virtual void runAdding(const Executor & /*executor*/, const Contributions & /*sums*/) const {}
-    /// How many rows a thread takes at once where the program does not say; 0: as many as are worth it for cells.
+    /// Rows that a thread takes at once, as set by the program; 0: as many as pay off for cells.
     virtual index rowsPerChunk() const { return 0; }
 };
 
@@ -149,21 +149,21 @@ class CalledExchange {
     virtual ~CalledExchange() = default;
     /// Does not wait.
     virtual void start() = 0;
-    /// Whether all has come. Does not wait.
+    /// Whether all has arrived. Does not wait.
     virtual bool ready() = 0;
-    /// After `ready`.
+    /// Finishes the exchange, after `ready`.
     virtual void finish() = 0;
     virtual bool inFlight() const = 0;
 };
 
-/// What a task is.
+/// Kind of a task.
 enum class TaskKind : unsigned char {
     Loop, ///< a functor called for each row
     Call, ///< a functor called once, on the host, by the thread that runs the plan
     Swap  ///< exchanges the contents of two arrays
 };
 
-/// A task as the program declared it, whatever its types.
+/// A task as declared by the program, without its types.
 struct TaskModel {
     std::string name;
     TaskKind kind = TaskKind::Loop;
@@ -171,15 +171,15 @@ struct TaskModel {
     std::vector<ArrayAccess> accesses;
     std::shared_ptr<TaskBody> body; ///< loops
     std::function<void()> call;     ///< calls and swaps
-    index every = 1;                ///< calls: runs from one to the next
-    /// Calls that run in a thread of their own: the last of them.
+    index every = 1;                ///< calls: number of runs from one to the next
+    /// The latest call that runs in a thread of its own.
     std::shared_ptr<std::future<void>> async;
     std::shared_ptr<CalledExchange> exchange; ///< calls that start or finish one, in place of `call`
-    bool startsExchange = false;              ///< the former
-    bool recomputesGhosts = false;            ///< it computes ghosts as well where that saves a pull
+    bool startsExchange = false;              ///< it starts the exchange
+    bool recomputesGhosts = false;            ///< it also computes ghosts if that saves a pull
 };
 
-/// Waits for work in a thread of its own, if there is any; throws what it has thrown, once.
+/// Waits for work in a thread of its own, if there is any; throws its exception, once.
 inline void finishAsync(std::future<void> &work) {
     if (work.valid())
         std::exchange(work, {}).get();
@@ -199,32 +199,32 @@ void forEachTarget(const TaskModel &task, index row, Visit &&visit) {
     }
 }
 
-/// What has to be done to ghosts after each pull.
+/// The kernel that finishes ghosts after each pull.
 struct PullFinish {
     std::size_t array = 0;
     Region ghosts;
     std::shared_ptr<TaskBody> body;
 };
 
-/// Rows that are reduced, a list for each group of columns: one for all, or one a column where each has rows of its
+/// Reduced rows, a list for each group of columns: one for all, or one a column if each has rows of its
 /// own.
 using ReducedLists = std::vector<std::vector<LocalIndex>>;
 
-/// Numbers that a run ends with: the columns of owned rows of an array, over all ranks.
+/// Numbers computed at the end of a run: the columns of an array's owned rows, over all ranks.
 struct ReductionModel {
     std::string name;
     std::size_t array = 0;
     ReduceOp op = ReduceOp::Sum;
     rowsize columns = 1;
-    std::optional<index> rows;                 ///< the first so many; none: all
+    std::optional<index> rows;                 ///< the number of rows from the first; empty: all
     std::shared_ptr<const ReducedLists> lists; ///< instead of the first rows; null for none
-    std::string region;                        ///< the name of these
-    std::function<rowsize()> width;            ///< the numbers in a row of the array by now, or its components
+    std::string region;                        ///< the name of their region
+    std::function<rowsize()> width; ///< the present number of values in a row of the array, or its components
     /// The elements of the owned rows in a memory space.
     std::function<std::span<const real>(MemorySpace)> elements;
 };
 
-/// A graph as the program declared it: what plans are made of.
+/// A graph as declared by the program: the input of plans.
 struct GraphModel {
     std::string name;
     /// Whether this source is compiled with DNDS_DEBUG_CHECKS.
@@ -239,33 +239,33 @@ struct GraphModel {
     std::vector<PullFinish> finishes;
     std::vector<ReductionModel> reductions;
 
-    /// The number of an array, which is added where it is new. Throws ArgumentError where the same rows are declared as
+    /// The number of an array, which is added if it is new. Throws ArgumentError if the same rows are declared as
     /// a pair and as its father.
     std::size_t add(const std::shared_ptr<ArrayHandle> &array);
-    /// Appends a task after checking what can be known of it on one rank. Throws ArgumentError naming task and array.
+    /// Appends a task after the checks that one rank can do. Throws ArgumentError naming task and array.
     void add(TaskModel task);
-    /// The same checks of a task that was added, after which arrays may have changed.
+    /// The same checks of an added task, as arrays may have changed.
     void requireFits(const TaskModel &task) const;
-    /// Throws ArgumentError where the array no longer has the rows and columns that the reduction was declared with.
+    /// Throws ArgumentError if the array no longer has the rows and columns of the reduction's declaration.
     void requireFits(const ReductionModel &reduction) const;
-    /// The owned rows of an array without ghosts, which may have more: as many as those of the loops and regions in
-    /// which its rows are those of the same number. None where the graph has no such loop or region. Throws
-    /// ArgumentError where they differ.
+    /// The owned rows of an array without ghosts, which may have more: the number of rows of the loops and regions in
+    /// which its rows are those of the same number. Empty if the graph has no such loop or region. Throws
+    /// ArgumentError if they differ.
     std::optional<index> ownRows(std::size_t array) const;
-    /// Whether an array without ghosts is only seen whole: then ranks are taken to have the same contents.
+    /// Whether an array without ghosts is only seen whole: then ranks are assumed to have the same contents.
     bool isTable(std::size_t array) const;
     /// Whether pulls of the array have to be finished (Graph::finishPulls).
     bool isFinished(std::size_t array) const noexcept {
         return std::ranges::find(finishes, array, &PullFinish::array) != finishes.end();
     }
-    /// Finds the rows of reductions of arrays without ghosts, where the program does not say. Throws ArgumentError
-    /// where the graph does not tell.
+    /// Finds the rows of reductions of arrays without ghosts that the program does not give. Throws ArgumentError
+    /// if the graph does not define them.
     void findReducedRows();
-    /// Throws ArgumentError where ghosts would add to an array with ghosts: their owners do.
+    /// Throws ArgumentError if ghosts would add to an array with ghosts: their owners do.
     void requireOwnTerms(const TaskModel &task) const;
-    /// Throws ArgumentError where the region has ghosts, or is not one of the array that is reduced.
+    /// Throws ArgumentError if the region has ghosts, or is not one of the reduced array.
     void requireReducible(const ReductionModel &reduction, const Region &region) const;
-    /// Throws ArgumentError where the region is not one of ghosts of the array.
+    /// Throws ArgumentError unless the region consists of ghosts of the array.
     void add(PullFinish finish);
 };
 

@@ -6,7 +6,7 @@ namespace DNDS::Task {
 
 namespace {
 
-/// How many of `rows` a thread takes at once.
+/// Number of `rows` that a thread takes at once.
 index rowsOfChunk(index rows, int threads, index asked) {
     constexpr index worthAChunk = 256, chunksPerThread = 4;
     return asked > 0 ? std::clamp<index>(rows, 1, asked)
@@ -78,7 +78,7 @@ void Plan::HostRunner::runPart(std::size_t number) {
     const bool alone = team_.threads() == 1;
     state_.inTask(state_.graph.tasks[part.task], &part, [&] {
         TaskBody &body = *state_.graph.tasks[part.task].body;
-        // With threads, other parts of the task may be under way: they have taken their views already.
+        // With threads, other parts of the task may be running: they have taken their views already.
         if (std::exchange(state_.boundIn[part.task], state_.statistics.runs) != state_.statistics.runs ||
             (alone && !part.guards.empty()))
             body.bind(MemorySpace::Host, alone ? std::span<const RowGuard>(part.guards) : std::span<const RowGuard>());

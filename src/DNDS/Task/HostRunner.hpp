@@ -10,16 +10,16 @@
 
 namespace DNDS::Task {
 
-/// The host's side of a plan. The calling thread alone talks to MPI. It goes through the steps in their order and
+/// The host's side of a plan. Only the calling thread calls MPI. It takes the steps in their order and
 /// runs parts itself, or, with more than one thread, in chunks that workers take as well. Local.
 class Plan::HostRunner {
   public:
     explicit HostRunner(State &state);
 
-    /// Runs all steps. Throws what the first part that failed has thrown, with the task in front.
+    /// Runs all steps. Throws the exception of the first failed part, with the task in front.
     void run();
-    /// Runs chunks for as long as `pending` is true; looks there between chunks, and helps nobody without threads.
-    /// Returns false where there was nothing to run.
+    /// Runs chunks for as long as `pending` is true; looks there between chunks, and does nothing without threads.
+    /// Returns false if there was nothing to run.
     bool help() noexcept { return team_.threads() > 1 && team_.help(); }
     /// Ends a run after an exception.
     void abandon() noexcept { team_.abandon(); }
@@ -30,7 +30,7 @@ class Plan::HostRunner {
         ThreadTeam::Loop work;
         HostRunner *runner = nullptr;
         const Part *part = nullptr;
-        index rows = 0; ///< of each chunk
+        index rows = 0; ///< rows of each chunk
         bool published = false;
         /// Parts that add: the rows that add to [targets[k], targets[k + 1]), by chunk.
         std::vector<index> targets;
@@ -40,18 +40,18 @@ class Plan::HostRunner {
     /// Divides a part among threads.
     void cut(Chunks &chunks, const Part &part);
     void cutSums(Chunks &chunks, const Part &part) const;
-    /// For the team: runs one chunk of the part that `context`, its Chunks, names.
+    /// For the team: runs one chunk of a part; `context` is its Chunks.
     static void runChunk(void *context, index chunk);
     /// Runs a part, or publishes its chunks.
     void runPart(std::size_t part);
     /// Waits for the parts that have to be complete before `step`.
     void awaitBefore(const PlanStep &step);
-    /// Throws what the first part that failed has thrown.
+    /// Throws the exception of the first failed part.
     void throwFailure();
 
     State &state_;
     std::deque<Chunks> chunks_; ///< [parts], with more than one thread
-    ThreadTeam team_;           ///< after the chunks, which its workers may still look at
+    ThreadTeam team_;           ///< after the chunks, which its workers may still read
 };
 
 } // namespace DNDS::Task

@@ -1,5 +1,5 @@
 /// @file KernelRows.hpp
-/// @brief What kernels of tasks get: views of the arrays that the task declared, and of nothing else.
+/// @brief Arguments of tasks' kernels: views of the arrays that the task declared, and of nothing else.
 #pragma once
 
 #include "DNDS/Base/Error.hpp"
@@ -12,7 +12,7 @@
 
 namespace DNDS::Task {
 
-/// The rows that a part of a task declared of one array; looked at by builds with DNDS_DEBUG_CHECKS.
+/// The rows that a part of a task declared of one array; checked by builds with DNDS_DEBUG_CHECKS.
 struct RowGuard {
     RowMask rows;
     std::string task;
@@ -21,7 +21,7 @@ struct RowGuard {
     const char *verb = "reads";
     bool sameRow = false; ///< only the row that the task is at
 
-    /// Throws IndexError, naming task, array and row, where the task did not declare this row. `refuse` always throws
+    /// Throws IndexError, naming task, array and row, if the task did not declare this row. `refuse` always throws
     /// it.
     void check(index row) const {
         if (row < 0 || row >= rows.size() || !rows.test(row)) [[unlikely]]
@@ -37,14 +37,14 @@ struct RowGuard {
 };
 
 /// The rows of an array that a kernel reads or writes. It is used as the array's own view, owned rows and then ghosts:
-/// `u(row, k)`, `u(row)`, `u[row]`. Trivially copyable. Where the library is built with DNDS_DEBUG_CHECKS, a row that
+/// `u(row, k)`, `u(row)`, `u[row]`. Trivially copyable. If the library is built with DNDS_DEBUG_CHECKS, a row that
 /// the task did not declare, or an element that a row does not have, throws IndexError on the host, naming task, array
 /// and row.
 template <class View>
 class Rows {
   public:
     Rows() = default;
-    /// `guard` may be null; only builds with DNDS_DEBUG_CHECKS look at it.
+    /// `guard` may be null; only builds with DNDS_DEBUG_CHECKS read it.
     DNDS_HOST_DEVICE Rows(View view, const RowGuard *guard) : view_(view), guard_(guard) {}
 
     /// The numbers of rows, owned ones and ghosts, and of elements of a row.
@@ -62,7 +62,7 @@ class Rows {
         return view_[row];
     }
 
-    /// For those who run kernels: the row that the task is at. Only builds with DNDS_DEBUG_CHECKS look at it.
+    /// For code that runs kernels: the row that the task is at. Only builds with DNDS_DEBUG_CHECKS look at it.
     void at(index row) { at_ = row; }
 
   protected:
@@ -96,7 +96,7 @@ template <class View>
 class WrittenRows : public Rows<View> {
   public:
     using Rows<View>::Rows;
-    /// For those who run kernels. Not for arrays without ghosts.
+    /// For code that runs kernels. Not for arrays without ghosts.
     bool isGhost(index row) const requires requires(const View &view) { view.isGhost(row); }
     { return this->view().isGhost(row); }
 };
@@ -104,8 +104,8 @@ class WrittenRows : public Rows<View> {
 /// The rows of an array that a kernel adds to, and may not read: sums are complete only after the task.
 ///
 /// Each row gets its contributions in ascending order of the rows that the task loops over, in any number of threads
-/// and on the device: whoever computes sums of some rows calls the kernel for all that contribute to these, and what
-/// that adds to other rows is left to others. So a kernel may run more than once for a row, and must write nothing
+/// and on the device: a thread that computes sums of some rows calls the kernel for all rows that contribute to these,
+/// and drops contributions to other rows. So a kernel may run more than once for a row, and must write nothing
 /// else.
 template <class View>
 class AddedRows {
@@ -132,7 +132,7 @@ class AddedRows {
         add(row, 0, value);
     }
 
-    /// For those who run kernels: leaves out rows outside [first, last).
+    /// For code that runs kernels: leaves out rows outside [first, last).
     DNDS_HOST_DEVICE void narrow(index first, index last) {
         first_ = first;
         last_ = last;
@@ -145,7 +145,7 @@ class AddedRows {
     const RowGuard *guard_ = nullptr;
 };
 
-/// What a kernel gets for an array (a pair, or an array without ghosts) that its task reads, writes or adds to.
+/// A kernel's argument for an array (a pair, or an array without ghosts) that its task reads, writes or adds to.
 template <class TArray>
 using ReadRows = Rows<decltype(std::declval<const TArray &>().template deviceView<DeviceBackend::Host>())>;
 template <class TArray>

@@ -8,14 +8,14 @@ namespace DNDS::Task {
 
 namespace {
 
-/// What a step does with rows of an array.
+/// A step's access to rows of an array.
 struct Touch {
     std::size_t array;
     RowMask rows;
     bool writes;
 };
 
-/// Operations in program order, with what each has to wait for; then the same in the order of running.
+/// Steps in program order, each with its dependences; then the same in the order of running.
 class Order {
   public:
     Order(const GraphModel &graph, PlanModel &plan)
@@ -43,7 +43,7 @@ class Order {
     std::vector<PlanStep> steps_;         ///< in program order
     std::vector<std::vector<Live>> live_; ///< [arrays] steps that later ones may have to wait for
     struct Turns {
-        std::optional<std::size_t> last, swap; ///< the last step that is no part; the last swap
+        std::optional<std::size_t> last, swap; ///< the last step other than a part; the last swap
         std::vector<std::size_t> sinceSwap;
     };
     std::vector<Turns> turns_;           ///< [arrays]
@@ -60,12 +60,12 @@ std::size_t Order::add(StepKind kind, std::size_t what, const std::vector<Touch>
             if (earlier.step == number || !(earlier.writes || touch.writes) || !earlier.rows.intersects(touch.rows))
                 return false;
             step.after.push_back(earlier.step);
-            return touch.writes && touch.rows.contains(earlier.rows); // whoever comes later waits for this one
+            return touch.writes && touch.rows.contains(earlier.rows); // all later accesses wait for this one
         });
     }
     for (const Touch &touch : touches)
         live_[touch.array].push_back({number, touch.rows, touch.writes});
-    // Exchanges and swaps of an array take turns, and all that is before a swap stays before it, also where this rank
+    // Exchanges and swaps of an array take turns, and all steps before a swap stay before it, even if this rank
     // has none of the rows.
     for (const Touch &touch : touches) {
         Turns &turns = turns_[touch.array];
@@ -119,8 +119,8 @@ void Order::addTransfers(std::size_t t, Direction direction) {
                 for (const index row : transfer.pattern->boundaryRows())
                     owned.set(row);
                 RowMask ghosts(array.size(), array.owned(), array.size());
-                // Between start and wait the source must not change and the destination not be used. What is pushed
-                // meets the owned rows in the wait.
+                // Between start and wait the source must not change and the destination not be used. Pushed rows
+                // are combined with the owned rows in the wait.
                 touches.push_back({a, std::move(ghosts), true});
                 if (direction == Direction::Pull)
                     touches.push_back({a, std::move(owned), false});
@@ -172,7 +172,7 @@ void Order::find() {
     }
 }
 
-/// Exchanges start as early as they can and are waited for last, in program order on all ranks: so nobody waits for an
+/// Exchanges start as early as they can and are waited for last, in program order on all ranks: so no rank waits for an
 /// exchange that its peer only starts after another one.
 int Order::rank(const PlanStep &step) const {
     switch (step.kind) {
@@ -190,6 +190,8 @@ int Order::rank(const PlanStep &step) const {
     return 4;
 }
 
+/// Takes the ready step of least rank, again and again: O((steps + dependences) log steps). Method: Kahn, Topological
+/// sorting of large networks, Communications of the ACM 5, 1962, with a heap of the ready steps.
 void Order::sort() {
     std::vector<std::size_t> missing(steps_.size());
     std::vector<std::vector<std::size_t>> next(steps_.size());

@@ -10,7 +10,7 @@ namespace DNDS::Task {
 
 namespace {
 
-/// A row of a task that needs a row which this rank does not have.
+/// A row of a task that needs a row missing on this rank.
 struct Lack {
     const ArrayAccess *access;
     index row;
@@ -60,7 +60,8 @@ bool dependsOnRank(const GraphModel &graph, const ArrayAccess &access) {
            !graph.arrays[access.array]->sameOnAllRanks();
 }
 
-/// Walks through a graph, first backwards to find which rows somebody needs, then forwards to find what is stale.
+/// Walks through a graph, first backwards to find the rows that are needed, as live-variable analysis in compilers does
+/// (Aho, Lam, Sethi and Ullman, Compilers, section 9.2.5), then forwards to find stale ghosts.
 class Placement {
   public:
     Placement(const GraphModel &graph, const CommunicatorView &comm, const CompileOptions &options, PlanModel &plan)
@@ -77,7 +78,7 @@ class Placement {
     bool writesHere(const ArrayAccess &access) const {
         return access.writes() && access.mode != AccessMode::Adds && !isPair(access.array);
     }
-    /// Whether ghosts do not change places with the contents: what was finished for one array is not for the other.
+    /// Whether swapped arrays have differently finished ghosts: then ghosts do not move with the contents.
     bool swapsFinished(const TaskModel &swap) const {
         return graph_.isFinished(swap.accesses[0].array) || graph_.isFinished(swap.accesses[1].array);
     }
@@ -98,11 +99,11 @@ class Placement {
     const CommunicatorView &comm_;
     const CompileOptions &options_;
     PlanModel &plan_;
-    std::vector<RowMask> masks_; ///< [arrays] backwards: rows that somebody needs; forwards: ghosts that are current
+    std::vector<RowMask> masks_;     ///< [arrays] backwards: rows that are needed; forwards: ghosts that are current
     std::vector<RowMask> entryNeed_; ///< [arrays] ghosts that are read before the array is written
     std::vector<bool> written_;      ///< [arrays]
     std::vector<bool> pulled_;
-    std::map<std::size_t, std::optional<RowMask>> regionsOfOwners_; ///< by task
+    std::map<std::size_t, std::optional<RowMask>> regionsOfOwners_; ///< keyed by task
     index number_ = 0;
 };
 
@@ -116,8 +117,8 @@ bool Placement::mayRecompute(const TaskModel &task) const {
            (options_.recompute == CompileOptions::Recompute::AsDeclared && task.recomputesGhosts);
 }
 
-/// The ghosts that their owners have in the region which the task loops over; none where the region's space has no
-/// pattern. Collective the first time.
+/// The ghosts that are in their owners' part of the region which the task loops over; none if the region's space has
+/// no pattern. Collective the first time.
 const std::optional<RowMask> &Placement::regionOfOwners(std::size_t t) {
     const auto inserted = regionsOfOwners_.try_emplace(t);
     std::optional<RowMask> &ofOwners = inserted.first->second;
@@ -148,7 +149,7 @@ const std::optional<RowMask> &Placement::regionOfOwners(std::size_t t) {
     return ofOwners;
 }
 
-/// The rows that the program names, and those ghosts that later tasks need: of arrays without ghosts, and where
+/// The rows that the program names, and the ghosts that later tasks need: of arrays without ghosts, and with
 /// `ghostsOfPairs` of the others.
 RowMask Placement::rowsOf(std::size_t t, bool ghostsOfPairs) {
     const TaskModel &task = graph_.tasks[t];
@@ -183,8 +184,8 @@ RowMask Placement::rowsOf(std::size_t t, bool ghostsOfPairs) {
     return rows;
 }
 
-/// Throws where this rank would compute copies of other ranks' rows, which are never pulled, from values that differ
-/// from those of their owners.
+/// Throws if this rank would compute copies of other ranks' rows, which are never pulled, from values that differ
+/// from their owners'.
 void Placement::requireCopies(std::size_t t, const RowMask &rows) const {
     const TaskModel &task = graph_.tasks[t];
     const RowSpace &space = task.loop->space();
@@ -209,7 +210,7 @@ void Placement::requireCopies(std::size_t t, const RowMask &rows) const {
     }
 }
 
-/// Throws where a later task reads sums of rows to which other ranks add as well.
+/// Throws if a later task reads sums of rows to which other ranks add as well.
 void Placement::requireWholeSums(const TaskModel &task) const {
     for (const ArrayAccess &access : task.accesses) {
         if (access.mode != AccessMode::Adds || isPair(access.array))
@@ -228,8 +229,8 @@ void Placement::requireWholeSums(const TaskModel &task) const {
     }
 }
 
-/// Whether some of the ghosts are periodic images or finished after pulls, or are computed from such: then this rank or
-/// the owner sees what the other does not.
+/// Whether some of the ghosts are periodic images or finished after pulls, or are computed from such: then this rank
+/// and the owner see different values.
 bool Placement::differFromOwners(const TaskModel &task, const RowMask &rows) const {
     const auto &images = task.loop->space().images();
     if (images && rows.intersects(*images))
@@ -253,7 +254,7 @@ void Placement::chooseRows(std::size_t t) {
     RowMask rows = rowsOf(t, recomputes);
     const bool cannot = recomputes && (differFromOwners(task, rows) || findLack(graph_, task, rows));
     if (recomputes && comm_.allReduce(cannot ? 1 : 0, MPI_MAX) > 0) {
-        recomputes = false; // what it would need is further away than the ghosts of some rank, or elsewhere
+        recomputes = false; // its inputs are further away than the ghosts of some rank, or elsewhere
         plan_.notes.push_back(fmt::format("'{}' does not compute ghosts: on some rank they need rows which are not "
                                           "there, or are periodic images, or finished after pulls",
                                           task.name));
@@ -296,7 +297,7 @@ void Placement::passDemand(std::size_t t) {
         }
 }
 
-/// Arrays without ghosts keep what a run leaves for the next one: what is read before it is written is needed at the
+/// Arrays without ghosts keep a run's results for the next one: rows read before they are written are needed at the
 /// end, too.
 void Placement::findRows() {
     std::vector<RowMask> kept = masks_;
@@ -379,7 +380,7 @@ void Placement::passValidity(std::size_t t) {
     if (task.kind == TaskKind::Swap) {
         const std::size_t a = task.accesses[0].array, b = task.accesses[1].array;
         for (const std::size_t array : {a, b})
-            if (!written_[array]) // who reads these contents later takes all that was pulled for current
+            if (!written_[array]) // later readers of these contents take all pulled ghosts for current
                 entryNeed_[array] |= masks_[array];
         std::swap(masks_[a], masks_[b]);
         if (swapsFinished(task)) {
@@ -450,7 +451,7 @@ RowMask rowsSeen(const GraphModel &graph, const TaskModel & /*task*/, const Arra
         if (rows.size() == seen.size())
             seen |= rows;
         else
-            rows.forEach([&](index row) { seen.set(row); }); // the task has none that the array has not
+            rows.forEach([&](index row) { seen.set(row); }); // the task has no rows beyond the array
         break;
     case AccessRange::Through:
         rows.forEach([&](index row) {

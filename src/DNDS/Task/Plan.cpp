@@ -16,7 +16,7 @@ void requireAlive(const GraphModel &graph) {
                    graph.name);
 }
 
-/// Graph and arrays belong to one communicator, which is still there. Ranks find the same, each for itself.
+/// Checks that graph and arrays belong to one live communicator. Ranks get the same result, each for itself.
 void requireOneCommunicator(const GraphModel &graph, const CommunicatorView &comm) {
     for (const auto &array : graph.arrays) {
         const auto pattern = array->alive() ? array->pattern() : nullptr;
@@ -44,7 +44,7 @@ Plan::State::State(GraphModel model, const CommunicatorView &view, const Executo
 Plan::State::~State() {
     context->delist(*this);
     for (const TaskModel &task : graph.tasks)
-        if (task.async) // waits; nobody is left to hear what it throws
+        if (task.async) // waits; no caller is left to catch its exception
             *task.async = std::future<void>();
 }
 
@@ -132,7 +132,7 @@ void Plan::State::fail() noexcept {
         device->abandon();
     if (host)
         host->abandon();
-    if (comm.size() == 1) // which has nobody to recover with
+    if (comm.size() == 1) // has no peers to recover with
         transfers.endAlone();
 }
 

@@ -11,7 +11,7 @@ namespace DNDS::Task {
 
 namespace {
 
-/// The first of `count` numbers that nobody else gets; compared on one rank only.
+/// The first of `count` numbers that are unique in the process; compared on one rank only.
 std::uint64_t takeNumbers(std::size_t count) {
     static std::atomic<std::uint64_t> next{1};
     return next.fetch_add(count, std::memory_order_relaxed);
@@ -51,7 +51,7 @@ void PlanHistory::explaining(const Work &work) const {
     }
 }
 
-/// All ranks come to the same answer as long as they write arrays between the same runs. Ranks without rows or ghosts
+/// All ranks decide the same as long as they write arrays between the same runs. Ranks without rows or ghosts
 /// decide by versions, too.
 index PlanHistory::begin(index run) {
     if (agreement_)
@@ -90,9 +90,9 @@ void PlanHistory::noteOutcome() {
     for (std::size_t a = 0; a < graph_.arrays.size(); ++a) {
         ArrayHandle &array = *graph_.arrays[a];
         if (plan_.outcome[a].written)
-            array.markWritten(); // also where this rank had no rows to write, as the others have
+            array.markWritten(); // even if this rank had no rows to write, as the others have
         if (plan_.outcome[a].current && (plan_.outcome[a].written || plan_.outcome[a].pulled))
-            array.setPulledFrom(array.father().version(), finisherOf(a)); // replayed pulls do not tell
+            array.setPulledFrom(array.father().version(), finisherOf(a)); // replayed pulls do not set it
         left_[a] = contentsOf(a);
     }
 }

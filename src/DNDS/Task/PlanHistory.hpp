@@ -1,5 +1,5 @@
 /// @file PlanHistory.hpp
-/// @brief What earlier runs of a plan have left in its arrays, and what a run leaves out because of that.
+/// @brief State that earlier runs of a plan have left in its arrays, and transfers that a run leaves out because of it.
 #pragma once
 
 #include "DNDS/Exchange/PeerAgreement.hpp"
@@ -12,33 +12,33 @@
 
 namespace DNDS::Task {
 
-/// Decides which pulls a run leaves out, from the versions of arrays, and agrees on that with peers. Local where
-/// nothing else is said.
+/// Decides which pulls a run leaves out, from the versions of arrays, and agrees on that with peers. Local unless
+/// noted otherwise.
 class PlanHistory {
   public:
     /// Refers to both, which outlive it.
     PlanHistory(const GraphModel &graph, const PlanModel &plan);
 
-    /// When the plan is made. Collective.
+    /// Called when the plan is made. Collective.
     void connect();
-    /// Begins run `run`: decides which transfers it leaves out, from what this rank knows, and tells peers. Returns
-    /// their number. Local, but waits for peers that are more than a run behind. Throws StateError where a peer did
-    /// something else in the run before.
+    /// Begins run `run`: decides from this rank's knowledge which transfers it leaves out, and tells peers. Returns
+    /// their number. Local, but waits for peers that are more than a run late. Throws StateError if a peer decided
+    /// differently in the run before.
     index begin(index run);
-    /// Throws StateError where a peer does something else in this run, as far as is known by now.
+    /// Throws StateError if a peer is known by now to decide differently in this run.
     void look();
     /// Whether this run leaves the transfer out.
     bool isDropped(std::size_t transfer) const { return dropped_[transfer]; }
     const std::vector<bool> &dropped() const noexcept { return dropped_; }
-    /// What marks ghosts of the array that are finished as far as they have to be: a number of plan and array, since a
-    /// swap takes the mark along; 0 where there is nothing to finish.
+    /// Mark of ghosts of the array that are finished as far as necessary: a number of plan and array, since a
+    /// swap moves the mark with the contents; 0 where there is nothing to finish.
     std::uint64_t finisherOf(std::size_t array) const noexcept {
         return graph_.isFinished(array) ? firstFinisher_ + array : 0;
     }
 
-    /// A run is complete.
+    /// Records a complete run.
     void noteOutcome();
-    /// Some ranks have pulled and written what others have not: for all plans the ghosts are old.
+    /// After runs that only some ranks completed: ghosts are stale for all plans.
     void forgetPulls();
 
   private:
@@ -54,11 +54,11 @@ class PlanHistory {
 
     const GraphModel &graph_;
     const PlanModel &plan_;
-    std::optional<PeerAgreement> agreement_; ///< none where nobody has peers
+    std::optional<PeerAgreement> agreement_; ///< empty if no rank has peers
     index run_ = 0;
-    std::uint64_t firstFinisher_; ///< [arrays] numbers from here on belong to no other plan of the process
+    std::uint64_t firstFinisher_; ///< [arrays] numbers from here on are unique to this plan
     std::vector<bool> dropped_;   ///< [transfers] in this run
-    std::vector<Contents> left_;  ///< [arrays] by the last run
+    std::vector<Contents> left_;  ///< [arrays] contents after the last run
 };
 
 } // namespace DNDS::Task

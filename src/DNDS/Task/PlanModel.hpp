@@ -13,44 +13,44 @@ namespace DNDS::Task {
 
 /// Choices for a plan; the same on all ranks.
 struct CompileOptions {
-    /// Whether ghosts are computed again instead of pulled.
+    /// Whether ghosts are recomputed instead of pulled.
     enum class Recompute : unsigned char {
-        AsDeclared, ///< by the tasks that say recomputeGhosts()
+        AsDeclared, ///< by tasks with recomputeGhosts()
         Never,
         WherePossible ///< by all tasks
     };
     Recompute recompute = Recompute::AsDeclared;
-    bool overlap = true;        ///< split tasks so that pulls run beside rows that need none; results are the same
-    bool fuse = true;           ///< pulls that are due together on one pattern in one message a peer
+    bool overlap = true;        ///< split tasks so that pulls overlap with rows that need none; results are the same
+    bool fuse = true;           ///< pulls due together on one pattern use one message a peer
     bool dropPulls = true;      ///< leave out pulls of ghosts that are current when a run begins
     bool graphs = true;         ///< on the device: replay parts from captured graphs
-    index rowsPerChunk = 0;     ///< that a thread takes at once; 0: chosen by the size of parts
-    ExchangeOptions exchange{}; ///< of pulls and pushes; the space is that of the executor
+    index rowsPerChunk = 0;     ///< rows that a thread takes at once; 0: chosen by the size of parts
+    ExchangeOptions exchange{}; ///< options of pulls and pushes; the space is that of the executor
 };
 
 /// Rows of a task that run together.
 struct Part {
     std::size_t task = 0;
-    bool late = false;            ///< needs what the last exchange before the task brings
-    bool urgent = false;          ///< the next exchange sends what comes of it
-    std::vector<LocalIndex> list; ///< empty where the rows are a range
+    bool late = false;            ///< needs the results of the last exchange before the task
+    bool urgent = false;          ///< the next exchange sends its results
+    std::vector<LocalIndex> list; ///< empty if the rows are a range
     PartRows rows;
-    /// Tasks that add: the rows of the arrays which get their sums here, [first, last).
+    /// Tasks that add: the rows of the arrays whose sums are computed here, [first, last).
     bool adds = false;
     bool toGhosts = false;
     index firstTarget = 0, lastTarget = 0;
-    std::vector<RowGuard> guards; ///< with DNDS_DEBUG_CHECKS: one an access
+    std::vector<RowGuard> guards; ///< with DNDS_DEBUG_CHECKS: one per access
 };
 
 /// A pull or push that the library inserted.
 struct Transfer {
     Direction direction = Direction::Pull;
-    std::size_t task = 0; ///< that it precedes (pulls) or follows (pushes)
+    std::size_t task = 0; ///< the task that it precedes (pulls) or follows (pushes)
     std::vector<std::size_t> arrays;
     std::shared_ptr<const ExchangePattern> pattern;
-    bool conditional = false; ///< of contents from before the run: dropped where the ghosts are current
+    bool conditional = false; ///< moves contents from before the run: dropped where the ghosts are current
     std::size_t exchange = 0; ///< number of the exchange that moves it; several transfers may share one
-    index number = 0;         ///< in program order, from 1; those that are due together have one number
+    index number = 0;         ///< in program order, from 1; exchanges due together have the same number
 };
 
 enum class StepKind : unsigned char { Part, Call, Swap, Start, Wait };
@@ -62,16 +62,16 @@ struct PlanStep {
     std::vector<std::size_t> after; ///< earlier steps that have to be complete
 };
 
-/// What a run leaves of an array's ghosts.
+/// State in which a run leaves an array's ghosts.
 struct ArrayOutcome {
     bool written = false;
     bool pulled = false;
     bool current = false; ///< all ghosts equal their owners' rows, on all ranks
-    /// The first reader's needs are met by what the run before has left, on all ranks, where nobody else wrote it.
+    /// The first reader's needs are met by the previous run, on all ranks, unless the array was written since.
     bool meetsEntry = false;
 };
 
-/// What a plan does on this rank, and when: the result of `compile`, without the program's functions.
+/// The steps of a plan on this rank, and their order: the result of `compile`, without the program's functions.
 struct PlanModel {
     std::vector<RowMask> taskRows; ///< [tasks] on this rank
     std::vector<Part> parts;
@@ -80,10 +80,10 @@ struct PlanModel {
     std::vector<PlanStep> steps;       ///< in the order in which they run
     std::vector<ArrayOutcome> outcome; ///< [arrays]
     std::vector<bool> recomputes;      ///< [tasks]
-    std::vector<std::string> notes;    ///< decisions, for people
+    std::vector<std::string> notes;    ///< decisions, readable
 };
 
-/// Finds out what has to be pulled when, and in which order all is run. Collective: some reductions a task. Throws on
+/// Decides which arrays are pulled when, and the order of all steps. Collective: some reductions a task. Throws on
 /// all ranks ArgumentError or IndexError naming task, array and row.
 PlanModel compileGraph(const GraphModel &graph, const CommunicatorView &comm, const CompileOptions &options);
 
@@ -94,11 +94,12 @@ RowMask rowsSeen(const GraphModel &graph, const TaskModel &task, const ArrayAcce
 /// Finds the rows of each task and which of them compute ghosts; places pulls and pushes. Collective.
 void placeTransfers(const GraphModel &graph, const CommunicatorView &comm, const CompileOptions &options,
                     PlanModel &plan);
-/// For each `width` of the rows that get sums from a part, at least once, the rows that add to these, ascending. Local.
+/// For each `width` of the rows whose sums a part computes, at least once, the rows that add to these, ascending.
+/// Local.
 std::vector<std::vector<LocalIndex>> addingRows(const TaskModel &task, const Part &part, index width);
 /// Splits tasks into parts. Local.
 void splitTasks(const GraphModel &graph, const CompileOptions &options, PlanModel &plan);
-/// Finds what has to wait for what, and an order. Local.
+/// Finds dependences between steps, and an order. Local.
 void orderSteps(const GraphModel &graph, PlanModel &plan);
 
 } // namespace DNDS::Task

@@ -1,5 +1,5 @@
 /// @file PlanReductions.hpp
-/// @brief The numbers that the runs of a plan end with.
+/// @brief The reductions of a plan.
 #pragma once
 
 #include "DNDS/Device/Executor.hpp"
@@ -15,24 +15,24 @@ namespace DNDS::Task {
 
 struct Reduction;
 
-/// The reductions of a plan, over all ranks: those of a run are under way until the next one.
+/// The reductions of a plan, over all ranks: those of a run are in flight until the next one.
 class PlanReductions {
   public:
-    /// The rows of list `k` of reduction `n`, where the executor runs.
+    /// The rows of list `k` of reduction `n`, in the executor's memory.
     using ListedRows = std::function<PartRows(std::size_t n, std::size_t k)>;
 
     /// Refers to the graph. Collective.
     PlanReductions(const GraphModel &graph, const std::shared_ptr<CommunicatorContext> &context);
 
-    /// Finds what this rank gives, and starts the reductions of a run. Local.
+    /// Computes this rank's values, and starts the reductions of a run. Local.
     void start(const Executor &executor, const ListedRows &listed);
-    /// Waits for those of the last run, if any were started.
+    /// Waits for the reductions of the last run, if any were started.
     void collect();
-    /// Throws ArgumentError for reductions that there are not, StateError before the first run.
+    /// Throws ArgumentError for unknown reductions, StateError before the first run.
     void requireResult(Reduction chosen) const;
-    /// What the last run has found, after `collect`. Local.
+    /// Result of the last run, after `collect`. Local.
     std::span<const real> result(Reduction chosen) const;
-    /// What the run before has found. Local. Throws ArgumentError, StateError before the second run.
+    /// Result of the run before. Local. Throws ArgumentError, StateError before the second run.
     std::span<const real> previous(Reduction chosen) const;
     /// Forgets the results of all runs.
     void reset() noexcept { started_ = collected_ = 0; }
@@ -42,10 +42,10 @@ class PlanReductions {
     std::span<const real> valuesOf(Reduction chosen, const std::vector<real> &all) const;
 
     const GraphModel &graph_;
-    std::unique_ptr<PendingReduction> pending_; ///< null where there are none
-    std::vector<std::size_t> first_{0};         ///< [reductions + 1] columns before each
-    std::vector<real> last_, before_;           ///< [columns] of the last run, and of the one before
-    index started_ = 0, collected_ = 0;         ///< runs
+    std::unique_ptr<PendingReduction> pending_; ///< null without reductions
+    std::vector<std::size_t> first_{0};         ///< [reductions + 1] number of columns before each
+    std::vector<real> last_, before_;           ///< [columns] results of the last run, and of the one before
+    index started_ = 0, collected_ = 0;         ///< numbers of runs
 };
 
 } // namespace DNDS::Task

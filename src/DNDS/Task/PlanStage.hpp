@@ -1,5 +1,5 @@
 /// @file PlanStage.hpp
-/// @brief What a plan is doing, and what may happen to it then.
+/// @brief Stages of a plan, and the calls allowed in each.
 #pragma once
 
 #include <array>
@@ -11,19 +11,19 @@ namespace DNDS::Task {
 enum class PlanStage : unsigned char {
     Idle,
     Running, ///< in `start`
-    Queued,  ///< `start` has returned, and the device is at work
+    Queued,  ///< `start` has returned, and the device is working
     Failed   ///< on several ranks the communicator is revoked
 };
 
 enum class PlanEvent : unsigned char {
     Start,
-    Queue,    ///< `start` returns, and the device has work
-    Complete, ///< all is done
-    Fail,     ///< something was thrown
+    Queue,    ///< `start` returns, and the device is working
+    Complete, ///< all work is done
+    Fail,     ///< an exception was thrown
     Renew     ///< the communicator recovers
 };
 
-/// The stage after `event`; none where that must not happen.
+/// The stage after `event`; empty if the event is not allowed.
 constexpr std::optional<PlanStage> stageAfter(PlanStage stage, PlanEvent event) noexcept {
     using enum PlanStage;
     using Row = std::array<std::optional<PlanStage>, 5>;

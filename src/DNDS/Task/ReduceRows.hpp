@@ -10,8 +10,8 @@
 
 namespace DNDS::Task {
 
-/// Appends to `result` one value for each column of `rows` out of `elements` [all rows x columns]; both lie where the
-/// executor runs. Waits for its stream. Local. Sums are exact, and so the bits are those of the host.
+/// Appends to `result` one value for each column of `rows` out of `elements` [all rows x columns]; both in the
+/// executor's memory. Waits for its stream. Local. Sums are exact, and so the bits equal the host's.
 void reduceRows(const Executor &executor, const real *elements, rowsize columns, const PartRows &rows, ReduceOp op,
                 std::vector<ReductionValue> &result);
 

@@ -1,5 +1,5 @@
 /// @file Region.hpp
-/// @brief Rows by name: what tasks loop over, and which rows of an array they see.
+/// @brief Named sets of rows: the rows of loops, and the rows of arrays that tasks see.
 #pragma once
 
 #include "DNDS/Base/Error.hpp"
@@ -26,7 +26,7 @@ class Region {
     /// The name, and the space whose rows they are. Local.
     const std::string &name() const noexcept { return name_; }
     const RowSpace &space() const noexcept { return *space_; }
-    /// The rows on this rank, out of owned rows and ghosts. Null: the owned rows, and of the ghosts those that other
+    /// The rows on this rank, out of owned rows and ghosts. Null: the owned rows, and the ghosts that other
     /// tasks of the graph need.
     const std::shared_ptr<const RowMask> &rows() const noexcept { return rows_; }
 
@@ -40,7 +40,7 @@ class Region {
     std::shared_ptr<const RowMask> rows_;
 };
 
-/// Whatever tells how many owned rows and ghosts there are and which pattern refreshes the ghosts: the cells, nodes or
+/// Any type with counts of owned rows and ghosts and a pattern that refreshes the ghosts: the cells, nodes or
 /// faces of a mesh.
 template <class Entities>
 concept HasRows = requires(const Entities &entities) {
@@ -55,12 +55,12 @@ concept HasRows = requires(const Entities &entities) {
 ///     const Region inlet = cells.define("inlet", rowsAtTheInlet);
 ///     graph.task("inflow", inlet) ...        graph.task("update", cells) ...
 ///
-/// Everything is Local; names have to be the same on all ranks, which `Graph::compile` checks.
+/// Everything is Local; names must be the same on all ranks, which `Graph::compile` checks.
 class RowSpace {
   public:
-    /// Throws ArgumentError for negative numbers, or numbers that are not those of the pattern.
+    /// Throws ArgumentError for negative numbers, or numbers that differ from the pattern's.
     RowSpace(std::string name, index owned, index ghosts = 0, std::shared_ptr<const ExchangePattern> pattern = nullptr);
-    /// Of a mesh: knows which ghosts are images beyond periodic boundaries.
+    /// The rows of a mesh's entities: knows which ghosts are images beyond periodic boundaries.
     template <HasRows Entities>
     RowSpace(std::string name, const Entities &entities)
         : RowSpace(std::move(name), entities.owned, entities.ghosts, entities.pattern) {
@@ -73,23 +73,23 @@ class RowSpace {
         }
     }
 
-    /// As it was made: name, owned rows, these and ghosts, and the pattern of the ghosts, null where there are none.
+    /// As constructed: name, owned rows, these and ghosts, and the pattern of the ghosts, null without ghosts.
     /// Local.
     const std::string &name() const noexcept { return name_; }
     index owned() const noexcept { return owned_; }
     index size() const noexcept { return owned_ + ghosts_; }
     const std::shared_ptr<const ExchangePattern> &pattern() const noexcept { return pattern_; }
 
-    /// Ghosts that lie elsewhere than their owners' rows, null for none: what is computed for them differs from what
-    /// the owner computes in its last bits, or by a rotation, so they are always pulled.
+    /// Ghosts that lie elsewhere than their owners' rows, null for none: values computed for them differ from
+    /// the owner's in the last bits, or by a rotation, so they are always pulled.
     const std::shared_ptr<const RowMask> &images() const noexcept { return images_; }
 
-    /// The rows that a task over the whole space computes: owned ones, and of the ghosts those that the graph needs.
+    /// The rows that a task over the whole space computes: owned ones, and the ghosts that the graph needs.
     Region rows() const;
     /// "owned", "ghosts", "inner" (owned rows that no other rank needs), "boundary" (the other owned ones), "all", or
-    /// one that `define` named. Throws ArgumentError listing the names otherwise. O(rows).
+    /// a region named by `define`. Throws ArgumentError listing the names otherwise. O(rows).
     Region region(const std::string &name) const;
-    /// Names a set of rows, in any order; ranks may have none. Throws IndexError for a row that there is not,
+    /// Names a set of rows, in any order; ranks may have none. Throws IndexError for a row that does not exist,
     /// ArgumentError for a name that is taken.
     Region define(const std::string &name, std::span<const index> rows);
 
@@ -104,19 +104,19 @@ class RowSpace {
     std::map<std::string, std::shared_ptr<const RowMask>> defined_;
 };
 
-/// A row's neighbours in another space, whatever array holds them. Entries of -1 mean none; smaller ones mean that this
+/// A row's neighbours in another space, from any container. Entries of -1 mean none; smaller ones mean that this
 /// rank does not have the neighbour.
 struct Adjacency {
     std::string name;
     index rows = 0;
-    std::function<std::span<const LocalIndex>(index row)> row; ///< valid until it is called again in this thread
+    std::function<std::span<const LocalIndex>(index row)> row; ///< valid until the next call in this thread
     bool hasItself = false;                                    ///< the row in front of its neighbours
 };
 
-/// The same with the row itself in front of its neighbours; once, also where it is asked for again.
+/// The same with the row itself in front of its neighbours; only once, even if called again.
 Adjacency withItself(Adjacency adjacency);
 
-/// What an ArrayAdjacency of local row numbers, or a pair of such arrays, is to a graph. The array must outlive graph
+/// A graph's view of an ArrayAdjacency of local row numbers, or of a pair of such arrays. The array must outlive graph
 /// and plans, and keep its rows.
 template <class TAdjacency>
 Adjacency adjacencyOf(const TAdjacency &adjacency) {

@@ -1,5 +1,5 @@
 /// @file RowMask.hpp
-/// @brief A set of rows, one bit a row: what plans reckon with while they are compiled.
+/// @brief A set of rows, one bit a row, for the analysis of graphs.
 #pragma once
 
 #include "DNDS/Base/Types.hpp"
@@ -33,10 +33,10 @@ class RowMask {
         for (; first < last; ++first)
             set(first);
     }
-    /// Takes all rows out. O(size).
+    /// Removes all rows. O(size).
     void clear() noexcept { words_.assign(words_.size(), 0); }
 
-    /// Adds the rows of `other`, or keeps only those. O(size).
+    /// Adds the rows of `other`, or keeps only the rows of `other`. O(size).
     RowMask &operator|=(const RowMask &other) noexcept {
         for (std::size_t k = 0; k < words_.size(); ++k)
             words_[k] |= other.words_[k];
@@ -47,7 +47,7 @@ class RowMask {
             words_[k] &= other.words_[k];
         return *this;
     }
-    /// Takes the rows of `other` out.
+    /// Removes the rows of `other`.
     RowMask &operator-=(const RowMask &other) noexcept {
         for (std::size_t k = 0; k < words_.size(); ++k)
             words_[k] &= ~other.words_[k];

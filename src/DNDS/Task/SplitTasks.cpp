@@ -41,7 +41,7 @@ class Split {
     std::vector<std::vector<index>> awaited_; ///< [arrays][rows] number of the last exchange that the row depends on
     std::vector<RowMask> sent_;               ///< [arrays] rows that the next exchange sends, or depends on
     std::vector<RowMask> late_, urgent_;      ///< [tasks]
-    index number_ = 0;                        ///< of the last exchange so far
+    index number_ = 0;                        ///< number of the latest exchange
 };
 
 void Split::passTransfers(std::size_t t, Direction direction) {
@@ -66,7 +66,7 @@ index Split::awaitedBy(const TaskModel &task, index row) const {
         const std::vector<index> &awaited = awaited_[access.array];
         if (access.range == AccessRange::SameRow && access.reads())
             last = std::max(last, awaited[toSize(row)]);
-        if (access.range == AccessRange::Through) // sums, too: they change what is there
+        if (access.range == AccessRange::Through) // sums, too: they change existing contents
             for (const LocalIndex entry : access.adjacency.row(row))
                 last = entry >= 0 ? std::max(last, awaited[toSize(entry)]) : last;
     }
@@ -77,7 +77,7 @@ void Split::passTask(std::size_t t) {
     const TaskModel &task = graph_.tasks[t];
     if (task.kind == TaskKind::Swap)
         return awaited_[task.accesses[0].array].swap(awaited_[task.accesses[1].array]);
-    // What many rows depend on at once
+    // Dependences that many rows share
     index common = task.kind == TaskKind::Call ? number_ : 0;
     for (const ArrayAccess &access : task.accesses)
         if (access.reads() && access.range != AccessRange::SameRow && access.range != AccessRange::Through)
@@ -263,7 +263,7 @@ void splitTasks(const GraphModel &graph, const CompileOptions &options, PlanMode
         part.list = finish.ghosts.rows()->list();
         part.rows.count = static_cast<index>(part.list.size());
     }
-    for (std::vector<Part> *parts : {&plan.parts, &plan.finishes}) // which have stopped moving
+    for (std::vector<Part> *parts : {&plan.parts, &plan.finishes}) // which no longer move
         for (Part &part : *parts)
             if (!part.list.empty())
                 part.rows.list = part.list.data();

@@ -1,5 +1,5 @@
 /// @file TaskBodies.hpp
-/// @brief From arrays and functors with types to what a graph keeps of them.
+/// @brief Type erasure: from arrays and functors with types to the bodies and handles of a graph.
 #pragma once
 
 #include "DNDS/Array/ArrayPair.hpp"
@@ -23,10 +23,10 @@ concept IsPair = requires(TArray &array) {
     array.trans;
 };
 
-/// What reductions need of an array.
+/// Access of reductions to an array.
 template <class TArray>
 struct ReducedOf {
-    /// The array that has the owned rows, and the numbers in each of its rows.
+    /// The array with the owned rows, and the numbers in each of its rows.
     static const auto &father(const TArray &array) {
         if constexpr (IsPair<TArray>)
             return *array.father;
@@ -40,7 +40,7 @@ struct ReducedOf {
     }
 };
 
-/// Of arrays without ghosts.
+/// Handles of arrays without ghosts.
 template <class TArray>
 class HandleOf final : public RowsHandle {
   public:
@@ -48,7 +48,7 @@ class HandleOf final : public RowsHandle {
     explicit HandleOf(TArray &array) : RowsHandle(array, !std::is_const_v<TArray>) {}
 };
 
-/// Of arrays with ghosts.
+/// Handles of arrays with ghosts.
 template <IsPair TArray>
 class HandleOf<TArray> final : public ArrayHandle {
     using Mutable = std::remove_const_t<TArray>;
@@ -64,7 +64,7 @@ class HandleOf<TArray> final : public ArrayHandle {
     std::shared_ptr<const ExchangePattern> pattern() const override { return pair_->trans.pattern(); }
     ExchangeMember member() const override { return pair_->trans.member(); }
     bool writable() const override { return !std::is_const_v<TArray>; }
-    // Copies between the sides change no contents.
+    // Copies between host and device change no contents.
     void toDevice() override { const_cast<Mutable *>(pair_)->toDevice(); } // NOLINT
     void toHost() override { const_cast<Mutable *>(pair_)->toHost(); }     // NOLINT
     void markWritten() override { pair_->father->markWritten(); }
@@ -74,11 +74,11 @@ class HandleOf<TArray> final : public ArrayHandle {
 
   private:
     TArray *pair_;
-    std::string name_; ///< for messages after the end of the pair, too
+    std::string name_; ///< for messages even after the end of the pair
     std::weak_ptr<const void> lifetime_;
 };
 
-/// An array and what a task does with it, as a type.
+/// An array and a task's access to it, as a type.
 template <class TArray, AccessMode does>
 struct TaskArgument {
     using Array = TArray;
@@ -86,13 +86,13 @@ struct TaskArgument {
     using View = std::conditional_t<mode == AccessMode::Reads, ReadRows<TArray>,
                                     std::conditional_t<mode == AccessMode::Adds, AddRows<TArray>, WriteRows<TArray>>>;
     static constexpr bool adds = mode == AccessMode::Adds;
-    /// What the functors of calls get.
+    /// Argument of the functors of calls.
     using CallView = View;
     TArray *array;
 
-    /// What the functor of a call gets: the rows on the host, all of which it may use. Throws StaleError.
+    /// Argument of a call's functor: the rows on the host, all of which it may use. Throws StaleError.
     CallView callView() const { return view<DeviceBackend::Host>(nullptr); }
-    /// What the functor of a loop gets: the rows in the memory of `backend`. `guard` is as for Rows. Throws StaleError.
+    /// Argument of a loop's functor: the rows in the memory of `backend`. `guard` is as for Rows. Throws StaleError.
     template <DeviceBackend backend>
     View view(const RowGuard *guard) const {
         // Ghosts are not checked by the pair: the plan knows which ones are current.
@@ -109,13 +109,13 @@ struct TaskArgument {
     }
 };
 
-/// A copy of what a task reads, in memory of its own.
+/// A copy of a task's input, in memory of its own.
 template <class TArray>
 class Snapshot {
     using Rows = std::remove_cvref_t<decltype(ReducedOf<TArray>::father(std::declval<const TArray &>()))>;
 
   public:
-    /// Copies the array, with its ghosts where it has some. O(array).
+    /// Copies the array, with its ghosts if it has some. O(array).
     void take(const TArray &array) {
         if constexpr (IsPair<TArray>) {
             copy(father_, *array.father);
@@ -145,10 +145,10 @@ class Snapshot {
 
 inline namespace DNDS_DEVICE_COMPILATION {
 
-/// Views by value, trivially copyable where they are (a std::tuple never is).
+/// Views by value, trivially copyable if each view is (a std::tuple never is).
 template <class... Views>
 struct KernelTuple {
-    /// Without views left, `call` calls the functor with the row and all views before; the others do nothing.
+    /// At the end of the list, `call` calls the functor with the row and all views before; the others do nothing.
     template <class Kernel, class Row, class... Before>
     DNDS_HOST_DEVICE void call(const Kernel &kernel, const Row &row, const Before &...before) const {
         kernel(row, before...);
@@ -168,21 +168,21 @@ struct KernelTuple<First, Rest...> {
     DNDS_HOST_DEVICE void call(const Kernel &kernel, const Row &row, const Before &...before) const {
         rest.call(kernel, row, before..., first);
     }
-    /// Whether no row up to `last` is a ghost of an array that is written, where it is the row of the loop.
+    /// Whether no row up to `last` is a ghost of a written array, where that row is the row of the loop.
     bool allOwned(index last) const {
         if constexpr (requires { first.isGhost(last); })
             return !first.isGhost(last) && rest.allOwned(last);
         else
             return rest.allOwned(last);
     }
-    /// Tells the compiler that it may leave out the choice between owned rows and ghosts.
+    /// Lets the compiler drop the choice between owned rows and ghosts.
     void assumeOwned(index row) const {
         if constexpr (requires { first.isGhost(row); })
             if (first.isGhost(row))
                 __builtin_unreachable();
         rest.assumeOwned(row);
     }
-    /// Tells views, where they ask for it, the row that the task is at; the rows [begin, end) that sums are made for.
+    /// Passes the row that the task is at to views that need it; the rows [begin, end) whose sums are computed.
     void at(index row) {
         if constexpr (requires { first.at(row); })
             first.at(row);
@@ -211,7 +211,7 @@ struct KernelOfSums {
     Contributions sums;
     Kernel kernel;
     Views views;
-    /// Makes the sums of target `i`: calls the functor for each row that adds to it.
+    /// Computes the sums of target `i`: calls the functor for each row that adds to it.
     DNDS_HOST_DEVICE void operator()(index i) const {
         Views mine = views;
         mine.narrow(sums.targets[i], sums.targets[i] + 1);
@@ -220,7 +220,7 @@ struct KernelOfSums {
     }
 };
 
-/// Runs a kernel of `count` rows on the device. Throws ArgumentError where it cannot be copied there.
+/// Runs a kernel of `count` rows on the device. Throws ArgumentError if it cannot be copied there.
 template <class OfRows>
 void launch(const Executor &executor, index count, const OfRows &kernel) {
     if constexpr (std::is_trivially_copyable_v<OfRows>)
@@ -247,7 +247,7 @@ class LoopBody final : public TaskBody {
             take<DeviceBackend::CUDA>({}, std::index_sequence_for<Arguments...>{});
     }
     void run([[maybe_unused]] const Executor &executor, const PartRows &rows, index begin, index end) const override {
-        if constexpr (!adds) // sums on the device are made by `runAdding`
+        if constexpr (!adds) // sums on the device are computed by `runAdding`
             if (executor.onDevice())
                 return launch(executor, end - begin, KernelOfRows<Kernel, Views>{rows.from(begin), kernel_, views_});
         if (begin < end && views_.allOwned(rows(end - 1)))
@@ -296,7 +296,7 @@ class LoopBody final : public TaskBody {
     Views views_{};
 };
 
-/// What a loop over the rows of the arrays in `Arguments` is: arrays of other kinds than rows name their own.
+/// Body of a loop over the rows of the arrays in `Arguments`: arrays of other kinds than rows name their own.
 template <class Kernel, class... Arguments>
 struct LoopOf {
     using Row = index;

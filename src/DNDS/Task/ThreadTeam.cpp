@@ -39,7 +39,7 @@ ThreadTeam::ThreadTeam(int threads) : threads_(threads), process_(::getpid()) {
     while (workers_.size() + 1 < toSize(threads)) {
         pthread_t worker{};
         if (pthread_create(&worker, nullptr, start, this) != 0)
-            break; // the calling thread does what is left
+            break; // the calling thread does the rest
         workers_.push_back(worker);
     }
 }
@@ -86,8 +86,8 @@ void ThreadTeam::publish(Loop &loop) noexcept {
     wake();
 }
 
-/// A thread without work reads `published_` only; `claimed_` moves from thread to
-/// thread once a claim, not twice as if it were loaded before.
+/// A thread without work reads only `published_`; `claimed_` moves from thread to
+/// thread once a claim, instead of twice if it were loaded before.
 bool ThreadTeam::claim(Cursor &at) noexcept {
     while (at.next < published_.load(std::memory_order_acquire))
         if (claimed_.compare_exchange_weak(at.next, at.next + 1, std::memory_order_relaxed)) {
@@ -112,7 +112,7 @@ bool ThreadTeam::runNext(Cursor &at) noexcept {
     if (at.loop != loop)
         settle(at);
     at.loop = loop;
-    // What comes before a failure is never skipped: an earlier failure is found whatever runs first.
+    // Chunks before a failure are never skipped: the earliest failure is found whatever runs first.
     if (position <= failedAt_.load(std::memory_order_relaxed)) {
         const index chunk = loop->chunks - (end - position);
         try {
@@ -154,7 +154,7 @@ void ThreadTeam::serve() noexcept {
             spinOrYield(turns++);
             continue;
         }
-        const int calls = calls_.load(std::memory_order_seq_cst); // later ones end the wait
+        const int calls = calls_.load(std::memory_order_seq_cst); // later calls end the wait
         if (at.next >= published_.load(std::memory_order_acquire) && !closed_.load(std::memory_order_acquire))
             calls_.wait(calls);
         turns = 0;

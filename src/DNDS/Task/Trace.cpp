@@ -33,7 +33,7 @@ bool runsBesideOthers(Trace::Kind kind) {
     return kind == Trace::Kind::Pull || kind == Trace::Kind::Push || kind == Trace::Kind::Copy;
 }
 
-/// `text`, which is UTF-8, as a string of JSON.
+/// Appends `text`, which is UTF-8, as a string of JSON.
 void appendQuoted(std::string &out, std::string_view text) {
     out += '"';
     for (const char c : text)
@@ -44,7 +44,7 @@ void appendQuoted(std::string &out, std::string_view text) {
     out += '"';
 }
 
-/// Starts an event in `out` with what all events have.
+/// Starts an event in `out` with the fields common to all events.
 void beginEvent(std::string &out, char phase, int rank, int thread, std::string_view name) {
     if (!out.empty())
         out += ",\n";
@@ -80,7 +80,7 @@ std::string nameOfThread(int thread) {
     }
 }
 
-/// An event that gives a process or thread a name.
+/// Appends an event that names a process or thread.
 void appendName(std::string &out, std::string_view what, int rank, int thread, std::string_view name) {
     beginEvent(out, 'M', rank, thread, what);
     out += R"(,"args":{"name":)";
@@ -115,7 +115,7 @@ std::string hostName() {
     return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "an unknown host";
 }
 
-/// `trace.json` of ranks that begin without rank 0 of MPI_COMM_WORLD: `trace.rank4.json`.
+/// The path for ranks that begin without rank 0 of MPI_COMM_WORLD: `trace.rank4.json` for `trace.json`.
 std::string pathOf(const std::string &path, int rank) {
     std::filesystem::path named = std::filesystem::absolute(path);
     if (rank != 0)
@@ -144,7 +144,7 @@ void Trace::begin(CommunicatorView comm) {
     if (comm.allReduce(begun ? 1 : 0, MPI_MIN) == 1)
         return;
     std::unique_ptr<TraceFile> file = open(comm);
-    // From here to rank 0's clock, and on to that of its file.
+    // From this clock to rank 0's, and from there to the file's.
     double offset = begun ? offset_ : -now();
     comm.broadcast(offset);
     offset += clockOffset(comm);
@@ -160,7 +160,7 @@ void Trace::begin(CommunicatorView comm) {
 std::unique_ptr<TraceFile> Trace::open(CommunicatorView comm) {
     const bool begun = file_ != nullptr;
     int rank = 0;
-    std::vector<std::string> ofRankZero; // the path, and the event that tells this file from others of its name
+    std::vector<std::string> ofRankZero; // the path, and the event that identifies the file
     comm.guarded([&] {
         rank = CommunicatorView(MPI_COMM_WORLD).rank();
         if (comm.rank() != 0)
@@ -209,7 +209,7 @@ void Trace::record(const Span &span) noexcept {
         const std::lock_guard lock(recordMutex_);
         const bool room = spans_.size() < capacity_;
         if (room)
-            spans_.push_back(kept); // within what is reserved
+            spans_.push_back(kept); // within the reserved size
         return room;
     };
     while (!keep(span)) {
@@ -246,7 +246,7 @@ void Trace::format() {
     for (const Span &span : written_) {
         if (threads_.insert(span.thread).second)
             appendName(text_, "thread_name", rank_, span.thread, nameOfThread(span.thread));
-        // Of no other span in this file; a double, as which viewers may read it, holds it.
+        // Unique in this file; exact as a double, which some viewers use.
         const std::uint64_t id = (static_cast<std::uint64_t>(rank_) << 32U) + ids_++;
         appendSpan(text_, span, rank_, offset_, id);
     }

@@ -18,7 +18,7 @@ namespace DNDS::Task {
 
 class TraceFile;
 
-/// A recording of what this process does, appended to a file that the ranks share (docs/tracing.md). A plan has
+/// A recording of this process's activities, appended to a file shared by the ranks (docs/tracing.md). A plan has
 ///
 ///     if (Trace *trace = Trace::active())   // where it is compiled
 ///         trace->begin(comm);
@@ -30,53 +30,53 @@ class TraceFile;
 ///         trace->record({.kind = Trace::Kind::Part, .name = name, .begin = begin, .end = Trace::now(), .rows = rows});
 ///
 /// Spans are kept in memory of a fixed size, and written when it is full and when MPI_Finalize starts. A rank that ends
-/// otherwise (a signal, MPI_Abort) loses what it recorded since, and nothing of other ranks. Where the file can no
-/// longer be written, the rank says so once on stderr and stops recording.
+/// otherwise (a signal, MPI_Abort) loses its spans since the last write, but none of other ranks. If the file can no
+/// longer be written, the rank reports that once on stderr and stops recording.
 class Trace {
   public:
-    /// What a span is. Parts, waits and others are nested or follow each other in a thread; pulls, pushes and copies
+    /// Kind of a span. Parts, waits and others are nested or follow each other in a thread; pulls, pushes and copies
     /// run beside them, and get rows of their own.
     enum class Kind { Part, Pull, Push, Wait, Copy, Other };
 
     struct Span {
         Kind kind = Kind::Other;
         std::string_view name; ///< from `intern`, or of static storage
-        double begin = 0.0;    ///< by `now()`
+        double begin = 0.0;    ///< as returned by `now()`
         double end = 0.0;
-        index rows = 0; ///< 0: not told, as for the next ones
+        index rows = 0; ///< 0: unknown, as for the members below
         std::size_t bytes = 0;
         int peer = -1;  ///< the rank in MPI_COMM_WORLD that was waited for last; -1: unknown
         int thread = 0; ///< 0 for the thread that calls MPI, then workers
     };
-    /// In the place of threads: the streams of a plan on the device.
+    /// Thread numbers of a plan's streams on the device.
     static constexpr int innerStream = 1 << 16, boundaryStream = innerStream + 1;
 
-    /// The recording of this process, into the file that DNDS_TRACE named when the process started; null if none.
-    /// Local, one load. Ranks agree on it: the first use of a communicator throws where their DNDS_TRACE differ.
+    /// The recording of this process, into the file named by DNDS_TRACE at the program's start; null if none.
+    /// Local, one load. Ranks agree on it: the first use of a communicator throws if their DNDS_TRACE differ.
     static Trace *active() noexcept { return active_; }
     /// The clock of spans, in seconds. Local.
     static double now() noexcept { return monotonicSeconds(); }
 
-    /// A recording of its own, for tests: into `path`, with memory for `capacity` spans, twice. Local.
+    /// A separate recording, for tests: into `path`, with memory for `capacity` spans, twice. Local.
     explicit Trace(std::string path, std::size_t capacity = std::size_t{1} << 14);
     Trace(const Trace &) = delete;
     Trace &operator=(const Trace &) = delete;
-    /// Writes what there is. Local.
+    /// Writes the remaining spans. Local.
     ~Trace();
 
-    /// Begins the file, and brings the clocks of the ranks together (`clockOffset`, which says how exactly). The first
-    /// time in a process, rank 0 of `comm` replaces what is at the path, and the others join; later there is nothing to
-    /// do. Time 0 is when rank 0 began. If rank 0 of `comm` is another one in MPI_COMM_WORLD, 4 say, the file is
+    /// Begins the file, and aligns the clocks of the ranks (`clockOffset` documents the accuracy). The first
+    /// time in a process, rank 0 of `comm` replaces the file at the path, and the others join; later it does
+    /// nothing. Time 0 is when rank 0 began. If rank 0 of `comm` is another one in MPI_COMM_WORLD, 4 say, the file is
     /// `trace.rank4.json` instead of `trace.json`, so that groups of ranks that begin apart have files of their own.
-    /// Collective; a reduction after the first time. Throws ArgumentError on all ranks where one cannot write.
+    /// Collective; a reduction after the first time. Throws ArgumentError on all ranks if one cannot write.
     void begin(CommunicatorView comm);
 
     /// A copy of `name` that lives as long as the recording, the same for equal names. Local, thread-safe; a look-up,
     /// so once a task rather than once a span.
     std::string_view intern(std::string_view name);
 
-    /// Keeps a span; before `begin`, nothing. Local, thread-safe; a lock and a copy. When memory is full, writes: that
-    /// takes milliseconds and is recorded, too.
+    /// Keeps a span; does nothing before `begin`. Local, thread-safe; a lock and a copy. When memory is full, it
+    /// writes: that takes milliseconds and is recorded, too.
     void record(const Span &span) noexcept;
 
     /// Writes the spans so far. Local, thread-safe.
@@ -87,28 +87,28 @@ class Trace {
     static Trace *ofEnvironment();
     /// For `begin`: opens the file that rank 0 names. Collective.
     std::unique_ptr<TraceFile> open(CommunicatorView comm);
-    /// Takes what was recorded and writes it; if `onlyFull`, unless another thread did meanwhile.
+    /// Takes the recorded spans and writes them; if `onlyFull`, unless another thread did meanwhile.
     void drain(bool onlyFull) noexcept;
-    /// `written_` as text, with the name of each thread that is new. Throws where there is no memory.
+    /// Formats `written_` as text, with the name of each new thread. Throws bad_alloc.
     void format();
     void stop(std::string_view reason) noexcept;
 
     const std::string path_;
     const std::size_t capacity_;
     std::atomic<bool> recording_ = false;
-    std::mutex recordMutex_; ///< of `spans_` and `names_`; held for a moment
+    std::mutex recordMutex_; ///< guards `spans_` and `names_`; held for a moment
     std::vector<Span> spans_;
     std::set<std::string, std::less<>> names_;
-    std::mutex writeMutex_; ///< of what follows; locked before `recordMutex_`
+    std::mutex writeMutex_; ///< guards the members below; locked before `recordMutex_`
     std::vector<Span> written_;
     std::string text_;
     std::set<int> threads_;
     std::unique_ptr<TraceFile> file_; ///< null before `begin`
     int rank_ = 0;                    ///< in MPI_COMM_WORLD
-    int process_ = 0;                 ///< forked children have another one, and no part in this
+    int process_ = 0;                 ///< forked children have another one, and record nothing
     double offset_ = 0.0;             ///< from this rank's clock to the file's
     bool atFinalize_ = false;
-    std::size_t ids_ = 0; ///< of spans that run beside others
+    std::size_t ids_ = 0; ///< ids of spans that run beside others
 };
 
 } // namespace DNDS::Task

@@ -28,7 +28,7 @@ std::string reasonOf(int error) { return std::generic_category().message(error);
     throw ArgumentError(fmt::format("the trace '{}' (DNDS_TRACE) cannot be written: {}", path, reason));
 }
 
-/// 0 or `errno`.
+/// Returns 0 or `errno`.
 int writeAll(int file, std::string_view text, std::size_t position) {
     rlimit limit{}; // beyond it, writing would end the process with SIGXFSZ
     if (::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
@@ -49,7 +49,7 @@ int writeAll(int file, std::string_view text, std::size_t position) {
 
 TraceFile::TraceFile(std::string where, std::string event, int flags)
     : path(std::move(where)), firstEvent(std::move(event)) {
-    // Other kinds are not opened: that may wait (a pipe) or have effects (a tape).
+    // Only regular files are opened: others may wait (a pipe) or have effects (a tape).
     struct stat status {};
     if (::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode))
         refuse(path, S_ISDIR(status.st_mode) ? "it is a folder" : "it is not a file but a device or pipe");

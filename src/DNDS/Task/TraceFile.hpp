@@ -8,15 +8,15 @@
 namespace DNDS::Task {
 
 /// Events in the "JSON array" format of Chrome and Perfetto, one a line. Processes append under a lock of the file, and
-/// each append replaces the array's end, so that the file is valid JSON whenever nobody is writing. All functions are
+/// each append replaces the array's end, so that the file is valid JSON except during an append. All functions are
 /// Local.
 ///
 /// A disk that is full leaves the file as it was.
 class TraceFile {
   public:
-    /// A file with one event, in place of what is at `path`. Throws ArgumentError with the system's reason.
+    /// A file with one event, replacing the file at `path`. Throws ArgumentError with the system's reason.
     static std::unique_ptr<TraceFile> create(std::string path, std::string event);
-    /// The file that another process made with `event`. Throws ArgumentError where there is another one, or none.
+    /// The file that another process made with `event`. Throws ArgumentError if it is missing or another one.
     static std::unique_ptr<TraceFile> join(std::string path, std::string event);
 
     TraceFile(const TraceFile &) = delete;
@@ -24,9 +24,9 @@ class TraceFile {
     ~TraceFile();
 
     const std::string path;
-    const std::string firstEvent; ///< that the file was made with
+    const std::string firstEvent; ///< first event of the file, from its creation
 
-    /// Appends `events`, separated by ",\n". 0, or the `errno` of what failed: then nothing was appended. Not
+    /// Appends `events`, separated by ",\n". Returns 0, or the `errno` of a failure: then nothing was appended. Not
     /// thread-safe.
     int append(const std::string &events);
 

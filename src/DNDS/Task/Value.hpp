@@ -14,8 +14,8 @@
 
 namespace DNDS::Task {
 
-/// What functors get of a `Value`: `dt()` is the number. Trivially copyable; it refers to the memory of the value, so
-/// kernels in captured graphs read what was set last.
+/// A functor's view of a `Value`: `dt()` is the number. Trivially copyable; it refers to the memory of the value, so
+/// kernels in captured graphs read the latest number.
 template <class T>
 class ReadValue {
   public:
@@ -24,7 +24,7 @@ class ReadValue {
     DNDS_HOST_DEVICE explicit ReadValue(const T *value) : value_(value) {}
     /// The number.
     DNDS_HOST_DEVICE const T &operator()() const { return *value_; }
-    /// Where it is.
+    /// Address of the number.
     const T *data() const { return value_; }
 
   private:
@@ -32,7 +32,7 @@ class ReadValue {
 };
 
 /// A time step, a CFL number, a few of them in a structure (`T` is trivially copyable): the same on all ranks, read by
-/// tasks, set between runs. A number that a functor holds as a member cannot change once the graph is declared.
+/// tasks, set between runs. A number that is a member of a functor cannot change once the graph is declared.
 ///
 ///     Task::Value<real> dt("dt", 1e-3);
 ///     graph.task("update", mesh.cells).reads(rate, dt).readsWrites(u).run(UpdateKernel{});
@@ -56,13 +56,13 @@ class Value {
     Value &operator=(const Value &) = delete;
     ~Value() = default;
 
-    /// Sets it for the runs that start from now on; all ranks set the same. Not while a plan that reads it runs: after
+    /// Sets it for later runs; all ranks set the same value. Not while a plan that reads it runs: after
     /// `Plan::start` call `Plan::wait` first. Local; on a device the next run copies it there.
     void set(const T &value) { number_(0, 0) = value; }
-    /// What was set last. Local.
+    /// The latest number set. Local.
     const T &get() const { return std::as_const(number_)(0, 0); }
 
-    /// What functors get, in the memory of `backend`. Local. Throws StaleError where it is not current there.
+    /// A functor's view in the memory of `backend`. Local. Throws StaleError where it is not current there.
     template <DeviceBackend backend>
     ReadValue<T> deviceView() const {
         return ReadValue<T>(number_.template deviceView<backend>().data());
@@ -93,13 +93,13 @@ struct TaskArgument<TValue, does> {
     static constexpr AccessMode mode = does;
     static constexpr bool adds = false;
     using View = ReadValue<typename TValue::Element>;
-    /// What the functors of calls get.
+    /// Argument of the functors of calls.
     using CallView = View;
     TValue *array;
 
-    /// What the functor of a call gets, on the host. Throws StaleError.
+    /// Argument of a call's functor, on the host. Throws StaleError.
     CallView callView() const { return view<DeviceBackend::Host>(nullptr); }
-    /// What the functor of a loop gets, in the memory of `backend`. Throws StaleError.
+    /// Argument of a loop's functor, in the memory of `backend`. Throws StaleError.
     template <DeviceBackend backend>
     View view(const RowGuard * /*guard*/) const {
         return std::as_const(*array).template deviceView<backend>();

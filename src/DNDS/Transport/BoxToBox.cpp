@@ -19,7 +19,7 @@ struct ByteLoop {
     index stride;
 };
 
-/// Innermost first, with the bytes of a run as the innermost loop.
+/// The loops of a box, innermost first, with the bytes of a run as the innermost loop.
 std::array<ByteLoop, RowBox::loops + 1> loopsOf(const ByteBox &box) {
     std::array<ByteLoop, RowBox::loops + 1> loops{};
     loops[0] = {static_cast<index>(box.bytes), 1};
@@ -28,7 +28,7 @@ std::array<ByteLoop, RowBox::loops + 1> loopsOf(const ByteBox &box) {
     return loops;
 }
 
-/// Loops over all bytes of both boxes, which are as many; nothing where counts do not divide each other.
+/// Common loops over all bytes of both boxes, of equal size; nothing if counts do not divide each other.
 std::optional<BoxToBox::Piece> commonLoops(const ByteBox &from, const ByteBox &to) {
     auto source = loopsOf(from);
     auto destination = loopsOf(to);
@@ -59,7 +59,7 @@ std::optional<BoxToBox::Piece> commonLoops(const ByteBox &from, const ByteBox &t
     return piece;
 }
 
-/// The boxes of one side in order, of which the first may have been cut.
+/// The boxes of one side in order, the first of which may have been split.
 class BoxFeed {
   public:
     explicit BoxFeed(std::span<const ByteBox> boxes) : boxes_(boxes) {}
@@ -74,7 +74,7 @@ class BoxFeed {
             cut_.pop_back();
         return box;
     }
-    /// Cuts the first box: one run behind `bytes` bytes, more runs along the outermost loop.
+    /// Splits the first box: one run after `bytes` bytes, more runs along the outermost loop.
     void cut(std::size_t bytes) {
         const ByteBox box = take();
         const auto loop = std::ranges::find_if(box.runs.counts, [](index count) { return count > 1; });
@@ -98,10 +98,10 @@ class BoxFeed {
 
   private:
     std::span<const ByteBox> boxes_;
-    std::vector<ByteBox> cut_; ///< before them, the first one last
+    std::vector<ByteBox> cut_; ///< parts to take before them, the first one last
 };
 
-/// Takes the first bytes of both sides, as many as one piece can have.
+/// Takes the first bytes of both sides, up to the most that one piece can have.
 BoxToBox::Piece takePiece(BoxFeed &from, BoxFeed &to) {
     for (;;) {
         const ByteBox &a = from.front();
@@ -113,7 +113,7 @@ BoxToBox::Piece takePiece(BoxFeed &from, BoxFeed &to) {
                 return *piece;
             }
         }
-        // The larger one; of two that do not fit each other one with several runs.
+        // The larger one; of two that do not match the one with several runs.
         if (a.size() > b.size() || (a.size() == b.size() && a.runs.size() > 1))
             from.cut(b.size());
         else

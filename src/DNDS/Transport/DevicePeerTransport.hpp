@@ -1,5 +1,5 @@
 /// @file DevicePeerTransport.hpp
-/// @brief Between ranks of one node: each device reads packed rows straight from the other's memory.
+/// @brief Between ranks of one node: each device reads packed rows directly from the other's memory.
 #pragma once
 
 #include "DNDS/Device/SharedMemory.hpp"
@@ -16,11 +16,11 @@
 
 namespace DNDS {
 
-/// What a writer keeps for one reader, in memory that their hosts share.
+/// A writer's record for one reader, in memory that their hosts share.
 struct PeerRecord {
     PeerEdge edge;
-    Device::SharedHandle buffer;     ///< of both buffers
-    std::uint64_t begin[2] = {0, 0}; ///< of the reader's message in each of them
+    Device::SharedHandle buffer;     ///< handle of both buffers
+    std::uint64_t begin[2] = {0, 0}; ///< begin of the reader's message in each of them
 };
 
 /// Device memory with packed rows that other ranks of the node read, and a record for each of them. It outlives its
@@ -35,7 +35,7 @@ class PackedSource {
 
     std::byte *memory() const noexcept { return buffer_.data(); }
     const std::vector<PeerRecord *> &records() const noexcept { return records_; }
-    /// Whether no reader will touch it any more.
+    /// Whether no reader will access it any more.
     bool unused() const noexcept {
         return std::ranges::all_of(records_, [](const PeerRecord *record) { return record->edge.readerIsClosed(); });
     }
@@ -87,9 +87,9 @@ class DevicePeerTransport final : public NodeTransport {
     void build();
     void progressPacking();
     void progressReading();
-    /// Reading of this epoch has run: its buffers may be packed anew.
+    /// The kernel that reads this epoch has run: its buffers may be packed again.
     void giveBack();
-    /// Where the second buffer begins behind the first.
+    /// Distance of the second buffer from the first.
     std::size_t secondBuffer() const noexcept { return outgoing_.next(); }
 
     std::shared_ptr<ExchangeStream> stream_;
@@ -101,7 +101,7 @@ class DevicePeerTransport final : public NodeTransport {
     Device::Event packed_;
     Device::Event read_;
     enum class Packing : unsigned char { Done, WaitingForReaders, Running } packing_ = Packing::Done;
-    bool reading_ = false; ///< rows of this epoch were not all seen yet
+    bool reading_ = false; ///< some rows of this epoch were not seen yet
 };
 
 } // namespace DNDS

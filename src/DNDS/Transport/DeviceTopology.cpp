@@ -23,7 +23,7 @@ namespace DNDS {
 
 namespace {
 
-/// Bytes in device memory and what they should be.
+/// Bytes in device memory and their expected values.
 class Pattern {
   public:
     Pattern(std::size_t bytes, std::uint64_t seed) : buffer_(bytes) {
@@ -50,14 +50,14 @@ class Pattern {
 };
 
 constexpr std::size_t trialBytes = 4096;
-constexpr std::size_t trialOffset = 1040; ///< so that handles are seen to keep offsets
+constexpr std::size_t trialOffset = 1040; ///< so that handles must keep offsets
 
 std::uint64_t seedOf(int rank) { return 77 + static_cast<std::uint64_t>(rank); }
 
-/// A handle in words that ranks tell each other.
+/// A handle in words, for messages.
 using HandleWords = std::array<index, (sizeof(Device::SharedHandle) + sizeof(index) - 1) / sizeof(index)>;
 
-/// Reads what another rank offers; why it could not, or empty.
+/// Reads another rank's offered memory; the reason for a failure, or empty.
 std::string tryToRead(std::span<const index> words, int owner) {
     if (words.empty())
         return "it does not share its device memory";
@@ -78,7 +78,7 @@ std::string tryToRead(std::span<const index> words, int owner) {
     return {};
 }
 
-/// While it lives, a crash inside MPI says what to do about it. It still ends the program: nothing can be said of MPI's
+/// While it lives, a crash inside MPI prints advice. It still ends the program: nothing is known about MPI's
 /// state afterwards.
 class ExplainCrash {
   public:
@@ -109,7 +109,7 @@ class ExplainCrash {
     struct sigaction bus_ {};
 };
 
-/// Device memory that goes round the ring of ranks.
+/// Sends device memory around the ring of ranks.
 class RingTrial {
   public:
     RingTrial(const CommunicatorView &comm, std::size_t bytes)
@@ -118,7 +118,7 @@ class RingTrial {
           from_(Device::messageAddress(sent_.device(), bytes)), to_(Device::messageAddress(received_.device(), bytes)) {
     }
 
-    /// Why that failed, or empty. Nothing is thrown before the transfer, in which all ranks take part.
+    /// The reason for a failure, or empty. Nothing is thrown before the transfer, in which all ranks take part.
     std::string run(const Channel &channel) {
         int code = MPI_SUCCESS;
         {
@@ -168,7 +168,7 @@ DeviceTopology::DeviceTopology(CommunicatorContext &context) {
 void DeviceTopology::tryPeers(CommunicatorContext &context, bool available) {
     const NodeTopology &node = context.node();
     std::unique_ptr<Pattern> pattern;
-    RankLists handles; // of the pattern, to each rank of the node; none where this rank shares no device memory
+    RankLists handles; // handles of the pattern, to each rank of the node; none if this rank shares no device memory
     std::string whyNotMine = !node.arena ? node.whyNoArena : !available ? Device::unavailableReason() : std::string();
     const std::exception_ptr failure = attempt([&] {
         if (!whyNotMine.empty())
@@ -198,7 +198,7 @@ void DeviceTopology::tryPeers(CommunicatorContext &context, bool available) {
                 read.append(peer, std::array<index, 1>{1});
         }
     });
-    const RankLists readers = sparseExchange(context, read); // all have read: the pattern may go
+    const RankLists readers = sparseExchange(context, read); // all have read: the pattern may be freed
     for (auto &[peer, why] : whyNot_)
         if (why.empty() && listFrom(readers, peer).empty())
             why = "it cannot read this rank's device memory";

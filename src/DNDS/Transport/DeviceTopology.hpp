@@ -1,5 +1,5 @@
 /// @file DeviceTopology.hpp
-/// @brief What a communicator's ranks can do with each other's device memory, found by trying it.
+/// @brief Access of a communicator's ranks to each other's device memory, found by trying it.
 #pragma once
 
 #include "DNDS/Mpi/CommunicatorContext.hpp"
@@ -10,7 +10,7 @@
 
 namespace DNDS {
 
-/// Why device rows go by way of pinned memory where the user wants that.
+/// Reason for moving device rows through pinned memory on the user's request.
 inline constexpr const char *forcedStaging = "DNDS_FORCE_HOST_STAGING is set";
 
 /// Found once for each communicator, when its first exchange of device memory is made.
@@ -18,17 +18,17 @@ class DeviceTopology {
   public:
     /// The topology of `context`. Collective at the first call, Local afterwards.
     static DeviceTopology &of(CommunicatorContext &context);
-    /// The same where `of` was called before; throws StateError elsewhere. Local.
+    /// The same after a call of `of`; throws StateError before. Local.
     static std::shared_ptr<DeviceTopology> madeFor(const CommunicatorContext &context);
 
     /// Whether MPI moves device memory between all ranks: a real transfer was tried and its bytes were right.
     bool mpiTakesDeviceMemory() const noexcept { return gpuAware_; }
-    /// Why it is taken to do so, or not.
+    /// The reasons.
     const std::string &aboutMpi() const noexcept { return aboutMpi_; }
 
-    /// Whether this rank and `peer` read each other's device memory: tried both ways. The same answer on both.
+    /// Whether this rank and `peer` can read each other's device memory: tried both ways. The same answer on both.
     bool reaches(int peer) const { return whyNot(peer).empty(); }
-    /// Why not; empty where they do.
+    /// Reason why not; empty if they can.
     const std::string &whyNot(int peer) const;
 
   private:
@@ -37,7 +37,7 @@ class DeviceTopology {
     void tryPeers(CommunicatorContext &context, bool available);
     void tryMpi(CommunicatorContext &context, bool available);
 
-    std::map<int, std::string> whyNot_; ///< of the ranks of this node
+    std::map<int, std::string> whyNot_; ///< reasons, by rank of this node
     std::string aboutMpi_;
     bool gpuAware_ = false;
 };

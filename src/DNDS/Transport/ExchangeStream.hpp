@@ -1,5 +1,5 @@
 /// @file ExchangeStream.hpp
-/// @brief The stream on which one exchange packs and unpacks, and how it meets the streams of the program.
+/// @brief The stream on which one exchange packs and unpacks, and its order with the program's streams.
 #pragma once
 
 #include "DNDS/Base/Attempt.hpp"
@@ -11,20 +11,20 @@ namespace DNDS {
 /// A stream of high priority, so that boundary rows leave while kernels on inner rows run. Local; move-only.
 struct ExchangeStream {
     Device::Stream stream{Device::Priority::High};
-    Device::Event produced; ///< what the exchange waits for
-    Device::Event finished; ///< what its consumers wait for
+    Device::Event produced; ///< the exchange waits for it
+    Device::Event finished; ///< consumers of the exchange wait for it
 
-    /// Everything queued here from now on runs after what `producer` holds now.
+    /// Later work on this stream runs after the present work on `producer`.
     void follow(Device::StreamHandle producer) const {
         produced.record(producer);
         produced.holdBack(stream);
     }
-    /// Everything queued on `consumer` from now on runs after what the stream holds now.
+    /// Later work on `consumer` runs after the present work on this stream.
     void precede(Device::StreamHandle consumer) const {
         finished.record(stream);
         finished.holdBack(consumer);
     }
-    /// Waits for what the stream holds. Where that throws the device is lost, and nothing runs there.
+    /// Waits for the present work on the stream. If that throws the device is lost, and nothing runs there.
     void drain() const noexcept {
         static_cast<void>(attempt([&] { stream.synchronize(); }));
     }

@@ -1,5 +1,5 @@
 /// @file NodeEdge.hpp
-/// @brief The flags by which a writer and a reader on one node take turns: the protocol alone, no MPI and no arrays.
+/// @brief The flags by which a writer and a reader on one node take turns: only the protocol, without MPI and arrays.
 #pragma once
 
 #include <atomic>
@@ -7,19 +7,19 @@
 
 namespace DNDS {
 
-/// What one side sees of the other in an epoch.
+/// One side's view of the other in an epoch.
 enum class EdgeState : unsigned char {
-    Waiting, ///< the other side has not come so far
+    Waiting, ///< the other side is not there yet
     Open,    ///< go ahead: the reader wants the rows / the rows are there
-    Offered  ///< the rows lie in the writer's memory, for whichever side comes first to move them on
+    Offered  ///< the rows lie in the writer's memory, for the side that comes first to move them on
 };
 
-/// Set once by a side that will not touch the memory of the other one any more.
+/// Set once by a side that will not access the other's memory any more.
 using ClosedFlag = std::atomic<std::uint32_t>;
 
-/// A flag in memory that two ranks share, written by one and polled by the other: the last epoch that its writer has
-/// come to. Epochs count up from `initialEpoch`, wrap around, and are judged by signed difference. Release stores and
-/// acquire loads: what a side did before `reach` is seen by the side that polled Open.
+/// A flag in memory shared by two ranks, written by one and polled by the other: the last epoch that its writer has
+/// reached. Epochs count up from `initialEpoch`, wrap around, and are compared by signed difference. Release stores and
+/// acquire loads: stores before `reach` are visible to the side that polled Open.
 class EpochFlag {
   public:
     /// Close to wrap-around, so that every long run passes it.
@@ -33,15 +33,15 @@ class EpochFlag {
         return static_cast<std::int32_t>(epoch - earlier);
     }
 
-    /// The side that writes.
+    /// For the writing side.
     void reach(std::uint32_t epoch) noexcept { epoch_.store(epoch, std::memory_order_release); }
-    /// Counts epochs up to this one, where another flag told the other side; orders nothing.
+    /// Counts epochs up to this one, if another flag has told the other side; orders nothing.
     void catchUp(std::uint32_t epoch) noexcept {
         if (epoch_.load(std::memory_order_relaxed) != epoch)
             epoch_.store(epoch, std::memory_order_relaxed);
     }
 
-    /// The side that polls: Waiting or Open.
+    /// For the polling side: Waiting or Open.
     EdgeState poll(std::uint32_t epoch) const noexcept {
         return since(epoch_.load(std::memory_order_acquire), epoch) >= 0 ? EdgeState::Open : EdgeState::Waiting;
     }
@@ -53,7 +53,7 @@ class EpochFlag {
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free && ClosedFlag::is_always_lock_free,
               "flags between processes must be lock-free");
 
-/// One directed edge: a writer (who owns the rows) and a reader (whose memory they go to). It lies in the reader's
+/// One directed edge: a writer (the owner of the rows) and a reader (whose memory they go to). It lies in the reader's
 /// arena.
 ///
 /// Both sides are at most one epoch apart. Each side writes only its own cache lines:
@@ -65,9 +65,9 @@ static_assert(std::atomic<std::uint64_t>::is_always_lock_free && ClosedFlag::is_
 /// `open` order the reader's last use of old rows before they are overwritten. Non-temporal stores need a store fence
 /// before `arrive`.
 ///
-/// A writer that does not want to wait for a late reader copies the rows to memory of its own and offers them. Then
-/// neither side depends on the other one's next call, as with a message that is under way: the reader takes the rows
-/// when it comes (`take`, copy, `taken`), or the writer finds the reader ready, withdraws the offer and writes as usual
+/// A writer that does not want to wait for a late reader copies the rows to its own memory and offers them. Then
+/// neither side depends on the other one's next call, as with a message in flight: the reader takes the rows
+/// when it arrives (`take`, copy, `taken`), or the writer finds the reader ready, withdraws the offer and writes
 /// (`withdraw`, copy, `arrive`). One compare-and-swap decides between the two.
 class NodeEdge {
   public:
@@ -87,7 +87,7 @@ class NodeEdge {
             return EdgeState::Offered;
         return state;
     }
-    /// Takes what was offered, unless the writer withdraws it. If true, the reader copies the rows and calls `taken`.
+    /// Takes the offer, unless the writer withdraws it. If true, the reader copies the rows and calls `taken`.
     bool take(std::uint32_t epoch) noexcept { return decide(epoch, Offer::BeingTaken); }
     void taken(std::uint32_t epoch) noexcept {
         offer_.store(offerWord(epoch, Offer::Taken), std::memory_order_release);
@@ -102,7 +102,7 @@ class NodeEdge {
     /// All rows of `epoch` lie in the writer's memory, which stays as it is until they are taken or withdrawn.
     void offer(std::uint32_t epoch) noexcept {
         // The epoch before is over. If its rows were taken from an offer, `arrived_` has not counted it; counts that
-        // stay behind for 2^31 epochs would look as if they were ahead. The cache line is written anyway.
+        // lag by 2^31 epochs would look as if they were ahead. The cache line is written anyway.
         arrived_.catchUp(epoch - 1);
         offer_.store(offerWord(epoch, Offer::Made), std::memory_order_release);
     }
@@ -114,22 +114,22 @@ class NodeEdge {
             return EdgeState::Open;
         return offer == offerWord(epoch, Offer::BeingTaken) ? EdgeState::Waiting : opening;
     }
-    /// Takes the offer back unless the reader has begun to take it. If true, the reader will not touch it.
+    /// Withdraws the offer unless the reader has begun to take it. If true, the reader will not access it.
     bool withdraw(std::uint32_t epoch) noexcept { return decide(epoch, Offer::Withdrawn); }
-    /// Whether the reader is done with what was offered.
+    /// Whether the reader has finished with the offer.
     bool wasTaken(std::uint32_t epoch) const noexcept {
         return offer_.load(std::memory_order_acquire) == offerWord(epoch, Offer::Taken);
     }
     void closeWriter() noexcept { writerClosed_.store(1, std::memory_order_release); }
 
-    /// While neither side uses it: as it was when it was made.
+    /// Resets it to its initial state, while neither side uses it.
     void renew() noexcept {
         opened_.reach(initialEpoch);
         arrived_.reach(initialEpoch);
         offer_.store(0, std::memory_order_release);
     }
 
-    /// Set once the writer will not touch the edge any more; then its memory may be reused.
+    /// Set once the writer will not access the edge any more; then its memory may be reused.
     const ClosedFlag &writerClosed() const noexcept { return writerClosed_; }
 
   private:

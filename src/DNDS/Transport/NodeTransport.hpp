@@ -1,5 +1,5 @@
 /// @file NodeTransport.hpp
-/// @brief What the transports between ranks of one node have in common: notes, connection, epochs, peers.
+/// @brief Common to the transports between ranks of one node: notes, connection, epochs, peers.
 #pragma once
 
 #include "DNDS/Base/Attempt.hpp"
@@ -16,8 +16,8 @@
 
 namespace DNDS {
 
-/// Ranks meet through records with flags (`EpochFlag`) in the arena. The constructor makes them, `connect` tells peers
-/// where they are.
+/// Ranks meet through records with flags (`EpochFlag`) in the arena. The constructor makes them, `connect` sends their
+/// locations to peers.
 class NodeTransport : public Transport {
   public:
     void connect() final {
@@ -28,7 +28,7 @@ class NodeTransport : public Transport {
     std::string awaited() const final;
 
   protected:
-    /// Local. Throws StateError where ranks of this node share no memory.
+    /// Local. Throws StateError if ranks of this node share no memory.
     NodeTransport(TransportPlan plan, const TransportSetup &setup);
 
     /// Looks up the record of each peer in `notes_`.
@@ -38,12 +38,12 @@ class NodeTransport : public Transport {
     virtual bool waitsForWriter(std::size_t k) const = 0;
 
     int nodeRank(int peer) const { return context_->node().nodeRank(peer); }
-    /// The record that note `k`, from `peer`, tells of. Throws MemoryError where it cannot be mapped.
+    /// The record in note `k`, from `peer`. Throws MemoryError if it cannot be mapped.
     template <class Record>
     Record *lookUp(int peer, std::size_t k) {
         return reinterpret_cast<Record *>(arena_->translate(nodeRank(peer), notes_.heard(k)));
     }
-    /// Calls `function` for each number below `count`; throws the first failure when all have been called: edges to
+    /// Calls `function` for each number below `count`; throws the first failure after all calls: edges to
     /// the other peers must be known, so that they are closed in the end.
     template <class Function>
     static void forEachOf(std::size_t count, Function &&function) {

@@ -11,7 +11,7 @@ namespace DNDS {
 
 namespace {
 
-/// The same rows in the same order by as few loops as possible, which are the innermost ones.
+/// The same rows in the same order with the fewest loops, which are the innermost ones.
 RowBox withFewestLoops(const RowBox &box) {
     RowBox merged;
     merged.first = box.first;
@@ -32,10 +32,10 @@ RowBox withFewestLoops(const RowBox &box) {
     return merged;
 }
 
-/// Whether the rows of a box with the fewest loops follow each other.
+/// Whether the rows of a box with the fewest loops are consecutive.
 bool isRun(const RowBox &box) { return box.counts.back() == box.size() && box.strides.back() == 1; }
 
-/// Held while a list is looked through for the first time. Several threads may bind exchanges of one pattern.
+/// Held while a list is analysed for the first time. Several threads may bind exchanges of one pattern.
 std::mutex &findingOut() {
     static std::mutex only;
     return only;

@@ -1,5 +1,5 @@
 /// @file RowList.hpp
-/// @brief The numbers of the rows that one peer gives or gets, shared by all exchanges that move them.
+/// @brief The numbers of the rows that this rank exchanges with one peer, shared by all exchanges that move them.
 #pragma once
 
 #include "DNDS/Base/Types.hpp"
@@ -14,7 +14,7 @@
 namespace DNDS {
 
 /// Rows of a box of cells: row `first + i0 * strides[0] + i1 * strides[1] + ...` in the order of nested loops over
-/// i0 < counts[0], i1 < counts[1], ..., of which the last one runs fastest. Loops that are not used count to 1.
+/// i0 < counts[0], i1 < counts[1], ..., of which the last one runs fastest. Unused loops count to 1.
 struct RowBox {
     static constexpr std::size_t loops = 5;
 
@@ -40,15 +40,15 @@ struct RowBox {
     }
 };
 
-/// Rows in the order in which they are moved: a range, boxes, or a list that somebody else keeps. What copying needs to
-/// know about a list is found out once, on first use, and shared by all gathers of it.
+/// Rows in the order in which they are moved: a range, boxes, or a list owned by the caller. Properties that copying
+/// needs of a list are computed once, on first use, and shared by all gathers of it.
 class RowList {
   public:
-    /// The rows from `first` up to but without `last`.
+    /// The rows [first, last).
     RowList(index first, index last) : range_(true), first_(first), count_(last - first) {}
     /// The rows of a list, which outlives this object.
     explicit RowList(std::span<const index> rows) : rows_(rows), count_(static_cast<index>(rows.size())) {}
-    /// The rows of boxes, box after box; a range where they follow each other. Keeps some bytes a box, no row numbers.
+    /// The rows of boxes, box after box; a range if they are consecutive. Keeps some bytes a box, no row numbers.
     /// Local. Cost O(boxes). Throws ArgumentError for negative counts.
     static RowList boxes(std::span<const RowBox> boxes);
 
@@ -60,7 +60,7 @@ class RowList {
     bool isList() const noexcept { return !range_ && boxes_ == nullptr; }
     /// The listed rows; empty for a range and for boxes.
     std::span<const index> list() const noexcept { return rows_; }
-    /// The boxes, none of them empty, each with as few loops as describe it; null for a range and a list.
+    /// The boxes, none of them empty, each with the fewest loops; null for a range and a list.
     const std::shared_ptr<const std::vector<RowBox>> &boxes() const noexcept { return boxes_; }
 
     /// Calls `function` with the number of each row, in order. O(rows).
@@ -79,17 +79,17 @@ class RowList {
             });
     }
 
-    /// How rows that are not none spread.
+    /// Extent of a list that is not empty.
     struct Extent {
         index least = 0;
         index most = 0;
-        std::size_t runs = 0; ///< of consecutive rows; of boxes at most so many
+        std::size_t runs = 0; ///< number of runs of consecutive rows; an upper bound for boxes
     };
-    /// Of a list or boxes. O(rows) or O(boxes) once, then O(1).
+    /// Extent of a list or boxes. O(rows) or O(boxes) once, then O(1).
     const Extent &extent() const;
 
-    /// The listed rows, counted from the least of them; null where they do not fit 32 bits. O(rows) once, then O(1);
-    /// kept as long as this object or one that got them.
+    /// The listed rows, counted from the least of them; null if they do not fit 32 bits. O(rows) once, then O(1);
+    /// kept as long as this object or one that copied the pointer.
     const std::shared_ptr<const std::vector<std::uint32_t>> &numbers() const;
 
   private:

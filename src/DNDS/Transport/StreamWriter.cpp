@@ -12,7 +12,7 @@ namespace DNDS {
 
 namespace {
 
-/// Copies whole cache lines to a line's start; the source may be anywhere.
+/// Copies whole cache lines to a line's start; the source may have any alignment.
 void streamLines(std::byte *to, const std::byte *from, std::size_t bytes) noexcept {
 #if defined(__SSE2__)
     for (std::size_t at = 0; at < bytes; at += 64) {
@@ -32,7 +32,7 @@ void streamLines(std::byte *to, const std::byte *from, std::size_t bytes) noexce
 #endif
 }
 
-/// Runs of at least this many bytes are streamed from where they lie.
+/// Runs of at least this many bytes are streamed from their source.
 constexpr std::size_t directRun = 4096;
 
 } // namespace
@@ -61,7 +61,7 @@ void StreamWriter::flush() noexcept {
 
 void StreamWriter::append(const std::byte *from, std::size_t bytes) noexcept {
     if (bytes >= directRun) {
-        // Complete the line that is begun, then stream the rest from its place.
+        // Complete the current line, then stream the rest from its source.
         const std::size_t head = (line - fill_ % line) % line;
         std::memcpy(room(head), from, head);
         advance(head);

@@ -15,10 +15,10 @@ namespace DNDS {
 ///     while (...) { fill(out.room(bytes)); out.advance(bytes); }
 ///     out.finish();          // also fences: a release store afterwards publishes the bytes
 ///
-/// Local. One line at either end that is not filled is written with ordinary stores.
+/// Local. A partial line at either end is written with ordinary stores.
 class StreamWriter {
   public:
-    /// Bytes that `room` can give at once.
+    /// Largest argument of `room`.
     static constexpr std::size_t stageBytes = 16384;
 
     /// Writes from `to` on, at any alignment.
@@ -30,11 +30,11 @@ class StreamWriter {
             flush();
         return stage_.data() + fill_;
     }
-    /// `bytes` bytes of the last `room` are filled.
+    /// Marks `bytes` bytes of the last `room` as filled.
     void advance(std::size_t bytes) noexcept { fill_ += bytes; }
-    /// Appends bytes that lie elsewhere; long runs go directly, without the stage.
+    /// Appends bytes from `from`; long runs go directly, without the stage.
     void append(const std::byte *from, std::size_t bytes) noexcept;
-    /// Writes what is left, and orders all stores before the caller's next release store.
+    /// Writes the rest, and orders all stores before the caller's next release store.
     void finish() noexcept;
 
   private:
@@ -42,8 +42,8 @@ class StreamWriter {
 
     void flush() noexcept;
 
-    std::byte *lineStart_; ///< of the line that the stage's first byte belongs to
-    std::size_t skip_;     ///< bytes of the first line that are not ours
+    std::byte *lineStart_; ///< start of the line of the stage's first byte
+    std::size_t skip_;     ///< bytes of the first line before `to`
     std::size_t fill_;     ///< bytes in the stage, the skipped ones included
     alignas(line) std::array<std::byte, stageBytes + 2 * line> stage_;
 };

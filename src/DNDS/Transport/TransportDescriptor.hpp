@@ -1,5 +1,5 @@
 /// @file TransportDescriptor.hpp
-/// @brief All that the rest of DNDS knows about one transport.
+/// @brief Everything that the rest of DNDS knows about one transport.
 #pragma once
 
 #include "DNDS/Transport/ExchangeStream.hpp"
@@ -13,50 +13,51 @@
 
 namespace DNDS {
 
-/// Whether a transport can move rows between this rank and a peer, and why (not).
+/// Whether a transport can move rows between this rank and a peer, and the reason.
 struct Reach {
     bool usable = false;
-    /// Where it is not usable: whether another transport is used without an error although this one was asked for,
+    /// If it is not usable: whether another transport is used without an error although this one was requested,
     /// because it is not meant for this peer (one on another node, say).
     bool fallBack = false;
-    std::string why; ///< for people; may be empty where it is usable anyway
+    std::string why; ///< readable reason; may be empty where it is usable anyway
 
-    /// Usable; not usable, an error where this transport was asked for (`no`), or a reason to use another one
+    /// Usable; not usable, an error if this transport was requested (`no`), or a reason to use another one
     /// (`notMeantFor`).
     static Reach yes(std::string why = {}) { return {true, false, std::move(why)}; }
     static Reach no(std::string why) { return {false, false, std::move(why)}; }
     static Reach notMeantFor(std::string why) { return {false, true, std::move(why)}; }
 };
 
-/// What a transport is made from, besides its plan.
+/// Arguments of a transport's constructor, besides its plan.
 struct TransportSetup {
     CommunicatorContext &context;
-    std::shared_ptr<ExchangeStream> stream; ///< of an exchange of device memory; null for others
+    std::shared_ptr<ExchangeStream> stream; ///< stream of an exchange of device memory; null for others
 };
 
 /// One line of the table of transports (`TransportTable`). A new transport is a class, a function that returns its
 /// descriptor, and, if it comes with DNDS, that function's name in the list of `TransportTable.cpp`.
 struct TransportDescriptor {
     TransportKind kind = TransportKind::Auto; ///< Auto: the table gives it a number
-    std::string name;                         ///< by which it is asked for (DNDS_TRANSPORT), and called in reports
+    std::string name;                         ///< its name in DNDS_TRANSPORT and in reports
     bool servesHost = false;
     bool servesDevice = false;
-    bool withinRank = false; ///< for a rank's rows of itself; `reach` is not asked then
+    bool withinRank = false; ///< for rows that a rank pulls from itself; `reach` is not called then
     /// Peers may need this rank while it waits for another exchange: to write their rows, or to send its own once they
     /// are packed.
     bool needsProgress = false;
-    /// Peers write to destinations that were allocated in the node's shared memory (`NodeArena`).
+    /// Peers write to destinations allocated in the node's shared memory (`NodeArena`).
     bool destinationsInArena = false;
-    /// `progress` looks by calls of MPI, which then makes progress by itself.
+    /// `progress` polls by calls of MPI, which then makes progress by itself.
     bool pollsMpi = false;
     /// An exchange starts its transports in ascending order, messages first, as they take longest.
     int order = 0;
-    /// The usable transport of the highest preference is chosen; 0: only where it is asked for.
+    /// The usable transport of the highest preference is chosen; 0: only on request.
     int preference = 0;
-    /// Makes what all exchanges of a communicator share, as attachments of the context (`CommunicatorContext::attach`).
-    /// Collective; called before each set-up of an exchange in a memory space that this transport serves. Optional.
+    /// Makes the state shared by all exchanges of a communicator, as attachments of the context
+    /// (`CommunicatorContext::attach`). Collective; called before each set-up of an exchange in a served space.
+    /// Optional.
     std::function<void(CommunicatorContext &)> prepare;
-    /// Whether `peer` can be reached; both ranks of a pair come to the same answer. Local.
+    /// Whether `peer` can be reached; both ranks of a pair must give the same answer. Local.
     std::function<Reach(const CommunicatorContext &, int peer)> reach;
     /// The transport for the peers in the plan. Local; may throw.
     std::function<std::unique_ptr<Transport>(TransportPlan, const TransportSetup &)> make;

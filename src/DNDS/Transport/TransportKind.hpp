@@ -1,16 +1,16 @@
 /// @file TransportKind.hpp
-/// @brief Names of the ways in which the rows of an exchange move.
+/// @brief Names of the transports of an exchange.
 #pragma once
 
 #include <string_view>
 
 namespace DNDS {
 
-/// How the bytes of an exchange move. Transports that a program adds (`TransportTable::add`) get numbers of their own.
+/// Method of moving the bytes of an exchange. Transports added by a program (`TransportTable::add`) get new numbers.
 enum class TransportKind : unsigned char {
     Auto,       ///< chosen for each peer by `TransportTable::choose`
-    Datatype,   ///< MPI derived datatypes straight from and into the arrays
-    Packed,     ///< rows gathered into one buffer a peer, received straight into the destination
+    Datatype,   ///< MPI derived datatypes directly from and into the arrays
+    Packed,     ///< rows gathered into one buffer a peer, received directly into the destination
     NodeShared, ///< the owner writes into the reader's memory; between ranks of one node
     Local,      ///< a copy within this rank, for rows that it pulls from itself
     Staged,     ///< device rows: packed into pinned memory, sent as messages, unpacked on the device

@@ -57,8 +57,8 @@ struct SharedFace {
     std::array<index, 3> fileIds;
 };
 
-/// Of the faces that meet here and have three cells or more, the one whose cells come first in the file; numbers beyond
-/// all others if there is none.
+/// Among the faces that meet here, the one with three cells or more whose cells come first in the file; numbers beyond
+/// all others if no such face exists.
 SharedFace firstShared(const GatheredSides &meeting) {
     SharedFace first{};
     first.numbers.fill(std::numeric_limits<index>::max());

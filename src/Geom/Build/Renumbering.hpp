@@ -21,7 +21,7 @@ struct Renumbering {
     std::vector<LocalIndex> newOfOld;            ///< [owned + ghosts], ghosts in the order in which they were given
 };
 
-/// Orders owned entities: first those that no rank copies, in the order `base` (entry k is the k-th entity; empty:
+/// Orders owned entities: first the uncopied ones, in the order `base` (entry k is the k-th entity; empty:
 /// unchanged), then the others by the ranks that copy them (`localityOrder`). Ghosts are ordered by final global
 /// number, then image. Collective; three sparse exchanges. O(entities) memory.
 Renumbering renumber(std::shared_ptr<const GlobalMapping> global, std::span<const GhostEntity> ghosts,

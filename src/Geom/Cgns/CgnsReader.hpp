@@ -14,7 +14,7 @@ namespace DNDS::Geom {
 struct CgnsOptions {
     std::string base; ///< the base to read; "" for the only one with cells of two or three dimensions
 
-    /// Whether coincident nodes of different zones become one node, in addition to those that the file's connections
+    /// Whether coincident nodes of different zones become one node, in addition to nodes that the file's connections
     /// join.
     bool joinCoincidentNodes = false;
     /// The largest distance of such nodes, relative to the longest side of the mesh's bounding box.

@@ -18,7 +18,7 @@ struct CgnsZones {
     /// Zones in the order of the file, their cells numbered from 0. Dimensions are in the order of memory: the last one
     /// is the file's first index, so that `view.fortran()(i, j, k)` has the file's indices, less one.
     std::vector<IndexSpace> spaces;
-    /// The 1-to-1 connections, those that are periodic among them: values are copied as they are, neither moved nor
+    /// The 1-to-1 connections, including periodic ones: values are copied as they are, neither moved nor
     /// turned.
     std::vector<Connection> connections;
     int physicalDimension = 0; ///< coordinates of a point

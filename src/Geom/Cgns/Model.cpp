@@ -165,7 +165,7 @@ int ModelBuilder::findZone(const std::string &name) const {
     return -1;
 }
 
-/// The base that holds the zone that a connection names, "Base/Zone" or "Zone"; "" if there is none.
+/// The other base with the zone that a connection names, "Base/Zone" or "Zone"; "" if no other base has it.
 std::string ModelBuilder::otherBaseOf(const std::string &name) const {
     const std::string path = trimmed(name);
     const std::string zone = lastPart(path);

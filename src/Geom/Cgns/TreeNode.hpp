@@ -40,10 +40,10 @@ struct TreeNode {
     bool isInteger() const noexcept { return type == DataType::Int32 || type == DataType::Int64; }
     bool isReal() const noexcept { return type == DataType::Real32 || type == DataType::Real64; }
 
-    /// The first child with this label or name; null if there is none. Local, O(children).
+    /// The first child with this label or name; null if none has it. Local, O(children).
     const TreeNode *withLabel(std::string_view wanted) const noexcept;
     const TreeNode *named(std::string_view wanted) const noexcept;
-    /// The text of the first child with this label, "" if there is none.
+    /// The text of the first child with this label; "" if none has it.
     std::string textOf(std::string_view wanted) const;
 };
 

@@ -35,7 +35,7 @@ class MeshClusters {
     /// For sparse fields. Its blocks' numbers are the clusters'.
     const std::shared_ptr<const SparsePattern> &pattern() const noexcept { return pattern_; }
     /// The mesh's cells, own ones first, then ghosts, of this rank's block `local`: [own + ghosts]. Throws IndexError
-    /// if there is no such block.
+    /// if the block does not exist.
     std::span<const LocalIndex> cells(int local) const { return piece(local).cells; }
     /// The indices in the block of the cells across the faces of its own cell `i`, in the order of
     /// `UnstructuredMesh::cellFaces`; `noEntity` at the boundary. Throws IndexError.

@@ -8,7 +8,7 @@ namespace DNDS::Geom {
 
 /// The map of an element at one reference point: x = sum of shape functions times nodes.
 struct MappedPoint {
-    int dimension = 0; ///< of the element: 1 to 3; space has 3
+    int dimension = 0; ///< dimension of the element: 1 to 3; space has 3
     Point position{};
     std::array<Point, 3> tangents{}; ///< columns of the Jacobian matrix: derivatives of the position
 
@@ -16,8 +16,8 @@ struct MappedPoint {
     /// too.
     DNDS_HOST_DEVICE Point areaVector() const { return cross(tangents[0], tangents[1]); }
 
-    /// What a reference volume of 1 becomes: the determinant of a volume, negative where it is inside out; the area of
-    /// a surface, the length of a line. In kernels, too.
+    /// Size of the image of a unit reference volume: the determinant for volumes, negative if inside out; the area for
+    /// surfaces, the length for lines. In kernels, too.
     DNDS_HOST_DEVICE real measure() const {
         if (dimension == 3)
             return dot(areaVector(), tangents[2]);

@@ -64,7 +64,7 @@ class Quadrature {
 
 /// Rules of one degree on all shapes, for kernels: points into a QuadratureSet, which must outlive it.
 struct QuadratureSetView {
-    std::array<QuadratureView, referenceShapeCount> rules; ///< by ReferenceShape
+    std::array<QuadratureView, referenceShapeCount> rules; ///< indexed by ReferenceShape
 
     /// The rule of a shape. In kernels, too.
     DNDS_HOST_DEVICE const QuadratureView &operator[](ReferenceShape shape) const {

@@ -21,13 +21,13 @@ enum class ReferenceShape : std::uint8_t {
     Hexahedron     ///< [-1, 1]^3
 };
 
-/// How many shapes there are.
+/// Number of reference shapes.
 inline constexpr std::size_t referenceShapeCount = 8;
 
 /// The most nodes an element with shape functions has: HEXA_27.
 inline constexpr int maxElementNodes = 27;
 
-/// What shape functions need to know about a type.
+/// Numbers that shape functions need of a type.
 struct ElementLayout {
     ReferenceShape shape = ReferenceShape::Vertex;
     int order = 0;    ///< 1 or 2; 0 of Node
@@ -173,7 +173,7 @@ DNDS_HOST_DEVICE constexpr real referenceMeasure(ReferenceShape shape) {
     return measures[static_cast<int>(shape)];
 }
 
-/// How far a point is outside of a reference shape, in reference coordinates: the largest violation of its bounds, not
+/// Distance of a point outside a reference shape, in reference coordinates: the largest violation of its bounds, not
 /// above 0 for points inside or on the boundary. Local; in kernels, too.
 DNDS_HOST_DEVICE inline real outside(ReferenceShape shape, const Point &at) {
     const auto larger = [](real a, real b) { return a > b ? a : b; };

@@ -26,7 +26,7 @@ struct SubElement {
 /// Local, O(1). Throws ArgumentError for types without shape functions and for numbers that are no face.
 SubElement faceOf(ElementType type, int face);
 
-/// How many edges a type has, and edge `edge`, in the order of the standard. Local, O(1). Throws as `faceOf`.
+/// Number of edges of a type, and edge `edge`, in the order of the standard. Local, O(1). Throws as `faceOf`.
 int edgeCount(ElementType type);
 SubElement edgeOf(ElementType type, int edge);
 

@@ -9,7 +9,7 @@
 
 namespace DNDS::Geom {
 
-/// Replaces each tag in `references` by the global number of its node, or by InvalidIndex if there is none. Collective.
+/// Replaces each tag in `references` by the global number of its node, or by InvalidIndex for unknown tags. Collective.
 ///
 /// `ownTags` are the tags of this rank's nodes, whose first has the global number `firstNode`. Consecutive tags take a
 /// subtraction. Others are resolved at a rank chosen by the tag's hash: three sparse exchanges, O(own nodes + own

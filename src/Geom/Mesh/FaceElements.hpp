@@ -26,7 +26,7 @@ struct ElementNodes {
 /// The faces of a mesh with their second-order nodes, which `UnstructuredMesh::faceNodes` has not. A face gets the
 /// nodes that its first cell gives it; the second where the first is not local, or is a polygon or polyhedron.
 struct FaceElements {
-    /// Where the nodes of a face come from.
+    /// Source of the nodes of a face.
     struct Source {
         LocalIndex cell = noEntity; ///< `noEntity`: its cells are polygons or polyhedra, its nodes are `faceNodes`
         int face = 0;               ///< `faceOf(mesh.cellTypes[cell], face)` is it

@@ -28,7 +28,7 @@ void forEachFaceOf(const MeshView &mesh, index cell, Visit &&visit) {
 ///     forEachInnerFace(view, [&](LocalIndex face, LocalIndex first, LocalIndex second) {
 ///         const real flow = flux(u, face, first, second);
 ///         residual(first) -= flow;
-///         residual(second) += flow;                  // rows of ghosts are given up: their owners compute the same
+///         residual(second) += flow;                  // rows of ghosts are discarded: their owners compute the same
 ///     });
 ///
 /// The faces of an own cell are visited in local order, which depends on the number of ranks, and so may the last bits

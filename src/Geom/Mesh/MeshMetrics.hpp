@@ -45,7 +45,7 @@ struct MeshMetrics {
 /// flat. Normals of edges lie in the plane of their first cell. Cells of a curved surface do not close.
 ///
 /// `MetricOptions::curved`: volumes, centroids and area vectors are integrals over the maps of the elements
-/// (ElementMap.hpp), exact but for rounding in space and in planes; areas of curved surfaces, `surfaceAreas` and
+/// (ElementMap.hpp), exact to rounding in space and in planes; areas of curved surfaces, `surfaceAreas` and
 /// `faceCentres` are by Gauss quadrature with 4 points in each direction. A face has the nodes that its first cell
 /// gives it, on all ranks that have this cell: both neighbours use the same numbers, and cells close to rounding if
 /// both have the same nodes there. Where the first cell is not local (at the outer ghosts, or without ghosts) the

@@ -50,7 +50,7 @@ struct MeshEntities {
     index size() const noexcept { return owned + ghosts; }
     /// Global numbers and owners. Local. Throws StateError if there is no pattern.
     const GhostMapping &mapping() const { return *builtPattern().mapping(); }
-    /// `*pattern`. Throws StateError if there is none. Local.
+    /// `*pattern`. Throws StateError without one. Local.
     const ExchangePattern &builtPattern() const {
         DNDS_CHECK(pattern != nullptr, StateError, "this mesh was not built by buildMesh, or was moved from");
         return *pattern;

@@ -13,7 +13,7 @@
 
 namespace DNDS::Geom {
 
-/// The other side of a cell's face; packed into 63 bits, or -1 if there is none.
+/// The other side of a cell's face; packed into 63 bits, or -1 for no cell.
 struct FaceLink {
     index cell; ///< global
     int slot;   ///< number of the face in that cell
@@ -39,7 +39,7 @@ struct FaceMark {
     index cell; ///< local
     int slot;
     int mark;     ///< as in SourceMesh::faceMarks
-    index fileId; ///< number of the file's element, 0 if there is none
+    index fileId; ///< number of the file's element, 0 without one
 
     friend auto operator<=>(const FaceMark &, const FaceMark &) = default; // NOLINT(modernize-use-nullptr): false alarm
 };

@@ -36,7 +36,7 @@ void requireLocalNumbers(CommunicatorView comm, index count, const char *what, c
 std::vector<Point> fetchCoordinates(const GlobalMapping &blocks, std::span<const Point> ownCoordinates,
                                     std::span<const index> nodes);
 
-/// The box around the points of all ranks; zeros if there are none. Collective; one reduction.
+/// The box around the points of all ranks; zeros without points. Collective; one reduction.
 struct NodeBounds {
     Point lower{};
     Point upper{};

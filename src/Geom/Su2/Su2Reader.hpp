@@ -33,7 +33,7 @@ namespace DNDS::Geom {
 SourceMesh readSu2(CommunicatorView comm, const std::string &path);
 
 /// The same for one zone of a file that has several: the number that follows IZONE=, from 1. A file of one zone is read
-/// whatever `zone` is. Collective. DataError, too, if there is no such zone or, with "", if there are several.
+/// whatever `zone` is. Collective. DataError, too, if the zone does not exist or, with "", if there are several.
 SourceMesh readSu2Zone(CommunicatorView comm, const std::string &path, const std::string &zone);
 
 } // namespace DNDS::Geom

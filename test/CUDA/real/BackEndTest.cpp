@@ -1,5 +1,5 @@
-// What src/CUDA/real asks of CUDA, with stand-ins for CUDA's functions: which device, which memory is used again when,
-// what happens while other threads capture graphs. Says nothing of any driver.
+// Tests src/CUDA/real against stand-ins for the CUDA runtime: device selection, reuse of memory, and captures of graphs
+// by other threads. Says nothing about real drivers.
 
 #include "CUDA/real/StandInRuntime.hpp"
 

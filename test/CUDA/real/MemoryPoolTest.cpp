@@ -17,7 +17,7 @@ constexpr std::size_t mebibyte = std::size_t{1} << 20;
 struct FakeDevice {
     std::size_t room = 1024 * mebibyte;
     std::set<void *> slabs;
-    std::uintptr_t next = std::uintptr_t{1} << 40; // addresses that nobody follows
+    std::uintptr_t next = std::uintptr_t{1} << 40; // addresses are never dereferenced
     std::shared_ptr<int> queued = std::make_shared<int>(0);
     std::shared_ptr<int> finished = std::make_shared<int>(0);
     bool goesOn = false; ///< finishes work while it is asked

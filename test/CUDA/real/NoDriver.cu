@@ -1,5 +1,5 @@
-// What a program built for CUDA says on a machine without a driver or a device: started by scripts/compile-cuda.sh.
-// It links the back end alone, so that it is built in seconds. Where there is a device, it runs a kernel there.
+// Behaviour of a program built for CUDA on a machine without driver or device; started by scripts/compile-cuda.sh.
+// It links only the back end, to build in seconds. With a device present, it runs a kernel.
 
 #include "DNDS/Device/ParallelFor.hpp"
 #include "DNDS/Device/Stream.hpp"

@@ -13,7 +13,7 @@ namespace {
 
 thread_local cudaStreamCaptureMode captureMode = cudaStreamCaptureModeGlobal;
 
-/// What CUDA does in calls that may disturb the capture of another thread.
+/// Models CUDA calls that may invalidate a capture of another thread.
 cudaError_t besideCaptures(const char *call) {
     StandInRuntime &runtime = StandInRuntime::instance();
     if (!runtime.otherThreadCaptures || captureMode == cudaStreamCaptureModeRelaxed)

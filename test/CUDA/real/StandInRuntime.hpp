@@ -1,6 +1,6 @@
 /// @file StandInRuntime.hpp
 /// @brief Functions of the CUDA runtime for tests of src/CUDA/real without a driver: devices, streams and captures as
-/// the test sets them. Those that StandInRuntime.cpp does not define are CUDA's own.
+/// the test sets them. CUDA itself provides the functions that StandInRuntime.cpp does not define.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -1,4 +1,4 @@
-// ArrayDof on the device: every operation gives what it gives on the host, to the bit.
+// ArrayDof on the device: every operation matches the host bit for bit.
 
 #include "DNDS/Array/ArrayDof.hpp"
 

@@ -341,7 +341,7 @@ TEST(ArrayDof, ReductionsSayThatTheCommunicatorWasFreed) {
              [&] { (void)u.componentNorm1(); }, [&] { u.transAttach(); }})
         test::expectContains(test::messageOf<StateError>(call), "the communicator of 'u' was freed");
     test::expectContains(test::messageOf<StateError>([&] { (void)v.componentNorm2(); }), "of 'v' was freed");
-    u += 1.0; // what needs no other rank goes on
+    u += 1.0; // local operations still work
     EXPECT_EQ((*u.father)(2, 1), 2.0);
 }
 

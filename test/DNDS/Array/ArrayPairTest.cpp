@@ -227,7 +227,7 @@ TEST(ArrayPair, CloningIntoAPairThatExchangesAlready) {
         fill(u, 2);
         u.trans.pullOnce(options);
         v.clone(u);
-        EXPECT_THROW(v.trans.startPersistentPull(), StateError); // it was bound to arrays that are gone
+        EXPECT_THROW(v.trans.startPersistentPull(), StateError); // it was bound to destroyed arrays
         EXPECT_EQ(wrongGhosts(v, 2), 0);
         v.trans.initPersistentPull(options);
         expectPullWorks(v, 3);
@@ -235,7 +235,7 @@ TEST(ArrayPair, CloningIntoAPairThatExchangesAlready) {
     });
 }
 
-/// Two time levels that are swapped each step: both must go on moving what they hold now.
+/// Two time levels, swapped each step: both must keep moving their current contents.
 template <class Pair>
 void expectSwapsWork(Pair u, Pair v, const ExchangeOptions &options, bool persistentFirst) {
     v.trans.borrowGGIndexing(u.trans);
@@ -284,7 +284,7 @@ TEST(ArrayPair, GhostsLieBehindOwnedRowsOnRequest) {
         RealField u = ringField("u");
         RealField v = ringField("v");
         v.trans.borrowGGIndexing(u.trans);
-        u.trans.initPersistentPull(options); // goes on afterwards
+        u.trans.initPersistentPull(options); // works again afterwards
         u.trans.initPersistentPush(PushOp::Replace, options);
         fill(u, 1);
         if (u.son->size() > 0) {

@@ -1,5 +1,5 @@
-// Arrays of matrices, batches and adjacencies given to the transformer of the type they are derived from: they are
-// treated as what they are.
+// Arrays of matrices, batches and adjacencies passed to the transformer of their base type keep the behaviour of the
+// derived type.
 
 #include "DerivedCase.hpp"
 
@@ -100,7 +100,7 @@ TYPED_TEST(DerivedArrays, WithFathersOfTheBaseAreRefusedOnAllRanks) {
                        }),
                        "another type on some rank");
     }
-    // A pair copies and swaps its arrays as what it was declared with.
+    // A pair copies and swaps its arrays with their declared type.
     ArrayPair<Base> pair;
     pair.father = derived;
     pair.son = std::make_shared<TypeParam>("derived, too", world());

@@ -1,5 +1,5 @@
 /// @file DerivedCase.hpp
-/// @brief What all arrays of vectors, matrices, batches and adjacencies have in common, tested for any of them.
+/// @brief Checks common to all arrays of vectors, matrices, batches and adjacencies.
 #pragma once
 
 #include "DNDS/Array/ArrayAdjacency.hpp"
@@ -32,7 +32,7 @@ void giveRows(TArray &array, rowsize width, const Sizes &sizes) {
         array.resize(ownedRows(), sizes);
 }
 
-/// How rows of a kind of array are made, filled and compared. `give` gives an array this rank's rows, with shapes that
+/// Makes, fills and compares rows of one kind of array. `give` gives an array this rank's rows, with shapes that
 /// no son can guess; `fill` and `expectRow` are of a row that is a copy of a global one, in a version of the contents.
 template <class TArray>
 struct Rows;

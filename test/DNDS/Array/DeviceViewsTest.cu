@@ -69,7 +69,7 @@ struct Batches {
     }
 };
 
-/// Runs the functor twice on the host and twice on the device and compares what it said and what it left behind.
+/// Runs the functor twice on the host and twice on the device; compares results and final contents.
 template <template <class> class Functor, class A>
 void expectSameOnDevice(A &array) {
     Array<real, 2> onHost;

@@ -1,4 +1,4 @@
-// The loops behind ArrayDof, at every length around the sizes in which they work, against plain loops.
+// The loops that implement ArrayDof, at every length around their block sizes, against plain loops.
 
 #include "DNDS/Array/DofKernels.hpp"
 

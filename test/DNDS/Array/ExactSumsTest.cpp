@@ -53,7 +53,7 @@ TEST(ExactSums, AreTheSameBitsOnTheDevice) {
     Device::copy(onDevice.data(), MemorySpace::Device, rows.data(), MemorySpace::Host, bytes, stream);
     const Device::Transfers before = Device::transfers();
     std::vector<real> sums(columns, -1.0);
-    exactSums(comm, Executor::device(stream), {onDevice.data(), rows.size()}, sums); // behind the copy
+    exactSums(comm, Executor::device(stream), {onDevice.data(), rows.size()}, sums); // in stream order after the copy
     EXPECT_EQ(bitsOf(sums), bitsOf(expected));
     EXPECT_LE(Device::transfers().bytesToHost - before.bytesToHost, columns * (sizeof(real) + 16));
 }

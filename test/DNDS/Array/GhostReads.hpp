@@ -1,5 +1,5 @@
 /// @file GhostReads.hpp
-/// @brief What pairs say of their ghosts, and with debug checks what reading them says.
+/// @brief Ghost states of pairs and, with debug checks, the errors of reading ghosts.
 #pragma once
 
 #include "DNDS/Device/ParallelFor.hpp"

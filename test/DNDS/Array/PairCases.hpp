@@ -29,7 +29,7 @@ inline index ownedRows() { return ownedRows(worldRank()); }
 inline index firstRow() { return firstRow(worldRank()); }
 inline index allRows() { return firstRow(worldSize()); }
 
-/// What a rank wants copies of: random rows, its own among them, some of them twice. Rank 2 wants none.
+/// Rows that this rank pulls: random ones, including own rows and duplicates. Rank 2 pulls none.
 inline std::vector<index> wantedRows() {
     std::vector<index> rows;
     if (worldRank() == 2)

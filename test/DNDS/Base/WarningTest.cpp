@@ -35,7 +35,7 @@ TEST(Warnings, GoToStderrUntilSomebodyTakesThem) {
     EXPECT_EQ(testing::internal::GetCapturedStderr(), "DNDS: five\n");
 }
 
-/// What a warning leaves on stderr where DNDS_WARNINGS has a value.
+/// The text that a warning prints to stderr with DNDS_WARNINGS set to `place`.
 std::string printedWith(const std::string &place, const char *text) {
     ::setenv("DNDS_WARNINGS", place.c_str(), 1);
     testing::internal::CaptureStderr();

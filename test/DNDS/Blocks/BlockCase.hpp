@@ -22,7 +22,7 @@ struct CellOf {
     IndexVector cell{};
 };
 
-/// Which cell a cell outside of an index space stands for, if any. Written for the test, as brute force as it gets.
+/// Maps a cell outside an index space to the cell it stands for, if any. Brute force, written for the test.
 using Meaning = std::function<std::optional<CellOf>(const CellOf &)>;
 
 /// For one index space: the index modulo the period.
@@ -44,7 +44,7 @@ inline Meaning modulo(const IndexSpace &space) {
     };
 }
 
-/// What component `c` of a cell holds in version `version`: another number for all that tests use.
+/// Value of component `c` of a cell in version `version`; distinct for all arguments used by tests.
 template <class T>
 T contents(const CellOf &cell, rowsize c, int version) {
     std::uint64_t number = mix({static_cast<std::uint64_t>(cell.space), static_cast<std::uint64_t>(cell.cell[0]),
@@ -130,7 +130,7 @@ index checkField(const BlockField<T> &field, int version, const Meaning &meaning
     return meant;
 }
 
-/// Fills, exchanges and checks, by all transports that there are. Collective.
+/// Fills, exchanges and checks, with every available transport. Collective.
 template <class T>
 void expectExchanges(BlockField<T> &field, const Meaning &meaning) {
     int version = 0;

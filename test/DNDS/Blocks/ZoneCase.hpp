@@ -113,7 +113,7 @@ inline std::vector<IndexSpace> spacesOf(const std::vector<Zone> &zones) {
     return spaces;
 }
 
-/// What ghosts of zones mean: the cell of the zone that has the same cell of the box.
+/// Maps ghosts of zones to the owned cell of the zone that covers the same cell of the box.
 inline Meaning inZones(std::vector<Zone> zones) {
     return [zones = std::move(zones)](const CellOf &cell) -> std::optional<CellOf> {
         const IndexVector global = zones[toSize(cell.space)].inBox(cell.cell);

@@ -101,7 +101,7 @@ TEST(Event, StandsBehindItsLastRecord) {
     const Stream other;
     const Stream third;
     runAfter(other, stream);
-    const DeviceWords device(Words(4, 0)); // whose default stream waits for nobody
+    const DeviceWords device(Words(4, 0)); // its default stream waits for no other stream
     EXPECT_FALSE(event.reached());
     gate.open();
     other.synchronize();

@@ -25,7 +25,7 @@ void copyBetween(const DeviceWords &to, const DeviceWords &from, StreamHandle st
     copy(to.get(), MemorySpace::Device, from.get(), MemorySpace::Device, from.bytes(), stream);
 }
 
-/// What the host sees of pinned memory each time that it is called.
+/// Records the contents of pinned memory at each call on the host.
 struct Witness {
     const std::uint32_t *word;
     Words seen;

@@ -286,7 +286,7 @@ TEST(EmulatedDeviceDeathTest, HostAccessFaultsOutsideKernels) {
     EXPECT_DEATH(memory[0] = 1, "");
     { const KernelScope kernel; }
     EXPECT_DEATH(memory[0] = 1, "");
-    // and while copies are under way, too
+    // and with copies in flight
     Words words(4, 3);
     copy(device.get(), MemorySpace::Device, words.data(), MemorySpace::Host, device.bytes(), nullptr);
     EXPECT_DEATH(memory[0] = 1, "");

@@ -1,5 +1,5 @@
 /// @file DeviceCase.hpp
-/// @brief For tests of exchanges in device memory, and of those that are compiled for both spaces.
+/// @brief Fixtures for tests of exchanges in device memory and for tests compiled for both spaces.
 #pragma once
 
 #include "DNDS/Device/Hooks.hpp"

@@ -1,4 +1,4 @@
-// Arrays that changed since an exchange was set up: bound anew where that makes sense, told where not.
+// Arrays that changed after an exchange was set up: rebound where possible, refused with an error otherwise.
 
 #include "DNDS/Exchange/Exchange.hpp"
 
@@ -19,7 +19,7 @@ using namespace DNDS::test;
 using CsrField = ArrayPair<ParArray<index, NonUniformSize>>;
 using PaddedField = ArrayPair<ParArray<std::int32_t, NonUniformSize, 6>>;
 
-/// No rank fails before all have come so far.
+/// No rank fails before all ranks are here.
 void meet() { CommunicatorView(MPI_COMM_WORLD).barrier(); }
 
 TEST(ExchangeErrors, ReallocatedToTheSameShapeIsBoundAnew) {
@@ -62,7 +62,7 @@ TEST(ExchangeErrors, RowWidthsThatChangedWithinTheSameNumberOfBytes) {
         fill(u, 2);
         messageOnAll<Error>([&] { u.trans.startPersistentPull(); });
         recover(MPI_COMM_WORLD);
-        // An exchange made anew must not take the son as it is either.
+        // Setting up the exchange again must not accept the son as it is either.
         expectContains(messageOnAll<LayoutError>([&] { u.trans.initPersistentPull(options); }), "createMPITypes");
         u.trans.createMPITypes();
         u.trans.initPersistentPull(options);
@@ -152,7 +152,7 @@ TEST(ExchangeErrors, PushedPaddedRowsOfAnotherSize) {
 }
 
 TEST(ExchangeErrors, ASonGivenUpBetweenStartAndWaitOfAPullIsNotWrittenTo) {
-    // What arrives goes to the memory that was bound, which is kept until then; the new memory stays as it is.
+    // Received rows go to the bound memory, which is kept until then; the new memory is not written.
     forEachTransport([&](const ExchangeOptions &options) {
         RealField u = ringField();
         u.trans.initPersistentPull(options);
@@ -192,7 +192,7 @@ TEST(ExchangeErrors, ACommunicatorFreedBetweenStartAndWait) {
         EXPECT_THROW(idle.trans.pullOnce(), StateError);
         EXPECT_THROW(pulled.trans.initPersistentPull(options), StateError);
         EXPECT_THROW(pushed.trans.createMPITypes(), StateError);
-        CommunicatorView(MPI_COMM_WORLD).barrier(); // rows under way arrive here, not in the next communicator
+        CommunicatorView(MPI_COMM_WORLD).barrier(); // rows in flight arrive here, not in the next communicator
     });
 }
 

@@ -1,6 +1,6 @@
-// What goes wrong on one rank while exchanges run: every rank throws the right error within a moment, and `recover`
-// goes on to the bit. Each fault is tried on several ranks, with each transport, for pulls and pushes, on hosts and
-// devices.
+// Faults on one rank while exchanges run: every rank throws the right error within a moment, and after `recover`
+// results are right to the bit. Each fault is tried on several ranks, with each transport, for pulls and pushes, on
+// hosts and devices.
 
 #include "DNDS/Exchange/Exchange.hpp"
 
@@ -99,12 +99,12 @@ struct Fields {
     ExchangeOptions options;
     RealField u, v;
     std::unique_ptr<Exchange> first, second;
-    RealField::ArrayType taken{"taken", MPI_COMM_SELF}; ///< what faults take away
+    RealField::ArrayType taken{"taken", MPI_COMM_SELF}; ///< the father that a fault has moved away
 };
 
 using Change = std::function<void(Fields &)>;
 
-/// What the failing rank does, how it is undone there, and what others are told.
+/// A fault of one rank: how it happens, how that rank undoes it, and the error text on the others.
 struct Fault {
     std::string name;
     Change happen; ///< throws what this rank sees of it
@@ -204,7 +204,7 @@ void expectAllFaults(TransportKind transport, Direction direction) {
     fields.expectRight(1);
     std::size_t used = 0;
     int version = 1;
-    for (int round = 0; round < 2; ++round) { // the second needs no more memory, but for rows that are offered
+    for (int round = 0; round < 2; ++round) { // the second allocates nothing, except offered rows
         for (const Fault &fault : allFaults())
             for (const int bad : std::set{0, worldSize() / 2, worldSize() - 1}) {
                 SCOPED_TRACE(testing::Message() << fault.name << " on rank " << bad);
@@ -222,7 +222,7 @@ void expectAllFaults(TransportKind transport, Direction direction) {
                                       .call = [&] { fields.epoch(); },
                                       .repair = [&] { fault.undo(fields); }});
                 EXPECT_FALSE(fields.second->inFlight());
-                if (comm.view().allReduce(fields.first ? 1 : 0, MPI_MIN) == 0) { // all make theirs anew
+                if (comm.view().allReduce(fields.first ? 1 : 0, MPI_MIN) == 0) { // all ranks set theirs up again
                     fields.first.reset();
                     fields.second.reset();
                     fields.make();

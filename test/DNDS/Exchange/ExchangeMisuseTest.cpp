@@ -1,4 +1,4 @@
-// What ranks must have in common, and what must come before what: told on all ranks that are concerned.
+// Arguments that ranks must have in common and required call orders: violations throw on all affected ranks.
 
 #include "DNDS/Exchange/Exchange.hpp"
 
@@ -143,7 +143,7 @@ TEST(ExchangeErrors, MappingsOfOneShapeMadeInDifferentOrders) {
         RealField &second = worldRank() == odd ? u : v;
         expectBothNames([&] { first.trans.createGhostMapping(rows); });
         expectBothNames([&] { second.trans.createGhostMapping(rows); });
-        // Where names do not help, numbers do.
+        // Equal names: numbers tell the arrays apart.
         RealField a = ringField("same");
         RealField b = ringField("same");
         RealField &mine = worldRank() == odd ? b : a;
@@ -197,7 +197,7 @@ TEST(ExchangeErrors, CallsInTheWrongOrder) {
     forEachTransport([&](const ExchangeOptions &options) {
         RealField u = ringField();
         auto &trans = u.trans;
-        // What was never set up concerns nobody else.
+        // An exchange that was never set up affects no other rank.
         expectContains(messageOf<StateError>([&] { trans.startPersistentPull(); }), "initPersistentPull");
         expectContains(messageOf<StateError>([&] { trans.waitPersistentPull(); }), "initPersistentPull");
         expectContains(messageOf<StateError>([&] { trans.startPersistentPush(); }), "initPersistentPush");
@@ -271,7 +271,7 @@ TEST(ExchangeErrors, AFatherResizedOnOneRankBeforeItsGhostMapping) {
     }
 }
 
-/// On all ranks, of which the first ones find it out, and the others may hear of that.
+/// Collective: the first ranks detect the misuse, the others may learn of it from them.
 void expectStartFails(const std::function<void()> &start, const std::string &text) {
     expectContains(messageOnAll<Error>(start), text);
     recover(MPI_COMM_WORLD);
@@ -315,7 +315,7 @@ TEST(ExchangeErrors, AMappingReplacedAfterInit) {
         v.trans.initPersistentPull(options);
         expectPullWorks(v, 2);
 
-        // Arrays that are attached anew have lost their mapping, even if the same comes back.
+        // Arrays that are attached again have lost their mapping, even if the same one is set again.
         ExchangeGroup alone;
         alone.add(u.trans);
         alone.initPersistentPull(options);
@@ -349,7 +349,7 @@ TEST(ExchangeErrors, AGroupWhoseTransformersMovedOrWentGoesOn) {
             group.waitPersistentPull();
             EXPECT_EQ(wrongGhosts(moved, 1), 0);
             wanted = moved.son->hash();
-            replaceMapping(moved); // the group hears of it from wherever the transformer is
+            replaceMapping(moved); // the group is notified wherever the transformer has moved
             expectStartFails([&] { group.startPersistentPull(); }, "replaced");
         }
         {

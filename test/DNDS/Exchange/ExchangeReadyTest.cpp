@@ -34,7 +34,7 @@ TEST(ExchangeReady, IsFalseUntilAllPeersHaveStarted) {
                 const bool needsLate =
                     isPull ? pullLists.hasReader(late, worldRank()) : pullLists.hasReader(worldRank(), late);
                 if (worldRank() != late) {
-                    exchange.start(); // does not wait for those that come later
+                    exchange.start(); // does not wait for later ranks
                     for (int times = 0; times < 50 && needsLate; ++times)
                         EXPECT_FALSE(exchange.ready());
                 }
@@ -63,7 +63,7 @@ TEST(ExchangeReady, SeveralPolledInTurnsInAnyOrder) {
                 std::swap(order[0], order[1]);
             for (Exchange *exchange : order)
                 exchange->start();
-            // All but one are polled only: it must not need anybody to wait for it.
+            // All except one are only polled: progress must not depend on a waiting rank.
             while (!order[1]->ready() || !order[0]->ready())
                 std::this_thread::yield();
             for (Exchange *exchange : order)

@@ -1,5 +1,5 @@
 /// @file FieldCase.hpp
-/// @brief Pairs of every layout and element type behind one interface, filled with contents that each rank can compute.
+/// @brief Pairs of every layout and element type with one interface, filled with contents that each rank can compute.
 #pragma once
 
 #include "DNDS/Array/ArrayPair.hpp"
@@ -44,7 +44,7 @@ T elementFrom(std::uint64_t bits) {
         return {elementFrom<float>(bits), elementFrom<float>(mix({bits})), elementFrom<float>(mix({bits, 1}))};
 }
 
-/// What `op` makes of the owner's element and a pushed one.
+/// Result of `op` applied to the owner's element and a pushed one.
 template <class T>
 T combineElements(const T &mine, const T &pushed, PushOp op) {
     if (op == PushOp::Replace)

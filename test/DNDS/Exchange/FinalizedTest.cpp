@@ -1,6 +1,6 @@
-// What is still there when MPI ends, or when a forked child exits: starting and setting up throw StateError,
-// destructors do no harm. A program of its own, since MPI ends once; it returns 0 where all is as it should be, and the
-// test harness limits its time.
+// Objects that outlive MPI, or a forked child's exit: starting and setting up throw StateError, destructors are
+// harmless. A separate program, since MPI ends once; it returns 0 on success, and the test harness limits its run
+// time.
 
 #include "DNDS/Array/ArrayPair.hpp"
 #include "DNDS/Exchange/ExchangeGroup.hpp"
@@ -109,7 +109,7 @@ int run() {
         const auto context = fields.front().trans.pattern()->mapping()->global()->context();
         const std::vector patterns{fields.front().trans.pattern()};
         PeerAgreement agreement(context, "what ends", PeerAgreement::peersOf(patterns));
-        agreement.begin(1); // stays under way
+        agreement.begin(1); // left pending
 
         MPI_Finalize();
 
@@ -131,7 +131,7 @@ int run() {
             std::fprintf(stderr, "the context of MPI_COMM_WORLD is alive after MPI_Finalize\n");
             ++failures;
         }
-        // Local work goes on.
+        // Local operations still work.
         fields.front().father->resize(9);
         (*fields.front().father)(8, 4) = 1.0;
     }

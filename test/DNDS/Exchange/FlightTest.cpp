@@ -39,14 +39,14 @@ TEST(Flight, IsWaitedForOnce) {
     EXPECT_TRUE(ghosts.done());
     EXPECT_EQ(wrongGhosts(u, 1), 0);
     ghosts.wait();
-    // Another one may be under way by the same exchange: it is left alone.
+    // Another flight of the same exchange may be in progress: it is not affected.
     fill(u, 2);
     u.trans.startPersistentPull();
     ghosts.wait();
     EXPECT_TRUE(ghosts.done());
     u.trans.waitPersistentPull();
     EXPECT_EQ(wrongGhosts(u, 2), 0);
-    // Or somebody else waits.
+    // Another owner may also wait.
     Flight other = u.trans.startPull();
     u.trans.waitPersistentPull();
     EXPECT_TRUE(other.done());
@@ -92,7 +92,7 @@ TEST(Flight, AnExceptionThatLeavesTheScopeGoesOn) {
         EXPECT_STREQ(error.what(), "in between");
     }
     EXPECT_EQ(wrongGhosts(u, 1), 0);
-    // Also where waiting fails, too, which is thrown where nothing else is.
+    // If waiting fails as well, its error is thrown only if there is no other.
     for (const bool inBetween : {true, false}) {
         try {
             const Flight ghosts = u.trans.startPull();

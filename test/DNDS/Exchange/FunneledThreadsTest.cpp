@@ -1,4 +1,4 @@
-// What a second thread must not do where MPI runs without MPI_THREAD_MULTIPLE, and is told.
+// Calls that throw on a second thread where MPI runs without MPI_THREAD_MULTIPLE.
 
 #include "OnThreads.hpp"
 #include "RingField.hpp"

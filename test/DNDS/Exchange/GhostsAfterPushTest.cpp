@@ -1,5 +1,5 @@
-// What pushes leave in the ghosts, and what a second push then does: of rows in host memory, and in another program of
-// rows in device memory.
+// Contents of the ghosts after a push, and the effect of a second push: for rows in host memory and, in another
+// program, for rows in device memory.
 
 #include "DNDS/Array/ArrayDof.hpp"
 #include "DNDS/Array/ArrayMatrices.hpp"

@@ -126,7 +126,7 @@ TEST(InFlight, NewArraysAttachedWhileTheOldOnesMove) {
         u.trans.createFatherGlobalMapping();
         u.trans.createGhostMapping(PullLists::ring().myReads());
         u.trans.createMPITypes();
-        recover(comm.view()); // the old ones were given up in flight
+        recover(comm.view()); // the old ones were abandoned in flight
         u.trans.initPersistentPull(options);
         expectPullWorks(u, 5);
     });

@@ -197,7 +197,7 @@ TEST_F(ManyThreads, HandExchangesOver) {
             fill(handed, round);
             exchange.start();
             fields[0].trans.startPersistentPull();
-            std::thread other([&] { // while this one waits, and lets go on what it has started
+            std::thread other([&] { // while this thread waits, which progresses its own exchanges
                 while (round % 2 == 0 && !exchange.ready())
                     std::this_thread::yield();
                 exchange.wait();

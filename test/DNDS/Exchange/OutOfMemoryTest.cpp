@@ -41,7 +41,7 @@ TEST(OutOfMemory, EndsTheSetUpOfExchangesOnAllRanks) {
     ExchangeGroup group;
     group.add(u.trans);
     group.add(v.trans);
-    // Where the exchange before is freed, shared memory stays taken rather than that anybody throws.
+    // Freeing the previous exchange keeps shared memory allocated rather than throw.
     constexpr Outcome freeing = Outcome::ThrowsOrDoesWithout;
     forEachHostTransport([&](const ExchangeOptions &options) {
         failEverywhere(

@@ -131,7 +131,7 @@ TEST(PeerAgreement, AnotherWordStopsAllRanks) {
     }
 }
 
-/// What is under way is parked, and gone after a recovery.
+/// Pending agreements are parked, and freed by a recovery.
 TEST(PeerAgreement, IsDestroyedAtAnyTimeOnAnyThread) {
     const World world;
     for (int absent = -1; absent < worldSize(); ++absent) {

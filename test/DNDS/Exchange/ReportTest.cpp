@@ -29,7 +29,7 @@ TEST(Report, KnowsWhatAPullMoves) {
         for (int version = 1; version <= 3; ++version)
             expectPullWorks(u, version);
     }
-    const Report made = report(MPI_COMM_WORLD); // also of exchanges that are gone
+    const Report made = report(MPI_COMM_WORLD); // includes destroyed exchanges
     EXPECT_EQ(made.ranks, worldSize());
     const ExchangeReport *pull = made.find("pull of 'counted'");
     ASSERT_NE(pull, nullptr);

@@ -11,7 +11,7 @@
 
 namespace DNDS::test {
 
-inline constexpr index ringRows = 6; ///< of each rank
+inline constexpr index ringRows = 6; ///< rows on each rank
 using RealField = ArrayPair<ParArray<real, 5>>;
 
 /// The element of an owner's row in some version of the contents. Exact in every arithmetic type with enough bits.
@@ -58,7 +58,7 @@ void fill(Pair &pair, int version) {
             father(row, j) = ringValue<T>(begin + row, j, version);
 }
 
-/// How many elements of the son differ from their owners' in that version.
+/// Number of elements of the son that differ from their owners' in that version.
 template <class Pair>
 index wrongGhosts(const Pair &pair, int version) {
     using T = typename Pair::ArrayType::Element;

@@ -120,7 +120,7 @@ int main(int argc, char **argv) {
         }
         const std::vector<Row> processes = world.allGather(static_cast<Row>(getpid()));
         if (how == "signal") {
-            world.barrier(); // nobody is in the call before
+            world.barrier(); // all ranks have left the previous call
             if (world.rank() == 0)
                 for (const Row process : processes)
                     kill(static_cast<pid_t>(process), SIGUSR1);

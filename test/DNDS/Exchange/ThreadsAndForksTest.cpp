@@ -1,4 +1,4 @@
-// Exchanges that another thread destroys, and those that a forked child destroys.
+// Exchanges destroyed by another thread or by a forked child.
 
 #include "FieldCase.hpp"
 #include "RingField.hpp"
@@ -52,7 +52,7 @@ TEST(Threads, WhatNeedsMpiWaitsForTheThreadThatMayCallIt) {
         if (level != MPI_THREAD_MULTIPLE) {
             EXPECT_FALSE(idle.expired()) << "its requests are MPI's";
         }
-        recover(comm); // as one was given up in flight
+        recover(comm); // an exchange was abandoned in flight
         for (int round = 0; round < 50 && !(idle.expired() && moving.expired()); ++round) {
             RealField later = ringField("later", comm);
             later.trans.initPersistentPull(options);
@@ -73,7 +73,7 @@ TEST(Threads, ExchangesDestroyedAfterTheirCommunicatorDoNoHarm) {
     });
 }
 
-/// What a forked child finds wrong: its exit status, 0 if nothing.
+/// Checks made by a forked child: its exit status, 0 for success.
 template <class Body>
 int forked(Body &&body) {
     const pid_t child = fork();

@@ -76,7 +76,7 @@ class ClassicBytes {
     }
 
     int version_;
-    std::string padding_; ///< of names, counted as part of them
+    std::string padding_; ///< padding of names, counted as part of them
     std::size_t placeOfA_ = 0;
     std::string bytes_;
 };

@@ -11,7 +11,7 @@
 
 namespace DNDS::test {
 
-/// A box with its elements in memory: dimensions in reverse order, with a margin of one in front of and behind each.
+/// A box with its elements in memory: dimensions in reverse order, with a margin of one on both sides of each.
 template <class T>
 struct PaddedBox {
     std::vector<index> start;

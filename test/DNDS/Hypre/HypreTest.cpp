@@ -157,7 +157,7 @@ TEST(BoomerAmg, WhatCannotBeIsRefusedOnAllRanks) {
                        });
                    }),
                    "no configuration today");
-    const BoomerAmg amg(a); // what failed before left nothing behind
+    const BoomerAmg amg(a); // earlier failures left no state
     ArrayDof<1, 1> other;
     other.initPair("other", world());
     other.father->resize(grid.pattern->rows() + 1);

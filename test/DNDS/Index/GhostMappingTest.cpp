@@ -147,7 +147,7 @@ TEST(GhostMapping, ARowThatDoesNotExistThrowsOnAllRanksAndIsNamed) {
             expectContains(text, "0 to " + std::to_string(global->globalSize() - 1));
         }
     }
-    // The failed attempts left nothing behind that disturbs the next one.
+    // The failed attempts left no state that disturbs the next one.
     EXPECT_EQ(GhostMapping::fromPullList(global, std::vector<index>{0, 0})->ghostSize(), 1);
 }
 

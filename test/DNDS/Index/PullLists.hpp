@@ -1,5 +1,5 @@
 /// @file PullLists.hpp
-/// @brief Who owns and who reads which rows, known to all ranks, so that each can compute what it must find.
+/// @brief Owners and readers of rows, known to all ranks, so that each can compute the expected results.
 #pragma once
 
 #include "DNDS/Index/GhostMapping.hpp"
@@ -17,7 +17,7 @@ namespace DNDS::test {
 /// Rows of all ranks and the pull list of each rank. Made alike on all ranks, without communication.
 struct PullLists {
     std::string name;
-    std::vector<index> begins{0};          ///< of each rank's rows, and the end
+    std::vector<index> begins{0};          ///< first row of each rank, and the end
     std::vector<std::vector<index>> reads; ///< the pull list of each rank: any order, duplicates
 
     index rows() const { return begins.back(); }
@@ -102,7 +102,7 @@ struct PullLists {
             });
         return pullLists;
     }
-    /// Nobody reads anything but own rows.
+    /// Ranks read only their own rows.
     static PullLists ownRowsOnly() {
         PullLists pullLists = ring();
         pullLists.name = "own rows only";
@@ -111,7 +111,7 @@ struct PullLists {
                                                                pullLists.begin(rank) + 2};
         return pullLists;
     }
-    /// Rows, but nobody reads any; or no rows at all.
+    /// Rows without any reader; or no rows at all.
     static PullLists nothing(index rowsEach) {
         PullLists pullLists = ring(std::max<index>(rowsEach, 2));
         pullLists.name = "nothing of " + std::to_string(rowsEach) + " rows a rank";

@@ -25,7 +25,7 @@ index ownRows(int rank) { return rank % 2 == 0 ? 7 * (rank / 2 + 1) : 0; }
 
 std::shared_ptr<const GlobalMapping> rowsOfAll() { return GlobalMapping::create(MPI_COMM_WORLD, ownRows(worldRank())); }
 
-/// Where a global row goes: anywhere but to rank 1, so that there is an empty rank before and another one afterwards.
+/// Target rank of a global row: any except rank 1, so that there is an empty rank between others.
 int targetOf(index global) {
     const int target = static_cast<int>((global * 5 + global / 3) % worldSize());
     return target == 1 ? 0 : target;
@@ -38,7 +38,7 @@ std::vector<int> targetsOf(const GlobalMapping &mapping) {
     return targets;
 }
 
-/// What a rank owns after `targetsOf`: the order that is promised.
+/// Rows owned by a rank after `targetsOf`, in the documented order.
 std::vector<index> expectedOn(int rank, index globalSize) {
     std::vector<index> rows;
     for (index row = 0; row < globalSize; ++row) // ascending: by rank, and on one rank by row
@@ -129,7 +129,7 @@ void expectRoundTrip(const Redistribute &moved) {
     fill(expected, moved.oldNumbers());
     SCOPED_TRACE(before.layoutSignature());
     A after;
-    fill(after, std::vector<index>{1, 2}); // what it had goes
+    fill(after, std::vector<index>{1, 2}); // the old contents are discarded
     moved.move(before, after);
     EXPECT_EQ(after.size(), moved.after()->localSize());
     EXPECT_EQ(after.hash(), expected.hash());

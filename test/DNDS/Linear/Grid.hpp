@@ -112,7 +112,7 @@ void fill(const Grid<b> &grid, ArrayDof<b, 1> &u) {
             (*u.father)(row, k) = std::sin(real(grid.first + row) * 0.7 + k) + 0.1 * k;
 }
 
-/// What the rows that this rank owns are in a vector of the whole grid.
+/// This rank's rows of a vector of the whole grid.
 template <int b>
 std::vector<real> partOf(const Grid<b> &grid, const ArrayDof<b, 1> &whole) {
     const real *const begin = std::as_const(*whole.father).data() + grid.first * b;

@@ -405,7 +405,7 @@ ArrayDof<2, 1> inverted(const Grid<2> &grid, const Eigen::Matrix2d &block) {
 TEST(BlockJacobi, BlocksWithParallelRowsAreSingular) {
     const Grid<2> grid{CommunicatorView(MPI_COMM_WORLD)};
     Eigen::Matrix2d block;
-    block << 0.1, 0.3, 0.7, 2.1; // but for rounding
+    block << 0.1, 0.3, 0.7, 2.1; // exact up to rounding
     expectContains(messageOnAll<ArgumentError>([&] { (void)inverted(grid, block); }),
                    "own row 0 of rank 0 is singular to rounding");
     expectContains(messageOnAll<ArgumentError>([&] { (void)inverted(grid, 1e-200 * block); }), "singular");

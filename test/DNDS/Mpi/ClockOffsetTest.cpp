@@ -16,7 +16,7 @@ TEST(ClockOffset, BringsTogetherWhatIsApart) {
     const double offset = clockOffset(world, clock);
     EXPECT_NEAR(offset, 1000.0 * world.rank(), 0.5); // half a round trip, on a machine with more ranks than cores
     EXPECT_TRUE(world.rank() != 0 || offset == 0.0);
-    // What all ranks read between two barriers differs by no more than the time between them.
+    // Between two barriers, the clocks of all ranks differ by no more than the time between them.
     world.barrier();
     const double from = clock() + offset;
     world.barrier();

@@ -74,7 +74,7 @@ TEST(FailTogether, MayBeNestedAndCaughtOutside) {
         });
 }
 
-/// Ranks of a half work on something of their own; one of them fails; those of the other half hear of it.
+/// The ranks of one half work alone and one of them fails; the error reaches the other half.
 TEST(FailTogether, ReachesFromSomeOfTheRanksToAll) {
     const CommunicatorView world(MPI_COMM_WORLD);
     const int color = worldRank() % 2;

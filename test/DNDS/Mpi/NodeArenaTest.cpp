@@ -42,7 +42,7 @@ using test::worldSize;
 /// Freed after MPI_Finalize, when static objects are destroyed: a crash then fails the whole program.
 HostDeviceBuffer outlivesMpi;
 
-/// How many mappings and open files of this process belong to arenas, and how many files are open in all.
+/// Mappings and open files of this process that belong to arenas, and the number of all open files.
 struct Resources {
     std::ptrdiff_t mappings = 0;
     std::ptrdiff_t arenaFiles = 0;
@@ -80,7 +80,7 @@ struct Node {
     }
 };
 
-/// All tests use one arena, because making one is slow where ranks outnumber cores. Each gives back what it takes.
+/// All tests share one arena, because creation is slow where ranks outnumber cores. Each frees its memory.
 class NodeArenaOfAllRanks : public testing::Test {
   protected:
     static void SetUpTestSuite() { shared = std::make_unique<Node>(); }
@@ -384,7 +384,7 @@ TEST(NodeArena, ALoopKeepsItsMemoryUntilASecondAfterIt) {
     EXPECT_LT(node.arena->bytesHeld(), 2 * mib);
 }
 
-/// What a forked child finds wrong: its exit status, 0 if nothing.
+/// Checks made by a forked child: its exit status, 0 for success.
 template <class Body>
 int forked(Body &&body) {
     const pid_t child = fork();

@@ -20,7 +20,7 @@ TEST(RequireSame, ComparesKeys) {
     EXPECT_EQ(isSameOnAll(world, worldRank() == worldSize() - 1 ? 1 : 2), worldSize() == 1);
 }
 
-/// What all ranks throw where the last one gives `mine` instead of `first`.
+/// The error of all ranks when the last one passes `mine` instead of `first`.
 std::string complaint(const std::vector<std::string> &first, const std::vector<std::string> &mine) {
     const std::vector<std::string> &own = worldRank() == worldSize() - 1 ? mine : first;
     return messageOnAll<ArgumentError>([&] {

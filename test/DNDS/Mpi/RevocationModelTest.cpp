@@ -1,4 +1,4 @@
-// Every order of steps in which ranks on several nodes fail, hear of a failure, stop, and recover. MPI and processes
+// Every order of steps in which ranks on several nodes fail, learn of a failure, stop, and recover. MPI and processes
 // cannot be part of such a search, so this is a model of Revocation.cpp and of CommunicatorContext::recover: a step is
 // one atomic operation on the record of a node, one message, or one meeting. When they change, it has to change.
 
@@ -34,10 +34,10 @@ enum class At : Byte {
     Forgetting,  ///< `forget` of the first rank of a node: before it takes `told` back
     Forgetting2, ///< before it takes `failed` back
     Renewed,     ///< before the third meeting
-    Ended        ///< stopped, and nobody recovers any more
+    Ended        ///< stopped, with no rank left to recover
 };
 
-/// Why a rank claims, tells and forwards, which says how it goes on.
+/// Why a rank claims, tells and forwards, which decides its next step.
 enum class Why : Byte { Fails, Recovers, Hears, Looks };
 
 template <std::size_t ranks>
@@ -48,9 +48,9 @@ struct RevocationState {
         Byte claims;     ///< the failed rank that it is noting, plus one
         Byte generation; ///< as in Revocation
         Byte forwarded;
-        Byte meetings; ///< that it has come to, of all recoveries
+        Byte meetings; ///< number entered, over all recoveries
     };
-    struct Record { ///< of a node
+    struct Record { ///< one per node
         Byte failed;
         Byte told;
         Byte text; ///< whose, plus one
@@ -58,18 +58,18 @@ struct RevocationState {
     static constexpr std::size_t maxNotices = 3;
 
     std::array<Rank, ranks> rank;
-    std::array<Record, ranks> record; ///< of the nodes
+    std::array<Record, ranks> record; ///< one per node
     /// From a rank to a rank: 8 times the generation plus the failed rank plus one, oldest first; 0: none.
     std::array<std::array<std::array<Byte, maxNotices>, ranks>, ranks> notices;
-    std::array<Byte, 3> failedIn;                   ///< of each generation: a bit for each rank that has failed
-    std::array<std::array<Byte, ranks>, 3> namedOn; ///< of each generation and node: whom RevokedError named, plus one
+    std::array<Byte, 3> failedIn;                   ///< per generation: a bit for each rank that has failed
+    std::array<std::array<Byte, ranks>, 3> namedOn; ///< per generation and node: rank named by RevokedError, plus one
     Byte failuresLeft;
     Byte wrong; ///< a number of `RevocationModel::wrong`
 };
 
 struct RevocationCase {
     const char *name;
-    std::vector<std::size_t> nodeOf; ///< of each rank
+    std::vector<std::size_t> nodeOf; ///< node of each rank
     Byte failures;                   ///< at most
     Byte recoveries;
     std::size_t failsFirst; ///< ranks below this one; that others do is the same by symmetry
@@ -119,7 +119,7 @@ class RevocationModel {
         return texts.at(state.wrong);
     }
 
-    /// All go on without a failure, or all have stopped.
+    /// All ranks continue without a failure, or all have stopped.
     bool mayEnd(const State &state) const {
         for (const auto &rank : state.rank)
             if (rank.generation != state.rank[0].generation ||
@@ -265,7 +265,7 @@ class RevocationModel {
                 me.at = At::Telling;
                 done("is the first to set the record");
             } else {
-                // `listen` goes on listening, `revoke` forwards what it did not claim
+                // `listen` keeps listening, `revoke` forwards revocations that it did not claim
                 me.at = me.why == Why::Hears ? At::Running : At::Forwarding;
                 me.claims = 0;
                 done("finds the record set");

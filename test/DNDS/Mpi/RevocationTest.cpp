@@ -114,7 +114,7 @@ TEST_F(RevocationTest, OtherNodesHearOfAFailureOfARankThatHasNoNeighbourThere) {
     recover(comm());
 }
 
-/// Talks to the next rank by messages that nobody need take.
+/// Sends messages to the next rank that it need not receive.
 class Talker final : public Recoverable {
   public:
     explicit Talker(CommunicatorContext &context) : context_(context), channel_(context.nextChannel()) {
@@ -161,7 +161,7 @@ TEST_F(RevocationTest, OldMessagesMatchNothingAfterwards) {
     Talker talker(context());
     const int next = (rank() + 1) % ranks(), before = (rank() + ranks() - 1) % ranks();
     for (const std::size_t bytes : {std::size_t{8}, std::size_t{1} << 22U}) {
-        talker.send(next, bytes); // which nobody takes
+        talker.send(next, bytes); // never received
         recover(comm());
         talker.send(next, bytes);
         EXPECT_EQ(talker.receive(before, bytes), talker.renewals());
@@ -172,7 +172,7 @@ TEST_F(RevocationTest, ARecoveryThatThrewIsRepeated) {
     Talker talker(context());
     const int next = (rank() + 1) % ranks(), before = (rank() + ranks() - 1) % ranks();
     for (int round = 1; round <= 2; ++round) {
-        talker.send(next, 8); // which nobody takes
+        talker.send(next, 8); // never received
         if (rank() == ranks() - 1)
             talker.throwOnce();
         expectContains(messageOnAll<MemoryError>([&] { recover(comm()); }), "no room to begin anew");

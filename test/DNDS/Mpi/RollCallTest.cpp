@@ -23,7 +23,7 @@ class RollCall : public ::testing::Test {
     RollCall() { ActivityScope::on() = true; }
     ~RollCall() override { ActivityScope::on() = before_; }
 
-    /// What this rank says.
+    /// This rank's own text.
     static std::string mine() {
         const NodeTopology &node = CommunicatorContext::of(MPI_COMM_WORLD)->node();
         return node.arena->activity(node.arena->nodeRank()).text;
@@ -75,7 +75,7 @@ TEST_F(RollCall, PutsRanksTogether) {
         GTEST_SKIP() << "needs a peer on this node";
     const NodeTopology &node = CommunicatorContext::of(comm)->node();
     const ActivityScope activity("test of", "x");
-    MPI_Barrier(comm.handle()); // which, called like this, nobody hears of
+    MPI_Barrier(comm.handle()); // called directly, so the roll call does not see it
     const std::string text = rollCall(node.arena.get());
     MPI_Barrier(comm.handle());
     EXPECT_NE(text.find(fmt::format("; ranks 0-{}: test of 'x' for", comm.size() - 1)), std::string::npos) << text;

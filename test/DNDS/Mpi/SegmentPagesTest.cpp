@@ -16,7 +16,7 @@ using Ranges = std::vector<std::pair<std::size_t, std::size_t>>; ///< begin and 
 struct Segment {
     SegmentPages pages{16 * g};
 
-    /// What a block makes the segment reserve.
+    /// Ranges that the segment reserves for a block.
     Ranges take(std::size_t begin, std::size_t bytes) {
         Ranges reserved;
         pages.take(begin, bytes, [&](const SegmentPages::Range &range) {

@@ -13,7 +13,7 @@ using test::seed;
 using test::worldRank;
 using test::worldSize;
 
-/// What rank `from` sends to rank `to` in case `round`: computed alike on all ranks. Empty lists mean no message.
+/// Message from rank `from` to rank `to` in case `round`: computed alike on all ranks. Empty lists mean no message.
 std::vector<index> letter(int from, int to, std::uint64_t round, double density) {
     std::seed_seq seeds{seed(), round, static_cast<std::uint64_t>(from), static_cast<std::uint64_t>(to)};
     std::mt19937_64 random(seeds);
@@ -64,7 +64,7 @@ TEST(SparseExchange, OnlyToOneself) {
 }
 
 TEST(SparseExchange, ManyRoundsInARowDoNotMix) {
-    // Ranks leave a round at different times: what they send in the next one must not be taken for this one's.
+    // Ranks leave a round at different times: messages of the next round must not be taken for this one's.
     const auto context = CommunicatorContext::of(MPI_COMM_WORLD);
     const int to = (worldRank() + 1) % worldSize();
     const int from = (worldRank() + worldSize() - 1) % worldSize();

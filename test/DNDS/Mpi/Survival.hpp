@@ -21,8 +21,8 @@ namespace DNDS::test {
 
 /// Within how many seconds of a failure every rank throws: one on an idle machine, and five where it may do other work.
 ///
-/// DNDS_TEST_PATIENCE=NUMBER: how many seconds ranks have to hear of a failure in tests of survival (5; an idle machine
-/// takes less than 1).
+/// DNDS_TEST_PATIENCE=NUMBER: seconds until a failure must have reached all ranks in tests of survival (5; an idle
+/// machine takes less than 1).
 inline double maxSeconds() {
     const char *const patience = std::getenv("DNDS_TEST_PATIENCE");
     return patience == nullptr ? 5.0 : std::atof(patience);
@@ -30,7 +30,7 @@ inline double maxSeconds() {
 
 /// One rank does something wrong, and the others what they always do.
 struct Failure {
-    int rank;                                ///< that fails
+    int rank;                                ///< the failing rank
     std::string told;                        ///< part of the errors of all ranks
     std::function<void()> happens;           ///< on that rank; throws what it sees of it
     std::function<void()> call;              ///< on the others, again and again until it throws
@@ -38,13 +38,13 @@ struct Failure {
     std::function<void()> recover = nullptr; ///< on all ranks, instead of DNDS::recover
     bool anyMayNotice = false;               ///< another rank may be the first to throw
     bool callsWait = false;                  ///< a call of the others never ends by itself
-    bool mayNotFail = false;                 ///< what would fail may not be needed; then all have made one call
+    bool mayNotFail = false;                 ///< the failing call may not be needed; then all have made one call
 };
 
 /// Fails the test unless all ranks throw in time what `failure` says, and recover. False where nothing failed.
 /// Collective.
 inline bool survive(CommunicatorView comm, const Failure &failure) {
-    comm.barrier(); // nobody fails before all have come so far
+    comm.barrier(); // no rank fails before all ranks are here
     using Clock = std::chrono::steady_clock;
     const auto begin = Clock::now();
     const auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
@@ -67,7 +67,7 @@ inline bool survive(CommunicatorView comm, const Failure &failure) {
     EXPECT_FALSE(!here && failure.callsWait && text.empty()) << "the call ended";
     if (failure.mayNotFail && comm.allReduce(here && text.empty() ? 1 : 0, MPI_MAX) == 1)
         return false;
-    while (text.empty() && seconds() < maxSeconds()) // peers may be behind this rank
+    while (text.empty() && seconds() < maxSeconds()) // peers may lag
         attempt(failure.call);
     EXPECT_LT(seconds(), maxSeconds());
     expectContains(text, failure.told);

@@ -1,5 +1,5 @@
 /// @file ThrowsOnAll.hpp
-/// @brief What a call threw, on this rank or on all.
+/// @brief The message of a call's exception, on this rank or on all.
 #pragma once
 
 #include "DNDS/Base/Error.hpp"

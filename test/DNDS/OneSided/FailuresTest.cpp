@@ -1,5 +1,5 @@
-// What fails on one rank while the others are in calls of heaps and windows: all are told who failed and how, and go on
-// after they have recovered.
+// Failures of one rank while the others are in calls of heaps and windows: all ranks get its rank and message, and
+// continue after the recovery.
 
 #include "HeapTest.hpp"
 
@@ -45,7 +45,7 @@ class Shared {
 
     CommunicatorView comm() const { return owner_.view(); }
 
-    /// All kinds of operations, which give what they did when nothing had failed.
+    /// Runs all kinds of operations, with the same results as before any failure.
     void expectAllIsWell() {
         ++steps_;
         const std::int64_t values[4] = {steps_, worldRank(), 3, 4};
@@ -84,7 +84,7 @@ class Shared {
 
 using Scratch = std::unique_ptr<SymmetricHeap>;
 
-/// How a rank fails, and what others are told.
+/// A fault of one rank, and the error text on the others.
 struct Fault {
     const char *name, *told;
     void (*happens)(Shared &, Scratch &);
@@ -114,7 +114,7 @@ const Fault faults[] = {
      }},
 };
 
-/// What the others are in meanwhile.
+/// The calls that the other ranks are in meanwhile.
 struct Call {
     const char *name;
     void (*make)(Shared &, Scratch &, int failing);
@@ -130,7 +130,7 @@ const Call calls[] = {
              std::this_thread::yield();
      }},
     {"Fetch",
-     [](Shared &shared, Scratch &, int failing) { // on a node this waits for nobody
+     [](Shared &shared, Scratch &, int failing) { // on a node this waits for no other rank
          static_cast<void>(shared.heap->fetch(shared.never, failing));
          shared.heap->quiet();
          shared.heap->barrier();
@@ -180,7 +180,7 @@ class Failures : public testing::TestWithParam<std::tuple<Fault, Call>> {
                                       .call = [&] { call.make(shared, scratch, failing); },
                                       .recover =
                                           [&] {
-                                              scratch.reset(); // waits for nobody
+                                              scratch.reset(); // waits for no other rank
                                               recover(shared.comm());
                                           },
                                       .callsWait = true});
@@ -209,7 +209,7 @@ TEST_F(Failures, LeaveNoMemoryBehind) {
     Shared shared;
     std::size_t before = 0;
     for (int round = 0; round < 30; ++round) {
-        if (round == 10) // libraries have what they need
+        if (round == 10) // libraries have made their lazy allocations
             before = test::residentBytes();
         failAndRecover(shared, faults[1 - round % 2], calls[static_cast<std::size_t>(round) % std::size(calls)],
                        round % worldSize());
@@ -263,7 +263,7 @@ TEST_F(Failures, WhatIsGoneOnOneRankIsOfNoUseToOthersAfterwards) {
         messageOf<StateError>([&] { static_cast<void>(scratch->waitUntil(word, Comparison::Equal, 7)); });
     }
     shared.expectAllIsWell();
-    scratch.reset(); // waits for nobody
+    scratch.reset(); // waits for no other rank
     for (int round = 0; round < 2; ++round) {
         MPI_Barrier(MPI_COMM_WORLD);
         recover(shared.comm());
@@ -293,7 +293,7 @@ TEST_F(Failures, RanksThatWaitInDifferentObjects) {
     const auto differ = [&](auto &&one, auto &&others, const char *where) {
         const std::string text = messageOnAll<PeerError>([&] { worldRank() == 0 ? one() : others(); });
         expectContains(text, "DNDS_WAIT_TIMEOUT");
-        const int holds = text.find(where) != std::string::npos ? 1 : 0; // two may give up at the same time
+        const int holds = text.find(where) != std::string::npos ? 1 : 0; // two ranks may time out at once
         if (test::onOneNode()) {
             EXPECT_GE(CommunicatorView(MPI_COMM_WORLD).allReduce(holds, MPI_SUM), 1) << text;
         }

@@ -44,7 +44,7 @@ void makeLabels(Labels &u) {
 }
 
 /// Ghost k gets one more in element 0 from each rank that has it; element 1 becomes the largest of the ranks' numbers;
-/// who comes first takes element 2.
+/// the first to arrive claims element 2.
 struct OneSidedVisit {
     GhostWindowView<std::int64_t> window;
     std::int64_t rank;
@@ -217,7 +217,7 @@ TEST(GhostWindow, IsRefusedHoweverManyMappingsFollow) {
     GhostWindow window(u);
     refused<IndexError>([&] { window.accumulate({0, index{1} << 61}, 0, 1); }); // beyond 64 bits in bytes
     window.barrier();
-    for (index count = 0; count < 40; ++count) { // allocators reuse the addresses of patterns that are gone
+    for (index count = 0; count < 40; ++count) { // allocators reuse the addresses of destroyed patterns
         std::vector<index> wanted;
         for (index row = 0; row < std::min(count % 4, u.father->globalMapping()->globalSize()); ++row)
             wanted.push_back(row);

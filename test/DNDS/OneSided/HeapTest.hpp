@@ -1,5 +1,5 @@
 /// @file HeapTest.hpp
-/// @brief What tests of heaps share: neighbours, memory of known contents, and kernels that do every operation.
+/// @brief Shared by tests of heaps: neighbours, memory of known contents, and kernels that do every operation.
 #pragma once
 
 #include "../Mpi/ThrowsOnAll.hpp"
@@ -34,7 +34,7 @@ inline bool onOneNode() {
 /// then. Collective.
 template <class Exception, class Wrong>
 std::string refused(Wrong &&wrong) {
-    MPI_Barrier(MPI_COMM_WORLD); // nobody is on its way out of a barrier, which would be revoked
+    MPI_Barrier(MPI_COMM_WORLD); // no rank is still inside a barrier, which would be revoked
     std::string text = messageOf<Exception>(std::forward<Wrong>(wrong));
     recover(MPI_COMM_WORLD);
     return text;
@@ -86,7 +86,7 @@ inline std::string spaceName(const testing::TestParamInfo<MemorySpace> &space) {
     return space.param == MemorySpace::Host ? "Host" : "Device";
 }
 
-/// Every operation on every rank; what comes back is checked where it arrives.
+/// Every operation on every rank; returned values are checked in the kernel.
 struct OneSidedScatter {
     HeapView heap;
     SymmetricPointer<std::int64_t> table; ///< [ranks x threads]
@@ -94,7 +94,7 @@ struct OneSidedScatter {
     SymmetricPointer<double> real;
     SymmetricPointer<std::int32_t> largest, smallest;
     SymmetricPointer<std::uint32_t> bits, fewer;
-    SymmetricPointer<std::int64_t> wrong; ///< of this rank
+    SymmetricPointer<std::int64_t> wrong; ///< errors counted on this rank
     index threads;
     DNDS_HOST_DEVICE void operator()(index k) const {
         for (int rank = 0; rank < heap.ranks(); ++rank) {
@@ -154,7 +154,7 @@ struct OneSidedNarrow {
     HeapView heap;
     SymmetricPointer<std::uint8_t> bytes; ///< [ranks x 4], of each rank
     SymmetricPointer<std::int16_t> words; ///< the same
-    SymmetricPointer<std::int64_t> wrong; ///< of this rank
+    SymmetricPointer<std::int64_t> wrong; ///< errors counted on this rank
     DNDS_HOST_DEVICE void operator()(index k) const {
         for (int rank = 0; rank < heap.ranks(); ++rank) {
             const index mine = 4 * heap.rank() + k % 4;

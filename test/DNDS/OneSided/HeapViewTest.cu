@@ -272,7 +272,7 @@ TEST(DeviceHeaps, AreDestroyedAfterKernelsThatNobodyHasWaitedFor) {
     for (int round = 0; round < 5; ++round) {
         testing::internal::CaptureStderr();
         makeAndLeave(stream, threads);
-        // What the last kernel did wrong is known only when it has run.
+        // Errors of the last kernel are known only after it has run.
         test::expectContains(testing::internal::GetCapturedStderr(), "did wrong, and nobody asked");
     }
     stream.synchronize(); // a kernel that found its memory gone would say so

@@ -14,7 +14,7 @@
 namespace DNDS {
 namespace {
 
-/// What the proxy does to one rank's memory, noted.
+/// Records the proxy's operations on one rank's memory.
 class Memory {
   public:
     explicit Memory(std::size_t bytes) : bytes_(bytes) {}
@@ -37,7 +37,7 @@ class Memory {
         return value;
     }
 
-    std::vector<RemoteVerb> ops; ///< of the proxy's thread; read it after drain
+    std::vector<RemoteVerb> ops; ///< written by the proxy's thread; read it after drain
 
   private:
     std::vector<std::byte> bytes_;

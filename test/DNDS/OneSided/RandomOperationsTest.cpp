@@ -17,7 +17,7 @@ using test::worldSize;
 
 constexpr std::size_t words = 24; ///< a rank
 
-/// What all ranks do to one word in a round. Either one rank does anything, in order, or all do what commutes.
+/// Operations on one word in a round: either any operations of one rank, in order, or commuting ones of all ranks.
 enum class Mode : unsigned { OneWriter, Adds, Maxima, Minima, Bits };
 
 struct Model {

@@ -53,7 +53,7 @@ TEST(RemoteMemory, SizesMayDifferAndAreChecked) {
 }
 
 TEST(RemoteMemory, IsLeftAloneWhereAnExceptionPasses) {
-    // The first rank whose exception passes revokes the communicator: nobody waits in a destructor
+    // The first rank whose exception passes revokes the communicator: no destructor waits
     const auto pass = [] {
         const auto memory = makeMemory(64);
         memory->barrier();

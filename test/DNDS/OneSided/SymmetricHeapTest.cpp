@@ -274,7 +274,7 @@ TEST(SymmetricHeap, CannotBeUsedAfterItWasMovedFrom) {
     taken.barrier();
 }
 
-/// Between nodes MPI is asked, which ends the job for a communicator that is gone.
+/// Between nodes MPI is called, which aborts the job for a freed communicator.
 TEST(SymmetricHeap, CannotBeUsedAfterItsCommunicatorWasFreed) {
     MPI_Comm mine = MPI_COMM_NULL;
     MPI_Comm_dup(MPI_COMM_WORLD, &mine);

@@ -133,7 +133,7 @@ class MpiWindow {
     MPI_Win window_ = MPI_WIN_NULL;
 };
 
-/// Words of each rank's memory: first those that one rank each writes, then integers and reals that all change.
+/// Words of each rank's memory: first the words with one writer each, then integers and reals that all change.
 constexpr std::size_t perWriter = 6, shared = 8, reals = 4;
 
 /// A random epoch on a random rank; what was fetched goes to `seen`.

@@ -368,7 +368,7 @@ TEST(PetscSolver, FailuresOfOperatorsEndWithTheirSolve) {
     broken = false;
     of.x.setConstant(0);
     of.expectSolved(solver.solve(of.right, of.x));
-    // What a product outside of solves throws is none of a solve's business.
+    // An exception of a product outside of solves does not affect a solve.
     broken = true;
     {
         auto y = of.grid.vector();

@@ -274,7 +274,7 @@ TEST(Checkpoint, KeepsMatricesOfDifferingShapes) {
         EXPECT_EQ(found.matRowSize(i), shapeOf(id).first);
         EXPECT_EQ((*dof.father)[i](4), static_cast<real>(id));
     }
-    // What is damaged changes nothing: matrices keep their shapes, too.
+    // A damaged checkpoint changes nothing: matrices keep their shapes, too.
     world().barrier();
     if (world().rank() == 0) {
         std::string content = contentOf(reader.path());

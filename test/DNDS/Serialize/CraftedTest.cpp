@@ -40,7 +40,7 @@ TEST(CraftedCheckpoint, WithoutAChangeIsRead) {
     EXPECT_EQ(fixed(0, 1), 5.0);
 }
 
-/// Arrays have widths of 31 bits: what was beyond was cut off, and rows were written behind the array's end.
+/// Arrays have widths of 31 bits: larger widths were truncated, and rows were written past the array's end.
 TEST(CraftedCheckpoint, OfAWidthBeyond31BitsIsRefused) {
     const TemporaryFolder folder;
     const auto empty = [](index width) {

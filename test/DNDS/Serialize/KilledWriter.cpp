@@ -1,4 +1,4 @@
-// Reads the newest checkpoint of a folder, compares every number with what its step must have, and goes on writing
+// Reads the newest checkpoint of a folder, compares every number with the value of its step, and continues to write
 // until it is killed. KilledWriter FOLDER [check]: with check it only reads.
 #include "DNDS/Array/ParArray.hpp"
 #include "DNDS/Serialize/Checkpoint.hpp"

@@ -1,4 +1,4 @@
-// How ids are shared among the ranks that sort them.
+// Distribution of ids over the ranks that sort them.
 #include "DNDS/Serialize/RowBlocks.hpp"
 
 #include "CheckpointCase.hpp"
@@ -13,7 +13,7 @@ namespace {
 
 using namespace test;
 
-/// How many ids each rank has in its share.
+/// Number of ids in each rank's share.
 std::vector<index> countsOf(const std::vector<index> &ids) {
     const std::vector<index> shares = Detail::evenShares(world(), ids, world().size());
     EXPECT_EQ(static_cast<int>(shares.size()), world().size());

@@ -75,7 +75,7 @@ TEST_P(CommBuffers, SendsOrSendsNothing) {
     EXPECT_LE(ring.pool.use().peak, 2 * 100 * sizeof(real));
 }
 
-/// Each rank does something else that makes no sense, and all go on together.
+/// Each rank makes a different invalid call, and all continue together.
 TEST_P(CommBuffers, NonsenseThrowsAndRevokes) {
     Ring ring(GetParam());
     EXPECT_THROW((void)ring.out.buffer(), StateError) << "there is no buffer";
@@ -104,7 +104,7 @@ TEST_P(CommBuffers, NonsenseThrowsAndRevokes) {
         waitFor([&] { return ring.in.tryReceive(); });
         (void)ring.in.tryStartReceive(); // would overwrite what has come
     });
-    for (int step = 0; step < 2; ++step) { // what was sent before is gone
+    for (int step = 0; step < 2; ++step) { // earlier messages are discarded
         waitFor([&] { return ring.out.state() == ChannelState::Stale; });
         ring.out.buffer().assign(100, step);
         ring.out.send();
@@ -169,7 +169,7 @@ TEST_P(CommBuffers, WithoutMemorySendIsSendNull) {
     EXPECT_EQ(ring.pool.use().liveObjects, GetParam() == ReceiveMode::Preposted ? 1U : 0U);
 }
 
-/// What a channel does is the same on one rank and between two.
+/// Channels behave the same within a rank and between two.
 TEST_P(CommBuffers, WithinARankAsBetweenRanks) {
     auto pool = CommBuffer<real>::makePool();
     const auto check = [&](CommBuffer<real> out, CommBuffer<real> in) {

@@ -186,7 +186,7 @@ TEST(ObjectPool, ResourcesThatOwnEachOtherEndWithThePool) {
     EXPECT_EQ(alive.use_count(), 1);
 }
 
-/// What a kernel takes of a resource.
+/// A kernel's arguments of a resource.
 struct Window {
     double *at = nullptr;
     std::size_t count = 0;

@@ -17,7 +17,7 @@
 
 namespace DNDS::test {
 
-/// Blocks of a grid, which are the same on any number of ranks but for who has them.
+/// Blocks of a grid: the same on any number of ranks, except for their owners.
 struct SparseGrid {
     const char *name;
     std::vector<IndexSpace> spaces;

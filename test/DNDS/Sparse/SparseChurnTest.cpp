@@ -53,7 +53,7 @@ struct Churn {
             change(soot);
     }
     std::size_t blocksThere() const { return dust.allocatedBlocks().size() + soot.allocatedBlocks().size(); }
-    /// What all blocks of both species take.
+    /// Memory of all blocks of both species.
     std::size_t maxBytes() const {
         std::size_t bytes = 0;
         for (const BlockMemory &block : pattern->blocks())

@@ -254,7 +254,7 @@ TEST_F(SparseOnDevice, MemoryThatEndsIsRecoveredFrom) {
     EXPECT_EQ(world().allReduce(static_cast<int>(u.allocatedBlocks().size()), MPI_SUM), 4); // a corner reaches three
 }
 
-/// What a pool of views hands out.
+/// Elements of a pool of views.
 struct Cells {
     const double *at = nullptr;
     int count = 0;

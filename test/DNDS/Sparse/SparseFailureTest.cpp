@@ -54,7 +54,7 @@ struct Case {
     }
 };
 
-/// What a rank does instead of an exchange.
+/// An action of one rank in place of an exchange.
 struct Fault {
     const char *name;
     const char *why;  ///< in the errors of all ranks
@@ -134,7 +134,7 @@ class SparseFailure : public testing::TestWithParam<std::tuple<Fault, const char
                                         .recover = recoverAll,
                                         .anyMayNotice = fault().ranksDiffer,
                                         .mayNotFail = alone || is("HasNoRoomForBlocks") || is("HasNoMemoryToSend")}))
-            return room(); // nobody differs from itself, and memory was not needed
+            return room(); // a rank does not differ from itself, and memory was not needed
         EXPECT_FALSE(now.exchange->inFlight());
         now.exchangeAll();
         now.expectEqual();

@@ -110,7 +110,7 @@ TEST(SparseField, IsTheDenseFieldAtThreshold0) {
     expectTwinsAgree<std::int8_t>(7, 3);
 }
 
-/// What a run on some ranks ends with: by block number, whether it is there, its counter, and its bits.
+/// Result of a run on some ranks: by block number, whether it is allocated, its counter, and its bits.
 struct Outcome {
     std::map<int, std::pair<int, std::vector<real>>> blocks;
     std::vector<int> there; ///< [blocks of the grid], after each step
@@ -327,7 +327,7 @@ TEST(SparseField, MessageBuffersShrinkWithTheMessages) {
     }
 }
 
-/// What Parthenon's controlling variables are: one field decides where another one, of another type, is there.
+/// Parthenon's controlling variables: one field decides where another one, of another type, is allocated.
 TEST(SparseField, OneFieldMayFollowAnotherOne) {
     for (const SparseGrid &grid : sparseGrids()) {
         SCOPED_TRACE(grid.name);

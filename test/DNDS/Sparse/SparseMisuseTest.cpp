@@ -1,4 +1,4 @@
-// What programs do wrong outside of exchanges: ranks that differ, options that cannot be, fields that are gone.
+// Misuse outside of exchanges: ranks that differ, invalid options, destroyed fields.
 
 #include "DNDS/Mpi/ThrowsOnAll.hpp"
 #include "DNDS/Sparse/SparseCase.hpp"

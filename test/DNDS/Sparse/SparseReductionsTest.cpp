@@ -73,12 +73,12 @@ TEST(SparseReductions, TellOfNan) {
     EXPECT_TRUE(std::isnan(extrema(u)[0].largest));
 }
 
-/// What a run on some ranks ends with: sums before and after, and what was dropped between.
+/// Result of a run on some ranks: sums before and after, and the dropped contents.
 struct Dropped {
     std::vector<real> before, after, dropped;
 };
 
-/// Values that are below the threshold, and not, in some blocks; after three exchanges the former are gone.
+/// Blocks with values below and above the threshold; three exchanges free the former.
 Dropped freeSome(const SparseGrid &grid, const CommunicatorView &comm, bool weighted) {
     constexpr real background = 0.75;
     SparseField<real> u("u", SparsePattern::make(comm, grid.on(comm), grid.ghosts),

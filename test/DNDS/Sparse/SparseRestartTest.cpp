@@ -1,4 +1,4 @@
-// A restart goes on as if nothing had happened; elements, fingerprints, recycled blocks.
+// A restart continues as if nothing had happened; elements, fingerprints, recycled blocks.
 
 #include "DNDS/Sparse/SparseCase.hpp"
 #include "DNDS/Sparse/SparseRows.hpp"
@@ -33,7 +33,7 @@ TEST(SparseRestart, OtherStagesAndWallsKeepNoBlock) {
         const auto old = run.whole.view(b, 1);
         const auto now = run.whole.view(b);
         old(1, 1) = 7;
-        for (const index j : {index(-1), now.extent(1)}) // at a wall these are ghosts that nobody else writes
+        for (const index j : {index(-1), now.extent(1)}) // at a wall no exchange writes these ghosts
             if (now.global(j, 1) < 0 || now.global(j, 1) >= 9)
                 now(2, j) = 5;
         if (run.whole.block(b).block % 3 == 1)

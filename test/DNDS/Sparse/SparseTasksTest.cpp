@@ -52,7 +52,7 @@ struct Case {
             cells.upper[toSize(d)] = view.extent(d);
         forEachCell(cells, visit);
     }
-    /// What is there on this rank, to the bit, by field and block.
+    /// Allocated contents of this rank, to the bit, by field and block.
     std::map<std::pair<std::string, int>, std::vector<real>> contents() const {
         std::map<std::pair<std::string, int>, std::vector<real>> all;
         for (const auto *field : {&dust, &soot})

@@ -15,7 +15,7 @@ class CountingMemory final : public std::pmr::memory_resource {
     std::size_t live = 0;
     std::size_t allocations = 0;
     bool exhausted = false;
-    std::string lastFreed; ///< what the block that came back last held then
+    std::string lastFreed; ///< contents of the most recently freed block
 
   private:
     void *do_allocate(std::size_t bytes, std::size_t alignment) override {

@@ -30,7 +30,7 @@ std::string text(const HostDeviceBuffer &buffer) {
     return bytes ? std::string(bytes, buffer.bytes()) : std::string();
 }
 
-/// What a kernel would do to the device side: adds one to every byte.
+/// Stands for a kernel on the device side: adds one to every byte.
 void incrementOnDevice(HostDeviceBuffer &buffer) {
     std::byte *device = buffer.write(MemorySpace::Device, "incremented");
     std::string bytes(buffer.bytes(), '\0');

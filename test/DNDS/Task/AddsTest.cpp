@@ -25,7 +25,7 @@ struct AddKernel {
 
 std::vector<Executor> executors() { return {Executor::host(), Executor::hostThreads(2)}; }
 
-/// What a program without the library does.
+/// The same sums by hand, without the library.
 void addByHand(const PlanWorld &world, PlanPair &flux, PlanPair &sums) {
     for (index row = 0; row < world.cells.ghosts; ++row)
         (*sums.son)(row, 0) = 0;

@@ -23,7 +23,7 @@ struct Fixture {
     }
 };
 
-/// Closed until somebody opens it.
+/// Closed until `open` is called.
 struct Gate {
     std::mutex mutex;
     std::condition_variable changed;
@@ -50,7 +50,7 @@ TEST(AsyncCall, SeesItsStepWhileOthersGoOn) {
     });
     Plan plan = f.graph.compile();
     EXPECT_NE(plan.describe().find("write, async, every 3 runs"), std::string::npos) << plan.describe();
-    for (int run = 0; run < 3; ++run) // the first run's output is under way: nothing waits for it
+    for (int run = 0; run < 3; ++run) // the first run's output is in flight: no run waits for it
         plan.run();
     EXPECT_EQ(std::as_const(f.u)(99), 3);
     gate.unlock();

@@ -18,7 +18,7 @@ struct GraphErrors : testing::Test {
                               f = PlanWorld::pair("f", world.faces, 3);
     Graph graph{"graph", world.comm};
 
-    /// What `declare` throws, which names the task and each of `parts`.
+    /// The message of the exception of `declare`, which must name the task and each of `parts`.
     template <class Declare>
     void refuses(Declare &&declare, const std::vector<std::string> &parts) {
         const std::string text = messageOnAll<ArgumentError>(std::forward<Declare>(declare));

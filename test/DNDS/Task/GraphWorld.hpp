@@ -33,7 +33,7 @@ struct GraphWorld {
     using Lists = std::vector<std::vector<index>>;
     using Adjacency = Geom::LocalAdjacency;
 
-    Lists allCellCells, allCellFaces, allFaceCells; ///< of all ranks
+    Lists allCellCells, allCellFaces, allFaceCells; ///< lists of all ranks
     WorldRows cells, faces;
     Adjacency cellCells, cellFaces, faceCells;
     CommunicatorView comm;

@@ -1,5 +1,5 @@
 // Runs that fail on one rank: all ranks get the right error soon, arrays that were not written stay as they are, and
-// after a recovery the plan goes on with the right bits.
+// after a recovery the plan continues with the right bits.
 
 #include "DNDS/Mpi/Survival.hpp"
 #include "DNDS/Task/PlanFields.hpp"
@@ -22,7 +22,7 @@ namespace {
 
 using namespace DNDS::test;
 
-/// What is thrown.
+/// Kinds of exceptions thrown.
 enum class Kind { Runtime, Memory, Data };
 
 void throwOf(Kind kind) {
@@ -33,7 +33,7 @@ void throwOf(Kind kind) {
     throw std::runtime_error("injected");
 }
 
-/// Where a task throws.
+/// Place where a task throws.
 struct Fault {
     std::string task; ///< empty: nowhere
     int rank = 0;
@@ -126,7 +126,7 @@ struct Stepper {
     std::unique_ptr<PlanPair> u, old, gradient, flux, sums, constant;
 };
 
-/// What goes wrong on one rank.
+/// A fault of one rank.
 struct Wrong {
     std::string name;
     /// Makes the next run fail on this rank; whether it does.
@@ -165,7 +165,7 @@ class PlanFailures : public testing::TestWithParam<int> {
     }
 };
 
-/// What a program does in a step.
+/// One step of a program.
 void step(Plan &plan, const Stepper &stepper) {
     plan.run();
     (void)plan.result(stepper.sum);

@@ -16,14 +16,14 @@ namespace DNDS::test {
 
 using PlanPair = ArrayPair<ParArray<real, 1>>;
 using PlanLocal = ParArray<real, 1>;
-using AllRows = std::vector<real>; ///< of all ranks
+using AllRows = std::vector<real>; ///< rows of all ranks
 
 /// Not exact in sums: other orders give other bits.
 inline real fieldValue(index global, int version) {
     return std::sin(static_cast<real>(global * 7 + version * 131)) * std::ldexp(1.0, static_cast<int>(global % 11));
 }
 
-/// A mesh with fields on it; faces and cells of some ranks may be none.
+/// A mesh with fields on it; some ranks may have no faces or cells.
 struct PlanWorld : GraphWorld {
     explicit PlanWorld(unsigned seed = 3, index count = 60, int layers = 1, CommunicatorView ranks = MPI_COMM_WORLD)
         : GraphWorld(ranks, seed, count, layers),
@@ -31,7 +31,7 @@ struct PlanWorld : GraphWorld {
 
     bool exchanges; ///< whether any rank has ghosts
 
-    /// How many pulls there are where `count` are due with ghosts.
+    /// Number of pulls where `count` are due with ghosts.
     index times(index count) const { return exchanges ? count : 0; }
 
     static std::unique_ptr<PlanPair> pair(const std::string &name, const WorldRows &rows, int version,
@@ -60,7 +60,7 @@ struct PlanWorld : GraphWorld {
             rows[row] = fieldValue(static_cast<index>(row), version);
         return rows;
     }
-    /// How many owned rows differ from those of all ranks, by a bit.
+    /// Number of owned rows that differ from those of all ranks, by a bit.
     static index wrong(const PlanPair &field, const WorldRows &rows, const AllRows &expected) {
         index count = 0;
         for (index row = 0; row < rows.owned; ++row)

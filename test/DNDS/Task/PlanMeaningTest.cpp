@@ -1,5 +1,5 @@
-// What plans compute is what their tasks compute one after another, with a pull of everything before each: where ranks
-// see different rows, where contents change places, where arrays have no ghosts.
+// Plans compute the same as their tasks one after another, each after a pull of everything: where ranks see different
+// rows, where contents change places, where arrays have no ghosts.
 
 #include "DNDS/Task/PlanFields.hpp"
 
@@ -96,7 +96,7 @@ TEST_F(PlanMeaning, GhostsAreNotComputedAgainFromRowsThatRanksSeeDifferently) {
             Plan plan = graph.compile(Executor::host(), options);
             PlanWorld::set(*u, world.cells, 1);
             plan.run();
-            // What each rank sees, summed to its own rows
+            // Rows that each rank sees, summed to its own rows
             const AllRows allW = world.all(true, 3);
             std::vector<real> seen;
             for (index row = 0; row < count; ++row)
@@ -265,7 +265,7 @@ TEST_F(PlanMeaning, RegionsAreWrittenInArraysWithoutGhostsOnAllRanksThatReadThem
             EXPECT_EQ(PlanWorld::wrong(*u, world.cells, all), 0) << "salt " << salt << ", run " << run;
         }
     }
-    // Of rows without a pattern nobody knows which their owners write.
+    // Without a pattern, no rank knows which rows their owners write.
     PlanLocal flux = local("flux", world.faces, 4);
     RowSpace bare("bare faces", world.faces.owned, world.faces.ghosts);
     Graph graph("bare", world.comm);
@@ -362,7 +362,7 @@ TEST_F(PlanMeaning, SumsInArraysWithoutGhostsAreReadByTheirRankAlone) {
         EXPECT_NO_THROW((void)graph.compile());
 }
 
-/// What was copied from finished ghosts, or computed from them outside tasks, is no pulled ghost.
+/// Copies of finished ghosts, and values computed from them outside tasks, do not count as pulled ghosts.
 TEST_F(PlanMeaning, FinishedGhostsDoNotPassForPulledOnes) {
     const auto dof = [&](const std::string &name) {
         auto made = std::make_unique<ArrayDof<1, 1>>();

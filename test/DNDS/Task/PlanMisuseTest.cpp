@@ -34,7 +34,7 @@ struct PlanMisuse : testing::Test {
 };
 
 TEST_F(PlanMisuse, GhostsThatOnePlanFinishedArePulledByOthers) {
-    // Names of the graphs differ, what they read does not: only the first one changes what it has pulled.
+    // The graphs' names differ, their reads do not: only the first graph changes its pulled ghosts.
     const auto sums = [&](Graph &graph, real &sum) {
         graph.call("look").reads(*u).run([&](const auto &rows) {
             sum = 0;

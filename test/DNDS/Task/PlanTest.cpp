@@ -1,4 +1,4 @@
-// What plans pull, fuse, drop and compute again.
+// Pulls, fusion, dropping and recomputation in plans.
 
 #include "DNDS/Task/PlanFields.hpp"
 

@@ -22,7 +22,7 @@ constexpr rowsize width = 2;
 using Pair = ArrayPair<ParArray<real, width>>;
 using Local = ParArray<real, width>;
 
-/// What one row of a random task reads of one array.
+/// The reads of one array by one row of a random task.
 struct Look {
     GraphWorld::Adjacency::ConstView adjacency;
     bool through = false;
@@ -448,7 +448,7 @@ void takeTurns(const Executor &executor) {
     }
 }
 
-/// Over several transports; a call throws on some rank, then all goes on.
+/// With several transports; a call throws on some rank, then all continue.
 void lookAndFail(const Executor &executor) {
     const CommunicatorView comm(MPI_COMM_WORLD);
     for (unsigned seed = 3000; seed<3024; seed += executor.threads()> 1 ? 3U : 1U) {

@@ -87,7 +87,7 @@ void compareReductions(const Executor &executor) {
                 largest = std::max(largest, all[2 * cell + k]);
             }
             sums.push_back(exact.value());
-            if (run % 2 == 0) { // in the others nobody asks
+            if (run % 2 == 0) { // the other runs read no result
                 EXPECT_EQ(plan.result(least)[k], smallest);
                 EXPECT_EQ(plan.result(most)[k], largest);
                 EXPECT_EQ(plan.result(sum)[k], sums[k]);

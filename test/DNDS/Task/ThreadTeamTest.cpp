@@ -53,7 +53,7 @@ struct Loop {
     std::function<void(index)> also;
 };
 
-/// What `run` throws, or "".
+/// The message of the exception of `run`, or "".
 std::string textOf(const ThreadTeam::Failure &failure) {
     try {
         if (failure.exception)
@@ -182,7 +182,7 @@ TEST_P(ThreadTeamOf, TheFirstFailureIsFoundWhateverThreadsDo) {
             EXPECT_EQ(failure.loop, &loops[toSize(failing / 9)].work);
             EXPECT_EQ(failure.chunk, failing % 9);
             EXPECT_NE(textOf(failure).find(fmt::format("at {}", failing)), std::string::npos) << textOf(failure);
-            // What comes before it has run; nothing ran twice.
+            // All parts before it have run; none ran twice.
             for (int at = 0; at < 27; at++) {
                 const int ran = loops[toSize(at / 9)].ran[toSize(at % 9)];
                 if (at <= failing)
@@ -369,7 +369,7 @@ TEST_P(ThreadTeamOf, AForkedChildHasOneThread) {
                   return std::ranges::count(loop.ran, 1) == 20 ? 4 : 1;
               }),
               4);
-    // The parent goes on.
+    // The parent continues.
     warm.expectRan(1);
     team.begin(1);
     team.publish(warm.work);

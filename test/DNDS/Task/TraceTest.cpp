@@ -262,7 +262,7 @@ TEST(Trace, GroupsOfRanksThatBeginApartHaveFilesOfTheirOwn) {
     const Communicator group = Communicator::split(world(), upper ? 1 : 0, world().rank());
     {
         Trace trace(folder.file("trace.json"), 10);
-        if (upper) // later, all: those that began stay in their file, the others join rank 0's
+        if (upper) // later, all: ranks that have begun stay in their file, the others join rank 0's
             trace.begin(group.view());
         trace.begin(world());
         trace.record(span("part"));

@@ -1,4 +1,4 @@
-// Which device transport is chosen, and what happens where MPI or the device do not do what they say.
+// Choice of the device transport, also where MPI or the device does not keep its promises.
 
 #include "DNDS/Transport/DeviceTopology.hpp"
 
@@ -23,7 +23,7 @@ class DeviceTopologies : public WithDevice {
     }
 };
 
-/// A field on a communicator of its own, whose devices nobody has looked at yet.
+/// A field on a communicator of its own, with devices not yet probed.
 struct FreshField {
     Communicator comm = Communicator::duplicate(MPI_COMM_WORLD);
     RealField field = ringField("u", comm.view());

@@ -34,7 +34,7 @@ constexpr Byte torn = 255;
 /// The bytes of an edge that are not padding, so that a state can be copied and compared.
 struct StoredEdge {
     static constexpr std::size_t line = 128;
-    static constexpr std::size_t used = 24; ///< of each of the two lines
+    static constexpr std::size_t used = 24; ///< bytes used of each of the two lines
 
     std::array<std::array<std::byte, used>, 2> lines;
 };
@@ -81,10 +81,10 @@ class EdgeBench {
     Edge *edge_;
 };
 
-/// Where a rank is; those before `Settling` are in the program.
+/// State of a rank; those before `Settling` are in the program.
 enum class At : Byte {
     Idle,    ///< between two epochs
-    Opening, ///< of NodeShared: `start`, before it opens `edge`; of Peer: before it gives `edge` back
+    Opening, ///< NodeShared: `start`, before it opens `edge`; Peer: before it returns `edge`
     Waiting, ///< in the loop of `wait`
     // NodeSharedTransport, on `edge`
     WriteBegin,
@@ -120,15 +120,15 @@ struct EdgeModelState {
         Byte pendingIn;
         Byte offering;
         Byte meetings;
-        Byte packing; ///< of Peer: 1: waits for readers, 2: the kernel is launched
-        Byte reading; ///< of Peer
+        Byte packing; ///< Peer: 1: waits for readers, 2: the kernel is launched
+        Byte reading; ///< Peer
         std::array<Byte, 2> kernels;
         Byte kernelBegun; ///< the first of `kernels`
     };
 
     std::array<StoredEdge, maxEdges> edges;
-    std::array<std::array<Byte, 2>, maxEdges> buffers; ///< of writers: offered rows, or packed ones of two epochs
-    std::array<Byte, maxEdges> ghosts;                 ///< of readers
+    std::array<std::array<Byte, 2>, maxEdges> buffers; ///< writers: offered rows, or packed ones of two epochs
+    std::array<Byte, maxEdges> ghosts;                 ///< readers
     std::array<Rank, maxRanks> ranks;
     Byte revoked;
     Byte wrong; ///< a number of `EdgeModel::wrong`
@@ -149,7 +149,7 @@ struct EdgeCase {
     Fault fault;
 };
 
-/// What the two programs have in common: failures and recovery.
+/// Common to the two programs: failures and recovery.
 template <class Program, class Edge>
 class EdgeModel {
   public:
@@ -273,7 +273,7 @@ class EdgeModel {
   private:
     const Program &program() const { return static_cast<const Program &>(*this); }
 
-    /// A rank goes on as long as no other rank can tell its next step from none: this is not worth a state.
+    /// A rank continues while its next step is invisible to the others: such a step is not worth a state.
     void goOn(State &state, std::size_t r) const {
         while (isPrivate(state, r)) {
             const State from = state;

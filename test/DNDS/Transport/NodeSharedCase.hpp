@@ -1,6 +1,6 @@
 /// @file NodeSharedCase.hpp
-/// @brief What tests of node-shared exchanges have in common: a communicator with an arena, and a field whose ghosts
-/// tell what they are copies of.
+/// @brief For tests of node-shared exchanges: a communicator with an arena, and a field whose ghosts
+/// tell which rows they are copies of.
 #pragma once
 
 #include "DNDS/Exchange/FieldCase.hpp"
@@ -61,7 +61,7 @@ struct Field {
             for (rowsize j = 0; j < 3; ++j)
                 father(i, j) = value(pullLists.begin(worldRank()) + i, j, version);
     }
-    /// The first ghost that is not of that version, for people; empty if all are.
+    /// Describes the first ghost that is not of that version; empty if all are.
     std::string wrongGhost(int version) const {
         const A &son = *pair.son;
         const auto ghosts = son.view();

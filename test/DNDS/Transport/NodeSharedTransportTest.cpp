@@ -1,5 +1,5 @@
-// What can go wrong between ranks that write into each other's memory: order, lateness, arrays that move. That sons and
-// fathers are right for every layout and operation is in ExchangeTest, which also runs on virtual nodes.
+// Hazards between ranks that write into each other's memory: order, lateness, arrays that move. ExchangeTest, which
+// also runs on virtual nodes, checks that sons and fathers are right for every layout and operation.
 
 #include "NodeSharedCase.hpp"
 
@@ -15,7 +15,7 @@ namespace {
 using namespace DNDS::test;
 
 // ---------------------------------------------------------------------------------------------------------------------
-// Where sons are
+// Placement of sons
 
 TEST_F(NodeShared, SonsLieInTheArenaWhereANeighbourOnTheNodeOwnsGhosts) {
     const Field ring(world.comm(), PullLists::ring());
@@ -178,7 +178,7 @@ TEST_F(NodeShared, AWriterMayChangeItsRowsAsSoonAsItsOwnWaitIsOver) {
         if (random() % 4 == 0)
             std::this_thread::sleep_for(std::chrono::microseconds(random() % 500));
         field.pair.trans.waitPersistentPull();
-        field.fill(-epoch); // nobody may see this
+        field.fill(-epoch); // no rank may see this value
         ASSERT_EQ(field.wrongGhost(epoch), "") << "epoch " << epoch;
     }
 }

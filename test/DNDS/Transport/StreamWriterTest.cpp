@@ -19,7 +19,7 @@ std::vector<std::byte> randomBytes(std::size_t count, unsigned seed) {
     return bytes;
 }
 
-/// Writes pieces of random sizes behind each other to every alignment, and looks at the bytes around them, too.
+/// Writes consecutive pieces of random sizes at every alignment; also checks the bytes around them.
 void checkPieces(std::size_t misalignment, unsigned seed, std::size_t longest) {
     std::minstd_rand random(seed);
     std::vector<std::size_t> pieces(1 + random() % 40);

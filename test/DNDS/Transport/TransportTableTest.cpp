@@ -1,4 +1,4 @@
-// Which transport is chosen: by the caller, by the environment, by itself.
+// Choice of a transport: by the caller, by the environment, by default.
 
 #include "DNDS/Transport/TransportTable.hpp"
 

@@ -16,7 +16,7 @@ using namespace Geom;
 
 namespace {
 
-// A view of metrics or of a mesh that are gone after the call does not compile.
+// A view of temporary metrics or of a temporary mesh does not compile.
 template <class Mesh, class Metrics>
 constexpr bool canBeViewed = requires(Mesh &&mesh, Metrics &&metrics) {
     viewOf(std::forward<Mesh>(mesh), std::forward<Metrics>(metrics));
@@ -26,7 +26,7 @@ static_assert(!canBeViewed<UnstructuredMesh &, MeshMetrics>);
 static_assert(!canBeViewed<UnstructuredMesh, MeshMetrics &>);
 static_assert(!canBeViewed<UnstructuredMesh, MeshMetrics>);
 
-/// Who owns each entity of the file, checked to be owned once: -1 for those that nobody has.
+/// Owner of each entity of the file, checked to be unique: -1 for entities without owner.
 std::vector<int> ownersOf(CommunicatorView comm, const MeshEntities &entities, std::size_t total) {
     std::vector<int> owners(2 * total, 0); // count, and sum of ranks
     for (index i = 0; i < entities.owned; i++) {

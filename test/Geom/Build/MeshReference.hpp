@@ -1,5 +1,5 @@
 /// @file MeshReference.hpp
-/// @brief What a mesh is compared with: a serial reference that is written without the pipeline, and checks against it.
+/// @brief References for meshes: a serial one, written without the pipeline, and checks against it.
 #pragma once
 
 #include "DNDS/Geom/Build/BuildMesh.hpp"
@@ -35,7 +35,7 @@ class Reference {
                 for (int z = -reach[2]; z <= reach[2]; z++)
                     addCopies({x, y, z});
     }
-    /// Cells within so many layers of cells of `part`, those excluded.
+    /// Cells within `layers` layers of cells of `part`, the latter excluded.
     std::set<Copy> ghosts(const std::vector<int> &part, int rank, bool byNodes, int layers) const {
         std::set<Copy> seen;
         std::set<Copy> front;

@@ -91,7 +91,7 @@ TEST(OutOfMemory, EndsReportsOfPartitionsOnAllRanks) {
             EXPECT_EQ(reportPartition(mesh, part, 3, GhostNeighbours::Nodes).parts.size(), 3U);
         });
     };
-    failEverywhere(6, work, Outcome::ThrowsOrDoesWithout); // memory that ranks share may not be given back
+    failEverywhere(6, work, Outcome::ThrowsOrDoesWithout); // memory shared by ranks may stay allocated
 }
 
 TEST(OutOfMemory, EndsReadingOfTextOnAllRanks) {

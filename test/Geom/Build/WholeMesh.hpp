@@ -11,7 +11,7 @@
 
 namespace DNDS::test {
 
-/// What a box is made of. In two dimensions it lies in the plane z = 0.
+/// Cell types of a box. In two dimensions it lies in the plane z = 0.
 enum class BoxCells { Hexahedra, Hexahedra27, Tetrahedra, Mixed, Polyhedra, Quadrilaterals, Triangles, Polygons };
 
 struct BoxOptions {

@@ -1,5 +1,5 @@
 /// @file BoxGrid.hpp
-/// @brief Boxes of unit cubes whose elements tests list in files, and what they ask of the mesh that is read.
+/// @brief Boxes of unit cubes whose elements tests list in files, with checks of the mesh read from them.
 #pragma once
 
 #include "DNDS/Geom/Cgns/CgnsReader.hpp"

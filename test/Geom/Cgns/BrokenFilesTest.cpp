@@ -17,7 +17,7 @@ namespace {
 
 using namespace test;
 
-/// What reading a file ended in: its error, or nothing. Checks that all ranks got the same.
+/// The error of reading a file, if any. Checks that all ranks got the same.
 std::optional<std::string> errorOf(const std::string &path) {
     const CommunicatorView comm(MPI_COMM_WORLD);
     std::optional<std::string> message;

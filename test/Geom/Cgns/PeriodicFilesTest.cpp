@@ -22,7 +22,7 @@ using test::TemporaryFile;
 /// Two cells, by their numbers in the file, that meet across a periodic boundary, and the step from one to the other.
 using Pair = std::tuple<index, index, int, int>;
 
-/// What the pipeline makes of a mesh that this rank alone holds. Local.
+/// The periodic pairs of a mesh that this rank alone holds, from the pipeline. Local.
 std::multiset<Pair> pairsOf(const SourceMesh &whole) {
     const UnstructuredMesh mesh = buildMesh(CommunicatorView(MPI_COMM_SELF), SourceMesh(whole));
     std::multiset<Pair> pairs;

@@ -14,7 +14,7 @@ namespace {
 
 using namespace test;
 
-/// What the field "place" has at a node.
+/// Value of the field "place" at a node.
 double placeOf(const std::array<double, 3> &x) { return x[0] + 10 * x[1] + 100 * x[2]; }
 
 Doubles placesOf(const Grid &grid) {

@@ -30,7 +30,7 @@ MeshReport reportOf(const WrittenFile &file, const CgnsOptions &options = {}) {
     return report;
 }
 
-/// Which message has this text; "" if none.
+/// The first message with this text; "" if none.
 std::string messageWith(const std::vector<std::string> &messages, const std::string &text) {
     for (const std::string &message : messages)
         if (message.find(text) != std::string::npos)
@@ -280,7 +280,7 @@ TEST(WildCgns, HarmlessSectionsAreNotes) {
 /// A structured block at x = 0 to 2 beside another zone at x = 2 to 4, joined by lists of faces.
 struct TwoZones {
     bool bothStructured = false;
-    std::string location = "IFaceCenter"; ///< of the connection
+    std::string location = "IFaceCenter"; ///< grid location of the connection
     bool ofRight = false;                 ///< the right zone, unstructured, has the connection, not the block
     Ints block{3, 1, 1, 3, 2, 1, 3, 1, 2, 3, 2, 2};
     Ints other{9, 10, 11, 12};
@@ -393,7 +393,7 @@ TEST(WildMeshes, OpenPolyhedraAreCountedAndReadOnRequest) {
     buildMesh(comm, open(), {.openPolyhedra = true, .report = &report});
     EXPECT_NE(messageWith(report.warnings, "2 polyhedra are open"), "");
     EXPECT_EQ(report.cellsTotal, sound.cellsTotal);
-    // Each missing face was one of two cells, and now is one at the boundary of the other; or it is gone.
+    // Each missing face belonged to two cells; now it is a boundary face of the other one, or has disappeared.
     EXPECT_EQ(report.innerFaces + report.boundaryFaces + 2 - report.unassignedFaces,
               sound.innerFaces + sound.boundaryFaces);
     EXPECT_EQ(sound.innerFaces - report.innerFaces, report.unassignedFaces);

@@ -32,7 +32,7 @@ class WrittenFile : public TemporaryFile {
         });
         return *this;
     }
-    /// What the file holds. Local.
+    /// Contents of the file. Local.
     std::string bytes() const { return DNDS::test::contentOf(path()); }
 };
 

@@ -1,4 +1,4 @@
-// Shape functions, maps, inverse maps and quadrature in kernels give what they give on the host.
+// Shape functions, maps, inverse maps and quadrature: kernels give the same as the host.
 
 #include "DNDS/Device/ParallelFor.hpp"
 #include "DNDS/Device/Stream.hpp"

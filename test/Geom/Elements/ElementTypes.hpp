@@ -1,5 +1,5 @@
 /// @file ElementTypes.hpp
-/// @brief What tests of elements have in common.
+/// @brief Common to tests of elements.
 #pragma once
 
 #include "DNDS/Geom/Elements/ReferenceElement.hpp"

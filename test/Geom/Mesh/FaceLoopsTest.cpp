@@ -1,4 +1,4 @@
-// What solvers need of a mesh every day: fields in one line, patches by name, loops over faces, ghosts by layers.
+// Everyday mesh access of solvers: fields in one line, patches by name, loops over faces, ghosts by layers.
 
 #include "DNDS/Geom/Mesh/FaceLoops.hpp"
 #include "DNDS/Array/ArrayDof.hpp"

@@ -174,7 +174,7 @@ WholeMesh ball(int dimension, int times, Order order) {
 
 struct Totals {
     real volume = 0.0;
-    real surface = 0.0;     ///< of the boundary faces for which the filter holds
+    real surface = 0.0;     ///< area of the boundary faces that pass the filter
     real areaVectors = 0.0; ///< lengths of their area vectors
     Point moment{};
     MeshMetrics metrics;

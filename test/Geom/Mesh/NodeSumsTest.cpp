@@ -23,7 +23,7 @@ namespace {
 using Source = std::function<SourceMesh(CommunicatorView)>;
 using NodeSums = std::function<std::vector<real>(const UnstructuredMesh &)>; ///< [own nodes]
 
-/// What a cell contributes: of many sizes and both signs, so that sums depend on order.
+/// Contribution of a cell: of many sizes and both signs, so that sums depend on order.
 real contribution(const UnstructuredMesh &mesh, LocalIndex cell) {
     const auto number = static_cast<real>(mesh.cells.fileNumbers[static_cast<std::size_t>(cell)]);
     return std::sin(1.7 * number) * std::exp(10 * std::sin(0.3 * number));

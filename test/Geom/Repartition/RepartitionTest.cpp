@@ -29,7 +29,7 @@ using test::worldSize;
 
 CommunicatorView world() { return {MPI_COMM_WORLD}; }
 
-/// Where a cell goes in a round, by its number: any rank, now and then one rank alone.
+/// Target rank of a cell in a round, by its number: any rank, now and then one rank alone.
 int targetOf(index cell, int round) {
     if (round == 2)
         return worldSize() - 1;

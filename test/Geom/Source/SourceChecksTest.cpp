@@ -134,7 +134,7 @@ TEST(SourceChecks, RefuseMoreThanLocalNumbersOnAllRanks) {
     }
 }
 
-/// What `buildMesh` says against a mesh.
+/// The error of `buildMesh` for a mesh.
 std::string complaintOf(CommunicatorView comm, const WholeMesh &whole, const MeshOptions &options) {
     try {
         (void)buildMesh(comm, whole.slice(comm), options);
@@ -187,7 +187,7 @@ TEST(SourceChecks, WarnOfFlatAndCollapsedCellsAndUnusedNodes) {
     EXPECT_EQ(report.nodes, 10) << "nodes that are left out are not counted";
     EXPECT_EQ(report.volume, 1.5);
     EXPECT_EQ(report.innerFaces, 1);
-    EXPECT_EQ(report.boundaryFaces, 5 + 4); // the wedge's collapsed face is none
+    EXPECT_EQ(report.boundaryFaces, 5 + 4); // the wedge's collapsed face does not count
     ASSERT_EQ(report.warnings.size(), 3U);
     EXPECT_EQ(report.warnings[0], "a box: 1 elements repeat a corner, the first is element 2");
     EXPECT_EQ(report.warnings[1], "a box: 2 nodes are in no cell and are left out");

@@ -113,7 +113,7 @@ INSTANTIATE_TEST_SUITE_P(Boxes, FileOrders,
                                            std::tuple{BoxCells::Polyhedra, false, Partitioner::Graph},
                                            std::tuple{BoxCells::Polyhedra, true, Partitioner::Curve}));
 
-/// Two triangles of which the corners are nodes 1, 2, 4 and 6; nobody has the others.
+/// Two triangles with corners at nodes 1, 2, 4 and 6; the other nodes belong to no cell.
 SourceMesh withUnusedNodes(CommunicatorView comm) {
     SourceMesh mesh;
     mesh.origin = "two triangles";
