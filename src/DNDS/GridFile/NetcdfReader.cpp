@@ -210,11 +210,9 @@ void NetcdfReader::read(std::string_view name, std::span<const Slab> slabs, cons
         plan.fill = options.fill;
         const std::vector<index> shape = shapeLeft(*plan.variable, options.picks);
         for (const Slab &slab : slabs) {
-            checkSlab(slab, shape, what);
+            checkSlab(slab, shape, what, plan.raw ? plan.variable->kind : ElementKind::Opaque);
             if (!plan.raw)
                 Detail::checkUnpacking(plan.packing, slab.kind, what);
-            DNDS_CHECK(!plan.raw || slab.kind == plan.variable->kind, LayoutError, "{} holds {}, but memory is {}",
-                       what, plan.variable->type, elementKindName(slab.kind));
         }
     });
     requireSame(comm_, asked, [&](std::size_t k, const std::string *first) {

@@ -167,8 +167,7 @@ NetcdfFormat NetcdfWriter::File::chooseFormat() {
     };
     if (options.deflate > 0)
         return choose(NetcdfFormat::Netcdf4, "NetCDF-4", "it is compressed");
-    if (std::count_if(content.dimensions.begin(), content.dimensions.end(),
-                      [](const NetcdfDimension &d) { return d.unlimited; }) > 1)
+    if (std::ranges::count(content.dimensions, true, &NetcdfDimension::unlimited) > 1)
         return choose(NetcdfFormat::Netcdf4, "NetCDF-4", "it has several unlimited dimensions");
     for (const NetcdfVariable &variable : content.variables) {
         if (Detail::netcdfType(variable.kind) > NC_DOUBLE)
@@ -246,10 +245,10 @@ int NetcdfWriter::File::defineAll() {
     }
     for (const NetcdfVariable &variable : content.variables) {
         std::vector<int> dimensions;
-        for (const NetcdfDimension &used : variable.dimensions)
-            for (std::size_t d = 0; d < ids.size(); d++)
-                if (content.dimensions[d].name == used.name)
-                    dimensions.push_back(ids[d]);
+        for (const NetcdfDimension &used : variable.dimensions) {
+            const auto found = std::ranges::find(content.dimensions, used.name, &NetcdfDimension::name);
+            dimensions.push_back(ids[toSize(found - content.dimensions.begin())]);
+        }
         if (status == NC_NOERR)
             status = defineVariable(variable, dimensions);
     }
@@ -279,7 +278,7 @@ void NetcdfWriter::File::create(NetcdfFormat format) {
         comm.guarded([&] {
             Detail::requireNetcdf(defineAll(), path, "declare what is written");
             if (hdf && comm.rank() == 0) // creating it released the reservation
-                Detail::reserveBehind(temporary, needed);
+                DurableFile::forWriting(temporary).reserveBehind(needed);
         });
     }
     status = nc_enddef(id);
@@ -308,11 +307,9 @@ void NetcdfWriter::File::prepare(std::string_view name, std::span<const WrittenS
     for (const NetcdfDimension &dimension : plan.variable->dimensions)
         shape.push_back(dimension.unlimited ? endless : dimension.length);
     for (const WrittenSlab &slab : slabs) {
-        checkSlab(slab, shape, plan.what);
+        checkSlab(slab, shape, plan.what, raw ? plan.variable->kind : ElementKind::Opaque);
         if (!raw)
             Detail::checkPacking(plan.packing, slab.kind, plan.what);
-        DNDS_CHECK(!raw || slab.kind == plan.variable->kind, LayoutError, "{} holds {}, but memory is {}", plan.what,
-                   plan.variable->type, elementKindName(slab.kind));
     }
     DNDS_CHECK(!shape.empty() || comm.rank() != 0 || slabs.size() == 1, LayoutError,
                "{} is one number, which rank 0 writes", plan.what);
@@ -424,8 +421,8 @@ void NetcdfWriter::File::reserve(const WritePlan &plan, std::span<const WrittenS
             box.last.push_back(ends[dims + d]);
         }
         if (comm.rank() == 0)
-            Detail::reserveBehind(temporary,
-                                  Detail::netcdf4BytesOf(plan.place, plan.variable->kind, extent, box, path));
+            DurableFile::forWriting(temporary).reserveBehind(
+                Detail::netcdf4BytesOf(plan.place, plan.variable->kind, extent, box, path));
     });
     for (std::size_t d = 0; d < dims; d++)
         extent[d] = std::max(extent[d], ends[dims + d]);
@@ -469,8 +466,7 @@ void NetcdfWriter::variable(const std::string &name, ElementKind kind, const std
     added.attributes = std::move(attributes);
     for (const std::string &wanted : dimensions) {
         const auto &known = open().content.dimensions;
-        const auto found =
-            std::find_if(known.begin(), known.end(), [&](const NetcdfDimension &d) { return d.name == wanted; });
+        const auto found = std::ranges::find(known, wanted, &NetcdfDimension::name);
         DNDS_CHECK(found != known.end(), ArgumentError, "{}: variable '{}' has dimension '{}', which is not declared",
                    file_->path, name, wanted);
         added.dimensions.push_back(*found);
@@ -481,9 +477,7 @@ void NetcdfWriter::variable(const std::string &name, ElementKind kind, const std
 void NetcdfWriter::attribute(NetcdfAttribute attribute) {
     open().requireDeclaring();
     auto &known = file_->content.attributes;
-    known.erase(
-        std::remove_if(known.begin(), known.end(), [&](const NetcdfAttribute &a) { return a.name == attribute.name; }),
-        known.end());
+    std::erase_if(known, [&](const NetcdfAttribute &a) { return a.name == attribute.name; });
     known.push_back(std::move(attribute));
 }
 
@@ -569,7 +563,7 @@ void NetcdfWriter::close() {
             return;
         Detail::makeRoomInNetcdf(file.temporary, 0);
         if (!file.extents.empty())
-            Detail::giveBackBehind(file.temporary);
+            DurableFile::forWriting(file.temporary).giveBackBehind();
         if (!file.options.append)
             renameDurably(file.temporary, file.path);
     });

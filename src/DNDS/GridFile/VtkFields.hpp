@@ -60,11 +60,8 @@ inline void checkVtkFields(const std::string &path, const std::array<index, 3> &
         for (std::size_t other = 0; other < f; other++)
             DNDS_CHECK(fields[other].name != field.name, ArgumentError, "{}: two fields are called '{}'", path,
                        field.name);
-        for (const WrittenSlab &slab : field.slabs) {
-            checkSlab(slab, vtkShape(cells, field), path + ": field '" + field.name + "'");
-            DNDS_CHECK(slab.kind == field.kind, LayoutError, "{}: field '{}' holds {}, but memory is {}", path,
-                       field.name, elementKindName(field.kind), elementKindName(slab.kind));
-        }
+        for (const WrittenSlab &slab : field.slabs)
+            checkSlab(slab, vtkShape(cells, field), fmt::format("{}: field '{}'", path, field.name), field.kind);
     }
 }
 

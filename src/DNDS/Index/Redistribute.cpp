@@ -31,18 +31,10 @@ void checkPermutation(std::span<const index> places, index rows) {
 /// The owners' entries of `numbers` for these rows. Collective.
 std::vector<index> lookUp(const GlobalMapping &mapping, std::span<const index> numbers, std::span<const index> rows) {
     std::vector<index> found;
-    std::vector<int> owners;
-    const std::exception_ptr failure = attempt([&] {
-        found.assign(rows.size(), InvalidIndex);
-        owners.assign(rows.size(), -1);
-        for (std::size_t i = 0; i < rows.size(); ++i)
-            if (rows[i] != InvalidIndex)
-                owners[i] = mapping.owner(rows[i]).rank;
-    });
-    if (failure)
-        owners.clear();
+    const std::exception_ptr failure = attempt([&] { found.assign(rows.size(), InvalidIndex); });
     queryOwners(
-        *mapping.context(), owners.size(), [&](std::size_t i) { return owners[i]; },
+        *mapping.context(), rows.size(),
+        [&](std::size_t i) { return rows[i] == InvalidIndex ? -1 : mapping.owner(rows[i]).rank; },
         [&](std::size_t i) { return rows[i]; },
         [&](index row, std::vector<index> &reply) { reply.push_back(numbers[toSize(row - mapping.localBegin())]); },
         [&](std::size_t i, RecordReader &reader) { found[i] = reader.next(); }, failure);

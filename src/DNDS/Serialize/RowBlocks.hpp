@@ -84,10 +84,10 @@ std::vector<index> rowsOfIds(CommunicatorContext &context, const FileRanks &file
 RowSlab gatherSlab(CommunicatorContext &context, const FileRanks &files, const CheckpointArray &target,
                    const ArrayBase &array, std::span<const index> places, std::span<const index> ids);
 
-/// Rows in the order of arrival.
+/// Rows in the messages that brought them.
 struct ArrivedRows {
-    std::vector<index> offsets{0}; ///< bytes
-    std::vector<std::byte> values;
+    RankLists messages;
+    std::vector<std::span<const std::byte>> rows;
 };
 
 /// The rows with these ids, in their order, from the slabs of all ranks. `failure` is an exception from making this
