@@ -113,10 +113,9 @@ struct OpenDataset {
 
 std::vector<index> hdfDatasetShape(CommunicatorView comm, const std::string &path, const std::string &dataset) {
     std::vector<index> shape;
-    comm.guarded([&] {
+    onRankZero(comm, [&] {
         const HdfQuiet quiet;
-        if (comm.rank() == 0)
-            shape = OpenDataset(path, dataset).shape;
+        shape = OpenDataset(path, dataset).shape;
     });
     broadcastList(comm, shape);
     return shape;

@@ -7,6 +7,7 @@
 #include "DNDS/GridFile/NetcdfCalls.hpp"
 #include "DNDS/GridFile/NetcdfSpace.hpp"
 #include "DNDS/GridFile/Packing.hpp"
+#include "DNDS/Mpi/FailTogether.hpp"
 #include "DNDS/Mpi/RequireSame.hpp"
 #include "DNDS/Serialize/DurableFile.hpp"
 
@@ -118,7 +119,7 @@ struct NetcdfWriter::File {
     void putScalar(const WritePlan &plan, std::span<const WrittenSlab> slabs);
     void putAll(const WritePlan &plan, std::span<const WrittenSlab> slabs);
     void grow(const WritePlan &plan, std::span<const WrittenSlab> slabs);
-    void setExtents();
+    void writeTogether(bool hdf);
     void reserve(const WritePlan &plan, std::span<const WrittenSlab> slabs);
 };
 
@@ -195,28 +196,26 @@ void NetcdfWriter::File::checkFormat(NetcdfFormat format) const {
 }
 
 void NetcdfWriter::File::openExisting() {
-    comm.guarded([&] {
-        if (comm.rank() == 0) {
-            Detail::checkNetcdfFile(path);
-            (void)DurableFile::forWriting(path);
-        }
+    onRankZero(comm, [&] {
+        Detail::checkNetcdfFile(path);
+        (void)DurableFile::forWriting(path);
     });
     comm.beforeCollective();
     const int status = nc_open_par(path.c_str(), NC_WRITE, comm.handle(), MPI_INFO_NULL, &id);
     comm.guarded([&] { Detail::requireNetcdf(status, path, "open it for writing"); });
     comm.guarded([&] {
         content = Detail::readNetcdfContent(id, path, places, notes);
-        for (const NetcdfPlace &place : places)
-            Detail::requireNetcdf(nc_var_par_access(place.group, place.variable, NC_COLLECTIVE), path,
-                                  "write together");
-        if (content.format == "NetCDF-4")
-            setExtents();
+        writeTogether(content.format == "NetCDF-4");
     });
 }
 
-void NetcdfWriter::File::setExtents() {
+/// Variables are written by all ranks together from now on.
+void NetcdfWriter::File::writeTogether(bool hdf) {
+    for (const NetcdfPlace &place : places)
+        Detail::requireNetcdf(nc_var_par_access(place.group, place.variable, NC_COLLECTIVE), path, "write together");
     for (const NetcdfVariable &variable : content.variables)
-        extents.push_back(variable.shape());
+        if (hdf)
+            extents.push_back(variable.shape());
 }
 
 int NetcdfWriter::File::defineVariable(const NetcdfVariable &variable, const std::vector<int> &dimensions) {
@@ -261,9 +260,7 @@ int NetcdfWriter::File::defineAll() {
 void NetcdfWriter::File::create(NetcdfFormat format) {
     const bool hdf = format == NetcdfFormat::Netcdf4;
     const index needed = hdf ? Detail::netcdf4BytesAtStart(content, options.deflate) : 0;
-    comm.guarded([&] {
-        if (comm.rank() != 0)
-            return;
+    onRankZero(comm, [&] {
         const DurableFile file = DurableFile::create(temporary, 0); // reports why it is impossible
         const OnFailure undo([&] { std::remove(temporary.c_str()); });
         file.reserve(needed);
@@ -284,12 +281,9 @@ void NetcdfWriter::File::create(NetcdfFormat format) {
     status = nc_enddef(id);
     comm.guarded([&] { Detail::requireNetcdf(status, path, "write the header"); });
     comm.guarded([&] {
-        for (const NetcdfPlace &place : places)
-            Detail::requireNetcdf(nc_var_par_access(id, place.variable, NC_COLLECTIVE), path, "write together");
+        writeTogether(hdf);
         if (comm.rank() == 0)
             Detail::makeRoomInNetcdf(temporary, 0);
-        if (hdf)
-            setExtents();
     });
 }
 
@@ -337,10 +331,7 @@ int NetcdfWriter::File::put(const WritePlan &plan, const WrittenSlab *slab, cons
 
 void NetcdfWriter::File::putScalar(const WritePlan &plan, std::span<const WrittenSlab> slabs) {
     Detail::PackedNumber number{};
-    comm.guarded([&] {
-        if (comm.rank() == 0)
-            plan.numbersOf(slabs[0], SlabChunk{{}, {}, 1}, number.data());
-    });
+    onRankZero(comm, [&] { plan.numbersOf(slabs[0], SlabChunk{{}, {}, 1}, number.data()); });
     comm.broadcast(number);
     const int status = nc_put_var(plan.place.group, plan.place.variable, number.data());
     comm.guarded([&] { Detail::requireNetcdf(status, path, fmt::format("write '{}'", plan.variable->name)); });
@@ -349,13 +340,11 @@ void NetcdfWriter::File::putScalar(const WritePlan &plan, std::span<const Writte
 void NetcdfWriter::File::putAll(const WritePlan &plan, std::span<const WrittenSlab> slabs) {
     const index limit = writeBufferBytes / static_cast<index>(plan.elementBytes);
     std::vector<std::pair<const WrittenSlab *, SlabChunk>> chunks;
-    comm.guarded([&] {
-        for (const WrittenSlab &slab : slabs) {
-            const SlabChunks parts(slab.count, limit);
-            for (index k = 0; k < parts.size(); k++)
-                chunks.emplace_back(&slab, parts.at(k));
-        }
-    });
+    for (const WrittenSlab &slab : slabs) {
+        const SlabChunks parts(slab.count, limit);
+        for (index k = 0; k < parts.size(); k++)
+            chunks.emplace_back(&slab, parts.at(k));
+    }
     const index rounds = comm.allReduce(static_cast<index>(chunks.size()), MPI_MAX);
     std::exception_ptr failure;
     std::vector<std::byte> buffer;
@@ -364,9 +353,7 @@ void NetcdfWriter::File::putAll(const WritePlan &plan, std::span<const WrittenSl
         const bool mine = k < static_cast<index>(chunks.size());
         const int status = put(plan, mine ? chunks[static_cast<std::size_t>(k)].first : nullptr,
                                mine ? chunks[static_cast<std::size_t>(k)].second : nothing, failure, buffer);
-        if (status != NC_NOERR && !failure)
-            failure = std::make_exception_ptr(DataError(
-                fmt::format("{}: NetCDF cannot write '{}': {}", path, plan.variable->name, nc_strerror(status))));
+        attempt(failure, [&] { Detail::requireNetcdf(status, path, fmt::format("write '{}'", plan.variable->name)); });
     }
     comm.agree(failure);
 }
@@ -557,10 +544,8 @@ void NetcdfWriter::close() {
     file.comm.beforeCollective();
     file.closed = true;
     const int status = nc_close(std::exchange(file.id, -1));
-    file.comm.guarded([&] {
-        Detail::requireNetcdf(status, file.path, "complete it");
-        if (file.comm.rank() != 0)
-            return;
+    file.comm.guarded([&] { Detail::requireNetcdf(status, file.path, "complete it"); });
+    onRankZero(file.comm, [&] {
         Detail::makeRoomInNetcdf(file.temporary, 0);
         if (!file.extents.empty())
             DurableFile::forWriting(file.temporary).giveBackBehind();

@@ -2,7 +2,8 @@
 
 #include "DNDS/Base/Error.hpp"
 #include "DNDS/GridFile/ElementConversion.hpp"
-#include "DNDS/GridFile/RawRows.hpp"
+#include "DNDS/GridFile/SlabChunks.hpp"
+#include "DNDS/Mpi/FailTogether.hpp"
 #include "DNDS/Serialize/DurableFile.hpp"
 
 #include <limits>
@@ -56,10 +57,7 @@ void writeRawFile(CommunicatorView comm, const std::string &path, const RawFileL
             Detail::writeRawSlab(file, layout.header, layout.shape, layout.order != std::endian::native, slab);
         file.flush();
     });
-    comm.guarded([&] {
-        if (comm.rank() == 0)
-            renameDurably(temporary, path);
-    });
+    onRankZero(comm, [&] { renameDurably(temporary, path); });
 }
 
 } // namespace DNDS

@@ -8,9 +8,7 @@
 
 namespace DNDS {
 
-template <class Byte>
-void checkSlab(const BasicSlab<Byte> &slab, const std::vector<index> &shape, const std::string &what,
-               ElementKind kind) {
+void checkSlab(const WrittenSlab &slab, const std::vector<index> &shape, const std::string &what, ElementKind kind) {
     const std::size_t dims = shape.size();
     DNDS_CHECK(slab.start.size() == dims && slab.count.size() == dims, LayoutError,
                "{} has {} dimensions ({}), but a box of {} starts and {} counts is given", what, dims,
@@ -33,8 +31,5 @@ void checkSlab(const BasicSlab<Byte> &slab, const std::vector<index> &shape, con
     DNDS_CHECK(kind == ElementKind::Opaque || slab.kind == kind, LayoutError, "{} holds {}, but memory is {}", what,
                elementKindName(kind), elementKindName(slab.kind));
 }
-
-template void checkSlab(const Slab &, const std::vector<index> &, const std::string &, ElementKind);
-template void checkSlab(const WrittenSlab &, const std::vector<index> &, const std::string &, ElementKind);
 
 } // namespace DNDS

@@ -56,8 +56,7 @@ auto slabOf(T *data, std::vector<index> start, std::vector<index> count, // NOLI
 /// Checks the number of dimensions, that the box lies within `shape`, and that memory is of `kind` (Opaque: of any);
 /// `what` names the variable. Local.
 /// @throws ArgumentError, LayoutError.
-template <class Byte>
-void checkSlab(const BasicSlab<Byte> &slab, const std::vector<index> &shape, const std::string &what,
+void checkSlab(const WrittenSlab &slab, const std::vector<index> &shape, const std::string &what,
                ElementKind kind = ElementKind::Opaque);
 
 } // namespace DNDS

@@ -26,13 +26,9 @@ inline std::vector<index> vtkShape(const std::array<index, 3> &cells, const VtkG
 /// Throws on all ranks if their grids or fields differ. Collective.
 inline void requireSameFields(const CommunicatorView &comm, const std::string &path, const std::array<index, 3> &cells,
                               std::span<const VtkGridField> fields) {
-    std::vector<std::string> mine;
-    comm.guarded([&] {
-        mine.push_back(fmt::format("{} x {} x {} cells", cells[0], cells[1], cells[2]));
-        for (const VtkGridField &field : fields)
-            mine.push_back(
-                fmt::format("field '{}' of {} {}", field.name, field.components, elementKindName(field.kind)));
-    });
+    std::vector<std::string> mine{fmt::format("{} x {} x {} cells", cells[0], cells[1], cells[2])};
+    for (const VtkGridField &field : fields)
+        mine.push_back(fmt::format("field '{}' of {} {}", field.name, field.components, elementKindName(field.kind)));
     requireSame(comm, mine, [&](std::size_t k, const std::string *first) {
         throw ArgumentError(fmt::format("{}: this rank writes {}, rank 0 {}", path,
                                         k < mine.size() ? mine[k] : "no more fields",

@@ -261,22 +261,21 @@ RankLists Redistribute::packRows(std::span<const Move> arrays) const {
     }
     const bool setAside = overwritesSources(arrays);
     RankLists outgoing;
-    Detail::Packer packer(outgoing.values);
+    std::vector<index> &words = outgoing.values;
     for (std::size_t k = 0; k < leaving_.size(); ++k) {
         const auto members = leaving_.list(k);
-        packer.put(static_cast<index>(before_->serial()));
-        packer.put(static_cast<index>(after_->serial()));
-        packer.put(static_cast<index>(arrays.size()));
+        for (const std::uint64_t number : {before_->serial(), after_->serial(), std::uint64_t{arrays.size()}})
+            words.push_back(static_cast<index>(number));
         for (std::size_t a = 0; a < arrays.size(); ++a) {
-            packer.put(static_cast<index>(rows[a].layout().signature));
+            words.push_back(static_cast<index>(rows[a].layout().signature));
             if (!isFixedLayout(arrays[a].from->shape().layout))
                 for (const index row : members)
-                    packer.put(rows[a].bytes(row));
+                    words.push_back(rows[a].bytes(row));
             if (leaving_.ranks[k] != comm().rank() || setAside)
-                packer.putRows(rows[a], members);
+                Detail::appendRows(words, rows[a], members);
         }
         outgoing.ranks.push_back(leaving_.ranks[k]);
-        outgoing.starts.push_back(static_cast<index>(outgoing.values.size()));
+        outgoing.starts.push_back(static_cast<index>(words.size()));
     }
     return outgoing;
 }

@@ -5,7 +5,6 @@
 #include "DNDS/Mpi/BroadcastList.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
 #include "DNDS/Mpi/RequireSame.hpp"
-#include "DNDS/Serialize/Checksum.hpp"
 #include "DNDS/Serialize/DurableFile.hpp"
 #include "DNDS/Serialize/HdfDescription.hpp"
 #include "DNDS/Serialize/RowBlocks.hpp"
@@ -174,9 +173,7 @@ bool CheckpointReader::open() {
     DurableFile file;
     Detail::FileImage image;
     std::uint64_t identity = 0;
-    comm_.guarded([&] {
-        if (comm_.rank() != 0)
-            return;
+    onRankZero(comm_, [&] {
         file = DurableFile::forReading(path_);
         image = Detail::readImage(file);
         identity = Detail::identityOf(file);

@@ -153,10 +153,9 @@ RankLists answer(const RankLists &asked, const CheckpointArray &source, const Ro
             const index row = rows.emplace_back(rowOf(id, source, slab));
             bytes += slab.start(row + 1) - slab.start(row);
         }
-        Packer packer(answers.values);
         for (const index row : rows)
-            packer.put(slab.start(row + 1) - slab.start(row));
-        packer.putBytes(bytes, [&](std::byte *to) {
+            answers.values.push_back(slab.start(row + 1) - slab.start(row));
+        appendBytes(answers.values, bytes, [&](std::byte *to) {
             for (const index row : rows) {
                 const auto from = slab.bytes(row, row + 1);
                 copyBytes(to, from.data(), static_cast<index>(from.size()));

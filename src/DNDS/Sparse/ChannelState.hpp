@@ -35,25 +35,6 @@ inline constexpr std::size_t channelEvents = 5;
 
 std::string_view channelStateName(ChannelState state) noexcept;
 
-namespace Detail {
-
-inline constexpr std::uint8_t noChannelState = 255;
-/// [events][states]: see `stateAfter`.
-inline constexpr std::array<std::array<std::uint8_t, channelStates>, channelEvents> channelTable = [] {
-    using enum ChannelState;
-    constexpr auto of = [](ChannelState state) { return static_cast<std::uint8_t>(state); };
-    constexpr std::uint8_t no = noChannelState;
-    return std::array<std::array<std::uint8_t, channelStates>, channelEvents>{{
-        {of(Sending), no, no, no, no},
-        {of(SendingNull), no, no, no, no},
-        {of(Stale), of(Received), of(ReceivedNull), of(Received), of(ReceivedNull)},
-        {no, no, no, of(Stale), of(Stale)},
-        {no, of(Stale), of(Stale), no, no},
-    }};
-}();
-
-} // namespace Detail
-
 /// The state after an event; nothing where the event makes no sense there. Exchanges of sparse fields keep a byte a
 /// channel, one for both ends within a rank and one an end between ranks, and change it by this table.
 ///
@@ -65,10 +46,16 @@ inline constexpr std::array<std::array<std::uint8_t, channelStates>, channelEven
 /// | Discard  |             |          |              | Stale    | Stale        |
 /// | Release  |             | Stale    | Stale        |          |              |
 constexpr std::optional<ChannelState> stateAfter(ChannelState state, ChannelEvent event) noexcept {
-    const std::uint8_t next = Detail::channelTable[static_cast<std::size_t>(event)][static_cast<std::size_t>(state)];
-    if (next == Detail::noChannelState)
-        return {};
-    return static_cast<ChannelState>(next);
+    using enum ChannelState;
+    constexpr std::optional<ChannelState> nonsense;
+    constexpr std::array<std::array<std::optional<ChannelState>, channelStates>, channelEvents> table{{
+        {Sending, nonsense, nonsense, nonsense, nonsense},
+        {SendingNull, nonsense, nonsense, nonsense, nonsense},
+        {Stale, Received, ReceivedNull, Received, ReceivedNull},
+        {nonsense, nonsense, nonsense, Stale, Stale},
+        {nonsense, Stale, Stale, nonsense, nonsense},
+    }};
+    return table[static_cast<std::size_t>(event)][static_cast<std::size_t>(state)];
 }
 
 /// Throws StateError that names the event and the state: not where `stateAfter` has a state.
