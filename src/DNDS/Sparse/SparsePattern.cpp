@@ -107,28 +107,23 @@ class SparsePattern::Builder {
     }
 
     void sortByBlock() {
-        std::vector<std::pair<std::int32_t, Place>> given;
-        std::vector<std::pair<std::int32_t, Place>> received;
-        for (std::size_t p = 0; p < made_.peers_.size(); ++p) {
-            const auto place = [p](std::size_t k) {
-                return Place{static_cast<std::int32_t>(p), static_cast<std::int32_t>(k)};
-            };
-            const PeerChannels &peer = made_.peers_[p];
-            for (std::size_t k = 0; k < peer.given.size(); ++k)
-                given.emplace_back(peer.given[k].block, place(k));
-            for (std::size_t k = 0; k < peer.received.size(); ++k)
-                received.emplace_back(peer.received[k].block, place(k));
-        }
-        made_.given_ = sorted(given);
-        made_.received_ = sorted(received);
-        std::vector<std::pair<std::int32_t, std::int32_t>> from;
-        std::vector<std::pair<std::int32_t, std::int32_t>> to;
-        for (std::size_t k = 0; k < made_.local_.size(); ++k) {
-            from.emplace_back(made_.local_[k].from.block, static_cast<std::int32_t>(k));
-            to.emplace_back(made_.local_[k].to.block, static_cast<std::int32_t>(k));
-        }
-        made_.localFrom_ = sorted(from);
-        made_.localTo_ = sorted(to);
+        const auto places = [&](std::vector<ChannelEnd> PeerChannels::*ends) {
+            std::vector<std::pair<std::int32_t, Place>> found;
+            for (std::int32_t p = 0; p < std::ssize(made_.peers_); ++p)
+                for (std::int32_t k = 0; const ChannelEnd &end : made_.peers_[toSize(p)].*ends)
+                    found.emplace_back(end.block, Place{p, k++});
+            return sorted(found);
+        };
+        made_.given_ = places(&PeerChannels::given);
+        made_.received_ = places(&PeerChannels::received);
+        const auto numbers = [&](ChannelEnd LocalChannel::*end) {
+            std::vector<std::pair<std::int32_t, std::int32_t>> found;
+            for (std::int32_t k = 0; const LocalChannel &channel : made_.local_)
+                found.emplace_back((channel.*end).block, k++);
+            return sorted(found);
+        };
+        made_.localFrom_ = numbers(&LocalChannel::from);
+        made_.localTo_ = numbers(&LocalChannel::to);
     }
 
     void findCellRows() {
