@@ -1,8 +1,8 @@
 #include "fuzz/CheckpointBytes.hpp"
 
 #include "DNDS/Serialize/Checkpoint.hpp"
-#include "DNDS/Serialize/Checksum.hpp"
 #include "DNDS/Serialize/HdfDescription.hpp"
+#include "DNDS/Serialize/RowBlocks.hpp"
 
 #include <algorithm>
 #include <bit>

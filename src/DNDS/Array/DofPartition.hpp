@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <functional>
 
 namespace DNDS::DofKernels::Partition {
 
@@ -24,34 +25,18 @@ inline constexpr std::size_t tilesPerBlock = 64;
 
 inline std::size_t rowsPerTile(std::size_t width) { return std::max<std::size_t>(tileSize / width, 1); }
 
-/// An operation as a function object, so that kernels are compiled for each.
-template <Operation operation>
-struct Apply {
-    /// `a` and its partner `b`.
-    DNDS_HOST_DEVICE real operator()(real a, real b) const {
-        if constexpr (operation == Operation::Add)
-            return a + b;
-        else if constexpr (operation == Operation::Subtract)
-            return a - b;
-        else if constexpr (operation == Operation::Multiply)
-            return a * b;
-        else
-            return a / b;
-    }
-};
-
-/// Calls `function` with the operation's function object.
+/// Calls `function` with the operation as a function object, so that kernels are compiled for each.
 template <class Function>
 void withOperation(Operation operation, const Function &function) {
     switch (operation) {
     case Operation::Add:
-        return function(Apply<Operation::Add>{});
+        return function(std::plus<real>{});
     case Operation::Subtract:
-        return function(Apply<Operation::Subtract>{});
+        return function(std::minus<real>{});
     case Operation::Multiply:
-        return function(Apply<Operation::Multiply>{});
+        return function(std::multiplies<real>{});
     case Operation::Divide:
-        return function(Apply<Operation::Divide>{});
+        return function(std::divides<real>{});
     }
 }
 

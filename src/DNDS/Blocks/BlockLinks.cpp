@@ -14,7 +14,7 @@ namespace {
 
 static_assert(RowBox::loops == maxBlockDims + 1, "components outside, then the dimensions");
 constexpr std::size_t wordsOfRowBox = 1 + 2 * RowBox::loops;
-constexpr std::size_t wordsOfLink = 2 + wordsOfRowBox; ///< the blocks of the ghosts and of the cells, then the rows
+constexpr std::size_t wordsOfLink = 1 + wordsOfRowBox; ///< the block of the cells, then the rows
 
 /// Converts boxes of rows to numbers for messages, and back.
 std::array<index, wordsOfRowBox> boxWordsOf(const RowBox &rows) {
@@ -97,10 +97,9 @@ std::map<int, GhostLinks> ghostsByOwner(const BlockGrid &grid, std::span<const B
                     memories->second.emplace(memory.block, memory);
             const BlockMemory &source = memories->second.at(region.source);
             GhostLinks &found = byOwner[owner];
-            found.links.push_back(
-                {block.block, region.source, boxRowsOf(region.ghosts, here, block, componentsOutside)});
+            found.links.push_back({block.block, boxRowsOf(region.ghosts, here, block, componentsOutside)});
             const auto rows = boxWordsOf(boxRowsOf(region.ghosts, region.toSource, source, componentsOutside));
-            found.words.insert(found.words.end(), {block.block, region.source});
+            found.words.push_back(region.source);
             found.words.insert(found.words.end(), rows.begin(), rows.end());
         }
     return byOwner;
@@ -138,8 +137,7 @@ BlockLinks blockLinksOf(CommunicatorContext &context, const BlockGrid &grid, con
     for (std::size_t k = 0; k < heard.size(); ++k) {
         PeerLinks &reader = links.given.emplace_back(PeerLinks{heard.ranks[k], {}});
         for (std::span<const index> words = heard.list(k); !words.empty(); words = words.subspan(wordsOfLink))
-            reader.links.push_back({static_cast<int>(words[1]), static_cast<int>(words[0]),
-                                    boxFromWords(words.subspan(2, wordsOfRowBox))});
+            reader.links.push_back({static_cast<int>(words[0]), boxFromWords(words.subspan(1, wordsOfRowBox))});
     }
     return links;
 }

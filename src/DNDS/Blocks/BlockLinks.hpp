@@ -11,7 +11,6 @@ namespace DNDS {
 /// Ghosts of one block that are copies of cells of one other block (or of itself), as one end sees them.
 struct BlockLink {
     int block = 0; ///< the block at this end, by its number in the grid
-    int other = 0; ///< the block at the other end
     RowBox rows;   ///< in the memory of this rank
 };
 

@@ -51,30 +51,28 @@ struct Reachable {
 
     enum Kind : std::uint8_t { Nothing, Cell, Ghost };
 
-    std::span<const LocalIndex> around(index row) const;
-};
-
-std::span<const LocalIndex> Reachable::around(index row) const {
-    thread_local std::vector<LocalIndex> found;
-    found.clear();
-    if (row >= rows || kinds[toSize(row)] != Cell) // others are not looped over
+    std::span<const LocalIndex> around(index row) const {
+        thread_local std::vector<LocalIndex> found;
+        found.clear();
+        if (row >= rows || kinds[toSize(row)] != Cell) // others are not looped over
+            return found;
+        const BlockPlace &place = places[toSize(blockOfRow(places.data(), static_cast<int>(places.size()), row))];
+        Box reach(place.dims, {}, {});
+        for (int d = 0; d < place.dims; ++d) {
+            reach.lower[toSize(d)] = -widths.low[toSize(d)];
+            reach.upper[toSize(d)] = widths.high[toSize(d)] + 1;
+        }
+        forEachCell(reach, [&](const IndexVector &by) {
+            index offset = 0;
+            for (int d = 0; d < place.dims; ++d)
+                offset = offset * place.extents[d] + by[toSize(d)];
+            const index other = row + offset;
+            if (kinds[toSize(other)] != Nothing)
+                found.push_back(static_cast<LocalIndex>(kinds[toSize(other)] == Cell ? other : rows + other));
+        });
         return found;
-    const BlockPlace &place = places[toSize(blockOfRow(places.data(), static_cast<int>(places.size()), row))];
-    Box reach(place.dims, {}, {});
-    for (int d = 0; d < place.dims; ++d) {
-        reach.lower[toSize(d)] = -widths.low[toSize(d)];
-        reach.upper[toSize(d)] = widths.high[toSize(d)] + 1;
     }
-    forEachCell(reach, [&](const IndexVector &by) {
-        index offset = 0;
-        for (int d = 0; d < place.dims; ++d)
-            offset = offset * place.extents[d] + by[toSize(d)];
-        const index other = row + offset;
-        if (kinds[toSize(other)] != Nothing)
-            found.push_back(static_cast<LocalIndex>(kinds[toSize(other)] == Cell ? other : rows + other));
-    });
-    return found;
-}
+};
 
 } // namespace
 

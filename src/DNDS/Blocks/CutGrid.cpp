@@ -44,12 +44,6 @@ IndexVector partNumber(index number, const IndexVector &parts, int dims) {
     return part;
 }
 
-std::vector<index> plainOrder(index count) {
-    std::vector<index> order(toSize(count));
-    std::iota(order.begin(), order.end(), index{0});
-    return order;
-}
-
 /// Cuts an index space into blocks of a given shape, in the order of a space-filling curve.
 void appendBlocks(const IndexSpace &space, int number, std::span<const index> blockShape, std::vector<Block> &into) {
     const Box &cells = space.cells;
@@ -101,8 +95,10 @@ std::shared_ptr<const BlockGrid> BlockGrid::cut(const CommunicatorView &comm, co
         const PartsChoice choice = chooseParts(space.cells, space.periodic, static_cast<int>(by.ranks.size()), options);
         const index count = choice.count();
         // On one node any order is equally good, so keep the order of the parts, which surprises least.
-        const std::vector<index> order =
-            by.nodes > 1 ? curveOrder(Box(space.cells.dims, {}, choice.parts)) : plainOrder(count);
+        std::vector<index> order(toSize(count));
+        std::iota(order.begin(), order.end(), index{0});
+        if (by.nodes > 1)
+            order = curveOrder(Box(space.cells.dims, {}, choice.parts));
         std::vector<Block> blocks;
         for (std::size_t k = 0; k < toSize(count); ++k) {
             const Box part = partOf(space.cells, choice.parts, partNumber(order[k], choice.parts, space.cells.dims));

@@ -5,7 +5,7 @@
 #include "DNDS/Base/ElementKind.hpp"
 #include "DNDS/Base/Error.hpp"
 
-#include <bit>
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -24,9 +24,13 @@ decltype(auto) withNumber(ElementKind kind, Call &&call) {
     });
 }
 
-bool isFloating(ElementKind kind) noexcept;
+inline bool isFloating(ElementKind kind) noexcept {
+    return kind == ElementKind::Float32 || kind == ElementKind::Float64;
+}
 /// The bytes of a number. Throws LayoutError for kinds that are no numbers.
-std::size_t bytesOf(ElementKind kind);
+inline std::size_t bytesOf(ElementKind kind) {
+    return withNumber(kind, [](auto number) { return sizeof(number); });
+}
 
 /// Whether `To` can hold `value` without changing it: NaN fits every floating-point type.
 template <class To, class From>
@@ -51,6 +55,9 @@ bool holds(From value) {
 }
 
 /// Reverses the bytes of each number.
-void swapBytes(std::span<std::byte> bytes, std::size_t elementBytes);
+inline void swapBytes(std::span<std::byte> bytes, std::size_t elementBytes) {
+    for (; bytes.size() >= elementBytes; bytes = bytes.subspan(elementBytes))
+        std::ranges::reverse(bytes.first(elementBytes));
+}
 
 } // namespace DNDS::Detail

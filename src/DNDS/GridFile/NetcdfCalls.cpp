@@ -47,30 +47,26 @@ class ContentReader {
     void require(int status, const std::string &what) const { requireNetcdf(status, path_, what); }
 
     void readGroup(int group, const std::string &prefix) {
-        int count = 0;
-        require(nc_inq_unlimdims(group, &count, nullptr), "list unlimited dimensions");
-        std::vector<int> unlimited(static_cast<std::size_t>(count));
-        require(nc_inq_unlimdims(group, &count, unlimited.data()), "list unlimited dimensions");
-        require(nc_inq_dimids(group, &count, nullptr, 0), "list dimensions");
-        std::vector<int> ids(static_cast<std::size_t>(count));
-        require(nc_inq_dimids(group, &count, ids.data(), 0), "list dimensions");
-        for (const int id : ids) {
+        const auto list = [&](const auto &inquire, const char *what) {
+            int count = 0;
+            require(inquire(group, &count, nullptr), what);
+            std::vector<int> ids(static_cast<std::size_t>(count));
+            require(inquire(group, &count, ids.data()), what);
+            return ids;
+        };
+        const std::vector<int> unlimited = list(nc_inq_unlimdims, "list unlimited dimensions");
+        const auto dimensionsOf = [](int of, int *count, int *ids) { return nc_inq_dimids(of, count, ids, 0); };
+        for (const int id : list(dimensionsOf, "list dimensions")) {
             std::array<char, NC_MAX_NAME + 1> name{};
             std::size_t length = 0;
             require(nc_inq_dim(group, id, name.data(), &length), "describe a dimension");
             dimensions_[id] = {name.data(), static_cast<index>(length),
-                               std::find(unlimited.begin(), unlimited.end(), id) != unlimited.end()};
+                               std::ranges::find(unlimited, id) != unlimited.end()};
             content_.dimensions.push_back(dimensions_[id]);
         }
-        require(nc_inq_varids(group, &count, nullptr), "list variables");
-        ids.resize(static_cast<std::size_t>(count));
-        require(nc_inq_varids(group, &count, ids.data()), "list variables");
-        for (const int id : ids)
+        for (const int id : list(nc_inq_varids, "list variables"))
             readVariable(group, id, prefix);
-        require(nc_inq_grps(group, &count, nullptr), "list groups");
-        ids.resize(static_cast<std::size_t>(count));
-        require(nc_inq_grps(group, &count, ids.data()), "list groups");
-        for (const int id : ids) {
+        for (const int id : list(nc_inq_grps, "list groups")) {
             std::array<char, NC_MAX_NAME + 1> name{};
             require(nc_inq_grpname(id, name.data()), "name a group");
             readGroup(id, prefix + name.data() + "/");

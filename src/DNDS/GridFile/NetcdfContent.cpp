@@ -9,8 +9,7 @@
 namespace DNDS {
 
 const NetcdfAttribute *NetcdfVariable::attribute(std::string_view attributeName) const {
-    const auto found = std::find_if(attributes.begin(), attributes.end(),
-                                    [&](const NetcdfAttribute &a) { return a.name == attributeName; });
+    const auto found = std::ranges::find(attributes, attributeName, &NetcdfAttribute::name);
     return found == attributes.end() ? nullptr : &*found;
 }
 
@@ -36,12 +35,11 @@ std::string NetcdfVariable::description() const {
 }
 
 bool NetcdfContent::has(std::string_view variable) const {
-    return std::any_of(variables.begin(), variables.end(), [&](const NetcdfVariable &v) { return v.name == variable; });
+    return std::ranges::find(variables, variable, &NetcdfVariable::name) != variables.end();
 }
 
 const NetcdfVariable &NetcdfContent::variable(std::string_view name, std::string_view path) const {
-    const auto found =
-        std::find_if(variables.begin(), variables.end(), [&](const NetcdfVariable &v) { return v.name == name; });
+    const auto found = std::ranges::find(variables, name, &NetcdfVariable::name);
     DNDS_CHECK(found != variables.end(), ArgumentError, "{} has no variable '{}', but\n{}", path, name, manifest());
     return *found;
 }

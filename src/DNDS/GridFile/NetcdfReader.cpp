@@ -5,6 +5,7 @@
 #include "DNDS/GridFile/NetcdfCalls.hpp"
 #include "DNDS/GridFile/Packing.hpp"
 #include "DNDS/Mpi/BroadcastList.hpp"
+#include "DNDS/Mpi/FailTogether.hpp"
 #include "DNDS/Mpi/RequireSame.hpp"
 
 #include <algorithm>
@@ -121,10 +122,7 @@ struct NetcdfReader::File {
 };
 
 NetcdfReader::NetcdfReader(CommunicatorView comm, std::string path) : comm_(comm), path_(std::move(path)) {
-    comm_.guarded([&] {
-        if (comm_.rank() == 0)
-            Detail::checkNetcdfFile(path_);
-    });
+    onRankZero(comm_, [&] { Detail::checkNetcdfFile(path_); });
     comm_.guarded([&] {
         file_ = std::make_unique<File>();
         Detail::requireNetcdf(nc_open(path_.c_str(), NC_NOWRITE, &file_->id), path_, "open it");
@@ -134,8 +132,7 @@ NetcdfReader::NetcdfReader(CommunicatorView comm, std::string path) : comm_(comm
                 for (std::string &note : Detail::packingOf(variable).notes)
                     file_->notes.push_back(std::move(note));
     });
-    std::vector<std::string> manifest;
-    comm_.guarded([&] { manifest.push_back(content_.format + content_.manifest()); });
+    const std::vector<std::string> manifest{content_.format + content_.manifest()};
     requireSame(comm_, manifest, [&](std::size_t, const std::string *) {
         throw DataError(fmt::format("{} is another file on this rank than on rank 0", path_));
     });
@@ -210,11 +207,9 @@ void NetcdfReader::read(std::string_view name, std::span<const Slab> slabs, cons
         plan.fill = options.fill;
         const std::vector<index> shape = shapeLeft(*plan.variable, options.picks);
         for (const Slab &slab : slabs) {
-            checkSlab(slab, shape, what);
+            checkSlab(slab, shape, what, plan.raw ? plan.variable->kind : ElementKind::Opaque);
             if (!plan.raw)
                 Detail::checkUnpacking(plan.packing, slab.kind, what);
-            DNDS_CHECK(!plan.raw || slab.kind == plan.variable->kind, LayoutError, "{} holds {}, but memory is {}",
-                       what, plan.variable->type, elementKindName(slab.kind));
         }
     });
     requireSame(comm_, asked, [&](std::size_t k, const std::string *first) {

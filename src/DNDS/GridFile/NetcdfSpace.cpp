@@ -77,8 +77,4 @@ index netcdf4BytesOf(const NetcdfPlace &place, ElementKind kind, const std::vect
     return wholeBytes(numbers + std::max(fresh, touched) * bytesOfChunk + bytesOfFile);
 }
 
-void reserveBehind(const std::string &path, index bytes) { DurableFile::forWriting(path).reserveBehind(bytes); }
-
-void giveBackBehind(const std::string &path) { DurableFile::forWriting(path).giveBackBehind(); }
-
 } // namespace DNDS::Detail

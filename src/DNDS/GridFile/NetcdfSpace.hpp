@@ -1,6 +1,6 @@
 /// @file NetcdfSpace.hpp
-/// @brief Reserves disk space before NetCDF-4 writes. If the disk is full in a collective call of HDF5, one rank waits
-/// in it indefinitely while the others get an error.
+/// @brief The disk space to reserve before NetCDF-4 writes (`DurableFile::reserveBehind`). If the disk is full in a
+/// collective call of HDF5, one rank waits in it indefinitely while the others get an error.
 #pragma once
 
 #include "DNDS/GridFile/NetcdfCalls.hpp"
@@ -24,11 +24,5 @@ struct WrittenBox {
 /// that has the file open. Throws DataError.
 index netcdf4BytesOf(const NetcdfPlace &place, ElementKind kind, const std::vector<index> &extent,
                      const WrittenBox &box, const std::string &path);
-
-/// Reserves disk space of `bytes` beyond the end of a file without changing its length, or nothing if the file system
-/// has no such call. Local. Throws DataError if the disk is full.
-void reserveBehind(const std::string &path, index bytes);
-/// Releases the unused part of the reservation. Local. Throws DataError.
-void giveBackBehind(const std::string &path);
 
 } // namespace DNDS::Detail

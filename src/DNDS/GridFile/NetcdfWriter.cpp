@@ -7,6 +7,7 @@
 #include "DNDS/GridFile/NetcdfCalls.hpp"
 #include "DNDS/GridFile/NetcdfSpace.hpp"
 #include "DNDS/GridFile/Packing.hpp"
+#include "DNDS/Mpi/FailTogether.hpp"
 #include "DNDS/Mpi/RequireSame.hpp"
 #include "DNDS/Serialize/DurableFile.hpp"
 
@@ -118,7 +119,7 @@ struct NetcdfWriter::File {
     void putScalar(const WritePlan &plan, std::span<const WrittenSlab> slabs);
     void putAll(const WritePlan &plan, std::span<const WrittenSlab> slabs);
     void grow(const WritePlan &plan, std::span<const WrittenSlab> slabs);
-    void setExtents();
+    void writeTogether(bool hdf);
     void reserve(const WritePlan &plan, std::span<const WrittenSlab> slabs);
 };
 
@@ -167,8 +168,7 @@ NetcdfFormat NetcdfWriter::File::chooseFormat() {
     };
     if (options.deflate > 0)
         return choose(NetcdfFormat::Netcdf4, "NetCDF-4", "it is compressed");
-    if (std::count_if(content.dimensions.begin(), content.dimensions.end(),
-                      [](const NetcdfDimension &d) { return d.unlimited; }) > 1)
+    if (std::ranges::count(content.dimensions, true, &NetcdfDimension::unlimited) > 1)
         return choose(NetcdfFormat::Netcdf4, "NetCDF-4", "it has several unlimited dimensions");
     for (const NetcdfVariable &variable : content.variables) {
         if (Detail::netcdfType(variable.kind) > NC_DOUBLE)
@@ -196,28 +196,26 @@ void NetcdfWriter::File::checkFormat(NetcdfFormat format) const {
 }
 
 void NetcdfWriter::File::openExisting() {
-    comm.guarded([&] {
-        if (comm.rank() == 0) {
-            Detail::checkNetcdfFile(path);
-            (void)DurableFile::forWriting(path);
-        }
+    onRankZero(comm, [&] {
+        Detail::checkNetcdfFile(path);
+        (void)DurableFile::forWriting(path);
     });
     comm.beforeCollective();
     const int status = nc_open_par(path.c_str(), NC_WRITE, comm.handle(), MPI_INFO_NULL, &id);
     comm.guarded([&] { Detail::requireNetcdf(status, path, "open it for writing"); });
     comm.guarded([&] {
         content = Detail::readNetcdfContent(id, path, places, notes);
-        for (const NetcdfPlace &place : places)
-            Detail::requireNetcdf(nc_var_par_access(place.group, place.variable, NC_COLLECTIVE), path,
-                                  "write together");
-        if (content.format == "NetCDF-4")
-            setExtents();
+        writeTogether(content.format == "NetCDF-4");
     });
 }
 
-void NetcdfWriter::File::setExtents() {
+/// Variables are written by all ranks together from now on.
+void NetcdfWriter::File::writeTogether(bool hdf) {
+    for (const NetcdfPlace &place : places)
+        Detail::requireNetcdf(nc_var_par_access(place.group, place.variable, NC_COLLECTIVE), path, "write together");
     for (const NetcdfVariable &variable : content.variables)
-        extents.push_back(variable.shape());
+        if (hdf)
+            extents.push_back(variable.shape());
 }
 
 int NetcdfWriter::File::defineVariable(const NetcdfVariable &variable, const std::vector<int> &dimensions) {
@@ -246,10 +244,10 @@ int NetcdfWriter::File::defineAll() {
     }
     for (const NetcdfVariable &variable : content.variables) {
         std::vector<int> dimensions;
-        for (const NetcdfDimension &used : variable.dimensions)
-            for (std::size_t d = 0; d < ids.size(); d++)
-                if (content.dimensions[d].name == used.name)
-                    dimensions.push_back(ids[d]);
+        for (const NetcdfDimension &used : variable.dimensions) {
+            const auto found = std::ranges::find(content.dimensions, used.name, &NetcdfDimension::name);
+            dimensions.push_back(ids[toSize(found - content.dimensions.begin())]);
+        }
         if (status == NC_NOERR)
             status = defineVariable(variable, dimensions);
     }
@@ -262,9 +260,7 @@ int NetcdfWriter::File::defineAll() {
 void NetcdfWriter::File::create(NetcdfFormat format) {
     const bool hdf = format == NetcdfFormat::Netcdf4;
     const index needed = hdf ? Detail::netcdf4BytesAtStart(content, options.deflate) : 0;
-    comm.guarded([&] {
-        if (comm.rank() != 0)
-            return;
+    onRankZero(comm, [&] {
         const DurableFile file = DurableFile::create(temporary, 0); // reports why it is impossible
         const OnFailure undo([&] { std::remove(temporary.c_str()); });
         file.reserve(needed);
@@ -279,18 +275,15 @@ void NetcdfWriter::File::create(NetcdfFormat format) {
         comm.guarded([&] {
             Detail::requireNetcdf(defineAll(), path, "declare what is written");
             if (hdf && comm.rank() == 0) // creating it released the reservation
-                Detail::reserveBehind(temporary, needed);
+                DurableFile::forWriting(temporary).reserveBehind(needed);
         });
     }
     status = nc_enddef(id);
     comm.guarded([&] { Detail::requireNetcdf(status, path, "write the header"); });
     comm.guarded([&] {
-        for (const NetcdfPlace &place : places)
-            Detail::requireNetcdf(nc_var_par_access(id, place.variable, NC_COLLECTIVE), path, "write together");
+        writeTogether(hdf);
         if (comm.rank() == 0)
             Detail::makeRoomInNetcdf(temporary, 0);
-        if (hdf)
-            setExtents();
     });
 }
 
@@ -308,11 +301,9 @@ void NetcdfWriter::File::prepare(std::string_view name, std::span<const WrittenS
     for (const NetcdfDimension &dimension : plan.variable->dimensions)
         shape.push_back(dimension.unlimited ? endless : dimension.length);
     for (const WrittenSlab &slab : slabs) {
-        checkSlab(slab, shape, plan.what);
+        checkSlab(slab, shape, plan.what, raw ? plan.variable->kind : ElementKind::Opaque);
         if (!raw)
             Detail::checkPacking(plan.packing, slab.kind, plan.what);
-        DNDS_CHECK(!raw || slab.kind == plan.variable->kind, LayoutError, "{} holds {}, but memory is {}", plan.what,
-                   plan.variable->type, elementKindName(slab.kind));
     }
     DNDS_CHECK(!shape.empty() || comm.rank() != 0 || slabs.size() == 1, LayoutError,
                "{} is one number, which rank 0 writes", plan.what);
@@ -340,10 +331,7 @@ int NetcdfWriter::File::put(const WritePlan &plan, const WrittenSlab *slab, cons
 
 void NetcdfWriter::File::putScalar(const WritePlan &plan, std::span<const WrittenSlab> slabs) {
     Detail::PackedNumber number{};
-    comm.guarded([&] {
-        if (comm.rank() == 0)
-            plan.numbersOf(slabs[0], SlabChunk{{}, {}, 1}, number.data());
-    });
+    onRankZero(comm, [&] { plan.numbersOf(slabs[0], SlabChunk{{}, {}, 1}, number.data()); });
     comm.broadcast(number);
     const int status = nc_put_var(plan.place.group, plan.place.variable, number.data());
     comm.guarded([&] { Detail::requireNetcdf(status, path, fmt::format("write '{}'", plan.variable->name)); });
@@ -352,13 +340,11 @@ void NetcdfWriter::File::putScalar(const WritePlan &plan, std::span<const Writte
 void NetcdfWriter::File::putAll(const WritePlan &plan, std::span<const WrittenSlab> slabs) {
     const index limit = writeBufferBytes / static_cast<index>(plan.elementBytes);
     std::vector<std::pair<const WrittenSlab *, SlabChunk>> chunks;
-    comm.guarded([&] {
-        for (const WrittenSlab &slab : slabs) {
-            const SlabChunks parts(slab.count, limit);
-            for (index k = 0; k < parts.size(); k++)
-                chunks.emplace_back(&slab, parts.at(k));
-        }
-    });
+    for (const WrittenSlab &slab : slabs) {
+        const SlabChunks parts(slab.count, limit);
+        for (index k = 0; k < parts.size(); k++)
+            chunks.emplace_back(&slab, parts.at(k));
+    }
     const index rounds = comm.allReduce(static_cast<index>(chunks.size()), MPI_MAX);
     std::exception_ptr failure;
     std::vector<std::byte> buffer;
@@ -367,9 +353,7 @@ void NetcdfWriter::File::putAll(const WritePlan &plan, std::span<const WrittenSl
         const bool mine = k < static_cast<index>(chunks.size());
         const int status = put(plan, mine ? chunks[static_cast<std::size_t>(k)].first : nullptr,
                                mine ? chunks[static_cast<std::size_t>(k)].second : nothing, failure, buffer);
-        if (status != NC_NOERR && !failure)
-            failure = std::make_exception_ptr(DataError(
-                fmt::format("{}: NetCDF cannot write '{}': {}", path, plan.variable->name, nc_strerror(status))));
+        attempt(failure, [&] { Detail::requireNetcdf(status, path, fmt::format("write '{}'", plan.variable->name)); });
     }
     comm.agree(failure);
 }
@@ -424,8 +408,8 @@ void NetcdfWriter::File::reserve(const WritePlan &plan, std::span<const WrittenS
             box.last.push_back(ends[dims + d]);
         }
         if (comm.rank() == 0)
-            Detail::reserveBehind(temporary,
-                                  Detail::netcdf4BytesOf(plan.place, plan.variable->kind, extent, box, path));
+            DurableFile::forWriting(temporary).reserveBehind(
+                Detail::netcdf4BytesOf(plan.place, plan.variable->kind, extent, box, path));
     });
     for (std::size_t d = 0; d < dims; d++)
         extent[d] = std::max(extent[d], ends[dims + d]);
@@ -469,8 +453,7 @@ void NetcdfWriter::variable(const std::string &name, ElementKind kind, const std
     added.attributes = std::move(attributes);
     for (const std::string &wanted : dimensions) {
         const auto &known = open().content.dimensions;
-        const auto found =
-            std::find_if(known.begin(), known.end(), [&](const NetcdfDimension &d) { return d.name == wanted; });
+        const auto found = std::ranges::find(known, wanted, &NetcdfDimension::name);
         DNDS_CHECK(found != known.end(), ArgumentError, "{}: variable '{}' has dimension '{}', which is not declared",
                    file_->path, name, wanted);
         added.dimensions.push_back(*found);
@@ -481,9 +464,7 @@ void NetcdfWriter::variable(const std::string &name, ElementKind kind, const std
 void NetcdfWriter::attribute(NetcdfAttribute attribute) {
     open().requireDeclaring();
     auto &known = file_->content.attributes;
-    known.erase(
-        std::remove_if(known.begin(), known.end(), [&](const NetcdfAttribute &a) { return a.name == attribute.name; }),
-        known.end());
+    std::erase_if(known, [&](const NetcdfAttribute &a) { return a.name == attribute.name; });
     known.push_back(std::move(attribute));
 }
 
@@ -563,13 +544,11 @@ void NetcdfWriter::close() {
     file.comm.beforeCollective();
     file.closed = true;
     const int status = nc_close(std::exchange(file.id, -1));
-    file.comm.guarded([&] {
-        Detail::requireNetcdf(status, file.path, "complete it");
-        if (file.comm.rank() != 0)
-            return;
+    file.comm.guarded([&] { Detail::requireNetcdf(status, file.path, "complete it"); });
+    onRankZero(file.comm, [&] {
         Detail::makeRoomInNetcdf(file.temporary, 0);
         if (!file.extents.empty())
-            Detail::giveBackBehind(file.temporary);
+            DurableFile::forWriting(file.temporary).giveBackBehind();
         if (!file.options.append)
             renameDurably(file.temporary, file.path);
     });

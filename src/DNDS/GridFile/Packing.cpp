@@ -33,28 +33,22 @@ ElementKind unsignedOf(ElementKind kind) {
     });
 }
 
-/// The fill values of the NetCDF library (netcdf.h); none for bytes.
+/// The fill values of the NetCDF library (netcdf.h): the first or last integers but one (of 64 bits, but two), -32767
+/// for example; none for bytes.
 std::optional<PackedNumber> defaultFill(ElementKind kind) {
-    switch (kind) {
-    case ElementKind::Int16:
-        return packedFrom(std::int16_t{-32767});
-    case ElementKind::UInt16:
-        return packedFrom(std::uint16_t{65535});
-    case ElementKind::Int32:
-        return packedFrom(std::int32_t{-2147483647});
-    case ElementKind::UInt32:
-        return packedFrom(std::uint32_t{4294967295U});
-    case ElementKind::Int64:
-        return packedFrom(std::int64_t{-9223372036854775806});
-    case ElementKind::UInt64:
-        return packedFrom(std::uint64_t{18446744073709551614U});
-    case ElementKind::Float32:
-        return packedFrom(9.9692099683868690e+36F);
-    case ElementKind::Float64:
-        return packedFrom(9.9692099683868690e+36);
-    default:
-        return {};
-    }
+    return withNumber(kind, [](auto zero) -> std::optional<PackedNumber> {
+        using Number = decltype(zero);
+        using Limits = std::numeric_limits<Number>;
+        constexpr Number one = sizeof(Number) == 8 ? 1 : 0;
+        if constexpr (std::is_floating_point_v<Number>)
+            return packedFrom(Number{0x1.ep+122}); // 9.9692099683868690e+36
+        else if constexpr (sizeof(Number) == 1)
+            return {};
+        else if constexpr (std::is_unsigned_v<Number>)
+            return packedFrom(static_cast<Number>(Limits::max() - one));
+        else
+            return packedFrom(static_cast<Number>(Limits::min() + 1 + one));
+    });
 }
 
 std::size_t lengthOf(const NetcdfValue &value) {

@@ -2,7 +2,8 @@
 
 #include "DNDS/Base/Error.hpp"
 #include "DNDS/GridFile/ElementConversion.hpp"
-#include "DNDS/GridFile/RawRows.hpp"
+#include "DNDS/GridFile/SlabChunks.hpp"
+#include "DNDS/Mpi/FailTogether.hpp"
 #include "DNDS/Serialize/DurableFile.hpp"
 
 #include <limits>
@@ -23,22 +24,14 @@ index rawFileBytes(const std::string &path, const RawFileLayout &layout) {
     return bytes + layout.header;
 }
 
-template <class Byte>
-void checkRawSlabs(const std::string &path, const RawFileLayout &layout, std::span<const BasicSlab<Byte>> slabs) {
-    for (const BasicSlab<Byte> &slab : slabs) {
-        checkSlab(slab, layout.shape, path);
-        DNDS_CHECK(slab.kind == layout.kind, LayoutError, "{} holds {}, but memory is {}", path,
-                   elementKindName(layout.kind), elementKindName(slab.kind));
-    }
-}
-
 } // namespace
 
 void readRawFile(CommunicatorView comm, const std::string &path, const RawFileLayout &layout,
                  std::span<const Slab> slabs) {
     comm.guarded([&] {
         const index bytes = rawFileBytes(path, layout);
-        checkRawSlabs(path, layout, slabs);
+        for (const Slab &slab : slabs)
+            checkSlab(slab, layout.shape, path, layout.kind);
         const DurableFile file = DurableFile::forReading(path);
         DNDS_CHECK(file.size() == bytes, DataError,
                    "{} has {} bytes; a header of {} and the elements of its shape are {}", path, file.size(),
@@ -53,7 +46,8 @@ void writeRawFile(CommunicatorView comm, const std::string &path, const RawFileL
     const std::string temporary = path + ".part";
     comm.guarded([&] {
         const index bytes = rawFileBytes(path, layout);
-        checkRawSlabs(path, layout, slabs);
+        for (const WrittenSlab &slab : slabs)
+            checkSlab(slab, layout.shape, path, layout.kind);
         if (comm.rank() == 0)
             (void)DurableFile::create(temporary, bytes);
     });
@@ -63,10 +57,7 @@ void writeRawFile(CommunicatorView comm, const std::string &path, const RawFileL
             Detail::writeRawSlab(file, layout.header, layout.shape, layout.order != std::endian::native, slab);
         file.flush();
     });
-    comm.guarded([&] {
-        if (comm.rank() == 0)
-            renameDurably(temporary, path);
-    });
+    onRankZero(comm, [&] { renameDurably(temporary, path); });
 }
 
 } // namespace DNDS

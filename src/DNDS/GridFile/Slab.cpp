@@ -8,8 +8,7 @@
 
 namespace DNDS {
 
-template <class Byte>
-void checkSlab(const BasicSlab<Byte> &slab, const std::vector<index> &shape, const std::string &what) {
+void checkSlab(const WrittenSlab &slab, const std::vector<index> &shape, const std::string &what, ElementKind kind) {
     const std::size_t dims = shape.size();
     DNDS_CHECK(slab.start.size() == dims && slab.count.size() == dims, LayoutError,
                "{} has {} dimensions ({}), but a box of {} starts and {} counts is given", what, dims,
@@ -29,9 +28,8 @@ void checkSlab(const BasicSlab<Byte> &slab, const std::vector<index> &shape, con
                "{}: a box of {} elements is more than memory can hold", what, fmt::join(slab.count, " x "));
     DNDS_CHECK(slab.elements() == 0 || slab.data != nullptr, ArgumentError, "{}: a box of {} elements has no memory",
                what, fmt::join(slab.count, " x "));
+    DNDS_CHECK(kind == ElementKind::Opaque || slab.kind == kind, LayoutError, "{} holds {}, but memory is {}", what,
+               elementKindName(kind), elementKindName(slab.kind));
 }
-
-template void checkSlab(const Slab &, const std::vector<index> &, const std::string &);
-template void checkSlab(const WrittenSlab &, const std::vector<index> &, const std::string &);
 
 } // namespace DNDS

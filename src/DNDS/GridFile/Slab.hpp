@@ -49,18 +49,14 @@ auto slabOf(T *data, std::vector<index> start, std::vector<index> count, // NOLI
     using Byte = std::conditional_t<std::is_const_v<T>, const void, void>;
     static_assert(elementKindOf<std::remove_const_t<T>>() != ElementKind::Opaque,
                   "files hold integers of 8 to 64 bits, float and double; give components a dimension of their own");
-    BasicSlab<Byte> slab;
-    slab.start = std::move(start);
-    slab.count = std::move(count);
-    slab.strides = std::move(strides);
-    slab.kind = elementKindOf<std::remove_const_t<T>>();
-    slab.data = data;
-    return slab;
+    return BasicSlab<Byte>{std::move(start), std::move(count), std::move(strides),
+                           elementKindOf<std::remove_const_t<T>>(), data};
 }
 
-/// Checks the number of dimensions, and that the box lies within `shape`; `what` names the variable. Local.
+/// Checks the number of dimensions, that the box lies within `shape`, and that memory is of `kind` (Opaque: of any);
+/// `what` names the variable. Local.
 /// @throws ArgumentError, LayoutError.
-template <class Byte>
-void checkSlab(const BasicSlab<Byte> &slab, const std::vector<index> &shape, const std::string &what);
+void checkSlab(const WrittenSlab &slab, const std::vector<index> &shape, const std::string &what,
+               ElementKind kind = ElementKind::Opaque);
 
 } // namespace DNDS

@@ -1,9 +1,10 @@
 /// @file SlabChunks.hpp
-/// @brief Divides boxes into requests of limited size, and copies between them and strided memory. Part of
-/// NetcdfReader, NetcdfWriter and RawFile.
+/// @brief Divides boxes into requests of limited size, and copies between them and strided memory; boxes of elements
+/// stored contiguously from a place in a file. Part of NetcdfReader, NetcdfWriter, RawFile and VtkGridFile.
 #pragma once
 
 #include "DNDS/GridFile/Slab.hpp"
+#include "DNDS/Serialize/DurableFile.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -81,5 +82,11 @@ std::vector<index> fileStart(const BasicSlab<Byte> &slab, const SlabChunk &chunk
         start[d] += chunk.offset[d];
     return start;
 }
+
+/// Reads a box of the elements of `shape`, the first of which is at byte `place`; `swap` reverses the byte order.
+/// Requests are as long as elements are contiguous in the file. Local. Throws DataError.
+void readRawSlab(const DurableFile &file, index place, const std::vector<index> &shape, bool swap, const Slab &slab);
+void writeRawSlab(const DurableFile &file, index place, const std::vector<index> &shape, bool swap,
+                  const WrittenSlab &slab);
 
 } // namespace DNDS::Detail

@@ -67,10 +67,7 @@ void writeVtkImage(CommunicatorView comm, const std::string &path, const std::ar
         root.close();
         file.close();
     });
-    comm.guarded([&] {
-        if (comm.rank() == 0)
-            renameDurably(temporary, path);
-    });
+    onRankZero(comm, [&] { renameDurably(temporary, path); });
 }
 
 } // namespace DNDS

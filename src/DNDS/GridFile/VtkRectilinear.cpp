@@ -1,6 +1,7 @@
-#include "DNDS/GridFile/RawRows.hpp"
+#include "DNDS/GridFile/SlabChunks.hpp"
 #include "DNDS/GridFile/VtkFields.hpp"
 #include "DNDS/GridFile/VtkGridFile.hpp"
+#include "DNDS/Mpi/FailTogether.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -13,12 +14,11 @@ namespace {
 constexpr index vtkBlockHeader = 8; ///< bytes: the length of the array that follows
 
 std::string vtkTypeName(ElementKind kind) {
-    const std::string name(elementKindName(kind)); // int8, uint8, ..., float64
+    std::string name(elementKindName(kind)); // int8, uint8, ..., float64
     const std::size_t capitals = name.front() == 'u' ? 2 : 1;
-    std::string type = name;
     for (std::size_t i = 0; i < capitals; i++)
-        type[i] = static_cast<char>(type[i] - 'a' + 'A');
-    return type;
+        name[i] = static_cast<char>(name[i] - 'a' + 'A');
+    return name;
 }
 
 std::string xmlText(const std::string &text) {
@@ -26,10 +26,6 @@ std::string xmlText(const std::string &text) {
     for (const char c : text)
         escaped += c == '&' ? "&amp;" : c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '"' ? "&quot;" : std::string(1, c);
     return escaped;
-}
-
-std::span<const std::byte> bytesOfReals(const std::vector<real> &values) {
-    return std::as_bytes(std::span(values.data(), values.size()));
 }
 
 /// The layout of the file.
@@ -83,7 +79,7 @@ void writeVtrFrame(const DurableFile &file, const VtrPlan &plan, const std::arra
         file.writeAt(plan.places[k], std::as_bytes(std::span(&length, 1)));
     }
     for (std::size_t d = 0; d < 3; d++)
-        file.writeAt(plan.places[plan.places.size() - 3 + d] + vtkBlockHeader, bytesOfReals(points[d]));
+        file.writeAt(plan.places[plan.places.size() - 3 + d] + vtkBlockHeader, std::as_bytes(std::span(points[d])));
     file.writeAt(plan.end, std::as_bytes(std::span(std::string_view(vtrEnd))));
 }
 
@@ -117,10 +113,7 @@ void writeVtkRectilinear(CommunicatorView comm, const std::string &path, const s
                                      slab);
         file.flush();
     });
-    comm.guarded([&] {
-        if (comm.rank() == 0)
-            renameDurably(temporary, path);
-    });
+    onRankZero(comm, [&] { renameDurably(temporary, path); });
 }
 
 } // namespace DNDS

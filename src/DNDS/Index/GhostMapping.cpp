@@ -17,6 +17,12 @@ void requireGlobal(const std::shared_ptr<const GlobalMapping> &global) {
     DNDS_CHECK(global != nullptr, StateError, "a ghost mapping needs a global mapping: create the father's first");
 }
 
+std::shared_ptr<const GhostMapping> fromRequest(const GhostMapping::PullRequest &request, PeerDiscovery discovery) {
+    requireGlobal(request.global);
+    return GhostMapping::fromPullList(
+        *request.global->context(), [&] { return request; }, discovery);
+}
+
 /// Sorted ghosts split by owner.
 RankLists splitByOwner(const GlobalMapping &global, std::vector<index> sorted) {
     RankLists lists;
@@ -91,25 +97,13 @@ std::shared_ptr<const GhostMapping> GhostMapping::make(CommunicatorContext &cont
 std::shared_ptr<const GhostMapping> GhostMapping::fromPullList(std::shared_ptr<const GlobalMapping> global,
                                                                std::span<const index> pullRows,
                                                                PeerDiscovery discovery) {
-    requireGlobal(global);
-    return fromPullList(
-        *global->context(),
-        [&] {
-            return PullRequest{global, pullRows};
-        },
-        discovery);
+    return fromRequest({std::move(global), pullRows}, discovery);
 }
 
 std::shared_ptr<const GhostMapping> GhostMapping::fromRepeatedPullList(std::shared_ptr<const GlobalMapping> global,
                                                                        std::span<const index> pullRows,
                                                                        PeerDiscovery discovery) {
-    requireGlobal(global);
-    return fromPullList(
-        *global->context(),
-        [&] {
-            return PullRequest{global, pullRows, {}, true};
-        },
-        discovery);
+    return fromRequest({std::move(global), pullRows, {}, true}, discovery);
 }
 
 // Sorts the list, splits it by owner and sends each owner its part: one sparse exchange, O(n) for n rows. Invariant:

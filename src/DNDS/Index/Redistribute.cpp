@@ -31,18 +31,10 @@ void checkPermutation(std::span<const index> places, index rows) {
 /// The owners' entries of `numbers` for these rows. Collective.
 std::vector<index> lookUp(const GlobalMapping &mapping, std::span<const index> numbers, std::span<const index> rows) {
     std::vector<index> found;
-    std::vector<int> owners;
-    const std::exception_ptr failure = attempt([&] {
-        found.assign(rows.size(), InvalidIndex);
-        owners.assign(rows.size(), -1);
-        for (std::size_t i = 0; i < rows.size(); ++i)
-            if (rows[i] != InvalidIndex)
-                owners[i] = mapping.owner(rows[i]).rank;
-    });
-    if (failure)
-        owners.clear();
+    const std::exception_ptr failure = attempt([&] { found.assign(rows.size(), InvalidIndex); });
     queryOwners(
-        *mapping.context(), owners.size(), [&](std::size_t i) { return owners[i]; },
+        *mapping.context(), rows.size(),
+        [&](std::size_t i) { return rows[i] == InvalidIndex ? -1 : mapping.owner(rows[i]).rank; },
         [&](std::size_t i) { return rows[i]; },
         [&](index row, std::vector<index> &reply) { reply.push_back(numbers[toSize(row - mapping.localBegin())]); },
         [&](std::size_t i, RecordReader &reader) { found[i] = reader.next(); }, failure);
@@ -269,22 +261,21 @@ RankLists Redistribute::packRows(std::span<const Move> arrays) const {
     }
     const bool setAside = overwritesSources(arrays);
     RankLists outgoing;
-    Detail::Packer packer(outgoing.values);
+    std::vector<index> &words = outgoing.values;
     for (std::size_t k = 0; k < leaving_.size(); ++k) {
         const auto members = leaving_.list(k);
-        packer.put(static_cast<index>(before_->serial()));
-        packer.put(static_cast<index>(after_->serial()));
-        packer.put(static_cast<index>(arrays.size()));
+        for (const std::uint64_t number : {before_->serial(), after_->serial(), std::uint64_t{arrays.size()}})
+            words.push_back(static_cast<index>(number));
         for (std::size_t a = 0; a < arrays.size(); ++a) {
-            packer.put(static_cast<index>(rows[a].layout().signature));
+            words.push_back(static_cast<index>(rows[a].layout().signature));
             if (!isFixedLayout(arrays[a].from->shape().layout))
                 for (const index row : members)
-                    packer.put(rows[a].bytes(row));
+                    words.push_back(rows[a].bytes(row));
             if (leaving_.ranks[k] != comm().rank() || setAside)
-                packer.putRows(rows[a], members);
+                Detail::appendRows(words, rows[a], members);
         }
         outgoing.ranks.push_back(leaving_.ranks[k]);
-        outgoing.starts.push_back(static_cast<index>(outgoing.values.size()));
+        outgoing.starts.push_back(static_cast<index>(words.size()));
     }
     return outgoing;
 }

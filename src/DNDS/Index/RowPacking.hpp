@@ -41,34 +41,25 @@ inline index wordsOf(index bytes) {
     return (bytes + wordBytes - 1) / wordBytes;
 }
 
-/// Appends numbers and bytes to a list of words.
-class Packer {
-  public:
-    explicit Packer(std::vector<index> &words) : words_(words) {}
+/// Appends room for bytes to a list of words, which `fill` writes.
+template <class Fill>
+void appendBytes(std::vector<index> &words, index bytes, Fill &&fill) {
+    const std::size_t begin = words.size();
+    words.resize(begin + static_cast<std::size_t>(wordsOf(bytes)), 0);
+    fill(reinterpret_cast<std::byte *>(words.data() + begin));
+}
 
-    void put(index value) { words_.push_back(value); }
-    /// Reserves room for bytes that `fill` writes.
-    template <class Fill>
-    void putBytes(index bytes, Fill &&fill) {
-        const std::size_t begin = words_.size();
-        words_.resize(begin + static_cast<std::size_t>(wordsOf(bytes)), 0);
-        fill(reinterpret_cast<std::byte *>(words_.data() + begin));
-    }
-    /// Appends the bytes of these rows.
-    void putRows(const HostRows &rows, std::span<const index> members) {
-        index bytes = 0;
-        for (const index row : members)
-            bytes += rows.bytes(row);
-        putBytes(bytes, [&](std::byte *to) {
-            for (const index row : members) {
-                copyBytes(to, rows.begin(row), rows.bytes(row));
-                to += rows.bytes(row);
-            }
-        });
-    }
-
-  private:
-    std::vector<index> &words_;
-};
+/// Appends the bytes of these rows.
+inline void appendRows(std::vector<index> &words, const HostRows &rows, std::span<const index> members) {
+    index bytes = 0;
+    for (const index row : members)
+        bytes += rows.bytes(row);
+    appendBytes(words, bytes, [&](std::byte *to) {
+        for (const index row : members) {
+            copyBytes(to, rows.begin(row), rows.bytes(row));
+            to += rows.bytes(row);
+        }
+    });
+}
 
 } // namespace DNDS::Detail

@@ -70,4 +70,13 @@ auto failTogether(CommunicatorView comm, Body &&body) {
     }
 }
 
+/// Runs `body` on rank 0; what it throws is thrown on all ranks. Collective.
+template <class Body>
+void onRankZero(const CommunicatorView &comm, Body &&body) {
+    comm.guarded([&] {
+        if (comm.rank() == 0)
+            body();
+    });
+}
+
 } // namespace DNDS

@@ -297,35 +297,14 @@ DNDS_HOST_DEVICE T apply(T *address, AtomicOp op, T operand, T compare = T{}) {
 
 /// The same for a request: the bits of what the word was. Nothing happens for kinds without atomic operations.
 DNDS_HOST_DEVICE inline std::uint64_t apply(void *address, const AtomicRequest &request) {
-    const auto as = [&](auto zero) {
-        using T = decltype(zero);
-        return toBits(
-            apply(static_cast<T *>(address), request.op, fromBits<T>(request.operand), fromBits<T>(request.compare)));
-    };
-    switch (request.kind) {
-    case ElementKind::Int8:
-        return as(std::int8_t{});
-    case ElementKind::UInt8:
-        return as(std::uint8_t{});
-    case ElementKind::Int16:
-        return as(std::int16_t{});
-    case ElementKind::UInt16:
-        return as(std::uint16_t{});
-    case ElementKind::Int32:
-        return as(std::int32_t{});
-    case ElementKind::UInt32:
-        return as(std::uint32_t{});
-    case ElementKind::Int64:
-        return as(std::int64_t{});
-    case ElementKind::UInt64:
-        return as(std::uint64_t{});
-    case ElementKind::Float32:
-        return as(float{});
-    case ElementKind::Float64:
-        return as(double{});
-    default:
-        return 0;
-    }
+    return visitNumber(
+        request.kind,
+        [&](auto zero) {
+            using T = decltype(zero);
+            return toBits(apply(static_cast<T *>(address), request.op, fromBits<T>(request.operand),
+                                fromBits<T>(request.compare)));
+        },
+        [] { return std::uint64_t{0}; });
 }
 
 /// The request of a typed operation.

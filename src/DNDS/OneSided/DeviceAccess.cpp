@@ -83,10 +83,8 @@ std::vector<Detail::DeviceOfRank> DeviceAccess::gatherDevices() const {
     });
     const std::vector<DeviceMessage> all = comm.allGatherV(std::span<const DeviceMessage>(&mine, 1));
     std::vector<Detail::DeviceOfRank> devices;
-    comm.guarded([&] {
-        for (const DeviceMessage &message : all)
-            devices.push_back({message.identity.data(), message.scheduler.data(), message.lazy != 0});
-    });
+    for (const DeviceMessage &message : all)
+        devices.push_back({message.identity.data(), message.scheduler.data(), message.lazy != 0});
     return devices;
 }
 

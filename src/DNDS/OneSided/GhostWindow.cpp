@@ -50,26 +50,19 @@ GhostWindowCore::GhostWindowCore(std::shared_ptr<CommunicatorContext> context, M
     memory_ = std::make_unique<RemoteMemory>(std::move(context), std::move(memory), bytes, rows.layout.space,
                                              fmt::format("a window over '{}'", rows.name));
     comm.guarded([&] {
-        host_ = tableOf(rows);
+        static_cast<RemoteTable &>(host_) = {.rank = comm.rank(), .ranks = comm.size()};
+        host_.ghosts = ghosts_.data();
+        host_.firstRows = firstRows_.data();
+        host_.ghostCount = static_cast<std::int64_t>(ghosts_.size());
+        host_.owned = rows.layout.rows;
+        host_.stride = rows.layout.parts[0].stride;
+        host_.width = rows.width;
         if (rows.layout.space == MemorySpace::Device) {
             deviceGhosts_ = toDeviceBuffer(ghosts_);
             deviceFirstRows_ = toDeviceBuffer(firstRows_);
         }
     });
     memory_->barrier(); // rows are as they were before others change them
-}
-
-GhostTable GhostWindowCore::tableOf(const Rows &rows) const {
-    GhostTable table;
-    table.ghosts = ghosts_.data();
-    table.firstRows = firstRows_.data();
-    table.ghostCount = static_cast<std::int64_t>(ghosts_.size());
-    table.owned = rows.layout.rows;
-    table.stride = rows.layout.parts[0].stride;
-    table.width = rows.width;
-    table.rank = memory_->rank();
-    table.ranks = memory_->ranks();
-    return table;
 }
 
 GhostTable GhostWindowCore::kernels() const {

@@ -41,8 +41,6 @@ class GhostWindowCore {
     GhostTable kernels() const;
 
   private:
-    GhostTable tableOf(const Rows &rows) const;
-
     std::vector<GhostTarget> ghosts_;
     std::vector<std::int64_t> firstRows_;
     Device::DeviceBuffer<GhostTarget> deviceGhosts_;

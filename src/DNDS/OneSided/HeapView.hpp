@@ -81,8 +81,7 @@ class HeapView : public HeapVerbs<HeapView, index> {
     DNDS_HOST_DEVICE KernelRemoteAddress address(AccessFault fault, RemoteCall call, SymmetricPointer<T> pointer,
                                                  std::uint64_t bytes, int rank, std::uint64_t alignment) const {
         if (fault == AccessFault::None)
-            fault = table_.checkBlock(pointer.heap(), rank, pointer.offset(), pointer.begin(), pointer.serial(), bytes,
-                                      alignment);
+            fault = table_.check(pointer.place(), rank, bytes, alignment);
         return addressIn(table_, fault, call, rank, pointer.offset(), bytes);
     }
 

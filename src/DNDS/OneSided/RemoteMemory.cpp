@@ -146,12 +146,10 @@ RemoteMemory::RemoteMemory(std::shared_ptr<CommunicatorContext> context, std::sh
       barrier_(*context_, name), serial_(context_->nextSerial()), name_(std::move(name)), space_(space),
       rank_(context_->comm().rank()), exceptions_(std::uncaught_exceptions()) {
     const CommunicatorView &comm = context_->comm();
-    comm.guarded([&] {
-        mapped_.resize(static_cast<std::size_t>(comm.size()));
-        bytes_.resize(mapped_.size());
-        hostFaults_ = std::make_unique<FaultRecord>();
-        faults_ = hostFaults_.get();
-    });
+    mapped_.resize(static_cast<std::size_t>(comm.size()));
+    bytes_.resize(mapped_.size());
+    hostFaults_ = std::make_unique<FaultRecord>();
+    faults_ = hostFaults_.get();
     exchangePlaces(bytes, lent);
     if (space == MemorySpace::Device) {
         auto device = std::make_unique<DeviceAccess>(context_, memory_.get(), bytes_, name_);

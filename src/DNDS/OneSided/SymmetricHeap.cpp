@@ -9,6 +9,7 @@ namespace DNDS {
 namespace {
 
 using Detail::HeapBlock;
+using Detail::HeapPlace;
 using Detail::heapUnit;
 
 std::size_t inUnits(std::size_t bytes) {
@@ -55,7 +56,7 @@ HeapView SymmetricHeap::view(KernelWaits waits) const {
 
 void SymmetricHeap::throwMoved() { throw StateError("this symmetric heap was moved from"); }
 
-HeapBlock SymmetricHeap::allocateBytes(std::size_t count, std::size_t objectBytes) {
+HeapPlace SymmetricHeap::allocateBytes(std::size_t count, std::size_t objectBytes) {
     const CommunicatorView &comm = core().context->comm();
     const std::size_t bytes =
         count > RemoteMemory::maxBytes / objectBytes ? RemoteMemory::maxBytes : count * objectBytes;
@@ -80,21 +81,21 @@ HeapBlock SymmetricHeap::allocateBytes(std::size_t count, std::size_t objectByte
         core().live.emplace(block.begin, block);
         writeBlock(block.begin, block);
     });
-    return block;
+    return {&core().table, block.begin, block.begin, block.serial};
 }
 
-void SymmetricHeap::freeBlock(const Detail::HeapTable *heap, std::uint64_t begin, std::uint64_t serial) {
+void SymmetricHeap::freeBlock(const HeapPlace &place) {
     const CommunicatorView &comm = core().context->comm();
-    const auto found = core().live.find(begin);
-    const bool mine = heap == &core().table && found != core().live.end() && found->second.serial == serial;
-    const auto [known, which] = core().memory->meet(CollectiveCall::Free, {mine ? 1U : 0U, serial});
+    const auto found = core().live.find(place.begin);
+    const bool mine = place.heap == &core().table && found != core().live.end() && found->second.serial == place.serial;
+    const auto [known, which] = core().memory->meet(CollectiveCall::Free, {mine ? 1U : 0U, place.serial});
     DNDS_CHECK(!which.differ(), ArgumentError, "{}: ranks {} and {} free different allocations", core().memory->name(),
                which.minRank, which.maxRank);
     DNDS_CHECK(known.min == 1, StateError, "{}: what is freed is not allocated in this heap, or was freed before",
                core().memory->name());
     comm.guarded([&] {
-        core().blocks.release(begin - heapUnit, inUnits(found->second.bytes) + heapUnit);
-        writeBlock(begin, {});
+        core().blocks.release(place.begin - heapUnit, inUnits(found->second.bytes) + heapUnit);
+        writeBlock(place.begin, {});
         core().live.erase(found);
     });
 }
@@ -103,31 +104,31 @@ void SymmetricHeap::writeBlock(std::uint64_t begin, const HeapBlock &block) {
     core().memory->address(rank(), begin - heapUnit).put(0, &block, sizeof(block));
 }
 
-AccessFault SymmetricHeap::checkLive(const Detail::HeapTable *heap, int rank, std::uint64_t offset, std::uint64_t begin,
-                                     std::uint64_t serial, std::uint64_t bytes, std::uint64_t alignment) const {
-    if (heap != &core().table)
+AccessFault SymmetricHeap::checkLive(const HeapPlace &place, int rank, std::uint64_t bytes,
+                                     std::uint64_t alignment) const {
+    if (place.heap != &core().table)
         return AccessFault::Foreign;
-    const auto found = core().live.find(begin);
-    return core().table.checkBlock(found == core().live.end() ? HeapBlock{} : found->second, rank, offset, serial,
-                                   bytes, alignment);
+    const auto found = core().live.find(place.begin);
+    return core().table.checkIn(found == core().live.end() ? HeapBlock{} : found->second, place, rank, bytes,
+                                alignment);
 }
 
-void SymmetricHeap::throwFault(AccessFault fault, RemoteCall call, int rank, std::uint64_t offset, std::uint64_t begin,
+void SymmetricHeap::throwFault(AccessFault fault, RemoteCall call, int rank, const HeapPlace &place,
                                std::uint64_t bytes, std::uint64_t object) const {
     if (fault == AccessFault::Range) {
-        const HeapBlock &block = core().live.at(begin);
+        const HeapBlock &block = core().live.at(place.begin);
         const auto size = static_cast<std::int64_t>(object);
         throw IndexError(fmt::format(
             "{}: {} of {} elements of {} bytes from element {} of an allocation of {} on rank {}: beyond its ends",
             core().memory->name(), remoteCallName(call), bytes / object, object,
-            static_cast<std::int64_t>(offset - begin) / size, block.bytes / object, rank));
+            static_cast<std::int64_t>(place.offset - place.begin) / size, block.bytes / object, rank));
     }
-    core().memory->throwFault(fault, call, rank, offset, bytes);
+    core().memory->throwFault(fault, call, rank, place.offset, bytes);
 }
 
-void SymmetricHeap::refuse(AccessFault fault, RemoteCall call, int rank, std::uint64_t offset, std::uint64_t begin,
-                           std::uint64_t bytes, std::uint64_t object) const {
-    core().memory->checked(call, [&] { throwFault(fault, call, rank, offset, begin, bytes, object); });
+void SymmetricHeap::refuse(AccessFault fault, RemoteCall call, int rank, const HeapPlace &place, std::uint64_t bytes,
+                           std::uint64_t object) const {
+    core().memory->checked(call, [&] { throwFault(fault, call, rank, place, bytes, object); });
 }
 
 } // namespace DNDS

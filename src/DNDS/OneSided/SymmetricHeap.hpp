@@ -81,14 +81,13 @@ class SymmetricHeap : public HeapVerbs<SymmetricHeap, std::size_t> {
     template <class T>
     SymmetricPointer<T> allocate(std::size_t count) {
         static_assert(std::is_trivially_copyable_v<T>, "other ranks write the bytes");
-        const Detail::HeapBlock block = allocateBytes(count, sizeof(T));
-        return {&core().table, block.begin, block.serial};
+        return SymmetricPointer<T>(allocateBytes(count, sizeof(T)));
     }
     /// Frees an allocation on all ranks, after all have completed their operations. `pointer` may point anywhere in it.
     /// Collective. Throws on all ranks where they free different ones, or one that was freed.
     template <class T>
     void free(SymmetricPointer<T> pointer) {
-        freeBlock(pointer.heap(), pointer.begin(), pointer.serial());
+        freeBlock(pointer.place());
     }
 
     /// Throws on all ranks what an access to `count` own objects would: for windows over them. Collective.
@@ -97,8 +96,8 @@ class SymmetricHeap : public HeapVerbs<SymmetricHeap, std::size_t> {
         core().memory->meet(CollectiveCall::MakeWindowOver);
         communicator().guarded([&] {
             const std::uint64_t bytes = Detail::bytesOf<T>(count);
-            if (const AccessFault fault = faultOf(pointer, bytes, rank()); fault != AccessFault::None)
-                throwFault(fault, RemoteCall::Put, rank(), pointer.offset(), pointer.begin(), bytes, sizeof(T));
+            if (const AccessFault fault = faultOf(pointer.place(), rank(), bytes, 1); fault != AccessFault::None)
+                throwFault(fault, RemoteCall::Put, rank(), pointer.place(), bytes, sizeof(T));
         });
     }
 
@@ -154,13 +153,10 @@ class SymmetricHeap : public HeapVerbs<SymmetricHeap, std::size_t> {
         return *core_;
     }
     [[noreturn]] static void throwMoved();
-    template <class T>
-    AccessFault faultOf(SymmetricPointer<T> pointer, std::uint64_t bytes, int rank, std::uint64_t alignment = 1) const {
+    AccessFault faultOf(const Detail::HeapPlace &place, int rank, std::uint64_t bytes, std::uint64_t alignment) const {
         const Detail::HeapTable &table = core().table;
-        return table.space == MemorySpace::Host ? table.checkBlock(pointer.heap(), rank, pointer.offset(),
-                                                                   pointer.begin(), pointer.serial(), bytes, alignment)
-                                                : checkLive(pointer.heap(), rank, pointer.offset(), pointer.begin(),
-                                                            pointer.serial(), bytes, alignment);
+        return table.space == MemorySpace::Host ? table.check(place, rank, bytes, alignment)
+                                                : checkLive(place, rank, bytes, alignment);
     }
     /// The address of an access; throws if it is wrong, and a kernel's fault. A Wait serves other ranks.
     template <class T>
@@ -169,22 +165,21 @@ class SymmetricHeap : public HeapVerbs<SymmetricHeap, std::size_t> {
         RemoteMemory &memory = *core().memory;
         memory.checkKernels();
         if (fault == AccessFault::None)
-            fault = faultOf(pointer, bytes, rank, alignment);
+            fault = faultOf(pointer.place(), rank, bytes, alignment);
         if (fault != AccessFault::None) [[unlikely]]
-            refuse(fault, call, rank, pointer.offset(), pointer.begin(), bytes, sizeof(T));
+            refuse(fault, call, rank, pointer.place(), bytes, sizeof(T));
         if (call == RemoteCall::Wait)
             memory.progress();
         return memory.address(rank, pointer.offset());
     }
-    AccessFault checkLive(const Detail::HeapTable *heap, int rank, std::uint64_t offset, std::uint64_t begin,
-                          std::uint64_t serial, std::uint64_t bytes, std::uint64_t alignment) const;
-    [[noreturn]] void throwFault(AccessFault fault, RemoteCall call, int rank, std::uint64_t offset,
-                                 std::uint64_t begin, std::uint64_t bytes, std::uint64_t object) const;
+    AccessFault checkLive(const Detail::HeapPlace &place, int rank, std::uint64_t bytes, std::uint64_t alignment) const;
+    [[noreturn]] void throwFault(AccessFault fault, RemoteCall call, int rank, const Detail::HeapPlace &place,
+                                 std::uint64_t bytes, std::uint64_t object) const;
     /// The same, and revokes the communicator with it.
-    void refuse(AccessFault fault, RemoteCall call, int rank, std::uint64_t offset, std::uint64_t begin,
-                std::uint64_t bytes, std::uint64_t object) const;
-    Detail::HeapBlock allocateBytes(std::size_t count, std::size_t objectBytes);
-    void freeBlock(const Detail::HeapTable *heap, std::uint64_t begin, std::uint64_t serial);
+    void refuse(AccessFault fault, RemoteCall call, int rank, const Detail::HeapPlace &place, std::uint64_t bytes,
+                std::uint64_t object) const;
+    Detail::HeapPlace allocateBytes(std::size_t count, std::size_t objectBytes);
+    void freeBlock(const Detail::HeapPlace &place);
     void writeBlock(std::uint64_t begin, const Detail::HeapBlock &block);
 
     std::unique_ptr<Core> core_;

@@ -311,23 +311,9 @@ struct WindowShared {
 
 /// The atomic operation on one element; Fetch for NoOp.
 DNDS_HOST_DEVICE constexpr AtomicOp atomicOpOf(AccumulateOp op) {
-    switch (op) {
-    case AccumulateOp::Sum:
-        return AtomicOp::Add;
-    case AccumulateOp::Min:
-        return AtomicOp::Min;
-    case AccumulateOp::Max:
-        return AtomicOp::Max;
-    case AccumulateOp::BitAnd:
-        return AtomicOp::And;
-    case AccumulateOp::BitOr:
-        return AtomicOp::Or;
-    case AccumulateOp::Replace:
-        return AtomicOp::Swap;
-    case AccumulateOp::NoOp:
-        break;
-    }
-    return AtomicOp::Fetch;
+    constexpr AtomicOp operations[] = {AtomicOp::Add, AtomicOp::Min,  AtomicOp::Max,  AtomicOp::And, // in the order of
+                                       AtomicOp::Or,  AtomicOp::Swap, AtomicOp::Fetch};              // AccumulateOp
+    return operations[static_cast<int>(op)];
 }
 
 /// Operations of windows and their views, on `count` elements from displacement `at` of the target. All are Local.

@@ -5,7 +5,6 @@
 #include "DNDS/Mpi/BroadcastList.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
 #include "DNDS/Mpi/RequireSame.hpp"
-#include "DNDS/Serialize/Checksum.hpp"
 #include "DNDS/Serialize/DurableFile.hpp"
 #include "DNDS/Serialize/HdfDescription.hpp"
 #include "DNDS/Serialize/RowBlocks.hpp"
@@ -114,23 +113,19 @@ void checkFit(const std::string &path, const CheckpointArray &stored, const Arra
         path, array.label(), stored.name, stored.ragged ? "different numbers of" : fmt::format("{}", stored.width));
 }
 
-/// Gives `array` rows of these sizes in bytes.
-void fitRows(ArrayBase &array, const CheckpointArray &stored, const std::vector<index> &offsets, index longest) {
-    const index rows = static_cast<index>(offsets.size()) - 1;
-    const auto sizeOf = [&](index i) {
-        const auto at = static_cast<std::size_t>(i);
-        return (offsets[at + 1] - offsets[at]) / stored.elementBytes;
-    };
-    if (isFixedLayout(array.shape().layout)) {
-        if (array.width() == DynamicSize)
-            array.resize(rows, static_cast<rowsize>(stored.width));
-        else
-            array.resize(rows);
-    } else if (array.width() == DynamicSize) {
-        array.resize(rows, static_cast<rowsize>(longest), sizeOf);
-    } else {
-        array.resize(rows, sizeOf);
-    }
+/// Gives `array` rows of the sizes of `rows`.
+void fitRows(ArrayBase &array, const CheckpointArray &stored, std::span<const std::span<const std::byte>> rows,
+             index longest) {
+    const auto count = static_cast<index>(rows.size());
+    const auto sizeOf = [&](index i) { return static_cast<index>(rows[toSize(i)].size()) / stored.elementBytes; };
+    if (!isFixedLayout(array.shape().layout) && array.width() == DynamicSize)
+        array.resize(count, static_cast<rowsize>(longest), sizeOf);
+    else if (!isFixedLayout(array.shape().layout))
+        array.resize(count, sizeOf);
+    else if (array.width() == DynamicSize)
+        array.resize(count, static_cast<rowsize>(stored.width));
+    else
+        array.resize(count);
 }
 
 template <class T>
@@ -178,9 +173,7 @@ bool CheckpointReader::open() {
     DurableFile file;
     Detail::FileImage image;
     std::uint64_t identity = 0;
-    comm_.guarded([&] {
-        if (comm_.rank() != 0)
-            return;
+    onRankZero(comm_, [&] {
         file = DurableFile::forReading(path_);
         image = Detail::readImage(file);
         identity = Detail::identityOf(file);
@@ -212,8 +205,7 @@ void CheckpointReader::requireMesh(std::uint64_t mesh) const {
 }
 
 const CheckpointArray &CheckpointReader::array(std::string_view name) const {
-    const auto found = std::find_if(content_.arrays.begin(), content_.arrays.end(),
-                                    [&](const CheckpointArray &array) { return array.name == name; });
+    const auto found = std::ranges::find(content_.arrays, name, &CheckpointArray::name);
     DNDS_CHECK(found != content_.arrays.end(), ArgumentError, "{} has no array {}; it has:\n{}", path_, name,
                content_.manifest());
     return *found;
@@ -221,8 +213,7 @@ const CheckpointArray &CheckpointReader::array(std::string_view name) const {
 
 bool CheckpointReader::has(std::string_view name) const noexcept {
     return content_.values.contains(name) ||
-           std::any_of(content_.arrays.begin(), content_.arrays.end(),
-                       [&](const CheckpointArray &array) { return array.name == name; });
+           std::ranges::find(content_.arrays, name, &CheckpointArray::name) != content_.arrays.end();
 }
 
 const std::vector<index> &CheckpointReader::integers(std::string_view name) const {
@@ -258,12 +249,12 @@ void CheckpointReader::readRows(std::string_view name, ArrayBase &target, std::s
     RowSlab slab;
     std::exception_ptr failure;
     attempt(failure, [&] { slab = readSlab(*file_, stored, fileRanks(), comm_.rank()); });
-    const Detail::ArrivedRows rows =
+    const Detail::ArrivedRows arrived =
         Detail::fetchRows(*CommunicatorContext::of(comm_), fileRanks(), stored, slab, ids, failure);
     slab = {};
     index longest = 0;
-    for (std::size_t i = 0; i < ids.size(); i++)
-        longest = std::max(longest, (rows.offsets[i + 1] - rows.offsets[i]) / stored.elementBytes);
+    for (const auto &row : arrived.rows)
+        longest = std::max(longest, static_cast<index>(row.size()) / stored.elementBytes);
     if (stored.ragged)
         longest = comm_.allReduce(longest, MPI_MAX);
     DNDS_CHECK(longest <= std::numeric_limits<rowsize>::max(), LayoutError,
@@ -274,7 +265,7 @@ void CheckpointReader::readRows(std::string_view name, ArrayBase &target, std::s
                longest, target.label(), target.width());
     comm_.guarded([&] {
         for (std::size_t i = 0; i < sizes.size(); i++) {
-            const index bytes = rows.offsets[i + 1] - rows.offsets[i];
+            const auto bytes = static_cast<index>(arrived.rows[i].size());
             DNDS_CHECK(bytes % stored.elementBytes == 0 && bytes / stored.elementBytes == sizes[i], DataError,
                        "{}: row {} of {} has {} elements, and its shape says {}", path_, ids[i], stored.name,
                        bytes / stored.elementBytes, sizes[i]);
@@ -284,15 +275,10 @@ void CheckpointReader::readRows(std::string_view name, ArrayBase &target, std::s
         if (resize)
             resize();
         else
-            fitRows(target, stored, rows.offsets, longest);
+            fitRows(target, stored, arrived.rows, longest);
         const RowLayout layout = target.rowLayout(MemorySpace::Host, Access::Write);
-        for (index i = 0; i < target.size(); i++) {
-            const auto at = static_cast<std::size_t>(i);
-            const index bytes = rows.offsets[at + 1] - rows.offsets[at];
-            if (bytes > 0)
-                std::memcpy(layout.parts[0].base + layout.parts[0].begin(i), rows.values.data() + rows.offsets[at],
-                            static_cast<std::size_t>(bytes));
-        }
+        for (index i = 0; i < target.size(); i++)
+            std::ranges::copy(arrived.rows[toSize(i)], layout.parts[0].base + layout.parts[0].begin(i));
     });
 }
 

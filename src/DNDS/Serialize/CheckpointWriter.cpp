@@ -3,7 +3,6 @@
 #include "DNDS/Base/Attempt.hpp"
 #include "DNDS/Base/ContentHash.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
-#include "DNDS/Serialize/Checksum.hpp"
 #include "DNDS/Serialize/DurableFile.hpp"
 #include "DNDS/Serialize/HdfDescription.hpp"
 #include "DNDS/Serialize/RowBlocks.hpp"
@@ -246,9 +245,7 @@ index CheckpointWriter::writeFile(const std::string &temporary) {
     DurableFile file;
     Detail::FileImage image;
     std::vector<index> places(6 * sources_.size() + 1); // of datasets in the file, and its size
-    comm_.guarded([&] {
-        if (comm_.rank() != 0)
-            return;
+    onRankZero(comm_, [&] {
         content_.arrays.clear();
         for (const Source &source : sources_)
             content_.arrays.push_back(source.description);
@@ -299,9 +296,7 @@ index CheckpointWriter::writeFile(const std::string &temporary) {
     });
     comm_.agree(failure);
     content = comm_.allReduce(content, MPI_SUM);
-    comm_.guarded([&] {
-        if (comm_.rank() != 0)
-            return;
+    onRankZero(comm_, [&] {
         const std::string header = Detail::headerOf(image, content);
         file.writeAt(0, std::as_bytes(std::span(header)));
         renameDurably(temporary, path_);

@@ -2,9 +2,9 @@
 
 #include "DNDS/Base/Attempt.hpp"
 #include "DNDS/Base/ContentHash.hpp"
-#include "DNDS/Serialize/Checksum.hpp"
 #include "DNDS/Serialize/DurableFile.hpp"
 #include "DNDS/Serialize/HdfAttribute.hpp"
+#include "DNDS/Serialize/RowBlocks.hpp"
 
 #include <algorithm>
 #include <array>
@@ -279,22 +279,9 @@ CheckpointArray readArray(hid_t arrays, const std::string &name, index fileBytes
     return array;
 }
 
-std::vector<std::string> linksOf(hid_t group) {
-    H5G_info_t info;
-    requireHdf(H5Gget_info(group, &info), "a list of links");
-    std::vector<std::string> names;
-    for (hsize_t i = 0; i < info.nlinks; i++) {
-        const auto read = [&](char *into, std::size_t size) {
-            return requireHdf(H5Lget_name_by_idx(group, ".", H5_INDEX_NAME, H5_ITER_INC, i, into, size, H5P_DEFAULT),
-                              "the name of a link");
-        };
-        std::string name(static_cast<std::size_t>(read(nullptr, 0)), '\0');
-        read(name.data(), name.size() + 1);
-        names.push_back(std::move(name));
-    }
-    return names;
-}
-herr_t keepAttribute(hid_t, const char *name, const H5A_info_t *, void *names) {
+/// For iterations over links and attributes.
+template <class Info>
+herr_t keepName(hid_t, const char *name, const Info *, void *names) {
     static_cast<std::vector<std::string> *>(names)->emplace_back(name);
     return 0;
 }
@@ -305,10 +292,12 @@ CheckpointContent contentIn(const HdfObject &file, index fileBytes) {
         content.mesh = std::bit_cast<std::uint64_t>(readAttributeAs<index>(file.get(), meshName));
     const HdfObject arrays(H5Gopen2(file.get(), "arrays", H5P_DEFAULT), H5Gclose, "the group arrays");
     const HdfObject values(H5Gopen2(file.get(), "values", H5P_DEFAULT), H5Gclose, "the group values");
-    for (const std::string &name : linksOf(arrays.get()))
-        content.arrays.push_back(readArray(arrays.get(), name, fileBytes));
     std::vector<std::string> names;
-    requireHdf(H5Aiterate2(values.get(), H5_INDEX_NAME, H5_ITER_INC, nullptr, keepAttribute, &names),
+    requireHdf(H5Literate(arrays.get(), H5_INDEX_NAME, H5_ITER_INC, nullptr, keepName<H5L_info_t>, &names),
+               "the list of arrays");
+    for (const std::string &name : std::exchange(names, {}))
+        content.arrays.push_back(readArray(arrays.get(), name, fileBytes));
+    requireHdf(H5Aiterate2(values.get(), H5_INDEX_NAME, H5_ITER_INC, nullptr, keepName<H5A_info_t>, &names),
                "the list of values");
     for (const std::string &name : names)
         content.values.emplace(name, readAttribute(values.get(), name));

@@ -7,6 +7,8 @@
 #include "DNDS/Mpi/Communicator.hpp"
 #include "DNDS/Serialize/HdfObject.hpp"
 
+#include <iterator>
+#include <ranges>
 #include <span>
 #include <string>
 #include <string_view>
@@ -70,11 +72,14 @@ class HdfSharedFile {
         require(H5Dwrite(data, type, memorySpace.get(), fileSpace.get(), transfer.get(), values), name);
     }
     /// An attribute of integers or reals: one number is a scalar.
-    void writeNumbers(hid_t object, const char *name, std::span<const index> numbers) {
-        writeNumbers(object, name, H5T_NATIVE_INT64, numbers.size(), numbers.data());
-    }
-    void writeNumbers(hid_t object, const char *name, std::span<const real> numbers) {
-        writeNumbers(object, name, H5T_NATIVE_DOUBLE, numbers.size(), numbers.data());
+    template <class Numbers>
+    void writeNumbers(hid_t object, const char *name, const Numbers &numbers) {
+        const HdfQuiet quiet;
+        comm_.beforeCollective();
+        const hsize_t count = std::size(numbers);
+        HdfObject space(count == 1 ? H5Screate(H5S_SCALAR) : H5Screate_simple(1, &count, nullptr), H5Sclose);
+        const hid_t type = hdfNumberType(elementKindOf<std::ranges::range_value_t<Numbers>>());
+        writeAttribute(object, name, type, space, std::data(numbers));
     }
     void close() {
         const HdfQuiet quiet;
@@ -91,12 +96,6 @@ class HdfSharedFile {
     }
 
   private:
-    void writeNumbers(hid_t object, const char *name, hid_t type, hsize_t count, const void *numbers) {
-        const HdfQuiet quiet;
-        comm_.beforeCollective();
-        HdfObject space(count == 1 ? H5Screate(H5S_SCALAR) : H5Screate_simple(1, &count, nullptr), H5Sclose);
-        writeAttribute(object, name, type, space, numbers);
-    }
     void writeAttribute(hid_t object, const char *name, hid_t type, const HdfObject &space, const void *values) {
         HdfObject attribute(H5Acreate2(object, name, type, space.get(), H5P_DEFAULT, H5P_DEFAULT), H5Aclose);
         require(attribute.get(), name);

@@ -14,31 +14,6 @@
 
 namespace DNDS::Detail {
 
-namespace {
-
-/// A list sent by `gatherSlab`: rows, ids and sizes, and the bytes of all rows.
-struct PackedRows {
-    std::span<const index> places, ids, sizes;
-    const std::byte *bytes;
-
-    PackedRows(std::span<const index> words, bool listed, bool ragged) {
-        const std::size_t count = toSize(words[0]);
-        places = words.subspan(1, count);
-        words = words.subspan(1 + count);
-        if (listed) {
-            ids = words.first(count);
-            words = words.subspan(count);
-        }
-        if (ragged) {
-            sizes = words.first(count);
-            words = words.subspan(count);
-        }
-        bytes = reinterpret_cast<const std::byte *>(words.data());
-    }
-};
-
-} // namespace
-
 // Finds the least id of each share by counting ids below trial values on all ranks, without moving ids: O(n log n) to
 // sort own ids, then the reductions of `findCuts`. Method: the splitters of histogram sort (Kale and Krishnan, A
 // comparison based parallel sorting algorithm, ICPP 1993).
@@ -105,26 +80,21 @@ RowSlab gatherSlab(CommunicatorContext &context, const FileRanks &files, const C
     const CommunicatorView comm = context.comm();
     const BlockSpread spread(target, files);
     RankLists outgoing;
-    const std::exception_ptr failure = attempt([&] {
+    const std::exception_ptr failure = attempt([&] { // of each row: its place, its id and size if need be, its bytes
         const HostRows rows(array);
-        const RankLists groups =
-            groupByRank(comm.size(), toSize(array.size()), [&](std::size_t i) { return spread.owner(places[i]); });
-        for (std::size_t k = 0; k < groups.size(); k++) {
-            const auto members = groups.list(k);
-            Packer packer(outgoing.values);
-            packer.put(static_cast<index>(members.size()));
-            for (const index i : members)
-                packer.put(places[toSize(i)]);
-            if (target.listed)
-                for (const index i : members)
-                    packer.put(ids[toSize(i)]);
-            if (target.ragged)
-                for (const index i : members)
-                    packer.put(rows.bytes(i));
-            packer.putRows(rows, members);
-            outgoing.ranks.push_back(groups.ranks[k]);
-            outgoing.starts.push_back(static_cast<index>(outgoing.values.size()));
-        }
+        const index numbers = 1 + (target.listed ? 1 : 0) + (target.ragged ? 1 : 0);
+        outgoing = packByRank(
+            comm.size(), toSize(array.size()), [&](std::size_t i) { return spread.owner(places[i]); },
+            [&](std::size_t i) { return numbers + wordsOf(rows.bytes(static_cast<index>(i))); },
+            [&](std::size_t i, index *word) {
+                const index bytes = rows.bytes(static_cast<index>(i));
+                *word++ = places[i];
+                if (target.listed)
+                    *word++ = ids[i];
+                if (target.ragged)
+                    *word++ = bytes;
+                copyBytes(reinterpret_cast<std::byte *>(word), rows.begin(static_cast<index>(i)), bytes);
+            });
     });
     const RankLists incoming = sparseExchange(context, outgoing, PeerDiscovery::Auto, failure);
     outgoing = {};
@@ -133,39 +103,31 @@ RowSlab gatherSlab(CommunicatorContext &context, const FileRanks &files, const C
     comm.guarded([&] {
         slab.first = spread.firstRow(comm.rank());
         slab.rows = spread.firstRow(comm.rank() + 1) - slab.first;
-        const index count = slab.rows;
-        constexpr index absent = -1;
-        std::vector<index> sizes(toSize(count), absent);
-        slab.ids.resize(target.listed ? toSize(count) : 0);
-        for (std::size_t k = 0; k < incoming.size(); k++) {
-            const PackedRows packed(incoming.list(k), target.listed, target.ragged);
-            for (std::size_t i = 0; i < packed.places.size(); i++) {
-                const std::size_t row = toSize(packed.places[i] - slab.first);
-                DNDS_CHECK(sizes[row] == absent, ArgumentError,
-                           "{}: two rows have the id {}: ids must be unique over all ranks", target.name,
-                           packed.places[i]);
-                sizes[row] = target.ragged ? packed.sizes[i] : target.width * target.elementBytes;
-                if (target.listed)
-                    slab.ids[row] = packed.ids[i];
-            }
+        std::vector<index> sizes(toSize(slab.rows));
+        std::vector<const index *> words(sizes.size()); // of each row; null until it is found
+        slab.ids.resize(target.listed ? sizes.size() : 0);
+        for (RecordReader reader(incoming.values); !reader.atEnd();) {
+            const index place = reader.next();
+            const std::size_t row = toSize(place - slab.first);
+            DNDS_CHECK(words[row] == nullptr, ArgumentError,
+                       "{}: two rows have the id {}: ids must be unique over all ranks", target.name, place);
+            if (target.listed)
+                slab.ids[row] = reader.next();
+            sizes[row] = target.ragged ? reader.next() : target.width * target.elementBytes;
+            words[row] = reader.rest().data();
+            reader.next(wordsOf(sizes[row]));
         }
         // Finds a missing row: by least, largest and number, ids are 0, 1, ..., but one of them is repeated.
-        const auto missing = std::find(sizes.begin(), sizes.end(), absent);
-        DNDS_CHECK(missing == sizes.end(), ArgumentError,
+        const auto missing = std::ranges::find(words, nullptr);
+        DNDS_CHECK(missing == words.end(), ArgumentError,
                    "{}: no row has the id {}, and two have another: ids must be unique over all ranks", target.name,
-                   slab.first + (missing - sizes.begin()));
-        slab.offsets.assign(toSize(count) + 1, 0);
+                   slab.first + (missing - words.begin()));
+        slab.offsets.assign(sizes.size() + 1, 0);
         std::partial_sum(sizes.begin(), sizes.end(), slab.offsets.begin() + 1);
         slab.values.resize(toSize(slab.offsets.back()));
-        for (std::size_t k = 0; k < incoming.size(); k++) {
-            const PackedRows packed(incoming.list(k), target.listed, target.ragged);
-            const std::byte *from = packed.bytes;
-            for (const index place : packed.places) {
-                const std::size_t row = toSize(place - slab.first);
-                copyBytes(slab.values.data() + slab.offsets[row], from, sizes[row]);
-                from += sizes[row];
-            }
-        }
+        for (std::size_t row = 0; row < words.size(); row++)
+            copyBytes(slab.values.data() + slab.offsets[row], reinterpret_cast<const std::byte *>(words[row]),
+                      sizes[row]);
     });
     return slab;
 }
@@ -191,10 +153,9 @@ RankLists answer(const RankLists &asked, const CheckpointArray &source, const Ro
             const index row = rows.emplace_back(rowOf(id, source, slab));
             bytes += slab.start(row + 1) - slab.start(row);
         }
-        Packer packer(answers.values);
         for (const index row : rows)
-            packer.put(slab.start(row + 1) - slab.start(row));
-        packer.putBytes(bytes, [&](std::byte *to) {
+            answers.values.push_back(slab.start(row + 1) - slab.start(row));
+        appendBytes(answers.values, bytes, [&](std::byte *to) {
             for (const index row : rows) {
                 const auto from = slab.bytes(row, row + 1);
                 copyBytes(to, from.data(), static_cast<index>(from.size()));
@@ -205,31 +166,6 @@ RankLists answer(const RankLists &asked, const CheckpointArray &source, const Ro
         answers.starts.push_back(static_cast<index>(answers.values.size()));
     }
     return answers;
-}
-
-/// The rows of answers. Lists arrive in the order of ranks, and so in that of `order`, which gives the destination of
-/// each requested row.
-ArrivedRows inOrder(const RankLists &answers, const RankLists &asked, const std::vector<index> &order) {
-    ArrivedRows rows;
-    std::vector<index> sizes(order.size());
-    for (std::size_t k = 0, i = 0; k < answers.size(); k++) {
-        const index asking = asked.starts[k + 1] - asked.starts[k];
-        for (index j = 0; j < asking; j++)
-            sizes[toSize(order[i++])] = answers.list(k)[toSize(j)];
-    }
-    rows.offsets.resize(order.size() + 1, 0);
-    std::partial_sum(sizes.begin(), sizes.end(), rows.offsets.begin() + 1);
-    rows.values.resize(toSize(rows.offsets.back()));
-    for (std::size_t k = 0, i = 0; k < answers.size(); k++) {
-        const index asking = asked.starts[k + 1] - asked.starts[k];
-        const auto *from = reinterpret_cast<const std::byte *>(answers.list(k).data() + asking);
-        for (index j = 0; j < asking; j++) {
-            const std::size_t row = toSize(order[i++]);
-            copyBytes(rows.values.data() + rows.offsets[row], from, sizes[row]);
-            from += sizes[row];
-        }
-    }
-    return rows;
 }
 
 } // namespace
@@ -275,12 +211,21 @@ ArrivedRows fetchRows(CommunicatorContext &context, const FileRanks &files, cons
 
     RankLists answers;
     const std::exception_ptr missing = attempt([&] { answers = answer(asked, source, slab); });
-    const RankLists incoming = sparseExchange(context, answers, PeerDiscovery::Auto, missing);
-    answers = {};
-
-    ArrivedRows rows;
-    comm.guarded([&] { rows = inOrder(incoming, outgoing, order); });
-    return rows;
+    ArrivedRows arrived{sparseExchange(context, answers, PeerDiscovery::Auto, missing), {}};
+    comm.guarded([&] {
+        arrived.rows.resize(order.size());
+        auto next = order.begin(); // lists arrive in the order of ranks, as the questions went
+        for (std::size_t k = 0; k < arrived.messages.size(); k++) {
+            RecordReader reader(arrived.messages.list(k));
+            const auto sizes = reader.next(outgoing.starts[k + 1] - outgoing.starts[k]);
+            const auto *from = reinterpret_cast<const std::byte *>(reader.rest().data());
+            for (const index bytes : sizes) {
+                arrived.rows[toSize(*next++)] = {from, toSize(bytes)};
+                from += bytes;
+            }
+        }
+    });
+    return arrived;
 }
 
 std::vector<index> shareIds(CommunicatorContext &context, const CheckpointArray &source, const RowSlab &slab) {

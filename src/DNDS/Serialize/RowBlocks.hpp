@@ -8,7 +8,10 @@
 #include "DNDS/Serialize/CheckpointContent.hpp"
 #include "DNDS/Storage/ArrayBase.hpp"
 
+#include <zlib.h>
+
 #include <algorithm>
+#include <cstdint>
 #include <exception>
 #include <span>
 #include <vector>
@@ -53,6 +56,20 @@ class BlockSpread {
     EvenSplit blocks_;
 };
 
+/// Calls `block(number, begin, end)` for each block of a rank, with its rows in the slab.
+template <class Block>
+void forEachBlock(const CheckpointArray &array, const FileRanks &files, int rank, Block &&block) {
+    const BlockSpread spread(array, files);
+    const index first = spread.firstRow(rank);
+    for (index b = spread.firstBlock(rank); b < spread.firstBlock(rank + 1); b++)
+        block(b, spread.rowOfBlock(b) - first, spread.rowOfBlock(b + 1) - first);
+}
+
+/// The checksum of a block: CRC-32 as in zlib, gzip and PNG (ISO 3309, polynomial 0x04C11DB7 reflected).
+inline std::uint32_t crc32Of(std::span<const std::byte> bytes) {
+    return static_cast<std::uint32_t>(::crc32_z(0, reinterpret_cast<const Bytef *>(bytes.data()), bytes.size()));
+}
+
 /// A rank's blocks of an array in memory, as they lie in the file.
 struct RowSlab {
     index first = 0; ///< row
@@ -84,10 +101,10 @@ std::vector<index> rowsOfIds(CommunicatorContext &context, const FileRanks &file
 RowSlab gatherSlab(CommunicatorContext &context, const FileRanks &files, const CheckpointArray &target,
                    const ArrayBase &array, std::span<const index> places, std::span<const index> ids);
 
-/// Rows in the order of arrival.
+/// Rows in the messages that brought them.
 struct ArrivedRows {
-    std::vector<index> offsets{0}; ///< bytes
-    std::vector<std::byte> values;
+    RankLists messages;
+    std::vector<std::span<const std::byte>> rows;
 };
 
 /// The rows with these ids, in their order, from the slabs of all ranks. `failure` is an exception from making this

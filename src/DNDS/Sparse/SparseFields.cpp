@@ -447,10 +447,10 @@ void SparseFields::setBounds(BoundaryType which) {
     State &state = *state_;
     state.running("setBounds of", [&] {
         const bool any = which == BoundaryType::Any; // which completes what is set in part
-        if (isLocal(which) && !(any && state.steps[State::Local] == ExchangeStep::Set))
-            state.set(State::Local);
-        if (isNonLocal(which) && !(any && state.steps[State::NonLocal] == ExchangeStep::Set))
-            state.set(State::NonLocal);
+        for (const State::Side side : {State::Local, State::NonLocal})
+            if ((side == State::Local ? isLocal : isNonLocal)(which) &&
+                !(any && state.steps[side] == ExchangeStep::Set))
+                state.set(side);
         if (state.steps == std::array{ExchangeStep::Set, ExchangeStep::Set})
             state.complete();
     });
@@ -463,10 +463,9 @@ void SparseFields::finishExchangeGhosts() {
             state.set(State::Local); // while messages are on their way
         waitUntil(
             *state.context, [&] { return state.receive(State::NonLocal); }, [&] { return state.awaited(); });
-        if (state.steps[State::Local] != ExchangeStep::Set)
-            state.set(State::Local);
-        if (state.steps[State::NonLocal] != ExchangeStep::Set)
-            state.set(State::NonLocal);
+        for (const State::Side side : {State::Local, State::NonLocal})
+            if (state.steps[side] != ExchangeStep::Set)
+                state.set(side);
         state.complete();
     });
 }

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 namespace DNDS::Detail {
 
@@ -48,47 +49,28 @@ DNDS_HOST_DEVICE T fromBits(std::uint64_t bits) {
     return value;
 }
 
-template <class T>
-DNDS_HOST_DEVICE bool isFarther(std::uint64_t bits, std::uint64_t wanted, std::uint64_t most) {
-    const T a = fromBits<T>(bits);
-    const T b = fromBits<T>(wanted);
-    const auto larger = static_cast<std::uint64_t>(a < b ? b : a);  // NOLINT(bugprone-signed-char-misuse): with the
-    const auto smaller = static_cast<std::uint64_t>(a < b ? a : b); // NOLINT(bugprone-signed-char-misuse): sign
-    return larger - smaller > most;
-}
-
 /// As SparseElementsOf::firstAbove.
 DNDS_HOST_DEVICE bool isAbove(const SparseKind &elements, std::uint64_t bits, real threshold) {
-    const std::uint64_t wanted = elements.defaultBits;
     if (threshold == 0)
-        return bits != wanted;
-    if (elements.kind == ElementKind::Float64)
-        return !(std::fabs(fromBits<double>(bits) - fromBits<double>(wanted)) <= threshold);
-    if (elements.kind == ElementKind::Float32)
-        return !(std::fabs(static_cast<real>(fromBits<float>(bits)) - static_cast<real>(fromBits<float>(wanted))) <=
-                 threshold);
-    constexpr real beyondAll = 18446744073709551616.0; // 2^64
-    if (threshold >= beyondAll)
-        return false;
-    const auto most = static_cast<std::uint64_t>(threshold);
-    switch (elements.kind) {
-    case ElementKind::Int8:
-        return isFarther<std::int8_t>(bits, wanted, most);
-    case ElementKind::UInt8:
-        return isFarther<std::uint8_t>(bits, wanted, most);
-    case ElementKind::Int16:
-        return isFarther<std::int16_t>(bits, wanted, most);
-    case ElementKind::UInt16:
-        return isFarther<std::uint16_t>(bits, wanted, most);
-    case ElementKind::Int32:
-        return isFarther<std::int32_t>(bits, wanted, most);
-    case ElementKind::UInt32:
-        return isFarther<std::uint32_t>(bits, wanted, most);
-    case ElementKind::Int64:
-        return isFarther<std::int64_t>(bits, wanted, most);
-    default:
-        return isFarther<std::uint64_t>(bits, wanted, most);
-    }
+        return bits != elements.defaultBits;
+    return visitNumber(
+        elements.kind,
+        [&](auto zero) {
+            using T = decltype(zero);
+            const T value = fromBits<T>(bits);
+            const T wanted = fromBits<T>(elements.defaultBits);
+            if constexpr (std::is_floating_point_v<T>) {
+                return !(std::fabs(static_cast<real>(value) - static_cast<real>(wanted)) <= threshold);
+            } else {
+                const T larger = value < wanted ? wanted : value;
+                const T smaller = value < wanted ? value : wanted;
+                const auto distance = static_cast<std::uint64_t>(larger) - // NOLINT(bugprone-signed-char-misuse): with
+                                      static_cast<std::uint64_t>(smaller); // NOLINT(bugprone-signed-char-misuse): sign
+                constexpr real beyondAll = 18446744073709551616.0;         // 2^64
+                return threshold < beyondAll && distance > static_cast<std::uint64_t>(threshold);
+            }
+        },
+        [] { return false; });
 }
 
 struct SparseJobsKernel {

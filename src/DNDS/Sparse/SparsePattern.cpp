@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <limits>
 #include <tuple>
 #include <utility>
@@ -20,39 +21,31 @@ using Loops = std::array<index, RowBox::loops>;
 
 /// Links between boxes, whose rows are those of a dense field, as rows of blocks that have memory of their own. Most
 /// blocks are of one shape, so that few kinds of rows remain: links of one kind share what copying needs to know.
-class BoxesOfBlocks {
-  public:
-    explicit BoxesOfBlocks(const BlockLinks &links) {
-        for (const BlockMemory &block : links.blocks) {
-            places_[block.block] = {static_cast<int>(links_.blocks.size()), block.firstRow};
-            links_.blocks.push_back(block);
-            links_.blocks.back().firstRow = 0;
-        }
-        for (const PeerLinks &peer : links.given)
-            for (const BlockLink &link : peer.links)
-                links_.peers[peer.rank].given.push_back(linkOf(link));
-        for (const PeerLinks &peer : links.received)
-            for (const BlockLink &link : peer.links)
-                links_.peers[peer.rank].received.push_back(linkOf(link));
+SparseLinks boxesOf(const BlockLinks &links) {
+    SparseLinks boxes;
+    std::map<int, std::pair<int, index>> places; // by block: its place and first row
+    for (const BlockMemory &block : links.blocks) {
+        places[block.block] = {static_cast<int>(boxes.blocks.size()), block.firstRow};
+        boxes.blocks.push_back(block);
+        boxes.blocks.back().firstRow = 0;
     }
-    SparseLinks take() { return std::move(links_); }
-
-  private:
-    SparseLinks::Link linkOf(const BlockLink &link) {
-        const auto [place, firstRow] = places_.at(link.block);
+    std::map<std::tuple<index, Loops, Loops>, RowList> shapes;
+    const auto linkOf = [&](const BlockLink &link) -> SparseLinks::Link {
+        const auto [place, firstRow] = places.at(link.block);
         RowBox rows = link.rows;
         rows.first -= firstRow;
-        auto found = shapes_.find({rows.first, rows.counts, rows.strides});
-        if (found == shapes_.end())
-            found =
-                shapes_.emplace(std::tuple(rows.first, rows.counts, rows.strides), RowList::boxes({&rows, 1})).first;
+        const std::tuple key(rows.first, rows.counts, rows.strides);
+        auto found = shapes.find(key);
+        if (found == shapes.end())
+            found = shapes.emplace(key, RowList::boxes({&rows, 1})).first;
         return {place, found->second};
-    }
-
-    SparseLinks links_;
-    std::map<int, std::pair<int, index>> places_; ///< by block: its place and first row
-    std::map<std::tuple<index, Loops, Loops>, RowList> shapes_;
-};
+    };
+    for (const PeerLinks &peer : links.given)
+        std::ranges::transform(peer.links, std::back_inserter(boxes.peers[peer.rank].given), linkOf);
+    for (const PeerLinks &peer : links.received)
+        std::ranges::transform(peer.links, std::back_inserter(boxes.peers[peer.rank].received), linkOf);
+    return boxes;
+}
 
 } // namespace
 
@@ -114,33 +107,26 @@ class SparsePattern::Builder {
     }
 
     void sortByBlock() {
-        std::vector<std::pair<std::int32_t, Place>> given;
-        std::vector<std::pair<std::int32_t, Place>> received;
-        for (std::size_t p = 0; p < made_.peers_.size(); ++p) {
-            const auto place = [p](std::size_t k) {
-                return Place{static_cast<std::int32_t>(p), static_cast<std::int32_t>(k)};
-            };
-            const PeerChannels &peer = made_.peers_[p];
-            for (std::size_t k = 0; k < peer.given.size(); ++k)
-                given.emplace_back(peer.given[k].block, place(k));
-            for (std::size_t k = 0; k < peer.received.size(); ++k)
-                received.emplace_back(peer.received[k].block, place(k));
-        }
-        made_.given_ = sorted(given);
-        made_.received_ = sorted(received);
-        std::vector<std::pair<std::int32_t, std::int32_t>> from;
-        std::vector<std::pair<std::int32_t, std::int32_t>> to;
-        for (std::size_t k = 0; k < made_.local_.size(); ++k) {
-            from.emplace_back(made_.local_[k].from.block, static_cast<std::int32_t>(k));
-            to.emplace_back(made_.local_[k].to.block, static_cast<std::int32_t>(k));
-        }
-        made_.localFrom_ = sorted(from);
-        made_.localTo_ = sorted(to);
-        for (std::size_t b = 0; b < made_.blocks_.size(); ++b) {
-            std::int32_t place = 0;
-            for (const std::int32_t k : made_.localFrom(static_cast<int>(b)))
+        const auto places = [&](std::vector<ChannelEnd> PeerChannels::*ends) {
+            std::vector<std::pair<std::int32_t, Place>> found;
+            for (std::int32_t p = 0; p < std::ssize(made_.peers_); ++p)
+                for (std::int32_t k = 0; const ChannelEnd &end : made_.peers_[toSize(p)].*ends)
+                    found.emplace_back(end.block, Place{p, k++});
+            return sorted(found);
+        };
+        made_.given_ = places(&PeerChannels::given);
+        made_.received_ = places(&PeerChannels::received);
+        const auto numbers = [&](ChannelEnd LocalChannel::*end) {
+            std::vector<std::pair<std::int32_t, std::int32_t>> found;
+            for (std::int32_t k = 0; const LocalChannel &channel : made_.local_)
+                found.emplace_back((channel.*end).block, k++);
+            return sorted(found);
+        };
+        made_.localFrom_ = numbers(&LocalChannel::from);
+        made_.localTo_ = numbers(&LocalChannel::to);
+        for (std::size_t b = 0; b < made_.blocks_.size(); ++b)
+            for (std::int32_t place = 0; const std::int32_t k : made_.localFrom(static_cast<int>(b)))
                 made_.local_[toSize(k)].place = place++;
-        }
     }
 
     void findCellRows() {
@@ -202,7 +188,7 @@ SparsePattern::make(const CommunicatorView &comm, std::shared_ptr<const BlockGri
         const auto context = CommunicatorContext::of(comm);
         const std::uint64_t signature = agreeOnBlocks(comm, grid.get(), ghosts, 0);
         const BlockLinks links = blockLinksOf(*context, *grid, ghosts, 0);
-        SparseLinks boxes = BoxesOfBlocks(links).take();
+        SparseLinks boxes = boxesOf(links);
         boxes.signature = signature;
         const std::shared_ptr<SparsePattern> made(new SparsePattern);
         made->grid_ = std::move(grid);
