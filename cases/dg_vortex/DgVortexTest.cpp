@@ -32,6 +32,8 @@ std::vector<std::pair<index, State>> rowsAfter(DNDS::CommunicatorView comm, cons
 }
 
 TEST(DgVortex, HasThirdOrderOnCurvedCells) {
+    if (DNDS::CommunicatorView(MPI_COMM_WORLD).size() > 2)
+        GTEST_SKIP() << "more ranks compute the same bits, as the test below shows";
     for (const auto fill : fills) {
         real last = 0;
         real order = 0;

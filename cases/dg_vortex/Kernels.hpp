@@ -36,7 +36,6 @@ struct MethodView {
     DNDS::ArrayView<const int, 2> faceInCells;                    ///< [faces x sides] a block of `atFace`
     DNDS::ArrayView<const real, maxNodes * maxNodes> inverseMass; ///< [owned cells]
     Table inCell;                                                 ///< of cells, for fluxes
-    Table fine;                                                   ///< of cells, exact for mass matrices
     Table onFace;                                                 ///< [facePoints] of faces as elements
     Table atFace; ///< [blocks * facePoints] of cells at the points of a face
 
@@ -57,7 +56,7 @@ struct MethodView {
 };
 
 /// The flux at each point of a face from its first cell to its second, times the point's weight.
-struct FluxKernel {
+struct FaceKernel {
     MethodView method;
 
     template <class Read, class Write>
@@ -91,7 +90,7 @@ struct StartKernel {
 
 /// A stage of a Runge-Kutta method in the form of Shu and Osher, J. Comput. Phys. 77 (1988):
 /// u = keep * (u at the start of the step) + (1 - keep) * (u + dt * rate).
-struct UpdateKernel {
+struct StageKernel {
     MethodView method;
     real keep;
 
@@ -147,30 +146,6 @@ struct UpdateKernel {
                     residual[variables * n + k] +=
                         sign * functions.values[static_cast<std::size_t>(n)] * flux[variables * q + k];
         }
-    }
-};
-
-/// Integrals over a cell: its area, its mass, the square of the error of its density.
-struct IntegralKernel {
-    MethodView method;
-    Vortex vortex;
-
-    template <class Read, class Write>
-    DNDS_HOST_DEVICE void operator()(index cell, const Read &u, const DNDS::Task::ReadValue<real> &time,
-                                     const Write &integrals) const {
-        real sums[3] = {};
-        for (index q = 0; q < method.fine.size(); q++) {
-            const auto &[weight, functions] = method.fine(q);
-            const Geom::MappedPoint at = method.map(cell, functions);
-            const real density = MethodView::valueAt(functions, u[cell])[0];
-            const real error = density - vortex.at(at.position[0], at.position[1], time())[0];
-            const real area = weight * at.measure();
-            sums[0] += area;
-            sums[1] += area * density;
-            sums[2] += area * error * error;
-        }
-        for (int k = 0; k < 3; k++)
-            integrals(cell, k) = sums[k];
     }
 };
 

@@ -2,6 +2,7 @@
 
 #include "DNDS/Geom/Build/BuildMesh.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
+#include "DNDS/Task/Graph.hpp"
 
 #include <Eigen/Cholesky>
 
@@ -30,6 +31,31 @@ void tabulate(DNDS::Array<TablePoint, 1> &table, index first, Geom::ElementType 
     for (index q = 0; q < rule.size(); q++)
         table(first + q) = {rule.weight(q), Geom::shapeFunctions(type, place(rule.point(q)))};
 }
+
+/// Integrals over a cell: its area, its mass, the square of the error of its density. On the host, since the exact flow
+/// calls exp() and pow(), which round differently on a GPU.
+struct IntegralKernel {
+    MethodView method;
+    MethodView::Table fine;
+    Vortex vortex;
+
+    template <class Read, class Write>
+    void operator()(index cell, const Read &u, const DNDS::Task::ReadValue<real> &time, const Write &integrals) const {
+        real sums[3] = {};
+        for (index q = 0; q < fine.size(); q++) {
+            const auto &[weight, functions] = fine(q);
+            const Geom::MappedPoint at = method.map(cell, functions);
+            const real density = MethodView::valueAt(functions, u[cell])[0];
+            const real error = density - vortex.at(at.position[0], at.position[1], time())[0];
+            const real area = weight * at.measure();
+            sums[0] += area;
+            sums[1] += area * density;
+            sums[2] += area * error * error;
+        }
+        for (int k = 0; k < 3; k++)
+            integrals(cell, k) = sums[k];
+    }
+};
 
 } // namespace
 
@@ -74,7 +100,8 @@ Solver::Solver(DNDS::CommunicatorView comm, const Options &options)
     u_.father->resize(mesh_.cells.owned);
     Geom::attachField(u_, mesh_.cells);
     setVortex();
-    declare();
+    declareStep();
+    declareIntegrals();
 }
 
 /// Degree 5 for fluxes, exact for the geometry, so that uniform flows stay; degree 8 for mass matrices and errors.
@@ -146,6 +173,20 @@ void Solver::setVortex() {
     }
 }
 
+void Solver::declareIntegrals() {
+    DNDS::Task::Graph graph("integrals", mesh_.comm);
+    mesh_.comm.guarded([&] {
+        MethodView method;
+        method.mesh = Geom::viewOf(mesh_, metrics_);
+        graph.task("integrals", mesh_.cells)
+            .reads(u_, time_)
+            .writes(integrals_)
+            .run(IntegralKernel{method, std::as_const(fine_).view(), options_.vortex});
+        sums_ = graph.reduce("sums", DNDS::ReduceOp::Sum, integrals_);
+    });
+    measure_ = graph.compile(DNDS::Executor::host());
+}
+
 real Solver::timeStep(real cfl) {
     real longest = std::numeric_limits<real>::infinity();
     const auto &u = state();
@@ -171,6 +212,7 @@ void Solver::advance(real dt, int steps) {
 }
 
 Integrals Solver::integrals(real time) {
+    u_.toHost();
     time_.set(time);
     measure_->run();
     const auto sums = measure_->result(*sums_);

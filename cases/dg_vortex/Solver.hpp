@@ -71,7 +71,8 @@ class Solver {
     void invertMasses();
     void setVortex();
     MethodView methodView();
-    void declare();
+    void declareStep();
+    void declareIntegrals();
     template <class TArray>
     auto constant(TArray &array);
 

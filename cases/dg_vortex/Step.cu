@@ -17,6 +17,7 @@ auto Solver::constant(TArray &array) {
                    : std::as_const(array).template deviceView<DNDS::DeviceBackend::Host>();
 }
 
+/// For the place where steps are computed.
 MethodView Solver::methodView() {
     if (stream_)
         Geom::toDevice(mesh_, metrics_);
@@ -25,14 +26,12 @@ MethodView Solver::methodView() {
             constant(faceInCells_),
             constant(inverseMass_),
             constant(inCell_),
-            constant(fine_),
             constant(onFace_),
             constant(atFace_)};
 }
 
-void Solver::declare() {
-    const auto executor = stream_ ? DNDS::Executor::device(*stream_) : DNDS::Executor::host();
-    Task::Graph step("step", mesh_.comm), measure("measure", mesh_.comm);
+void Solver::declareStep() {
+    Task::Graph step("step", mesh_.comm);
     mesh_.comm.guarded([&] {
         const MethodView method = methodView();
         step.task("start", mesh_.cells).reads(u_).writes(start_).run(StartKernel{});
@@ -40,20 +39,14 @@ void Solver::declare() {
             step.task("flux", mesh_.faces)
                 .reads(Task::through(u_, mesh_.faceCells))
                 .writes(flux_)
-                .run(FluxKernel{method});
+                .run(FaceKernel{method});
             step.task("update", mesh_.cells)
                 .reads(Task::through(flux_, mesh_.cellFaces), start_, dt_)
                 .readsWrites(u_)
-                .run(UpdateKernel{method, keep});
+                .run(StageKernel{method, keep});
         }
-        measure.task("integrals", mesh_.cells)
-            .reads(u_, time_)
-            .writes(integrals_)
-            .run(IntegralKernel{method, options_.vortex});
-        sums_ = measure.reduce("sums", DNDS::ReduceOp::Sum, integrals_);
     });
-    step_ = step.compile(executor);
-    measure_ = measure.compile(executor);
+    step_ = step.compile(stream_ ? DNDS::Executor::device(*stream_) : DNDS::Executor::host());
 }
 
 } // namespace DgVortex

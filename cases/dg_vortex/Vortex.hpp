@@ -50,7 +50,7 @@ DNDS_HOST_DEVICE inline State hllcFlux(const State &left, const State &right, re
     const real massLeft = left[0] * (slowest - l); // through the waves
     const real massRight = right[0] * (fastest - r);
     const real contact = (pressureOf(right) - pressureOf(left) + l * massLeft - r * massRight) / (massLeft - massRight);
-    const State &u = contact >= 0 ? left : right;
+    const State u = contact >= 0 ? left : right;
     const real wave = contact >= 0 ? slowest : fastest;
     const real normal = contact >= 0 ? l : r;
     const real density = u[0] * (wave - normal) / (wave - contact);
@@ -73,8 +73,8 @@ struct Vortex {
     real strength = 5; ///< 0: the uniform flow
     real velocity = 1; ///< of the uniform flow, in x and in y
 
-    /// The flow at (x, y) and `time`. In kernels, too.
-    DNDS_HOST_DEVICE State at(real x, real y, real time) const {
+    /// The flow at (x, y) and `time`.
+    State at(real x, real y, real time) const {
         const auto offset = [&](real position) {
             const real d = position - 0.5 * side - velocity * time;
             return d - side * std::floor(d / side + 0.5);
