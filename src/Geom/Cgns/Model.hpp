@@ -141,6 +141,10 @@ struct Model {
     std::string sectionText(const Section &section) const;
 };
 
+/// The message that elements of the type with this number are not read; of cubic and quartic ones with their name and
+/// what to do. Local.
+std::string unsupportedType(index code);
+
 /// Builds the model from the tree, which must outlive it. Local. Throws DataError if the tree contradicts itself and
 /// ArgumentError if it lacks the requested base.
 Model buildModel(const TreeNode &root, const CgnsOptions &options);

@@ -1,6 +1,25 @@
 #include "DNDS/Geom/Cgns/ModelBuilder.hpp"
 
+#include <iterator>
+#include <string_view>
+
 namespace DNDS::Geom::Cgns {
+
+std::string unsupportedType(index code) {
+    static constexpr std::string_view names[] = {
+        "BAR_4",    "TRI_9",      "TRI_10",   "QUAD_12",  "QUAD_16",  "TETRA_16", "TETRA_20",   "PYRA_21", "PYRA_29",
+        "PYRA_30",  "PENTA_24",   "PENTA_38", "PENTA_40", "HEXA_32",  "HEXA_56",  "HEXA_64",    "BAR_5",   "TRI_12",
+        "TRI_15",   "QUAD_P4_16", "QUAD_25",  "TETRA_22", "TETRA_34", "TETRA_35", "PYRA_P4_29", "PYRA_50", "PYRA_55",
+        "PENTA_33", "PENTA_66",   "PENTA_75", "HEXA_44",  "HEXA_98",  "HEXA_125"};
+    constexpr index first = 24;
+    constexpr index firstOfOrder4 = 40;
+    if (code < first || code >= first + static_cast<index>(std::size(names)))
+        return fmt::format("element type {} is not known", code);
+    return fmt::format(
+        "element type {} ({}) is of order {}, which is not supported: only linear and second-order types "
+        "are; write the mesh with elements of second order",
+        code, names[code - first], code < firstOfOrder4 ? 3 : 4);
+}
 
 Section ModelBuilder::readSection(const TreeNode &node, int zone) const {
     Section section;
@@ -29,8 +48,8 @@ Section ModelBuilder::readSection(const TreeNode &node, int zone) const {
         section.nodes = static_cast<int>(corners);
         return section;
     }
-    DNDS_CHECK(code >= 0 && code < 1000 && isElementType(static_cast<int>(code)), DataError,
-               "{}: element type {} is not known", where, code);
+    DNDS_CHECK(code >= 0 && code < 1000 && isElementType(static_cast<int>(code)), DataError, "{}: {}", where,
+               unsupportedType(code));
     section.type = static_cast<ElementType>(code);
     section.nodes = elementInfo(section.type).nodes;
     if (section.connectivity == nullptr && section.parents != nullptr && section.nodes > 0 &&

@@ -209,8 +209,8 @@ std::pair<ElementType, index> ElementReader::mixedType(const Section &section, i
     code = model_.typeCode(code);
     DNDS_CHECK(code >= 0 && code < 1000 && isElementType(static_cast<int>(code)) &&
                    elementInfo(static_cast<ElementType>(code)).nodes > 0,
-               DataError, "{}, element {}: element type {} is not known in a MIXED section",
-               model_.sectionText(section), id, given);
+               DataError, "{}, element {} of a MIXED section: {}", model_.sectionText(section), id,
+               unsupportedType(given));
     const auto type = static_cast<ElementType>(code);
     return {type, elementInfo(type).nodes};
 }

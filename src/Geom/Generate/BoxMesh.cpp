@@ -110,6 +110,9 @@ void checkOptions(const BoxMeshOptions &options) {
     DNDS_CHECK(options.fill != BoxCells::MixedVolume || !options.periodic[0], ArgumentError,
                "sides x- and x+ of a mixed-volume box differ: they cannot be periodic");
     DNDS_CHECK(dimension == 3 || !options.periodic[2], ArgumentError, "a box of two dimensions is not periodic in z");
+    DNDS_CHECK(!options.secondOrder || (options.fill != BoxCells::MixedVolume && options.fill != BoxCells::Polyhedra &&
+                                        options.jitter == 0.0 && options.step.height == 0.0),
+               ArgumentError, "a box of second-order cells has neither pyramids, polyhedra, jitter nor a step");
     checkRamps(options);
     checkStep(options);
 }
@@ -185,14 +188,16 @@ BoxCells boxCellsOf(std::string_view word) {
 SourceMesh makeBoxMesh(const BoxMeshOptions &options, int part, int parts) {
     DNDS_CHECK(parts >= 1 && part >= 0 && part < parts, ArgumentError, "block {} of {}", part, parts);
     checkOptions(options);
-    auto pattern =
-        options.fill == BoxCells::Polyhedra ? Detail::makeColumnPattern(options) : Detail::makeBrickPattern(options);
+    auto pattern = options.secondOrder                   ? Detail::makeSecondOrderPattern(options)
+                   : options.fill == BoxCells::Polyhedra ? Detail::makeColumnPattern(options)
+                                                         : Detail::makeBrickPattern(options);
     if (options.step.height != 0.0)
         pattern = Detail::cutStep(std::move(pattern), options);
     SourceMesh mesh;
-    mesh.origin = fmt::format("box of {} x {} x {} {}", options.cells[0], options.cells[1],
-                              pattern->dimension() == 2 ? 1 : options.cells[2],
-                              words[static_cast<std::size_t>(options.fill)].first);
+    mesh.origin =
+        fmt::format("box of {} x {} x {} {}{}", options.cells[0], options.cells[1],
+                    pattern->dimension() == 2 ? 1 : options.cells[2],
+                    words[static_cast<std::size_t>(options.fill)].first, options.secondOrder ? " of second order" : "");
     mesh.cellDimension = mesh.physicalDimension = pattern->dimension();
     const std::array<int, 6> marks = nameSides(options, mesh.cellDimension, mesh);
 

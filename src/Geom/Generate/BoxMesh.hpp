@@ -52,6 +52,9 @@ struct BoxMeshOptions {
     BoxRamp floor{};   ///< ramp of y-
     BoxRamp ceiling{}; ///< ramp of y+
     BoxStep step{};    ///< step of y-
+    /// TRI_6, QUAD_9, TETRA_10, PENTA_18 and HEXA_27 instead of linear elements, with straight edges: to curve them,
+    /// move `SourceMesh::coordinates` by a smooth map.
+    bool secondOrder = false;
 };
 
 /// The kind of cells for a user's word: "triangles", "mixed-surface", ... Local. Throws ArgumentError for an unknown
@@ -68,7 +71,8 @@ BoxCells boxCellsOf(std::string_view word);
 /// Throws ArgumentError for options out of range; for MixedVolume with fewer than four bricks in x or with periodic
 /// sides in x, which do not match; and for ramps whose corner is not at an edge of bricks, that meet the other side,
 /// with jitter, or on periodic sides that would no longer match. A step needs triangles or quadrilaterals, both corners
-/// at edges of bricks inside the box, no jitter, and sides that are not periodic.
+/// at edges of bricks inside the box, no jitter, and sides that are not periodic. Second-order cells have neither steps
+/// nor jitter, and there are no MixedVolume and Polyhedra of second order.
 SourceMesh makeBoxMesh(const BoxMeshOptions &options, int part, int parts);
 
 /// The block of this rank. Local.

@@ -37,6 +37,8 @@ real randomSigned(std::uint64_t seed, std::uint64_t number);
 
 /// Bricks divided into cells of fixed types.
 std::unique_ptr<BoxPattern> makeBrickPattern(const BoxMeshOptions &options);
+/// The same with mid-nodes: BAR_3, TRI_6, QUAD_9, TETRA_10, PENTA_18 and HEXA_27.
+std::unique_ptr<BoxPattern> makeSecondOrderPattern(const BoxMeshOptions &options);
 /// Hexagonal columns cut in z.
 std::unique_ptr<BoxPattern> makeColumnPattern(const BoxMeshOptions &options);
 /// A rectangle of triangles or quadrilaterals, without what lies below `BoxMeshOptions::step`.

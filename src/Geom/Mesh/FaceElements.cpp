@@ -1,8 +1,9 @@
 #include "DNDS/Geom/Mesh/FaceElements.hpp"
 
-#include "DNDS/Geom/Elements/SubElements.hpp"
 #include "DNDS/Geom/Source/MirroredElement.hpp"
 
+#include <algorithm>
+#include <limits>
 #include <utility>
 
 namespace DNDS::Geom {
@@ -21,29 +22,33 @@ int distinctCorners(const ElementFace &face, AdjacencyRow<const LocalIndex> node
     return distinct;
 }
 
+/// Calls `visit(number, face)` for each of `elementInfo(type).faces` of a cell with shape functions that is a face of
+/// the mesh: those that have become edges or points are not.
+template <class Visit>
+void forEachListedFace(const UnstructuredMesh &mesh, LocalIndex cell, Visit &&visit) {
+    const ElementInfo &info = elementInfo(mesh.cellTypes[static_cast<std::size_t>(cell)]);
+    const auto faces = mesh.cellFaces[cell];
+    rowsize listed = 0;
+    for (int number = 0; number < static_cast<int>(info.faces.size()); number++) {
+        if (distinctCorners(info.faces[static_cast<std::size_t>(number)], mesh.cellNodes[cell]) < info.dimension)
+            continue;
+        DNDS_CHECK(listed < faces.size(), StateError, "cell {} lists {} faces, fewer than its nodes span", cell,
+                   faces.size());
+        visit(number, faces[listed++]);
+    }
+}
+
 std::vector<FaceElements::Source> sourcesOf(const UnstructuredMesh &mesh) {
     std::vector<FaceElements::Source> sources(toSize(mesh.faces.size()));
-    const auto cellNodes = mesh.cellNodes.view();
-    const auto cellFaces = mesh.cellFaces.view();
     const auto faceCells = mesh.faceCells.view();
     for (LocalIndex c = 0; c < static_cast<LocalIndex>(mesh.cells.size()); c++) {
-        const ElementType type = mesh.cellTypes[static_cast<std::size_t>(c)];
-        if (elementLayout(type).nodes == 0)
+        if (elementLayout(mesh.cellTypes[static_cast<std::size_t>(c)]).nodes == 0)
             continue;
-        const ElementInfo &info = elementInfo(type);
-        const auto faces = cellFaces[c];
-        rowsize listed = 0;
-        for (int number = 0; number < static_cast<int>(info.faces.size()); number++) {
-            // Faces that have become edges or points are not listed.
-            if (distinctCorners(info.faces[static_cast<std::size_t>(number)], cellNodes[c]) < info.dimension)
-                continue;
-            DNDS_CHECK(listed < faces.size(), StateError, "cell {} lists {} faces, fewer than its nodes span", c,
-                       faces.size());
-            const LocalIndex f = faces[listed++];
+        forEachListedFace(mesh, c, [&](int number, LocalIndex f) {
             FaceElements::Source &source = sources[static_cast<std::size_t>(f)];
             if (source.cell == noEntity || faceCells(f, 0) == c)
                 source = {c, number};
-        }
+        });
     }
     return sources;
 }
@@ -91,6 +96,42 @@ FaceElements faceElements(const UnstructuredMesh &mesh) {
         starts.push_back(static_cast<index>(entries.size()));
     }
     return {std::move(types), makeAdjacency("nodes of face elements", mesh.comm, starts, entries), std::move(sources)};
+}
+
+SubElement faceInCell(const UnstructuredMesh &mesh, const FaceElements &faces, index face, int side) {
+    const LocalIndex cell = mesh.faceCells(face, side);
+    DNDS_CHECK(cell >= 0, ArgumentError, "face {} has no local cell on side {}", face, side);
+    const ElementType type = mesh.cellTypes[static_cast<std::size_t>(cell)];
+    SubElement own; // as the cell lists it
+    forEachListedFace(mesh, cell, [&](int number, LocalIndex f) {
+        if (f == face)
+            own = faceOf(type, number);
+    });
+    const int corners = elementInfo(faces.types[toSize(face)]).corners;
+    const ElementNodes wanted{mesh.coordinates.view(), faces.nodes[face]};
+    const ElementNodes there{mesh.coordinates.view(), mesh.cellNodes[cell]};
+    SubElement result;
+    int found = 0;
+    for (int k = 0; k < corners; k++) {
+        // The corner at the same place: across a periodic boundary it is another node.
+        real nearest = std::numeric_limits<real>::infinity();
+        for (int j = 0; j < elementInfo(own.type).corners; j++) {
+            const std::uint8_t node = own.node[static_cast<std::size_t>(j)];
+            const Point apart = there(node) - wanted(k);
+            if (dot(apart, apart) < nearest) {
+                nearest = dot(apart, apart);
+                result.node[static_cast<std::size_t>(k)] = node;
+            }
+        }
+        const auto before = result.node.begin() + k;
+        found += std::find(result.node.begin(), before, *before) == before ? 1 : 0;
+    }
+    DNDS_CHECK(corners > 0 && found == corners && corners == elementInfo(own.type).corners, ArgumentError,
+               "face {} is collapsed, or its cell {} is a polygon or polyhedron: its points are not those of a "
+               "reference face",
+               face, cell);
+    result.type = straightType(mesh.dimension, corners);
+    return result;
 }
 
 } // namespace DNDS::Geom

@@ -2,6 +2,7 @@
 /// @brief The faces of a mesh as elements with all their nodes, for integrals over curved faces.
 #pragma once
 
+#include "DNDS/Geom/Elements/SubElements.hpp"
 #include "DNDS/Geom/Mesh/UnstructuredMesh.hpp"
 #include "DNDS/Geom/Source/Point.hpp"
 
@@ -39,5 +40,18 @@ struct FaceElements {
 
 /// Makes the list for all local faces. Local. O(cells + faces).
 FaceElements faceElements(const UnstructuredMesh &mesh);
+
+/// Where the corners of face `face`, in the order of its element, are in the cell `mesh.faceCells(face, side)`, also
+/// across a periodic boundary. With it both cells of a face meet in the same quadrature points: `inElement` gives the
+/// reference coordinates in that cell of a point of the face's element.
+///
+///     const SubElement part = faceInCell(mesh, faces, face, 1);
+///     const ShapeFunctions there = shapeFunctions(mesh.cellTypes[second], inElement(mesh.cellTypes[second], part,
+///     at));
+///
+/// The result is a BAR_2, TRI_3 or QUAD_4. There are few different ones, so that programs tabulate shape functions by
+/// type and `node`. Local, O(faces of the cell). Throws ArgumentError where there is no local cell on that side, or its
+/// face is collapsed or belongs to a polygon or polyhedron.
+SubElement faceInCell(const UnstructuredMesh &mesh, const FaceElements &faces, index face, int side);
 
 } // namespace DNDS::Geom

@@ -123,6 +123,12 @@ TEST_P(CgnsBroken, SectionsThatDoNotFitTheirConnectivity) {
     parts = {};
     parts.type = 77;
     expect(parts, {"section 'Tets'", "element type 77"});
+    for (const auto &[type, text] :
+         {std::pair(24, "24 (BAR_4) is of order 3"), std::pair(26, "26 (TRI_10) is of order 3"),
+          std::pair(39, "39 (HEXA_64) is of order 3"), std::pair(56, "56 (HEXA_125) is of order 4")}) {
+        parts.type = type;
+        expect(parts, {"section 'Tets'", std::string("element type ") + text, "elements of second order"});
+    }
     parts.type = -3;
     expect(parts, {"section 'Tets'", "element type -3"});
     parts = {};
@@ -137,7 +143,9 @@ TEST_P(CgnsBroken, StreamsThatCannotBeFollowed) {
     Parts parts;
     parts.type = 20;
     parts.cells = Ints{10, 1, 2, 3, 4, 10, 2, 3, 4, 5, 99, 2, 5, 3, 6, 10, 2, 4, 5, 6};
-    expect(parts, {"section 'Tets'", "element 3:", "element type 99"});
+    expect(parts, {"section 'Tets'", "element 3 ", "element type 99"});
+    parts.cells = Ints{10, 1, 2, 3, 4, 10, 2, 3, 4, 5, 30, 2, 5, 3, 6, 10, 2, 4, 5, 6};
+    expect(parts, {"section 'Tets'", "element 3 of a MIXED", "element type 30 (TETRA_20) is of order 3"});
     parts.cells = Ints{10, 1, 2, 3, 4, 10, 2, 3, 4, 5, 10, 2, 5, 3, 6, 17, 2, 4, 5, 6};
     expect(parts, {"section 'Tets'", "element 4:", "longer"});
     parts.cells = Ints{10, 1, 2, 3, 4, 10, 2, 3, 4, 5, 10, 2, 5, 3, 6};
@@ -145,7 +153,7 @@ TEST_P(CgnsBroken, StreamsThatCannotBeFollowed) {
     parts.cells = Ints{10, 1, 2, 3, 4, 10, 2, 3, 4, 5, 10, 2, 5, 3, 6, 10, 2, 4, 5, 6, 10, 2, 4, 5, 6};
     expect(parts, {"section 'Tets'", "element 5:"});
     parts.cells = Ints{10, 1, 2, 3, 4, 20, 2, 3, 4, 5, 10, 2, 5, 3, 6, 10, 2, 4, 5, 6};
-    expect(parts, {"section 'Tets'", "element 2:", "element type 20"});
+    expect(parts, {"section 'Tets'", "element 2 ", "element type 20"});
     parts = {};
     parts.more = [](CgnsFile &f, double zone) { f.section(zone, "Faces", 22, 5, 6, Ints{3, 1, 2, 3, -1, 1, 2, 3}); };
     expect(parts, {"section 'Faces'", "element 6:"});

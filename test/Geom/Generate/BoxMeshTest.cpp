@@ -127,6 +127,43 @@ TEST(BoxMesh, CellsFillTheSpaceBetweenRamps) {
     }
 }
 
+TEST(BoxMesh, SecondOrderCellsFillTheBox) {
+    const CommunicatorView comm(MPI_COMM_WORLD);
+    for (const BoxCells fill : allFills) {
+        BoxMeshOptions options = optionsOf(fill);
+        options.secondOrder = true;
+        if (fill == BoxCells::MixedVolume || fill == BoxCells::Polyhedra) {
+            EXPECT_THROW(makeBoxMesh(options, comm), ArgumentError);
+            continue;
+        }
+        options.ceiling = {1.2, 10};
+        options.shuffled = true;
+        const SourceMesh whole = wholeOf(options);
+        SCOPED_TRACE(whole.origin);
+        expectConforming(whole);
+        const int dimension = whole.cellDimension;
+        EXPECT_EQ(whole.nodes(), 11 * 7 * (dimension == 2 ? 1 : 9));
+        std::vector<index> used = whole.cells.nodes;
+        std::ranges::sort(used);
+        used.erase(std::unique(used.begin(), used.end()), used.end());
+        EXPECT_EQ(static_cast<index>(used.size()), whole.nodes());
+        for (const ElementType type : whole.faces.types)
+            EXPECT_EQ(elementInfo(type).nodes, dimension == 2 ? 3 : elementInfo(type).name.starts_with("TRI") ? 6 : 9);
+        const UnstructuredMesh mesh = buildMesh(comm, makeBoxMesh(options, comm));
+        const MeshMetrics metrics = computeMetrics(mesh, {.curved = true});
+        real sum = 0;
+        for (index cell = 0; cell < mesh.cells.owned; cell++)
+            sum += metrics.volumes(cell);
+        const real exact = 2.0 * 0.75 + 0.5 * 0.8 * 0.8 * std::tan(std::acos(-1.0) / 18);
+        EXPECT_NEAR(comm.allReduce(sum, MPI_SUM), exact * (dimension == 2 ? 1 : 1.25), 1e-13);
+        EXPECT_EQ(metrics.invertedCells, 0);
+        EXPECT_LT(metrics.closure, 1e-13);
+        options.ceiling = {};
+        options.jitter = 0.1;
+        EXPECT_THROW(makeBoxMesh(options, comm), ArgumentError);
+    }
+}
+
 TEST(BoxMesh, StepsOfTheFloorAreLeftOut) {
     const CommunicatorView comm(MPI_COMM_WORLD);
     for (const BoxCells fill : {BoxCells::Triangles, BoxCells::Quadrilaterals})

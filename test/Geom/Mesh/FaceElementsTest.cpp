@@ -3,12 +3,16 @@
 #include "DNDS/Geom/Build/BuildMesh.hpp"
 #include "DNDS/Geom/Elements/ElementMap.hpp"
 #include "DNDS/Geom/Elements/Quadrature.hpp"
+#include "DNDS/Geom/Generate/BoxMesh.hpp"
 #include "DNDS/Geom/Mesh/MeshMetrics.hpp"
 #include "Geom/Mesh/CurvedMeshes.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
 
 namespace DNDS::Geom {
 namespace {
@@ -64,6 +68,67 @@ TEST(FaceElements, CloseAroundTheirCells) {
                 }
             }
             EXPECT_NEAR(flow, 3.0 * metrics.volumes(c, 0), 1e-13);
+        }
+    }
+}
+
+/// Periodic in x and y, bent, of second order.
+UnstructuredMesh bentBox(Geom::BoxCells fill) {
+    const CommunicatorView comm(MPI_COMM_WORLD);
+    SourceMesh source = makeBoxMesh(
+        {.fill = fill, .cells = {4, 3, 2}, .shuffled = true, .periodic = {true, true}, .secondOrder = true}, comm);
+    for (auto &[x, y, z] : source.coordinates) {
+        const real turn = 2 * std::acos(-1.0);
+        const std::array<real, 2> before{x, y};
+        x += 0.03 * std::sin(turn * before[1]) + 0.02 * std::cos(turn * before[0]);
+        y += 0.03 * std::cos(turn * before[0]) * std::cos(turn * before[1]);
+    }
+    return buildMesh(comm, std::move(source));
+}
+
+TEST(FaceElements, BothCellsMeetInTheSamePoints) {
+    for (const auto fill : {Geom::BoxCells::Triangles, Geom::BoxCells::Quadrilaterals, Geom::BoxCells::MixedSurface,
+                            Geom::BoxCells::Tetrahedra, Geom::BoxCells::Hexahedra, Geom::BoxCells::Prisms}) {
+        const UnstructuredMesh mesh = bentBox(fill);
+        SCOPED_TRACE(mesh.origin);
+        const FaceElements faces = faceElements(mesh);
+        const QuadratureSet rules(4);
+        index met = 0;
+        for (index f = 0; f < mesh.faces.size(); f++) {
+            const QuadratureView rule = rules.view()[elementLayout(faces.types[toSize(f)]).shape];
+            for (const int side : {0, 1}) {
+                const LocalIndex cell = mesh.faceCells(f, side);
+                if (cell < 0) {
+                    EXPECT_THROW(faceInCell(mesh, faces, f, side), ArgumentError);
+                    continue;
+                }
+                const ElementType type = mesh.cellTypes[static_cast<std::size_t>(cell)];
+                const SubElement part = faceInCell(mesh, faces, f, side);
+                for (index q = 0; q < rule.size(); q++) {
+                    const Point at = inElement(type, part, rule.point(q));
+                    const Point there =
+                        mapPoint(shapeFunctions(type, at), ElementNodes{mesh.coordinates.view(), mesh.cellNodes[cell]})
+                            .position;
+                    const Point here = mapPoint(shapeFunctions(faces.types[toSize(f)], rule.point(q)),
+                                                ElementNodes{mesh.coordinates.view(), faces.nodes[f]})
+                                           .position;
+                    EXPECT_LT(norm(there - here), 1e-14) << "face " << f << ", side " << side;
+                }
+                met += side;
+            }
+        }
+        EXPECT_GT(met, 0);
+    }
+}
+
+TEST(FaceElements, OfPolygonsHaveNoPlaceInReferenceElements) {
+    const UnstructuredMesh mesh = build(BoxCells::Polygons, Order::Linear);
+    const FaceElements faces = faceElements(mesh);
+    for (const LocalIndex face : mesh.boundaryFaces) {
+        if (mesh.cellTypes[static_cast<std::size_t>(mesh.faceCells(face, 0))] == ElementType::Polygon) {
+            EXPECT_THROW(faceInCell(mesh, faces, face, 0), ArgumentError);
+        } else {
+            EXPECT_EQ(faceInCell(mesh, faces, face, 0).type, ElementType::Bar2);
         }
     }
 }
