@@ -3,6 +3,7 @@
 #include "DNDS/Base/Error.hpp"
 #include "DNDS/Geom/Generate/BoxMesh.hpp"
 #include "Geom/Gmsh/GmshFile.hpp"
+#include "Geom/Ugrid/UgridFiles.hpp"
 
 #ifdef DNDS_FUZZ_CGNS
 #include "fuzz/CgnsTree.hpp"
@@ -99,6 +100,10 @@ std::vector<Seed> makeSeeds() {
                 seeds.push_back({"gmsh", name + kind, test::gmshFile(mesh, options)});
             }
     }
+    const SourceMesh sorted = test::sortedByType(box(BoxCells::MixedVolume, false));
+    seeds.push_back({"ugrid", "text", test::ugridFile(sorted, {.text = true})});
+    seeds.push_back({"ugrid", "b8", test::ugridFile(sorted, {.bigEndian = true})});
+    seeds.push_back({"ugrid", "lr4", test::ugridFile(sorted, {.records = true, .realBytes = 4})});
     for (Seed &seed : wildGmsh())
         seeds.push_back(std::move(seed));
     std::string zones = su2File(box(BoxCells::MixedSurface, false));
