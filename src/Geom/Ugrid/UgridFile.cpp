@@ -217,8 +217,7 @@ UgridFile::UgridFile(CommunicatorView comm, const std::string &path)
             openBinary(begin);
     });
     comm.broadcast(form_);
-    for (index &count : counts_)
-        comm.broadcast(count);
+    comm.broadcast(counts_);
     broadcastList(comm, pieces_);
     broadcastList(comm, places_);
 }
