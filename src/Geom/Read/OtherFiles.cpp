@@ -183,7 +183,6 @@ constexpr std::array signatures{
     Signature{"an I-DEAS universal file (UNV)", byGmsh, {}, isUniversal},
     Signature{"a Netgen mesh", byMeshio, {}, isNetgen},
     Signature{"a FreeFem mesh", fromFreeFem, {}, isFreeFem},
-    Signature{"a VTKHDF file of results", "give the mesh that they were computed on", {}, nullptr, {"VTKHDF"}},
     Signature{"a MED mesh", byMeshio, {}, nullptr, {"ENS_MAA"}},
     Signature{"a MED file without a mesh", "give the mesh", {}, nullptr, {"INFOS_GENERALES"}},
     Signature{"a MOAB mesh (h5m)", byMeshio, {}, nullptr, {"tstt"}},

@@ -9,6 +9,7 @@
 #include "DNDS/Geom/Su2/Su2Reader.hpp"
 #include "DNDS/Geom/Ugrid/UgridFile.hpp"
 #include "DNDS/Geom/Ugrid/UgridReader.hpp"
+#include "DNDS/Geom/Vtk/VtkHdfReader.hpp"
 #include "DNDS/Mpi/BroadcastList.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
 
@@ -73,7 +74,10 @@ Recognized recognize(CommunicatorView comm, const std::string &path) {
             file.format = MeshFormat::Ugrid;
         const std::vector<std::string> names =
             file.format == MeshFormat::CgnsHdf5 ? Cgns::hdf5Names(path) : std::vector<std::string>();
-        if (file.format == MeshFormat::Unknown || !names.empty())
+        if (std::ranges::find(names, "VTKHDF") != names.end() &&
+            std::ranges::find(names, "CGNSLibraryVersion") == names.end())
+            file.format = MeshFormat::VtkHdf;
+        else if (file.format == MeshFormat::Unknown || !names.empty())
             other[0] = describeOtherFile({first, opened.size(), names});
         if (!other[0].empty())
             file.format = MeshFormat::Unknown;
@@ -119,6 +123,8 @@ SourceMesh readMesh(CommunicatorView comm, const std::string &path, const CgnsOp
                 "file, or a zone of an SU2 file",
                 path, cgns.base);
             return readGmsh(comm, path);
+        case MeshFormat::VtkHdf:
+            return readVtkHdf(comm, path);
         case MeshFormat::Ugrid:
             return readUgrid(comm, path);
         case MeshFormat::Su2:
@@ -131,8 +137,9 @@ SourceMesh readMesh(CommunicatorView comm, const std::string &path, const CgnsOp
         case MeshFormat::Unknown:
             break;
         }
-        throw DataError(fmt::format("{} is not a mesh file of a known format (CGNS, Gmsh, OpenFOAM, SU2, UGRID){}{}",
-                                    path, file.other.empty() ? "" : ": ", file.other));
+        throw DataError(
+            fmt::format("{} is not a mesh file of a known format (CGNS, Gmsh, OpenFOAM, SU2, UGRID, VTKHDF){}{}", path,
+                        file.other.empty() ? "" : ": ", file.other));
     });
 }
 

@@ -12,7 +12,7 @@
 
 namespace DNDS::Geom {
 
-enum class MeshFormat : std::uint8_t { Unknown, CgnsHdf5, CgnsAdf, Gmsh, Su2, OpenFoam, Ugrid };
+enum class MeshFormat : std::uint8_t { Unknown, CgnsHdf5, CgnsAdf, Gmsh, Su2, OpenFoam, Ugrid, VtkHdf };
 
 /// Recognizes a format by the first bytes of a file. Local. UGRID: text only.
 MeshFormat meshFormatOf(std::string_view firstBytes);

@@ -18,7 +18,7 @@ namespace DNDS::Geom {
 /// The lists in the order of the file. Tags belong to triangles, then quadrilaterals.
 enum class UgridList : std::uint8_t { Nodes, Triangles, Quadrilaterals, Tags, Tetrahedra, Pyramids, Prisms, Hexahedra };
 
-/// How numbers are stored.
+/// The storage of numbers.
 struct UgridForm {
     bool text = false;
     bool swapped = false; ///< binary: not in the byte order of this machine
@@ -64,7 +64,7 @@ class UgridFile {
     void openText();
     /// Reads the counts and compares them with the size of the file: fills in `pieces_`.
     void openBinary(std::string_view begin);
-    /// Finds the subrecords of the second record, whose lists need so many bytes.
+    /// Finds the subrecords of the second record, whose lists need `need` bytes.
     void findRecords(index need);
     /// A rank's part of a list.
     IndexRange part(UgridList list, int rank) const;

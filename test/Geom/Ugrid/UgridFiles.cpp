@@ -64,7 +64,7 @@ class UgridBytes {
     }
 
     UgridFileOptions options_;
-    std::string bytes_; ///< of the current record
+    std::string bytes_; ///< the current record
     std::string file_;
 };
 
