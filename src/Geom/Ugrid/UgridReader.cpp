@@ -40,6 +40,7 @@ std::string kindOf(index condition) {
     return found == kinds.end() ? "" : found->second;
 }
 
+/// Reads a `.mapbc` file: the number of rows, then tag, boundary condition and, often, a name in each. Local.
 BoundaryNames parseMapbc(const std::string &path) {
     BoundaryNames result;
     result.path = path;

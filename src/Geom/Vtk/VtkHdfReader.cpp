@@ -39,6 +39,7 @@ class GridFile {
         const HdfQuiet quiet;
         return H5Lexists(file_.get(), fmt::format("VTKHDF/{}", name).c_str(), H5P_DEFAULT) > 0;
     }
+    /// The number of rows of a data set, which must have this many columns.
     index rows(const char *name, index columns = 1) const { return open(name, columns).rows; }
 
     /// Rows [first, first + count) of a data set.
@@ -129,6 +130,7 @@ class GridFile {
     HdfObject file_;
 };
 
+/// VTK's types whose points are in rows along x, both in the same direction.
 constexpr index voxel = 11;
 constexpr index pixel = 8;
 
@@ -217,6 +219,7 @@ class CellReader {
             file_.read<index>("FaceConnectivity", cornerStarts_.front(), cornerStarts_.back() - cornerStarts_.front());
     }
 
+    /// The list of a polyhedron, as in ElementBlock.
     std::vector<index> polyhedron(std::size_t c) const {
         std::vector<index> list;
         for (index f = faceStarts_[c] - faceStarts_[0]; f < faceStarts_[c + 1] - faceStarts_[0]; f++) {
