@@ -282,7 +282,8 @@ class Run {
 };
 
 void addInput(CLI::App &command, Arguments &arguments) {
-    command.add_option("FILE", arguments.file, "a mesh: CGNS, Gmsh or SU2, or a case of OpenFOAM")->required();
+    command.add_option("FILE", arguments.file, "a mesh: CGNS, Gmsh, SU2, UGRID or VTKHDF, or a case of OpenFOAM")
+        ->required();
     command.add_option(
         "--base", arguments.cgns.base,
         "of CGNS files: which base, where several have cells; of SU2 files with several zones: the zone's number; of "

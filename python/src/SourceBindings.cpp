@@ -82,11 +82,12 @@ void bindSource(nb::module_ &module) {
                        R"(A mesh from a file or a generator: each rank has a block of each list.
 
 `Mesh.build` partitions and consumes it: later uses raise StateError.)")
-        .def_static("read", &readSource, "path"_a.none(), "comm"_a.none() = nb::none(), nb::kw_only(), "base"_a = "",
-                    "join_coincident_nodes"_a = false,
-                    nb::sig("def read(path: str | os.PathLike[str], comm: mpi4py.MPI.Comm | None = None, *, "
-                            "base: str = '', join_coincident_nodes: bool = False) -> SourceMesh"),
-                    R"(Reads a CGNS, Gmsh or SU2 file, or a case of OpenFOAM, each rank its share. Collective.
+        .def_static(
+            "read", &readSource, "path"_a.none(), "comm"_a.none() = nb::none(), nb::kw_only(), "base"_a = "",
+            "join_coincident_nodes"_a = false,
+            nb::sig("def read(path: str | os.PathLike[str], comm: mpi4py.MPI.Comm | None = None, *, "
+                    "base: str = '', join_coincident_nodes: bool = False) -> SourceMesh"),
+            R"(Reads a CGNS, Gmsh, SU2, UGRID or VTKHDF file, or a case of OpenFOAM, each rank its share. Collective.
 
 `base` is the base of a CGNS file (needed where several have cells), or the zone of an SU2 file or the region
 of a case of OpenFOAM that has several;

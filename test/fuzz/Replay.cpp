@@ -327,9 +327,15 @@ int main(const Options &options) {
     if (!options.files.empty()) {
         workloads = {filesWorkload("files", options.files)};
     } else {
-        workloads = {filesWorkload("corpus", filesIn(options.corpus)), mutantsOf("gmsh", seeds, scaled(4000)),
-                     mutantsOf("su2", seeds, scaled(1500)), mutantsOf("adf", seeds, scaled(600)),
+        workloads = {filesWorkload("corpus", filesIn(options.corpus)),
+                     mutantsOf("gmsh", seeds, scaled(4000)),
+                     mutantsOf("su2", seeds, scaled(1500)),
+                     mutantsOf("ugrid", seeds, scaled(1500)),
+                     mutantsOf("adf", seeds, scaled(600)),
                      mutantsOf("hdf5", seeds, scaled(600))};
+#ifdef DNDS_FUZZ_VTKHDF
+        workloads.push_back(mutantsOf("vtkhdf", seeds, scaled(600)));
+#endif
 #ifdef DNDS_FUZZ_CGNS
         workloads.push_back(treesIn(test::FileType::Adf, scaled(1000)));
         workloads.push_back(treesIn(test::FileType::Hdf5, scaled(1000)));

@@ -2,7 +2,9 @@
 
 #include "DNDS/Base/Error.hpp"
 #include "DNDS/Geom/Generate/BoxMesh.hpp"
+#include "DNDS/Geom/Vtk/VtkHdfWriter.hpp"
 #include "Geom/Gmsh/GmshFile.hpp"
+#include "Geom/Ugrid/UgridFiles.hpp"
 
 #ifdef DNDS_FUZZ_CGNS
 #include "fuzz/CgnsTree.hpp"
@@ -11,8 +13,13 @@
 #include "fuzz/CheckpointBytes.hpp"
 #endif
 
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <utility>
+
+#include <unistd.h>
 
 namespace DNDS::Geom::fuzz {
 
@@ -73,6 +80,18 @@ std::vector<Seed> wildGmsh() {
     return {{"gmsh", "wild2", version2}, {"gmsh", "wild4", version4}};
 }
 
+#ifdef DNDS_FUZZ_VTKHDF
+std::string vtkHdfBytes(const SourceMesh &mesh) {
+    const auto path =
+        (std::filesystem::temp_directory_path() / fmt::format("dnds_seed_{}.vtkhdf", ::getpid())).string();
+    VtkHdfWriter(CommunicatorView(MPI_COMM_SELF), path, sliceOf(mesh)).close();
+    std::ifstream file(path, std::ios::binary);
+    std::string bytes{std::istreambuf_iterator<char>(file), {}};
+    std::filesystem::remove(path);
+    return bytes;
+}
+#endif
+
 SourceMesh box(BoxCells fill, bool periodic) {
     BoxMeshOptions options;
     options.fill = fill;
@@ -99,6 +118,10 @@ std::vector<Seed> makeSeeds() {
                 seeds.push_back({"gmsh", name + kind, test::gmshFile(mesh, options)});
             }
     }
+    const SourceMesh sorted = test::sortedByType(box(BoxCells::MixedVolume, false));
+    seeds.push_back({"ugrid", "text", test::ugridFile(sorted, {.text = true})});
+    seeds.push_back({"ugrid", "b8", test::ugridFile(sorted, {.bigEndian = true})});
+    seeds.push_back({"ugrid", "lr4", test::ugridFile(sorted, {.records = true, .realBytes = 4})});
     for (Seed &seed : wildGmsh())
         seeds.push_back(std::move(seed));
     std::string zones = su2File(box(BoxCells::MixedSurface, false));
@@ -106,6 +129,10 @@ std::vector<Seed> makeSeeds() {
     const std::string tag = "MARKER_TAG=";
     zones.replace(zones.find(tag), tag.size(), "Markertag =");
     seeds.push_back({"su2", "zones", zones});
+#ifdef DNDS_FUZZ_VTKHDF
+    seeds.push_back({"vtkhdf", "volume", vtkHdfBytes(box(BoxCells::MixedVolume, false))});
+    seeds.push_back({"vtkhdf", "polyhedra", vtkHdfBytes(box(BoxCells::Polyhedra, false))});
+#endif
 #ifdef DNDS_FUZZ_CGNS
     for (const auto &[name, fill, periodic] : {std::tuple{"surface", BoxCells::MixedSurface, true},
                                                {"volume", BoxCells::MixedVolume, false},

@@ -8,7 +8,7 @@
 namespace DNDS::Geom::fuzz {
 
 struct Seed {
-    std::string format; ///< "gmsh", "su2", "adf", "hdf5", "checkpoint"
+    std::string format; ///< "gmsh", "su2", "ugrid", "adf", "hdf5", "vtkhdf", "checkpoint"
     std::string name;
     std::string bytes;
 };

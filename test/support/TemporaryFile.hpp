@@ -68,9 +68,9 @@ std::string failureOn(const CommunicatorView &comm, const std::string &path, Rea
 
 /// The same for a file of this content. The same on all ranks and on one rank alone, or the test fails. Collective.
 template <class Read>
-std::string failureOf(std::string_view content, Read &&read) {
+std::string failureOf(std::string_view content, Read &&read, const std::string &suffix = ".bad") {
     const CommunicatorView comm(MPI_COMM_WORLD);
-    const TemporaryFile file(".bad", content);
+    const TemporaryFile file(suffix, content);
     const std::string mine = failureOn(comm, file.path(), read);
     std::vector<std::string> message{mine};
     broadcastStrings(comm, message);

@@ -3,6 +3,7 @@
 #include "DNDS/Geom/File/ElementBlocks.hpp"
 #include "DNDS/Geom/File/NodeTags.hpp"
 #include "DNDS/Geom/Gmsh/GmshIndex.hpp"
+#include "DNDS/Geom/Gmsh/RepeatedCells.hpp"
 #include "DNDS/Geom/Source/PeriodicImages.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
 
@@ -450,10 +451,14 @@ SourceMesh readParts(CommunicatorView comm, const std::string &path) {
 
     comm.guarded([&] { findParents(gmsh, elements); });
     FaceMarker marker(comm, gmsh, elements, mesh);
+    std::vector<index> entities, groups; // of cells
     for (index e = 0; e < elements.block.size(); e++) {
         const auto i = static_cast<std::size_t>(e);
-        if (elements.dimension(e) == mesh.cellDimension)
+        if (elements.dimension(e) == mesh.cellDimension) {
             appendElement(mesh.cells, elements.block.types[i], elements.block.nodesOf(e), elements.block.fileIds[i]);
+            entities.push_back(elements.entities[i]);
+            groups.push_back(elements.groups[i]);
+        }
         if (elements.dimension(e) == mesh.cellDimension - 1)
             for (const int mark : marker.marksOf(e)) {
                 appendElement(mesh.faces, elements.block.types[i], elements.block.nodesOf(e),
@@ -463,6 +468,12 @@ SourceMesh readParts(CommunicatorView comm, const std::string &path) {
     }
     numberBlock(comm, mesh.cells);
     numberBlock(comm, mesh.faces);
+    if (!gmsh.format.version4 && Detail::mayRepeat(comm, entities, groups))
+        if (const index dropped = Detail::dropRepeated(comm, mesh.cells); dropped > 0)
+            mesh.notes.push_back(
+                fmt::format("{}: {} cells that are listed again, for another of their groups, are left "
+                            "out",
+                            path, dropped));
     return mesh;
 }
 

@@ -19,6 +19,8 @@ namespace DNDS::Geom {
 /// of the plane z = 0 has two physical dimensions. In files that Gmsh has partitioned, faces belong to the groups of
 /// the curve or surface that was divided, or of its parts if it has none; faces between parts are in no patch.
 ///
+/// A file of version 2 lists a cell once for each of its physical groups: the first is kept, a note counts the others.
+///
 /// Rank 0 scans the file once for the positions of its parts; then every rank reads its share of nodes and elements.
 /// Memory in proportion to the share. Node tags may be any numbers; unused nodes are kept.
 ///

@@ -74,23 +74,6 @@ std::uint32_t wordAt(std::string_view bytes, std::size_t word, bool swapped) {
 
 bool isFreeFem(const FileStart &file) { return beginsWithCounts(file, 3, 3, 4); }
 
-/// Text; or binary, of either byte order and precision: then the counts explain the size of the file.
-bool isUgrid(const FileStart &file) {
-    if (beginsWithCounts(file, 7, 3, 3))
-        return true;
-    if (file.bytes.size() < 28)
-        return false;
-    for (const bool swapped : {false, true}) {
-        std::array<index, 7> n{}; // nodes, triangles, quadrilaterals, tetrahedra, pyramids, prisms, hexahedra
-        for (std::size_t k = 0; k < 7; k++)
-            n[k] = wordAt(file.bytes, k, swapped);
-        const index elements = 28 + 4 * (4 * n[1] + 5 * n[2] + 4 * n[3] + 5 * n[4] + 6 * n[5] + 8 * n[6]);
-        if (n[0] > 0 && (file.size == elements + 24 * n[0] || file.size == elements + 12 * n[0]))
-            return true;
-    }
-    return false;
-}
-
 bool isMedit(const FileStart &file) {
     std::string_view text = file.bytes;
     if (nextLine(text, '#').starts_with("MeshVersionFormatted"))
@@ -183,9 +166,9 @@ constexpr std::array signatures{
     Signature{"a VTK file", byMeshio, {}, [](const FileStart &file) { return isXmlOf(file, "<VTKFile"); }},
     Signature{"an XDMF file", byMeshio, {}, [](const FileStart &file) { return isXmlOf(file, "<Xdmf"); }},
     Signature{"a DOLFIN mesh", byMeshio, {}, [](const FileStart &file) { return isXmlOf(file, "<dolfin"); }},
-    Signature{"XML", "convert what it describes to CGNS, Gmsh, OpenFOAM or SU2", "<?xml"},
+    Signature{"XML", "convert what it describes to CGNS, Gmsh, OpenFOAM, SU2 or UGRID", "<?xml"},
     Signature{"an Exodus mesh", byMeshio, {}, isExodus},
-    Signature{"a NetCDF file without an Exodus mesh", "convert what it describes to CGNS, Gmsh, OpenFOAM or SU2",
+    Signature{"a NetCDF file without an Exodus mesh", "convert what it describes to CGNS, Gmsh, OpenFOAM, SU2 or UGRID",
               "CDF"},
     Signature{"a surface in STL, which has no cells", "give the mesh of the volume", "solid "},
     Signature{"a surface in PLY, which has no cells", "give the mesh of the volume", "ply"},
@@ -199,9 +182,7 @@ constexpr std::array signatures{
     Signature{"an Abaqus or CalculiX file", byMeshio, {}, isAbaqus},
     Signature{"an I-DEAS universal file (UNV)", byGmsh, {}, isUniversal},
     Signature{"a Netgen mesh", byMeshio, {}, isNetgen},
-    Signature{"a UGRID mesh", byMeshio, {}, isUgrid},
     Signature{"a FreeFem mesh", fromFreeFem, {}, isFreeFem},
-    Signature{"a VTKHDF file of results", "give the mesh that they were computed on", {}, nullptr, {"VTKHDF"}},
     Signature{"a MED mesh", byMeshio, {}, nullptr, {"ENS_MAA"}},
     Signature{"a MED file without a mesh", "give the mesh", {}, nullptr, {"INFOS_GENERALES"}},
     Signature{"a MOAB mesh (h5m)", byMeshio, {}, nullptr, {"tstt"}},
@@ -239,7 +220,7 @@ std::string describeOtherFile(const FileStart &file) {
         return "";
     const auto shown = file.hdfNames.first(std::min<std::size_t>(file.hdfNames.size(), 5));
     return sentence(fmt::format("an HDF5 file without CGNS: its root has '{}'", fmt::join(shown, "', '")),
-                    "convert what it describes to CGNS, Gmsh, OpenFOAM or SU2");
+                    "convert what it describes to CGNS, Gmsh, OpenFOAM, SU2 or UGRID");
 }
 
 } // namespace DNDS::Geom

@@ -7,6 +7,9 @@
 #include "DNDS/Geom/Gmsh/GmshReader.hpp"
 #include "DNDS/Geom/Read/OtherFiles.hpp"
 #include "DNDS/Geom/Su2/Su2Reader.hpp"
+#include "DNDS/Geom/Ugrid/UgridFile.hpp"
+#include "DNDS/Geom/Ugrid/UgridReader.hpp"
+#include "DNDS/Geom/Vtk/VtkHdfReader.hpp"
 #include "DNDS/Mpi/BroadcastList.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
 
@@ -67,9 +70,14 @@ Recognized recognize(CommunicatorView comm, const std::string &path) {
         const MeshFile opened(path);
         const std::string_view first{bytes.data(), opened.read(0, bytes.data(), bytes.size())};
         file.format = meshFormatOf(first);
+        if (file.format == MeshFormat::Unknown && isUgrid(path, first, opened.size()))
+            file.format = MeshFormat::Ugrid;
         const std::vector<std::string> names =
             file.format == MeshFormat::CgnsHdf5 ? Cgns::hdf5Names(path) : std::vector<std::string>();
-        if (file.format == MeshFormat::Unknown || !names.empty())
+        if (std::ranges::find(names, "VTKHDF") != names.end() &&
+            std::ranges::find(names, "CGNSLibraryVersion") == names.end())
+            file.format = MeshFormat::VtkHdf;
+        else if (file.format == MeshFormat::Unknown || !names.empty())
             other[0] = describeOtherFile({first, opened.size(), names});
         if (!other[0].empty())
             file.format = MeshFormat::Unknown;
@@ -89,6 +97,8 @@ MeshFormat meshFormatOf(std::string_view firstBytes) {
         return MeshFormat::CgnsAdf;
     if (looksLikeFoam(firstBytes))
         return MeshFormat::OpenFoam;
+    if (isUgrid("", firstBytes, 0))
+        return MeshFormat::Ugrid;
     if (!describeOtherFile({firstBytes}).empty())
         return MeshFormat::Unknown;
     const std::size_t begin = firstBytes.find_first_not_of(" \t\r\n");
@@ -113,6 +123,10 @@ SourceMesh readMesh(CommunicatorView comm, const std::string &path, const CgnsOp
                 "file, or a zone of an SU2 file",
                 path, cgns.base);
             return readGmsh(comm, path);
+        case MeshFormat::VtkHdf:
+            return readVtkHdf(comm, path);
+        case MeshFormat::Ugrid:
+            return readUgrid(comm, path);
         case MeshFormat::Su2:
             return readSu2Zone(comm, path, cgns.base);
         case MeshFormat::CgnsHdf5:
@@ -123,8 +137,9 @@ SourceMesh readMesh(CommunicatorView comm, const std::string &path, const CgnsOp
         case MeshFormat::Unknown:
             break;
         }
-        throw DataError(fmt::format("{} is not a mesh file of a known format (CGNS, Gmsh, OpenFOAM, SU2){}{}", path,
-                                    file.other.empty() ? "" : ": ", file.other));
+        throw DataError(
+            fmt::format("{} is not a mesh file of a known format (CGNS, Gmsh, OpenFOAM, SU2, UGRID, VTKHDF){}{}", path,
+                        file.other.empty() ? "" : ": ", file.other));
     });
 }
 

@@ -12,13 +12,13 @@
 
 namespace DNDS::Geom {
 
-enum class MeshFormat : std::uint8_t { Unknown, CgnsHdf5, CgnsAdf, Gmsh, Su2, OpenFoam };
+enum class MeshFormat : std::uint8_t { Unknown, CgnsHdf5, CgnsAdf, Gmsh, Su2, OpenFoam, Ugrid, VtkHdf };
 
-/// Recognizes a format by the first bytes of a file; its name is ignored. Local.
+/// Recognizes a format by the first bytes of a file. Local. UGRID: text only.
 MeshFormat meshFormatOf(std::string_view firstBytes);
 
-/// The format of a file, or of a folder of OpenFOAM. Collective: rank 0 reads. Throws DataError on all ranks if the
-/// file cannot be read.
+/// The format of a file, or of a folder of OpenFOAM. Names are ignored, except `.ugrid`. Collective: rank 0 reads.
+/// Throws DataError on all ranks if the file cannot be read.
 MeshFormat meshFormat(CommunicatorView comm, const std::string &path);
 
 /// Reads a mesh file, or the case of OpenFOAM in a folder, each rank its share. Collective. `cgns` selects what to read

@@ -1,7 +1,12 @@
-// Replaces VtkHdfWriter.cpp if no HDF5 fits this MPI.
+// Replaces VtkHdfReader.cpp and VtkHdfWriter.cpp if no HDF5 fits this MPI.
+#include "DNDS/Geom/Vtk/VtkHdfReader.hpp"
 #include "DNDS/Geom/Vtk/VtkHdfWriter.hpp"
 
 namespace DNDS::Geom {
+
+SourceMesh readVtkHdf(CommunicatorView, const std::string &path) {
+    throw NotBuiltError(fmt::format("{} is a VTKHDF file, which DNDS cannot read: it was built without HDF5", path));
+}
 
 class VtkHdfWriter::Implementation {};
 

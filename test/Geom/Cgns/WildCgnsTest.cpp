@@ -158,7 +158,6 @@ TEST(WildCgns, ZonesWhoseIndicesDoNotFitTheirBaseAreExplained) {
 
 TEST(WildCgns, HdfFilesWithoutCgnsAreNamed) {
     const std::pair<std::vector<std::string>, std::string> kinds[] = {
-        {{"VTKHDF"}, "it is a VTKHDF file of results; give the mesh that they were computed on"},
         {{"ENS_MAA", "INFOS_GENERALES"}, "it is a MED mesh; meshio converts it"},
         {{"coordx", "num_elem", "num_nodes"}, "it is an Exodus mesh; meshio converts it"},
         {{"meshes", "settings"}, "it is a Fluent case; Fluent exports CGNS"},

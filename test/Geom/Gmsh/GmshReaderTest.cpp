@@ -247,6 +247,33 @@ TEST(GmshReader, FacesOfSeveralGroupsAreListedWithEach) {
     EXPECT_EQ(mesh.faces.nodes, (std::vector<index>{0, 1, 0, 1}));
 }
 
+/// Version 2 has one group an element: Gmsh lists cells once for each of their groups, with other numbers.
+TEST(GmshReader, CellsOfSeveralGroupsAreReadOnce) {
+    const auto text = [](index entity) {
+        std::string cells;
+        for (index group = 7; group <= 9; group++)
+            for (index x = 0; x < 20; x++) // a strip of squares; the second half is in one group, entity 2
+                if (x < 10 || group == 7)
+                    cells += fmt::format("{} 3 2 {} {} {} {} {} {}\n", 100 * group + x, group, x < 10 ? 1 : entity,
+                                         2 * x + 1, 2 * x + 3, 2 * x + 4, 2 * x + 2);
+        std::string nodes;
+        for (index x = 0; x <= 20; x++)
+            nodes += fmt::format("{} {} 0 0\n{} {} 1 0\n", 2 * x + 1, x, 2 * x + 2, x);
+        return fmt::format("$MeshFormat\n2.2 0 8\n$EndMeshFormat\n$Nodes\n42\n{}$EndNodes\n$Elements\n40\n{}"
+                           "$EndElements\n",
+                           nodes, cells);
+    };
+    for (const index entity : {2, 1}) {
+        const SourceMesh mesh = readWhole(text(entity));
+        ASSERT_EQ(mesh.cells.size(), 20);
+        for (index x = 0; x < 20; x++)
+            EXPECT_EQ(mesh.cells.fileIds[static_cast<std::size_t>(x)], 700 + x) << "the first is kept";
+        EXPECT_NEAR(test::measure(mesh), 20, 1e-12);
+        ASSERT_EQ(mesh.notes.size(), 1U);
+        EXPECT_NE(mesh.notes[0].find("20 cells that are listed again"), std::string::npos);
+    }
+}
+
 TEST(GmshReader, PeriodicLinksBecomeConnections) {
     const real angle = 0.5;
     const std::string map = fmt::format("{:.17g} {:.17g} 0 3 {:.17g} {:.17g} 0 4 0 0 1 5 0 0 0 1", std::cos(angle),
