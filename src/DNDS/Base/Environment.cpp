@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -17,24 +18,21 @@ std::string textOf(const char *name) {
     return value != nullptr ? value : "";
 }
 
+/// None if the text is no number.
+template <class Number>
+std::optional<Number> parse(const std::string &text) {
+    Number number{};
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    return error == std::errc() && end == text.data() + text.size() ? std::optional(number) : std::nullopt;
+}
+
 template <class Number>
 Number numberOf(const char *name, Number otherwise) {
     const std::string text = textOf(name);
-    if (text.empty())
-        return otherwise;
-    Number number{};
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    DNDS_CHECK(error == std::errc() && end == text.data() + text.size() && number >= Number{0}, ArgumentError,
-               "the environment variable {} is '{}': give a number >= 0", name, text);
-    return number;
-}
-
-/// -1 if it is no number.
-int countOf(const char *name) {
-    const std::string text = textOf(name);
-    int number = -1;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    return error == std::errc() && end == text.data() + text.size() ? number : -1;
+    const std::optional<Number> number = text.empty() ? otherwise : parse<Number>(text);
+    DNDS_CHECK(number && *number >= Number{0}, ArgumentError, "the environment variable {} is '{}': give a number >= 0",
+               name, text);
+    return *number;
 }
 
 bool switchOf(const char *name) {
@@ -100,9 +98,9 @@ LauncherInfo launcherInfo() {
         {"MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_RANK"}};
     LauncherInfo info;
     const auto ask = [&](const char *size, const char *rank) {
-        const int ranks = countOf(size);
+        const int ranks = parse<int>(textOf(size)).value_or(0);
         if (ranks > 0 && (info.ranks == 0 || ranks < info.ranks))
-            info = {size, ranks, std::max(countOf(rank), 0)};
+            info = {size, ranks, std::max(parse<int>(textOf(rank)).value_or(0), 0)};
     };
     for (const auto &[size, rank] : launchers)
         ask(size, rank);

@@ -4,7 +4,6 @@
 #include "DNDS/Base/Table.hpp"
 #include "DNDS/Base/Warning.hpp"
 #include "DNDS/Exchange/ExchangeCounts.hpp"
-#include "DNDS/Mpi/BroadcastList.hpp"
 #include "DNDS/Mpi/ClockOffset.hpp"
 
 #include <fmt/format.h>
@@ -16,7 +15,6 @@
 #include <iterator>
 #include <mutex>
 #include <numeric>
-#include <set>
 
 #include <sys/resource.h>
 
@@ -70,34 +68,24 @@ Told toldOf(const std::string &name, double clockOffset) {
     return told;
 }
 
-/// Of all ranks: those of rank 0 first, then what only others have.
+/// Of all ranks, those of the lowest rank first.
 std::vector<std::string> namesOnAllRanks(CommunicatorView comm) {
+    std::string mine;
+    comm.guarded([&] {
+        CountsOfProcess &process = CountsOfProcess::instance();
+        const std::lock_guard lock(process.mutex);
+        for (const auto &exchange : process.exchanges)
+            mine += exchange.first + '\0';
+    });
+    const std::vector<char> all = comm.allGatherV(std::span<const char>(mine));
     std::vector<std::string> names;
-    std::string others;
-    CountsOfProcess &process = CountsOfProcess::instance();
-    const auto &exchanges = process.exchanges;
     comm.guarded([&] {
-        const std::lock_guard lock(process.mutex);
-        if (comm.rank() == 0)
-            for (const auto &exchange : exchanges)
-                names.push_back(exchange.first);
-    });
-    broadcastStrings(comm, names);
-    comm.guarded([&] {
-        const std::lock_guard lock(process.mutex);
-        for (const auto &exchange : exchanges)
-            if (std::ranges::find(names, exchange.first) == names.end())
-                others += exchange.first + '\0';
-    });
-    const std::vector<char> more = comm.allGatherV(std::span<const char>(others));
-    comm.guarded([&] {
-        std::set<std::string> sorted;
-        for (auto begin = more.begin(); begin != more.end();) {
-            const auto end = std::find(begin, more.end(), '\0');
-            sorted.emplace(begin, end);
+        for (auto begin = all.begin(); begin != all.end();) {
+            const auto end = std::find(begin, all.end(), '\0');
+            if (const std::string name(begin, end); std::ranges::find(names, name) == names.end())
+                names.push_back(name);
             begin = end + 1;
         }
-        names.insert(names.end(), sorted.begin(), sorted.end());
     });
     return names;
 }

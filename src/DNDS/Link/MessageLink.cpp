@@ -1,5 +1,6 @@
 #include "DNDS/Link/MessageLink.hpp"
 
+#include "DNDS/Base/Attempt.hpp"
 #include "DNDS/Base/Environment.hpp"
 #include "DNDS/Link/MatchedMessage.hpp"
 #include "DNDS/Link/NodeMailbox.hpp"
@@ -89,30 +90,27 @@ struct MessageLink::State {
     /// Whether MPI uses none of this memory any more. What peers of the node have sent counts as taken.
     bool settle() noexcept {
         bool all = true;
-        for (Peer &peer : peers)
-            try {
+        for (Peer &peer : peers) {
+            const std::exception_ptr failure = attempt([&] { // no memory for a message now; an error of MPI
                 if (peer.inbox)
                     peer.inbox->takeAll();
                 for (Outgoing &out : peer.out)
                     all = isComplete(out.request) && all;
                 if (peer.matched.isFound() || peer.arrival == Arrival::Moving) // its sender may wait
                     all = receive(peer) && all;
-            } catch (const std::exception &) { // no memory for a message now; an error of MPI
-                all = false;
-            }
+            });
+            all = all && !failure;
+        }
         return all;
     }
     /// Whether neither MPI nor another rank uses it any more.
     bool finished(bool revoked) noexcept {
         bool settled = settle();
         for (Peer &peer : peers)
-            if (peer.drops && !revoked && !peer.outbox) // else the next communicator of this number might get it
-                try {
-                    peer.drops = !receive(peer);
-                    settled = settled && !peer.drops;
-                } catch (const std::exception &) {
-                    settled = false;
-                }
+            if (peer.drops && !revoked && !peer.outbox) { // else the next communicator of this number might get it
+                static_cast<void>(attempt([&] { peer.drops = !receive(peer); }));
+                settled = settled && !peer.drops;
+            }
         return settled &&
                std::ranges::all_of(peers, [](const Peer &peer) { return !peer.outbox || peer.outbox->isEmpty(); });
     }
@@ -182,8 +180,8 @@ void MessageLink::send(std::size_t k, std::size_t bytes) {
         return peer.outbox->send(bytes);
     State::Outgoing &out = peer.out[peer.turn];
     const ByteCount size(bytes);
-    checkMpi(MPI_Isend(out.buffer.memory.get(), size.count(), size.type(), peer.rank, channel().tag, channel().comm,
-                       &out.request),
+    checkMpi(MPI_Isend(out.buffer.memory.get(), size.count(), size.type(), peer.rank, state_->channel.tag,
+                       state_->channel.comm, &out.request),
              "MPI_Isend");
     peer.turn = 1 - peer.turn;
 }
@@ -222,8 +220,6 @@ void MessageLink::renew() {
             peer.inbox->renew();
     }
 }
-
-const Channel &MessageLink::channel() const noexcept { return state_->channel; }
 
 std::size_t MessageLink::bufferBytes() const noexcept {
     std::size_t bytes = 0;

@@ -52,7 +52,6 @@ class MessageLink {
     bool settle() noexcept;
     void renew();
 
-    const Channel &channel() const noexcept;
     /// Memory of all buffers.
     std::size_t bufferBytes() const noexcept;
 

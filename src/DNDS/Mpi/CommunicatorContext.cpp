@@ -2,6 +2,7 @@
 
 #include "DNDS/Base/Attempt.hpp"
 #include "DNDS/Base/Environment.hpp"
+#include "DNDS/Mpi/AtFinalize.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/Mpi/RequireSame.hpp"
 
@@ -28,37 +29,28 @@ int deleteAttribute(MPI_Comm, int, void *value, void *) {
     return MPI_SUCCESS;
 }
 
-/// At the start of MPI_Finalize the attributes of MPI_COMM_SELF are deleted while communication still works: the moment
+/// The attribute keys, and the list of all contexts. At the start of MPI_Finalize communication still works: the moment
 /// to let MPI_COMM_WORLD's context go, and those of communicators that were never freed.
-int deleteLeftovers(MPI_Comm, int, void *value, void *) {
-    auto *contexts = static_cast<std::vector<std::weak_ptr<CommunicatorContext>> *>(value);
-    for (const auto &context : *contexts)
-        if (const auto alive = context.lock())
-            alive->release();
-    delete contexts;
-    return MPI_SUCCESS;
-}
-
-/// The attribute keys, and the list of all contexts, which hangs on MPI_COMM_SELF.
 struct Keys {
     std::mutex mutex;             ///< of what follows, and held while a context is looked for or hung on
     std::condition_variable made; ///< tells that something has left `making`
     std::vector<MPI_Comm> making; ///< communicators whose context some thread makes
     int context = MPI_KEYVAL_INVALID;
-    int leftovers = MPI_KEYVAL_INVALID;
     int duplicate = MPI_KEYVAL_INVALID; ///< on the private duplicates: the context, which owns them
-    std::vector<std::weak_ptr<CommunicatorContext>> *contexts = nullptr;
+    std::vector<std::weak_ptr<CommunicatorContext>> contexts;
 
     Keys() {
         checkMpi(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, deleteAttribute, &context, nullptr),
                  "MPI_Comm_create_keyval");
-        checkMpi(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, deleteLeftovers, &leftovers, nullptr),
-                 "MPI_Comm_create_keyval");
         checkMpi(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, &duplicate, nullptr),
                  "MPI_Comm_create_keyval");
         making.reserve(64); // one rank alone must not run out of memory where others wait for it
-        contexts = new std::vector<std::weak_ptr<CommunicatorContext>>;
-        checkMpi(MPI_Comm_set_attr(MPI_COMM_SELF, leftovers, contexts), "MPI_Comm_set_attr");
+        atFinalize([](void *all) noexcept { static_cast<Keys *>(all)->releaseLeftovers(); }, this);
+    }
+    void releaseLeftovers() noexcept {
+        for (const auto &each : std::exchange(contexts, {}))
+            if (const auto alive = each.lock())
+                alive->release();
     }
 };
 
@@ -149,8 +141,8 @@ std::shared_ptr<CommunicatorContext> CommunicatorContext::make(const Communicato
         held = std::make_unique<Attribute>(std::make_shared<CommunicatorContext>(comm));
         (*held)->waitTimeout_ = environment.waitTimeout;
         const std::lock_guard lock(keys().mutex);
-        std::erase_if(*keys().contexts, [](const auto &context) { return context.expired(); });
-        keys().contexts->push_back(*held);
+        std::erase_if(keys().contexts, [](const auto &context) { return context.expired(); });
+        keys().contexts.push_back(*held);
     });
     agreeOn(comm, choices);
     // All ranks have this context, or none has: from here on nothing is allocated by one alone.

@@ -3,14 +3,13 @@
 #include "DNDS/Base/Environment.hpp"
 #include "DNDS/Mpi/Check.hpp"
 
+#include <fmt/format.h>
 #include <mpi.h>
 #if defined(OPEN_MPI) && __has_include(<mpi-ext.h>)
 #include <mpi-ext.h>
 #endif
 
-#include <algorithm>
 #include <array>
-#include <string_view>
 
 namespace DNDS {
 
@@ -28,14 +27,8 @@ bool listsCuda() {
     checkMpi(code, "MPI_Info_get");
     if (found == 0)
         return false;
-    std::string_view kinds(value.data());
-    while (!kinds.empty()) {
-        const std::string_view kind = kinds.substr(0, kinds.find(','));
-        if (kind == "cuda" || kind.starts_with("cuda:device"))
-            return true;
-        kinds.remove_prefix(std::min(kinds.size(), kind.size() + 1));
-    }
-    return false;
+    const std::string kinds = fmt::format(",{},", value.data());
+    return kinds.find(",cuda,") != std::string::npos || kinds.find(",cuda:device") != std::string::npos;
 }
 
 bool libraryClaims() {

@@ -49,41 +49,47 @@ Places &places() {
 
 thread_local const ActivityScope *innermostCall = nullptr;
 
+/// A text of at most so many bytes; the rest is cut off. For signal handlers, too.
+template <std::size_t room>
+struct FixedText {
+    std::array<char, room> bytes; // NOLINT: written as far as it is read
+    std::size_t size = 0;
+
+    void add(std::string_view text) {
+        const std::size_t count = std::min(text.size(), room - size);
+        std::memcpy(bytes.data() + size, text.data(), count);
+        size += count;
+    }
+    void addNumber(std::uint64_t number) {
+        std::array<char, 20> digits; // NOLINT: as above
+        const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
+        add({digits.data(), static_cast<std::size_t>(end - digits.data())});
+    }
+    std::string_view text() const { return {bytes.data(), size}; }
+};
+
 /// Only what signal handlers may call.
 void answerSignal(int /*signal*/) {
     if (places().process.load() != getpid())
         return;
     const int before = errno;
-    char line[ActivityRecord::maxBytes + 128];
-    std::size_t size = 0;
-    const auto add = [&](std::string_view text) {
-        const std::size_t count = std::min(text.size(), sizeof(line) - 1 - size);
-        std::memcpy(line + size, text.data(), count);
-        size += count;
-    };
-    const auto addNumber = [&](long number) {
-        char digits[20];
-        std::size_t first = sizeof(digits);
-        for (long left = std::max(0L, number); first == sizeof(digits) || left > 0; left /= 10)
-            digits[--first] = static_cast<char>('0' + left % 10);
-        add({digits + first, sizeof(digits) - first});
-    };
-    add("DNDS: rank ");
-    addNumber(places().rank.load());
-    add(" of MPI_COMM_WORLD: ");
-    char text[ActivityRecord::maxBytes];
-    const std::size_t count = places().own.copy(text, sizeof(text));
-    add(count > 0 ? std::string_view(text, count) : "in no call of DNDS");
+    FixedText<ActivityRecord::maxBytes + 128> line;
+    line.add("DNDS: rank ");
+    line.addNumber(static_cast<std::uint64_t>(std::max(0, places().rank.load())));
+    line.add(" of MPI_COMM_WORLD: ");
+    std::array<char, ActivityRecord::maxBytes> text; // NOLINT: as above
+    const std::size_t count = places().own.copy(text.data(), text.size());
+    line.add(count > 0 ? std::string_view(text.data(), count) : "in no call of DNDS");
     if (const double since = places().since.load(); since > 0) {
-        const long tenths = static_cast<long>(10 * (monotonicSeconds() - since));
-        add(" for ");
-        addNumber(tenths / 10);
-        add(".");
-        addNumber(tenths % 10);
-        add(" s");
+        const auto tenths = static_cast<std::uint64_t>(10 * std::max(0.0, monotonicSeconds() - since));
+        line.add(" for ");
+        line.addNumber(tenths / 10);
+        line.add(".");
+        line.addNumber(tenths % 10);
+        line.add(" s");
     }
-    line[size++] = '\n';
-    [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line, size);
+    line.add("\n");
+    [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.bytes.data(), line.size);
     errno = before;
 }
 
@@ -194,13 +200,7 @@ void ActivityScope::leave() noexcept {
 }
 
 void ActivityScope::publish(const ActivityScope *innermost, double since) noexcept {
-    std::array<char, ActivityRecord::maxBytes> text; // NOLINT: written below as far as it is read
-    std::size_t size = 0;
-    const auto add = [&](std::string_view part) {
-        const std::size_t count = std::min(part.size(), text.size() - 1 - size);
-        std::memcpy(text.data() + size, part.data(), count);
-        size += count;
-    };
+    FixedText<ActivityRecord::maxBytes - 1> text;
     const auto addCalls = [&](const ActivityScope *last) {
         std::array<const ActivityScope *, 6> calls{}; // what is deeper than that is not told
         std::size_t depth = 0;
@@ -209,19 +209,17 @@ void ActivityScope::publish(const ActivityScope *innermost, double since) noexce
         for (const std::size_t most = depth; depth > 0;) {
             const ActivityScope &call = *calls[--depth];
             if (depth + 1 < most)
-                add(", ");
-            add(call.call_);
+                text.add(", ");
+            text.add(call.call_);
             if (!call.name_.empty()) {
-                add(" '");
-                add(call.name_);
-                add("'");
+                text.add(" '");
+                text.add(call.name_);
+                text.add("'");
             }
             if (call.number_ > 0) {
-                std::array<char, 20> digits; // NOLINT: as above
-                const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), call.number_).ptr;
-                add(" (number ");
-                add({digits.data(), static_cast<std::size_t>(end - digits.data())});
-                add(")");
+                text.add(" (number ");
+                text.addNumber(call.number_);
+                text.add(")");
             }
         }
     };
@@ -236,16 +234,16 @@ void ActivityScope::publish(const ActivityScope *innermost, double since) noexce
         if (innermost != nullptr)
             all.calls.emplace_back(self, innermost);
         for (const auto &[thread, call] : all.calls) {
-            if (size > 0)
-                add("; on another thread: ");
+            if (text.size > 0)
+                text.add("; on another thread: ");
             addCalls(call);
             since = std::min(since, call->since_);
         }
         all.since = 0.0;
-        all.own.write({text.data(), size}, since);
+        all.own.write(text.text(), since);
         all.since = since;
         for (ActivityRecord *place : all.all)
-            place->write({text.data(), size}, since);
+            place->write(text.text(), since);
     } catch (const std::exception &) {
     }
 }

@@ -15,21 +15,17 @@
 #define ASAN_UNPOISON_MEMORY_REGION(address, bytes) ((void)(address), (void)(bytes))
 #endif
 
-#if defined(__linux__)
 #include <csignal>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#endif
 
 namespace DNDS {
 
 void SharedSegment::forbid(void *address, std::size_t bytes) noexcept { ASAN_POISON_MEMORY_REGION(address, bytes); }
 void SharedSegment::allow(void *address, std::size_t bytes) noexcept { ASAN_UNPOISON_MEMORY_REGION(address, bytes); }
-
-#if defined(__linux__)
 
 ProcessId ProcessId::own() noexcept {
     struct stat info {};
@@ -139,23 +135,5 @@ std::size_t SharedSegment::held() const noexcept {
     struct stat info {};
     return fstat(file_, &info) == 0 ? static_cast<std::size_t>(info.st_blocks) * 512 : 0;
 }
-
-#else
-
-ProcessId ProcessId::own() noexcept { return {}; }
-bool ProcessId::alive() const noexcept { return true; }
-ProcessState ProcessId::state() const noexcept { return ProcessState::Runs; }
-SharedSegment::~SharedSegment() = default;
-SharedSegment SharedSegment::make(std::size_t) {
-    throw NoMemory("shared memory between ranks is built for Linux only");
-}
-SharedSegment SharedSegment::open(const ProcessId &, int, std::size_t) {
-    throw NotBuiltError("shared memory between ranks is built for Linux only");
-}
-void SharedSegment::reserve(const SegmentPages::Range &) const {}
-bool SharedSegment::giveBack(const SegmentPages::Range &) const noexcept { return false; }
-std::size_t SharedSegment::held() const noexcept { return 0; }
-
-#endif
 
 } // namespace DNDS

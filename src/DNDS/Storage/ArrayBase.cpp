@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <initializer_list>
 #include <limits>
 #include <utility>
 
@@ -516,19 +517,17 @@ void ArrayBase::describe(MemorySpace space, RowLayout &layout) const {
     layout.rows = rows_;
     layout.space = space;
     layout.signature = layoutHash();
-    if (hasRunTimeWidth(shape_->layout) && width_ != DynamicSize) {
-        ContentHash withWidth;
-        withWidth.add(layout.signature);
-        withWidth.add(static_cast<std::uint64_t>(width_));
-        layout.signature = withWidth.value();
-    }
-    if (common_ != shape_->limit) {
-        ContentHash withShape;
-        withShape.add(layout.signature);
-        withShape.add(static_cast<std::uint64_t>(common_.rows));
-        withShape.add(static_cast<std::uint64_t>(common_.cols));
-        layout.signature = withShape.value();
-    }
+    const auto sign = [&](std::initializer_list<rowsize> chosen) { // what was chosen at run time
+        ContentHash hash;
+        hash.add(layout.signature);
+        for (const rowsize number : chosen)
+            hash.add(static_cast<std::uint64_t>(number));
+        layout.signature = hash.value();
+    };
+    if (hasRunTimeWidth(shape_->layout) && width_ != DynamicSize)
+        sign({width_});
+    if (common_ != shape_->limit)
+        sign({common_.rows, common_.cols});
     RowPart &elements = layout.parts[0];
     elements.base = data;
     elements.elementBytes = shape_->elementBytes;

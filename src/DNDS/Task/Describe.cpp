@@ -9,15 +9,6 @@ namespace DNDS::Task {
 
 namespace {
 
-std::string namesOf(const GraphModel &graph, const Transfer &transfer) {
-    std::vector<std::string> names;
-    for (const std::size_t array : transfer.arrays)
-        names.push_back(fmt::format("'{}'", graph.arrays[array]->name()));
-    return fmt::format("{}", fmt::join(names, " and "));
-}
-
-const char *wordFor(const Transfer &transfer) { return transfer.direction == Direction::Pull ? "pull" : "push"; }
-
 std::string nameOf(const GraphModel &graph, const PlanModel &plan, const PlanStep &step) {
     switch (step.kind) {
     case StepKind::Part: {
@@ -28,11 +19,9 @@ std::string nameOf(const GraphModel &graph, const PlanModel &plan, const PlanSte
         return fmt::format("{}{}", graph.tasks[part.task].name, which);
     }
     case StepKind::Start:
-        return fmt::format("start {} of {}", wordFor(plan.transfers[step.what]),
-                           namesOf(graph, plan.transfers[step.what]));
+        return fmt::format("start {}", nameOf(graph, plan.transfers[step.what]));
     case StepKind::Wait:
-        return fmt::format("wait for {} of {}", wordFor(plan.transfers[step.what]),
-                           namesOf(graph, plan.transfers[step.what]));
+        return fmt::format("wait for {}", nameOf(graph, plan.transfers[step.what]));
     case StepKind::Call:
     case StepKind::Swap:
         break;
@@ -69,8 +58,8 @@ std::string Plan::describe() const {
     }
     for (const Transfer &transfer : plan.transfers) {
         const bool pull = transfer.direction == Direction::Pull;
-        text += fmt::format("{} of {}: {} '{}' {}{}{}\n", wordFor(transfer), namesOf(graph, transfer),
-                            pull ? "for" : "after", graph.tasks[transfer.task].name,
+        text += fmt::format("{}: {} '{}' {}{}{}\n", nameOf(graph, transfer), pull ? "for" : "after",
+                            graph.tasks[transfer.task].name,
                             pull ? "reads ghosts older than their owners' rows" : "has added to ghosts",
                             transfer.arrays.size() > 1 ? "; together in one message a peer" : "",
                             transfer.conditional ? "; left out in runs that begin with current ghosts" : "");

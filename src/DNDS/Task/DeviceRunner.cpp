@@ -1,5 +1,6 @@
 #include "DNDS/Task/DeviceRunner.hpp"
 
+#include "DNDS/Base/Attempt.hpp"
 #include "DNDS/Base/ContentHash.hpp"
 
 #include <algorithm>
@@ -285,10 +286,7 @@ void Plan::DeviceRunner::issue(Batch &batch) {
             const Transfer &transfer = state_.plan.transfers[step.what];
             if (transfer.direction == Direction::Push) // owned rows were written since its start, unknown to it
                 Device::synchronize(stream);
-            state_.wait(transfer, stream);
-            for (std::size_t f = 0; f < finishRows_.size(); ++f)
-                if (state_.finishes(transfer, f))
-                    state_.finish(f, finishRows_[f].rows, Executor::device(stream));
+            state_.wait(transfer, stream, Executor::device(stream), [&](std::size_t k) { return finishRows_[k].rows; });
         }
         break;
     case StepKind::Call:
@@ -303,11 +301,8 @@ void Plan::DeviceRunner::issue(Batch &batch) {
 void Plan::DeviceRunner::start() {
     bringToDevice();
     const Device::StreamHandle user = state_.executor.stream();
-    const auto join = [&](Device::StreamHandle later, Device::StreamHandle earlier) {
-        Device::runAfter(later, earlier);
-    };
-    join(boundary_, user);
-    join(inner_, user);
+    Device::runAfter(boundary_, user);
+    Device::runAfter(inner_, user);
     const auto issueAll = [&] {
         for (Batch &batch : batches_)
             issue(batch);
@@ -322,15 +317,15 @@ void Plan::DeviceRunner::start() {
                     state_.graph.arrays[array]->member().son(MemorySpace::Device, Access::Write, written);
                 }
         replay(*whole_, [&] {
-            join(inner_, boundary_);
+            Device::runAfter(inner_, boundary_);
             issueAll();
-            join(boundary_, inner_);
+            Device::runAfter(boundary_, inner_);
         });
     } else {
         issueAll();
     }
-    join(user, inner_);
-    join(user, boundary_);
+    Device::runAfter(user, inner_);
+    Device::runAfter(user, boundary_);
 }
 
 void Plan::DeviceRunner::wait() {
@@ -339,12 +334,8 @@ void Plan::DeviceRunner::wait() {
 }
 
 void Plan::DeviceRunner::abandon() noexcept {
-    for (const Device::Stream *stream : {&inner_, &boundary_})
-        try {
-            stream->synchronize();
-        } catch (const Error &) { // somebody handles another error, or nobody is there to hear of it
-            continue;
-        }
+    for (const Device::Stream *stream : {&inner_, &boundary_}) // somebody handles another error, or nobody hears of it
+        static_cast<void>(attempt([&] { stream->synchronize(); }));
 }
 
 } // namespace DNDS::Task

@@ -6,13 +6,21 @@ namespace DNDS::Task {
 
 namespace {
 
+/// Whether an array has rows for all of a space; one without ghosts may have them for the owned rows only.
+bool hasRowsOf(const ArrayHandle &array, const RowSpace &space) {
+    return array.son() != nullptr ? array.owned() == space.owned() && array.size() == space.size()
+                                  : array.size() == space.owned() || array.size() == space.size();
+}
+
+bool haveSameRows(const ArrayHandle &one, const ArrayHandle &other) {
+    return one.owned() == other.owned() && one.size() == other.size() && one.pattern() == other.pattern();
+}
+
 /// An array whose row `r` belongs to row `r` of the loop.
 void requireSameRows(const TaskModel &task, const ArrayHandle &array, AccessMode mode) {
     const RowSpace &space = task.loop->space();
-    const bool fits = array.son() != nullptr ? array.owned() == space.owned() && array.size() == space.size()
-                                             : array.size() == space.owned() || array.size() == space.size();
     DNDS_CHECK(
-        fits, ArgumentError,
+        hasRowsOf(array, space), ArgumentError,
         "task '{}' loops over {} owned rows and {} ghosts, but '{}', which it {}, has {} and {}: name the rows, "
         "as in through({}, adjacency), or loop over the rows of '{}' (blocks: make both of one grid and the same "
         "ghost widths)",
@@ -59,10 +67,10 @@ void requireCallAccess(const TaskModel &task, const ArrayHandle &array, const Ar
 
 /// Rows of tasks stay what they are when contents move.
 void requireSwappable(const TaskModel &task, const ArrayHandle &one, const ArrayHandle &other) {
-    DNDS_CHECK(
-        one.owned() == other.owned() && one.size() == other.size() && one.pattern() == other.pattern(), ArgumentError,
-        "task '{}': '{}' has {} owned rows and {} ghosts, '{}' has {} and {}, or their mappings differ", task.name,
-        one.name(), one.owned(), one.size() - one.owned(), other.name(), other.owned(), other.size() - other.owned());
+    DNDS_CHECK(haveSameRows(one, other), ArgumentError,
+               "task '{}': '{}' has {} owned rows and {} ghosts, '{}' has {} and {}, or their mappings differ",
+               task.name, one.name(), one.owned(), one.size() - one.owned(), other.name(), other.owned(),
+               other.size() - other.owned());
 }
 
 /// An array without ghosts has rows for all of the region's space, or for its owned rows.
@@ -71,8 +79,7 @@ void requireRegionOf(const TaskModel &task, const ArrayHandle &array, const Arra
         return;
     const RowSpace &space = access.region->space();
     const auto &rows = access.region->rows();
-    bool fits = array.son() != nullptr ? array.owned() == space.owned() && array.size() == space.size()
-                                       : array.size() == space.owned() || array.size() == space.size();
+    bool fits = hasRowsOf(array, space);
     if (fits && rows && array.size() < space.size())
         fits = !rows->intersects(RowMask(space.size(), array.size(), space.size()));
     DNDS_CHECK(fits, ArgumentError,
@@ -223,9 +230,7 @@ void GraphModel::requireFits(const TaskModel &task) const {
                        "once that it reads and writes its own row, or write another array",
                        task.name, accessModeName(other.mode), arrays[one.array]->name(), accessModeName(one.mode));
             DNDS_CHECK(one.mode != AccessMode::Adds || other.mode != AccessMode::Adds ||
-                           (arrays[one.array]->owned() == arrays[other.array]->owned() &&
-                            arrays[one.array]->size() == arrays[other.array]->size() &&
-                            arrays[one.array]->pattern() == arrays[other.array]->pattern()),
+                           haveSameRows(*arrays[one.array], *arrays[other.array]),
                        ArgumentError, "task '{}' adds to '{}' and '{}', which have different rows: make it two tasks",
                        task.name, arrays[other.array]->name(), arrays[one.array]->name());
             DNDS_CHECK(task.kind != TaskKind::Loop ||

@@ -38,24 +38,25 @@ void Plan::State::waitFor(const IsReady &isReady, const What &what) {
         what);
 }
 
-void Plan::State::wait(const Transfer &transfer, std::optional<Device::StreamHandle> stream) {
+void Plan::State::wait(const Transfer &transfer, std::optional<Device::StreamHandle> stream, const Executor &where,
+                       const std::function<PartRows(std::size_t)> &finished) {
     const double begin = MPI_Wtime();
-    waitFor([&] { return transfers.ready(transfer); },
-            [&] { return fmt::format("the ranks' rows in {}, in plan '{}'", transfers.nameOf(transfer), graph.name); });
+    waitFor(
+        [&] { return transfers.ready(transfer); },
+        [&] { return fmt::format("the ranks' rows in the {}, in plan '{}'", nameOf(graph, transfer), graph.name); });
     transfers.finish(transfer, stream, begin);
-}
-
-bool Plan::State::finishes(const Transfer &transfer, std::size_t k) const {
-    return transfer.direction == Direction::Pull &&
-           std::ranges::find(transfer.arrays, graph.finishes[k].array) != transfer.arrays.end();
-}
-
-void Plan::State::finish(std::size_t k, const PartRows &finished, const Executor &where) {
-    const PullFinish &finish = graph.finishes[k];
-    finish.body->bind(where.space(), {});
-    finish.body->run(where, finished, 0, finished.count);
-    ArrayHandle &array = *graph.arrays[finish.array];
-    array.setPulledFrom(array.father().version(), history.finisherOf(finish.array)); // its rows are as they were
+    if (transfer.direction == Direction::Push)
+        return;
+    for (std::size_t k = 0; k < graph.finishes.size(); ++k) {
+        const PullFinish &finish = graph.finishes[k];
+        if (std::ranges::find(transfer.arrays, finish.array) == transfer.arrays.end())
+            continue;
+        const PartRows ghosts = finished(k);
+        finish.body->bind(where.space(), {});
+        finish.body->run(where, ghosts, 0, ghosts.count);
+        ArrayHandle &array = *graph.arrays[finish.array];
+        array.setPulledFrom(array.father().version(), history.finisherOf(finish.array)); // its rows are as they were
+    }
 }
 
 void Plan::State::call(const TaskModel &task) {
@@ -77,12 +78,8 @@ void Plan::State::run(const PlanStep &step) {
     case StepKind::Start:
         return history.isDropped(step.what) ? void() : transfers.start(plan.transfers[step.what], nullptr);
     case StepKind::Wait:
-        if (history.isDropped(step.what))
-            return;
-        wait(plan.transfers[step.what], {});
-        for (std::size_t k = 0; k < plan.finishes.size(); ++k)
-            if (finishes(plan.transfers[step.what], k))
-                finish(k, plan.finishes[k].rows, executor);
+        if (!history.isDropped(step.what))
+            wait(plan.transfers[step.what], {}, executor, [&](std::size_t k) { return plan.finishes[k].rows; });
         return;
     case StepKind::Call:
     case StepKind::Swap:

@@ -8,6 +8,7 @@
 #include "DNDS/Task/PlanStage.hpp"
 #include "DNDS/Task/PlanTransfers.hpp"
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -54,16 +55,15 @@ struct Plan::State final : Recoverable {
     }
     /// The exception being handled, with the task in front of its text; of the same type where it is one of DNDS.
     [[noreturn]] static void rethrowFrom(const std::exception &error, const TaskModel &task, const Part *part);
-    /// Waits for a transfer and completes it.
-    void wait(const Transfer &transfer, std::optional<Device::StreamHandle> stream);
+    /// Waits for a transfer and completes it; finishes the ghosts of a pull `where` they are, `finished(k)` those of
+    /// `graph.finishes[k]`.
+    void wait(const Transfer &transfer, std::optional<Device::StreamHandle> stream, const Executor &where,
+              const std::function<PartRows(std::size_t)> &finished);
     /// Helps with chunks meanwhile. Throws where ranks do not run the same.
     template <class IsReady, class What>
     void waitFor(const IsReady &isReady, const What &what);
     /// Calls the functor of a call or a swap, or does the step of its exchange.
     void call(const TaskModel &task);
-    /// Whether pull `transfer` is followed by finish number `k`.
-    bool finishes(const Transfer &transfer, std::size_t k) const;
-    void finish(std::size_t k, const PartRows &finished, const Executor &where);
 
     // What has to hold before a run.
 

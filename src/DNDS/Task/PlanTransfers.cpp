@@ -1,5 +1,6 @@
 #include "DNDS/Task/PlanTransfers.hpp"
 
+#include "DNDS/Base/Attempt.hpp"
 #include "DNDS/Task/Plan.hpp"
 
 #include <fmt/ranges.h>
@@ -94,9 +95,9 @@ void PlanTransfers::finish(const Transfer &transfer, std::optional<Device::Strea
                           .bytes = traffic.sent});
 }
 
-std::string PlanTransfers::nameOf(const Transfer &transfer) const {
-    return fmt::format("the {} of '{}'", transfer.direction == Direction::Pull ? "pull" : "push",
-                       fmt::join(arraysOf(graph_, transfer), "', '"));
+std::string nameOf(const GraphModel &graph, const Transfer &transfer) {
+    return fmt::format("{} of '{}'", transfer.direction == Direction::Pull ? "pull" : "push",
+                       fmt::join(arraysOf(graph, transfer), "' and '"));
 }
 
 void PlanTransfers::progress() {
@@ -107,12 +108,8 @@ void PlanTransfers::progress() {
 
 void PlanTransfers::endAlone() noexcept {
     for (const auto &exchange : exchanges_)
-        try {
-            if (exchange->inFlight())
-                exchange->wait();
-        } catch (const Error &) { // the run's own error is thrown
-            continue;
-        }
+        if (exchange->inFlight())
+            static_cast<void>(attempt([&] { exchange->wait(); })); // the run's own error is thrown
 }
 
 void PlanTransfers::zeroGhosts(const Part &part, const Executor &where) {

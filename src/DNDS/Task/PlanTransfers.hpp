@@ -38,6 +38,9 @@ struct PlanTrace {
     }
 };
 
+/// "pull of 'u' and 'v'", for people. Local.
+std::string nameOf(const GraphModel &graph, const Transfer &transfer);
+
 /// Starts and completes the pulls and pushes of a plan.
 class PlanTransfers {
   public:
@@ -54,8 +57,6 @@ class PlanTransfers {
     bool ready(const Transfer &transfer) { return exchanges_[transfer.exchange]->ready(); }
     /// Completes it. `began`: when the rank began to wait for it.
     void finish(const Transfer &transfer, std::optional<Device::StreamHandle> stream, double began);
-    /// "the pull of 'u'", for messages. Local.
-    std::string nameOf(const Transfer &transfer) const;
     /// Lets exchanges in flight go on. Local, does not wait.
     void progress();
     /// On a communicator of one rank: ends what a run that failed has left. Local.
