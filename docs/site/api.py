@@ -341,6 +341,6 @@ def write(xml, source, headers, target):
         sys.exit("classes without a description:\n  " + "\n  ".join(reference.silent))
     listed = "\n".join(folder.replace("/", "_") for folder in folders)
     (target / "index.md").write_text("# C++ reference\n\nOne page a header, folder by folder in the order of layers; "
-                                     "the [map of the headers](../docs/reference.md) says where to start.\n\n"
+                                     "the [map of the headers](../docs/reference/headers.md) says where to start.\n\n"
                                      f"```{{toctree}}\n:maxdepth: 2\n\n{listed}\n```\n")
     return sum(len(entries) for entries in folders.values())

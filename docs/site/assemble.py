@@ -11,8 +11,8 @@ import sys
 import api
 import stubs
 
-GUIDE = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "docs/*.md", "cases/README.md",
-         "cases/*/README.md", "bench/*/README.md", "packaging/README.md")
+GUIDE = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "docs/*.md", "docs/*/*.md",
+         "cases/README.md", "cases/*/README.md", "bench/*/README.md", "packaging/README.md")
 LINK = re.compile(r"\]\(([A-Za-z0-9_./-]+)(#[^)]*)?\)")
 
 
@@ -33,7 +33,8 @@ def copy(source, target, name):
 
 def guide(source, target):
     """Copies the guide and all files that it links to; returns the names of its pages."""
-    pages = sorted({str(path.relative_to(source)) for pattern in GUIDE for path in source.glob(pattern)})
+    pages = sorted({str(path.relative_to(source)) for pattern in GUIDE for path in source.glob(pattern)
+                    if path.parent.name != "site"})
     for page in pages:
         copy(source, target, page)
         folder = pathlib.PurePosixPath(page).parent

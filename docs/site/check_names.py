@@ -11,7 +11,7 @@ import sys
 
 def main(source, *pages):
     headers = "\n".join(path.read_text() for path in pathlib.Path(source, "src").rglob("*.hpp"))
-    variables = pathlib.Path(source, "docs/settings.md").read_text()
+    variables = pathlib.Path(source, "docs/reference/settings.md").read_text()
     known = set(re.findall(r"\w+", headers)) | set(re.findall(r"\b(DNDS_\w+)", variables))
     wrong = []
     python = [path for kind in ("src/*.cpp", "dnds/*.py") for path in pathlib.Path(source, "python").glob(kind)]

@@ -1,7 +1,7 @@
 /// @file DNDS.hpp
 /// @brief All that a program needs to keep fields in distributed arrays and exchange ghosts. Meshes:
 /// DNDS/Geom/Geom.hpp, which has it. All else has headers of its own: kernels and streams (DNDS/Device), tasks, linear
-/// systems, and the libraries DNDS::Blocks, DNDS::Sparse, DNDS::OneSided and DNDS::Files (docs/reference.md).
+/// systems, and the libraries DNDS::Blocks, DNDS::Sparse, DNDS::OneSided and DNDS::Files (docs/reference/headers.md).
 #pragma once
 
 #include "DNDS/Array/ArrayDof.hpp"

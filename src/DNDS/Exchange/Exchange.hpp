@@ -55,8 +55,8 @@ struct ExchangeRequest {
 /// Any number of exchanges may be in flight, started in different orders on different ranks. An array that was swapped
 /// or re-allocated with the same rows is bound anew at the next start; one whose rows or mapping changed makes start
 /// throw StateError. What start, wait or ready throws on one rank revokes the communicator: the others throw
-/// RevokedError, and `recover` goes on (docs/errors.md). So does destroying an exchange in flight, which keeps the
-/// memory in use until then: rows that come late change ghosts, and nothing else.
+/// RevokedError, and `recover` goes on (docs/reference/errors.md). So does destroying an exchange in flight, which
+/// keeps the memory in use until then: rows that come late change ghosts, and nothing else.
 ///
 /// Between start and wait the source must not be written and the destination not be used. What moves is what was bound
 /// at start: wait throws StateError on a rank whose arrays were resized, swapped or moved meanwhile, or written on the

@@ -56,7 +56,7 @@ enum class CollectiveCall : std::uint8_t {
 };
 
 /// Operations on the memory of other ranks, by rank and offset in bytes: loads and stores where the memory is mapped
-/// here, `RemoteAccess` elsewhere. docs/one_sided.md says what each promises.
+/// here, `RemoteAccess` elsewhere. docs/guides/one_sided.md says what each promises.
 ///
 /// All functions are Local, unless stated. Heaps and windows throw what a kernel noted (`checkKernels`)
 /// before accesses, and after `quiet` and `barrier`. They throw, and revoke the communicator with it,

@@ -18,7 +18,7 @@ namespace DNDS::Task {
 
 class TraceFile;
 
-/// A recording of what this process does, appended to a file that the ranks share (docs/tracing.md). A plan has
+/// A recording of what this process does, appended to a file that the ranks share (docs/guides/tracing.md). A plan has
 ///
 ///     if (Trace *trace = Trace::active())   // where it is compiled
 ///         trace->begin(comm);
