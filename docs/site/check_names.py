@@ -26,7 +26,7 @@ def main(source, *pages):
             if "in Python |" in line:
                 table = known_python
             ours = re.split(r"(?<!\\)\|", line)[2]
-            for code in re.findall(r"`([^`]*)`(?! is gone)", ours):
+            for code in re.findall(r"`([^`]*)`(?! is removed)", ours):
                 code = re.sub(r'"[^"]*"', "", code)
                 names = re.findall(r"[A-Za-z_]{4}\w*", code)
                 wrong += [f"{page}:{number}: there is no {name}" for name in names if name not in table]
