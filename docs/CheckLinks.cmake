@@ -1,7 +1,17 @@
 # Checks that every relative link of the Markdown files leads to a file that exists. A link's target has an ending or a
 # slash, or is LICENSE: code such as `operator[](i)` is no link.
 
-file(GLOB documents RELATIVE "${sourceDir}" "${sourceDir}/*.md" "${sourceDir}/docs/*.md" "${sourceDir}/cases/*/*.md")
+file(
+  GLOB documents
+  RELATIVE "${sourceDir}"
+  "${sourceDir}/*.md"
+  "${sourceDir}/docs/*.md"
+  "${sourceDir}/docs/*/*.md"
+  "${sourceDir}/cases/*.md"
+  "${sourceDir}/cases/*/*.md"
+  "${sourceDir}/bench/*/*.md"
+  "${sourceDir}/packaging/*.md")
+list(FILTER documents EXCLUDE REGEX "^docs/site/") # links from where the site has it
 set(links 0)
 foreach(document IN LISTS documents)
   get_filename_component(folder "${sourceDir}/${document}" DIRECTORY)

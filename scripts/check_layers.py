@@ -81,7 +81,7 @@ def programs_of(root):
 def named_headers(root):
     """Headers that documents for users include or name with their path."""
     names = set()
-    for file in [root / "README.md", *sorted((root / "docs").glob("*.md"))]:
+    for file in [root / "README.md", *sorted((root / "docs").rglob("*.md"))]:
         if file.is_file() and file.name not in FOR_DEVELOPERS:
             names.update(re.findall(r"\bDNDS/(?:\w+/)+\w+\.hpp", file.read_text()))
     return names

@@ -213,7 +213,7 @@ cat <<TEXT
 TEXT
 say "the 30 lines that you would write yourself: README.md, \"A whole program\", or docs/tutorial/ring.cpp"
 cat <<TEXT
-  docs/tutorial.md, docs/first_solver.md, docs/python.md   a solver of your own, in C++ and in Python
+  docs/start/tutorial.md, docs/guides/python.md            a solver of your own, in C++ and in Python
   cases/euler/README.md                                    your own flow: configurations, checkpoints, clusters, GPUs
   scripts/demo.sh --ghosts                                 who owns a mesh, and what a pull moves
   scripts/test.sh                                          the tests

@@ -21,7 +21,7 @@
 # Exit code: 0 everything passed, 1 something failed or did not end in time, 2 wrong usage, 3 the machine lacks something
 # (no GPU, no nvcc, ...; the text says what), in which case nothing was built, 4 the time was up before everything had run:
 # run it again. The report is rewritten after each step, so that it is there even if the machine is taken away.
-# docs/gpu-check.md describes how to read it.
+# docs/reference/gpu-check.md describes how to read it.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 case " $* " in *" -h "* | *" --help "*)

@@ -149,10 +149,10 @@ check_shell() {
 # Tables of pages for newcomers name what there is.
 check_names() {
     say "names in pages for newcomers"
-    python3 docs/site/check_names.py . docs/coming_from.md docs/dndsr.md || failed+=("names in pages for newcomers")
+    python3 docs/site/check_names.py . docs/start/coming_from.md docs/start/dndsr.md || failed+=("names in pages for newcomers")
 }
 
-# docs/settings.md lists what the sources read.
+# docs/reference/settings.md lists what the sources read.
 check_settings() {
     say "settings"
     python3 scripts/settings.py --check || failed+=("settings (scripts/settings.py mends the page)")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the tables of docs/settings.md from the sources that read environment variables, and from euler's JSON schema.
+"""Writes the tables of docs/reference/settings.md from sources that read the environment, and euler's JSON schema.
 
     settings.py [--check]
 
@@ -11,17 +11,18 @@ A variable is described in a comment of the source that reads it, from a line on
     NAME=VALUES: meaning         VALUES: words or numbers separated by |, or a placeholder in capitals
     NAME, NAME: meaning
 
-The meaning ends with the comment or an empty line of it. "docs/page.md#part" in it becomes a link.
+The meaning ends with the comment or an empty line of it. "docs/folder/page.md#part" in it becomes a link.
 """
 
 import json
+import os
 import pathlib
 import re
 import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-PAGE = ROOT / "docs/settings.md"
+PAGE = ROOT / "docs/reference/settings.md"
 LIBRARY = "src/DNDS/Base/Environment.hpp"
 SCHEMA = "cases/euler/euler.schema.json"
 NAME = r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*"
@@ -96,7 +97,7 @@ def slug(heading):
 
 
 def linked(text):
-    """docs/page.md#part as a link that is named after the part or the page."""
+    """docs/folder/page.md#part as a link that is named after the part or the page."""
 
     def link(match):
         headings = re.findall(r"^#+ (.*)$", (ROOT / "docs" / match[1]).read_text(), re.M)
@@ -104,9 +105,9 @@ def linked(text):
         named = [one for one in headings if slug(one) == part[1:]] if part else headings[:1]
         if not named:
             sys.exit(f"settings.py: there is no part {part} in docs/{match[1]}")
-        return f"[{named[0]}]({match[1]}{part})"
+        return f"[{named[0]}]({os.path.relpath(ROOT / 'docs' / match[1], PAGE.parent)}{part})"
 
-    return re.sub(r"`?docs/([\w-]+\.md)(#[\w-]+)?`?", link, text).replace("|", "\\|")
+    return re.sub(r"`?docs/([\w/-]+\.md)(#[\w-]+)?`?", link, text).replace("|", "\\|")
 
 
 def values_of(text):
@@ -131,7 +132,8 @@ def environment(entries, own):
 
 def of_tests(entries):
     rows = [(", ".join(f"`{one}`" for one in names), values_of(values), linked(meaning),
-             f"[{pathlib.Path(file).name}](../{file})") for names, values, meaning, file in entries if file != LIBRARY]
+             f"[{pathlib.Path(file).name}](../../{file})")
+            for names, values, meaning, file in entries if file != LIBRARY]
     return table(("variable", "values", "meaning", "read by"), sorted(rows))
 
 
@@ -226,10 +228,10 @@ def main(arguments):
     for name, text in made.items():
         pattern = rf"(<!-- {name}: by scripts/settings\.py -->\n).*?(<!-- end -->)"
         if not re.search(pattern, after, re.S):
-            wrong.append(f"docs/settings.md has no place for '{name}'")
+            wrong.append(f"docs/reference/settings.md has no place for '{name}'")
         after = re.sub(pattern, lambda match, text=text: f"{match[1]}\n{text}\n\n{match[2]}", after, flags=re.S)
     if check and after != before:
-        wrong.append("docs/settings.md is stale: run scripts/settings.py")
+        wrong.append("docs/reference/settings.md is stale: run scripts/settings.py")
     elif after != before:
         PAGE.write_text(after)
     if wrong:

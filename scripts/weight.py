@@ -162,7 +162,7 @@ def main() -> int:
             comment_lines += sum(1 for line in text.split("\n") if line.strip()) - with_code
             if path.suffix in HEADERS:
                 classes += len(CLASS.findall(code))
-    for path in sorted((ROOT / "docs").glob("*.md")):
+    for path in sorted((ROOT / "docs").rglob("*.md")):
         look(str(path.relative_to(ROOT)), prose(path.read_text()))
     for path in files(["src", "bench", "cases", "python", "scripts", "docs"], HEADERS | SOURCES | OTHERS):
         lengths.setdefault(str(path.relative_to(ROOT)), path.read_text(errors="replace").count("\n"))

@@ -73,7 +73,7 @@ struct Limit {
 
 constexpr double notOurs = 1e9; ///< no limit: the cost of PT-Scotch is counted only
 
-/// docs/scale.md explains what grows with the ranks.
+/// docs/reference/scale.md explains what grows with the ranks.
 constexpr std::array limits{
     Limit{"context", 0, 0, 14, 0, 0},
     Limit{"numbering", 0, 0, 1, 8, 8},

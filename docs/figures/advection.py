@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws the picture of docs/first_solver.md from what its program wrote. Needs h5py and matplotlib.
+"""Draws the picture of docs/start/first_solver.md from what its program wrote. Needs h5py and matplotlib.
 
 scripts/mpirun.sh 4 build/release/docs/advection result.vtkhdf
 python3 docs/figures/advection.py result.vtkhdf docs/figures/advection.png

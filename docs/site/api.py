@@ -1,127 +1,38 @@
-"""Pages of the C++ reference from Doxygen's XML: one a header, in MyST Markdown."""
+"""Pages of the C++ reference from Doxygen's XML: a topic or a header each, and an index of members. In MyST."""
 
 import pathlib
 import re
 import sys
 import xml.etree.ElementTree as ElementTree
 
+from prose import Prose, anchor, escape, plain
+
 SHOWN = ("public-type", "public-func", "public-static-func", "public-attrib", "public-static-attrib", "friend",
          "func", "enum", "typedef", "var", "define", "user-defined")
+# Topics, the guide to each, and the folders whose headers it has; a folder's own folders with it.
+TOPICS = (
+    ("Arrays and ghosts", "docs/guides/concepts.md",
+     ("DNDS/DNDS.hpp", "DNDS/Array", "DNDS/Storage", "DNDS/Index", "DNDS/Exchange", "DNDS/Transport")),
+    ("Meshes", "docs/guides/meshes.md", ("DNDS/Geom",)),
+    ("Task graphs", "docs/guides/tasks.md", ("DNDS/Task",)),
+    ("Structured blocks", "docs/guides/blocks.md", ("DNDS/Blocks",)),
+    ("Sparse fields", "docs/guides/sparse.md", ("DNDS/Sparse",)),
+    ("Linear systems", "docs/guides/linear.md", ("DNDS/Linear", "DNDS/Petsc", "DNDS/Hypre")),
+    ("One-sided access", "docs/guides/one_sided.md", ("DNDS/OneSided",)),
+    ("Checkpoints and files", "docs/guides/checkpoints.md", ("DNDS/Serialize", "DNDS/GridFile")),
+    ("Devices, streams, loops", "docs/guides/gpu.md", ("DNDS/Device",)),
+    ("MPI, errors, settings", "docs/reference/errors.md", ("DNDS/Mpi", "DNDS/Base")),
+    ("Others", "docs/reference/headers.md", ("DNDS",)),
+)
 
 
-def anchor(refid):
-    """The target of a class, from Doxygen's name of it."""
-    return "api-" + re.sub(r"[^a-z0-9]+", "-", refid.lower()).strip("-")
+def topic_of(header):
+    return next(topic for topic in TOPICS if any(header == one or header.startswith(one + "/") for one in topic[2]))
 
 
-def plain(element):
-    """The text of an element without marks, spaces evened out."""
-    return re.sub(r"\s+", " ", "".join(element.itertext())).strip() if element is not None else ""
-
-
-def escape(text):
-    """Text that Markdown leaves as it is."""
-    return re.sub(r"([\\`*_{}\[\]<>#|~$])", r"\\\1", text)
-
-
-class Prose:
-    """Descriptions of Doxygen as Markdown; `targets` are the refids that have pages."""
-
-    def __init__(self, targets):
-        self.targets = targets
-
-    def inline(self, element):
-        text = escape(element.text or "")
-        for child in element:
-            text += self.span(child) + escape(child.tail or "")
-        return re.sub(r"\s+", " ", text)
-
-    def span(self, child):
-        if child.tag == "computeroutput":
-            return self.code(child)
-        if child.tag in ("bold", "emphasis"):
-            mark = "**" if child.tag == "bold" else "*"
-            return mark + self.inline(child).strip() + mark
-        if child.tag == "ref":
-            return self.link(child, escape(plain(child)))
-        if child.tag == "ulink":
-            return f"[{self.inline(child)}]({child.get('url')})"
-        if child.tag in ("ndash", "mdash"):
-            return "-"
-        return self.inline(child)
-
-    def code(self, element):
-        text = f"`{plain(element)}`"
-        inner = list(element)
-        return self.link(inner[0], text) if len(inner) == 1 and inner[0].tag == "ref" else text
-
-    def link(self, reference, text):
-        refid = reference.get("refid")
-        if reference.get("kindref") == "member":
-            refid = refid.rsplit("_1", 1)[0]
-        return f"[{text}](#{anchor(refid)})" if refid in self.targets else text
-
-    def blocks(self, element):
-        """Paragraphs, lists and code of a description, each a list of lines."""
-        if element is None:
-            return
-        for paragraph in element:
-            if paragraph.tag == "para":
-                yield from self.paragraph(paragraph)
-            else:
-                yield from self.blocks(paragraph)
-
-    def description(self, element):
-        """The blocks of brief and detailed description. Doxygen cuts the first paragraph in two: it is one here."""
-        brief = list(self.blocks(element.find("briefdescription")))
-        rest = list(self.blocks(element.find("detaileddescription")))
-        if len(brief) == 1 and rest and len(rest[0]) == 1 and not rest[0][0].startswith("-"):
-            brief[0] = [brief[0][0] + " " + rest.pop(0)[0]]
-        return brief + rest
-
-    def paragraph(self, paragraph):
-        text = escape(paragraph.text or "")
-        for child in paragraph:
-            block = self.block(child)
-            if block is None:
-                text += self.span(child)
-            else:
-                if text.strip():
-                    yield [re.sub(r"\s+", " ", text).strip()]
-                yield block
-                text = ""
-            text += escape(child.tail or "")
-        if text.strip():
-            yield [re.sub(r"\s+", " ", text).strip()]
-
-    def block(self, child):
-        if child.tag in ("itemizedlist", "orderedlist"):
-            return self.items(child)
-        if child.tag in ("programlisting", "verbatim", "preformatted"):
-            for space in child.iter("sp"):
-                space.text = " "
-            lines = ["".join(line.itertext()) for line in child.iter("codeline")] or (child.text or "").splitlines()
-            return ["````cpp", *lines, "````"]
-        if child.tag == "simplesect":
-            return self.joined(child, "Returns: " if child.get("kind") == "return" else "")
-        if child.tag == "parameterlist":
-            return [f"- `{plain(item.find('parameternamelist'))}`: "
-                    + " ".join(self.joined(item.find("parameterdescription"), ""))
-                    for item in child.iter("parameteritem")]
-        return None
-
-    def items(self, element):
-        lines = []
-        for item in element:
-            inner = self.joined(item, "")
-            lines += ["- " + inner[0] if inner else "-"] + ["  " + line for line in inner[1:]]
-        return lines
-
-    def joined(self, element, start):
-        lines = []
-        for block in self.blocks(element):
-            lines += ([""] if lines else []) + block
-        return [start + lines[0], *lines[1:]] if lines else []
+def internal(name):
+    """Whether a class, by its qualified name and Doxygen's, is part of the implementation of others."""
+    return re.search(r"(^|::)[Dd]etail::|_COMPILATION|\w(Impl|States?|Model|Body|Guard|Argument)\b", name) is not None
 
 
 def tidy(text):
@@ -193,6 +104,7 @@ class Reference:
         self.prose = Prose({})
         self.written = set()
         self.silent = []  # classes without a description
+        self.members = {}  # name of a member or free function -> {where it is: its anchor}
         classes = (one for one in self.compounds.values() if one.get("kind") in ("class", "struct"))
         self.nested = {inner.get("refid") for one in classes for inner in one.findall("innerclass")}
         self.headers = {plain_path(one): one for one in self.compounds.values()
@@ -209,7 +121,8 @@ class Reference:
         """Lets descriptions link to the classes of these headers: the ones that get pages."""
         self.prose.targets = {name for name, one in self.compounds.items()
                               if one.get("kind") in ("class", "struct", "union") and plain_path(one) in headers
-                              and one.get("prot") == "public" and "::detail" not in plain(one.find("compoundname"))}
+                              and one.get("prot") == "public"
+                              and not internal(f"{plain(one.find('compoundname'))} {name}")}
 
     def comment_above(self, member):
         """The line where the comment ends that describes this declaration and those before it in one block, without an
@@ -258,9 +171,22 @@ class Reference:
                         and self.comment_above(member) is None):
                     yield *position(member), name + plain(member.find("argsstring"))
 
-    def member(self, group):
+    def indexed(self, group, owner):
+        """Targets of the members of a group, which the search and the index of members lead to."""
+        lines = []
+        for name in dict.fromkeys(plain(one.find("name")) for one in group):
+            if re.fullmatch(r"\w+", name) and name != owner.split("::")[-1]:
+                target = anchor(next(one for one in group if plain(one.find("name")) == name).get("id"))
+                if target not in self.written:  # specialisations have the same
+                    self.written.add(target)
+                    self.members.setdefault(name, {}).setdefault(owner, target)
+                    lines += [f"({target})=", f"```{{index}} ! single: {name}", "```", ""]
+        return lines
+
+    def member(self, group, owner):
         member = group[0]
-        lines = ["::::{container} api-member", "```cpp", *(signature(one) for one in group), "```"]
+        lines = [*self.indexed(group, owner), "::::{container} api-member", "```cpp",
+                 *(signature(one) for one in group), "```"]
         for block in self.prose.description(member):
             lines += ["", *block]
         for value in member.iter("enumvalue"):
@@ -278,7 +204,8 @@ class Reference:
         described = self.prose.description(one)
         if not described and not re.search(r"<|Detail", name) and refid not in self.nested:
             self.silent.append(f"{plain_path(one)}: {name}")
-        lines = [f"({anchor(refid)})=", f"## {one.get('kind')} {escape(name)}", ""]
+        lines = [f"```{{index}} ! single: {re.sub('<.*', '', name).split('::')[-1]}", "```", "",
+                 f"({anchor(refid)})=", f"## {one.get('kind')} {escape(name)}", ""]
         if one.find("templateparamlist") is not None:
             lines += ["```cpp", template_line(one) + f"{one.get('kind')} {name}", "```", ""]
         bases = [tidy(plain(base)) for base in one.findall("basecompoundref") if base.get("prot") == "public"]
@@ -290,7 +217,7 @@ class Reference:
                    for member in section.findall("memberdef")
                    if member.get("prot") == "public" and member.get("kind") != "friend"]
         for group in self.grouped(members):
-            lines += self.member(group)
+            lines += self.member(group, re.sub(r"<.*", "", name))
         for inner in one.findall("innerclass"):
             if inner.get("prot") == "public":
                 lines += self.compound(inner.get("refid"))
@@ -306,12 +233,35 @@ class Reference:
             if inner.get("refid") not in self.nested:
                 lines += self.compound(inner.get("refid"))
         free = [member for member in self.free.get(header, {}).values()
-                if "detail::" not in plain(member.find("qualifiedname"))]
+                if "detail::" not in plain(member.find("qualifiedname")).lower()]
         if free:
             lines += ["## Functions and names", ""]
             for group in self.grouped(free):
-                lines += self.member(group)
+                lines += self.member(group, header.rsplit("/", 1)[1])
         return "\n".join(lines)
+
+    def summary(self, header):
+        """The classes of a header, as (name, line of a table with a link and the first sentence about it)."""
+        for inner in self.headers[header].findall("innerclass"):
+            one = self.compounds.get(inner.get("refid"))
+            if inner.get("refid") in self.prose.targets and inner.get("refid") not in self.nested:
+                name = tidy(plain(one.find("compoundname"))).removeprefix("DNDS::")
+                text = " ".join(next(iter(self.prose.description(one)), [""]))
+                if "<" not in name:
+                    yield name, (f"| [{escape(name)}](#{anchor(inner.get('refid'))}) | "
+                                 + re.split(r"(?<=[.:;]) ", text)[0].rstrip(":;") + " |")
+
+    def member_index(self):
+        """All members by the alphabet, with the classes or headers that they are of."""
+        lines = ["# Index of members", "", "Members of classes, and functions of headers.", ""]
+        letter = ""
+        for name, places in sorted(self.members.items(), key=lambda one: one[0].lower()):
+            if name[0].upper() != letter:
+                letter = name[0].upper()
+                lines += ["", f"## {letter}", ""]
+            lines.append(f"- `{name}`: "
+                         + ", ".join(f"[{escape(owner)}](#{target})" for owner, target in sorted(places.items())))
+        return "\n".join(lines) + "\n"
 
 
 def plain_path(compound):
@@ -320,27 +270,45 @@ def plain_path(compound):
 
 
 def write(xml, source, headers, target):
-    """A page for each of `headers` (as they are included) below `target`, and one a folder. Returns their number."""
+    """A page for each of `headers` (as they are included) below `target`, one a topic, and an index of members. Returns
+    the number of headers."""
     reference = Reference(xml, source)
-    folders = {}
+    topics = {}
     for header in headers:
         known = header if header in reference.headers else header.removeprefix("DNDS/")
         if known in reference.headers:
-            folders.setdefault(header.rsplit("/", 1)[0], []).append((header, known))
-    reference.link_to({known for entries in folders.values() for _, known in entries})
-    target.mkdir(parents=True, exist_ok=True)
-    for folder, entries in folders.items():
-        slug = folder.replace("/", "_")
-        for header, known in entries:
-            page = target / slug / (header.rsplit("/", 1)[1].removesuffix(".hpp") + ".md")
-            page.parent.mkdir(exist_ok=True)
-            page.write_text(reference.page(known))
-        names = "\n".join(f"{slug}/{header.rsplit('/', 1)[1].removesuffix('.hpp')}" for header, _ in entries)
-        (target / f"{slug}.md").write_text(f"# {folder}\n\n```{{toctree}}\n:maxdepth: 1\n\n{names}\n```\n")
+            topics.setdefault(topic_of(header), []).append((header, known))
+    reference.link_to({known for entries in topics.values() for _, known in entries})
+    guides = [path for pattern in ("README.md", "docs/*/*.md", "docs/tutorial/*", "cases/*/*.[cm]*")
+              for path in pathlib.Path(source).glob(pattern)]
+    named = set(re.findall(r"\w+", " ".join(path.read_text(errors="replace") for path in guides if path.is_file())))
+    listed = []
+    for topic in (one for one in TOPICS if one in topics):
+        title, guide, _ = topic
+        slug = re.sub(r"\W+", "_", title.lower())
+        listed.append(slug)
+        rows, names = [], []
+        for header, known in topics[topic]:
+            text = reference.page(known)
+            if "\n## " not in text and header not in ("DNDS/DNDS.hpp", "DNDS/Geom/Geom.hpp"):
+                continue  # of the implementation alone
+            names.append(f"{header.removeprefix('DNDS/').removesuffix('.hpp').replace('/', '_')}")
+            page = target / slug / f"{names[-1]}.md"
+            page.parent.mkdir(parents=True, exist_ok=True)
+            page.write_text(text)
+            rows += reference.summary(known)
+        tables = []
+        for heading, is_named in (("## Classes of the guides", True), ("## What these take and return", False)):
+            lines = [line for name, line in rows if (name.split("::")[-1] in named) == is_named]
+            tables += [heading, "", "| class | purpose |", "|---|---|", *lines, ""] if lines else []
+        (target / f"{slug}.md").write_text("\n".join(
+            [f"# {title}", "", f"The guide: [](../{guide}).", "", *tables, "## Headers", "", "```{toctree}",
+             ":maxdepth: 1", "", *(f"{slug}/{name}" for name in names), "```", ""]))
     if reference.silent:
         sys.exit("classes without a description:\n  " + "\n  ".join(reference.silent))
-    listed = "\n".join(folder.replace("/", "_") for folder in folders)
-    (target / "index.md").write_text("# C++ reference\n\nOne page a header, folder by folder in the order of layers; "
-                                     "the [map of the headers](../docs/reference.md) says where to start.\n\n"
-                                     f"```{{toctree}}\n:maxdepth: 2\n\n{listed}\n```\n")
-    return sum(len(entries) for entries in folders.values())
+    (target / "members.md").write_text(reference.member_index())
+    (target / "index.md").write_text("\n".join(
+        ["# C++ reference", "", "Classes by topic, a page for each header, and the [index of members](members.md); the",
+         "[map of the headers](../docs/reference/headers.md) says which to include.", "",
+         "```{toctree}", ":maxdepth: 1", "", *listed, "members", "```", ""]))
+    return sum(len(entries) for entries in topics.values())

@@ -9,10 +9,11 @@ import shutil
 import sys
 
 import api
+import search
 import stubs
 
-GUIDE = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "docs/*.md", "cases/README.md",
-         "cases/*/README.md", "bench/*/README.md", "packaging/README.md")
+GUIDE = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "docs/*.md", "docs/*/*.md",
+         "cases/README.md", "cases/*/README.md", "bench/*/README.md", "packaging/README.md")
 LINK = re.compile(r"\]\(([A-Za-z0-9_./-]+)(#[^)]*)?\)")
 
 
@@ -33,7 +34,8 @@ def copy(source, target, name):
 
 def guide(source, target):
     """Copies the guide and all files that it links to; returns the names of its pages."""
-    pages = sorted({str(path.relative_to(source)) for pattern in GUIDE for path in source.glob(pattern)})
+    pages = sorted({str(path.relative_to(source)) for pattern in GUIDE for path in source.glob(pattern)
+                    if path.parent.name != "site"})
     for page in pages:
         copy(source, target, page)
         folder = pathlib.PurePosixPath(page).parent
@@ -68,9 +70,10 @@ def main(source, xml, target, stub=None):
                if (source / f"python/dnds/{name}.py").exists()]
     (target / "python_reference.md").write_text(stubs.page(python))
 
+    search.write(source, [page for page in pages if re.match("docs/|README", page)], target / "scorer.js")
     index = (pathlib.Path(__file__).parent / "index.md").read_text()
     lines = [line for line in index.splitlines()
-             if not re.fullmatch(r"(docs|cases|bench|packaging)/\S+|[A-Z]+", line) or line + ".md" in pages]
+             if not re.fullmatch(r"(docs|cases|bench|packaging)/[\w/-]+|[A-Z]+", line) or line + ".md" in pages]
     rest = "\n".join(others(pages, {re.sub(r".*<(.*)>", r"\1", line.strip()) for line in index.splitlines()}))
     (target / "index.md").write_text("\n".join(lines).replace("@others@", rest) + "\n")
     print(f"{len(pages)} pages of the guide, {count} headers, stubs {'of ' + str(stub) if stub else 'not built'}")

@@ -11,7 +11,7 @@ import sys
 
 def main(source, *pages):
     headers = "\n".join(path.read_text() for path in pathlib.Path(source, "src").rglob("*.hpp"))
-    variables = pathlib.Path(source, "docs/settings.md").read_text()
+    variables = pathlib.Path(source, "docs/reference/settings.md").read_text()
     known = set(re.findall(r"\w+", headers)) | set(re.findall(r"\b(DNDS_\w+)", variables))
     wrong = []
     python = [path for kind in ("src/*.cpp", "dnds/*.py") for path in pathlib.Path(source, "python").glob(kind)]
@@ -26,7 +26,7 @@ def main(source, *pages):
             if "in Python |" in line:
                 table = known_python
             ours = re.split(r"(?<!\\)\|", line)[2]
-            for code in re.findall(r"`([^`]*)`(?! is gone)", ours):
+            for code in re.findall(r"`([^`]*)`(?! is removed)", ours):
                 code = re.sub(r'"[^"]*"', "", code)
                 names = re.findall(r"[A-Za-z_]{4}\w*", code)
                 wrong += [f"{page}:{number}: there is no {name}" for name in names if name not in table]

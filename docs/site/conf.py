@@ -35,3 +35,8 @@ html_sidebars = {
         "sidebar/scroll-end.html",
     ]
 }
+
+
+def setup(app):
+    """The ranking of the search page, which assemble.py lays beside the pages."""
+    app.config.html_search_scorer = str(app.srcdir / "scorer.js")

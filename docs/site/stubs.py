@@ -36,7 +36,7 @@ def page(files):
     complete = any(path.suffix == ".pyi" for _, path in files)
     what = "All public names of the package" if complete else (
         "Only what is written in Python: this site was made without a build of the module, which has most of it")
-    lines = ["# Python reference", "", f"{what}; [Python](docs/python.md) teaches them.", ""]
+    lines = ["# Python reference", "", f"{what}; [Python](docs/guides/python.md) teaches them.", ""]
     for title, path in files:
         tree = ast.parse(path.read_text())
         functions = [node for node in tree.body if isinstance(node, ast.FunctionDef) and public(node)]

@@ -1,4 +1,4 @@
-// The program of docs/first_solver.md: a flow carries a bump once around the middle of a square.
+// The program of docs/start/first_solver.md: a flow carries a bump once around the middle of a square.
 //   mpiexec -n 4 advection [RESULT.vtkhdf [MESH]]
 
 #include "DNDS/Geom/Geom.hpp"

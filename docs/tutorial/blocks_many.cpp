@@ -1,4 +1,4 @@
-// The second program of docs/blocks.md: many blocks a rank, and two grids that touch.
+// The second program of docs/guides/blocks.md: many blocks a rank, and two grids that touch.
 //
 //   mpiexec -n 2 blocks_many
 //

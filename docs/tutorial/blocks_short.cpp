@@ -1,4 +1,4 @@
-// The first program of docs/blocks.md: heat on a plane that is cut over the ranks.
+// The first program of docs/guides/blocks.md: heat on a plane that is cut over the ranks.
 //
 //   mpiexec -n 2 blocks_short
 //

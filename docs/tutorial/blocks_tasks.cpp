@@ -1,4 +1,4 @@
-// Blocks as data of tasks, for docs/blocks.md: heat on a plane in many boxes, without a line about ghosts.
+// Blocks as data of tasks, for docs/guides/blocks.md: heat on a plane in many boxes, without a line about ghosts.
 //
 //   mpiexec -n 2 blocks_tasks
 //

@@ -1,4 +1,4 @@
-// The program of docs/checkpoints.md: a field is written, and read again into another one.
+// The program of docs/guides/checkpoints.md: a field is written, and read again into another one.
 //
 //   mpiexec -n 3 checkpoint FILE
 

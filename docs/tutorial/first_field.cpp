@@ -1,4 +1,4 @@
-// The program of docs/tutorial.md: heat conduction on a square of cells that is spread over the ranks.
+// The program of docs/start/tutorial.md: heat conduction on a square of cells that is spread over the ranks.
 //
 //   mpiexec -n 3 first_field
 //

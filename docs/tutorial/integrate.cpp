@@ -1,4 +1,4 @@
-// The second program of docs/meshes.md: integrals over cells and over boundaries, which may be curved.
+// The second program of docs/guides/meshes.md: integrals over cells and over boundaries, which may be curved.
 //
 //   mpiexec -n 3 integrate [MESH]
 //

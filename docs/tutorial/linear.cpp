@@ -1,4 +1,4 @@
-// The program of docs/linear.md: the steady temperature of a plate with a hot and a cold side, cell by cell.
+// The program of docs/guides/linear.md: the steady temperature of a plate with a hot and a cold side, cell by cell.
 //
 //   mpiexec -n 3 linear
 

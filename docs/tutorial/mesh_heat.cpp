@@ -1,4 +1,4 @@
-// The program of docs/meshes.md: heat flows through a mesh that is read from a file, or made.
+// The program of docs/guides/meshes.md: heat flows through a mesh that is read from a file, or made.
 //
 //   mpiexec -n 3 mesh_heat [MESH [RESULT.vtkhdf]]
 //

@@ -1,4 +1,4 @@
-// The program of docs/one_sided.md: each rank puts numbers into the next one's memory and counts at rank 0.
+// The program of docs/guides/one_sided.md: each rank puts numbers into the next one's memory and counts at rank 0.
 //
 //   mpiexec -n 3 one_sided_ring
 //

@@ -1,4 +1,5 @@
-// The PETSc section of docs/linear.md: a plate that loses heat to air of 300 K, solved with a matrix and without.
+// The PETSc section of docs/guides/linear.md: a plate that loses heat to air of 300 K, solved with a matrix and
+// without.
 //
 //   mpiexec -n 3 petsc
 //   PETSC_OPTIONS="-plate_pc_type jacobi -plate_ksp_view" mpiexec -n 3 petsc

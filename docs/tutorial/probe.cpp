@@ -1,4 +1,4 @@
-// The third program of docs/meshes.md: values along a line, and distances to a wall.
+// The third program of docs/guides/meshes.md: values along a line, and distances to a wall.
 //
 //   mpiexec -n 3 probe [MESH PATCH]
 //

@@ -1,4 +1,5 @@
-// The program of docs/recovery.md: a step that fails on one rank is repeated on all of them, with half the time step.
+// The program of docs/guides/recovery.md: a step that fails on one rank is repeated on all of them, with half the time
+// step.
 //
 //   mpiexec -n 2 recovery
 //

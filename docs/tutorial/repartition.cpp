@@ -1,4 +1,4 @@
-// The program of docs/repartition.md: cells move to other ranks while a program runs.
+// The program of docs/guides/repartition.md: cells move to other ranks while a program runs.
 //
 //   mpiexec -n 4 repartition
 

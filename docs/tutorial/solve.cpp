@@ -1,4 +1,4 @@
-// The second program of docs/tutorial.md: rows as vectors, and an iterative solver on them.
+// The second program of docs/start/tutorial.md: rows as vectors, and an iterative solver on them.
 //
 //   mpiexec -n 3 solve
 //

@@ -1,4 +1,4 @@
-// The program of docs/sparse.md: a puff of smoke drifts over a plane; only blocks that it touches have memory.
+// The program of docs/guides/sparse.md: a puff of smoke drifts over a plane; only blocks that it touches have memory.
 //
 //   mpiexec -n 2 sparse_short
 //

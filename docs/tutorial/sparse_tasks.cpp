@@ -1,4 +1,4 @@
-// The second program of docs/sparse.md: dust in a few blocks and a gas in all of them, as one task graph.
+// The second program of docs/guides/sparse.md: dust in a few blocks and a gas in all of them, as one task graph.
 //
 //   mpiexec -n 2 sparse_tasks
 //

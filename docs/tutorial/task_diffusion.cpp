@@ -1,4 +1,4 @@
-// The first program of docs/tasks.md: heat flows from cell to cell.
+// The first program of docs/guides/tasks.md: heat flows from cell to cell.
 //
 //   mpiexec -n 2 task_diffusion
 //

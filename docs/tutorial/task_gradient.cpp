@@ -1,4 +1,4 @@
-// The second program of docs/tasks.md: gradients, fluxes, update, with pulls beside the work.
+// The second program of docs/guides/tasks.md: gradients, fluxes, update, with pulls beside the work.
 //
 //   mpiexec -n 2 task_gradient
 //

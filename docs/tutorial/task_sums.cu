@@ -1,4 +1,4 @@
-// The third program of docs/tasks.md: sums over faces, an image with a jump, a call; in one thread, in two, on a
+// The third program of docs/guides/tasks.md: sums over faces, an image with a jump, a call; in one thread, in two, on a
 // device. Compiled by nvcc in builds with CUDA, else by the C++ compiler.
 //
 //   mpiexec -n 2 task_sums

@@ -13,7 +13,7 @@ import textwrap
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-DOCUMENT = (ROOT / "docs/python.md").read_text()
+DOCUMENT = (ROOT / "docs/guides/python.md").read_text()
 EXAMPLES = ROOT / "python/examples"
 
 
@@ -39,7 +39,7 @@ def test_code_stands_in_the_examples():
 
 
 def test_expressions_for_users_of_other_libraries_work():
-    text = (ROOT / "docs/coming_from.md").read_text()
+    text = (ROOT / "docs/start/coming_from.md").read_text()
     table = text[text.index("| DOLFINx in Python | DNDS |"):].split("\n\n")[0]
     expressions = [code for line in table.splitlines() for code in re.findall(r"`([^`]*)`", line.split("|")[2])
                    if code.startswith("mesh.") or code.startswith("u.")]

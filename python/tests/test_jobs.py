@@ -1,4 +1,4 @@
-"""Programs that fail on one rank end, where they are started as docs/python.md says. Starts its own MPI."""
+"""Programs that fail on one rank end, where they are started as docs/guides/python.md says. Starts its own MPI."""
 
 import importlib.util
 import json

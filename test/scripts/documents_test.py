@@ -15,7 +15,7 @@ import stubs  # noqa: E402
 class Layers(unittest.TestCase):
     def test_all_folders_are_listed(self):
         folders = [path.name for path in (ROOT / "src/DNDS").iterdir() if path.is_dir() and not path.is_symlink()]
-        for document in ("CONTRIBUTING.md", "docs/architecture.md"):
+        for document in ("CONTRIBUTING.md", "docs/inside/architecture.md"):
             text = (ROOT / document).read_text()
             words = text[text.index("## Layers") :].split("```")[1].split()
             for folder in folders:

@@ -8,11 +8,12 @@
 
 namespace DNDS {
 
-/// Choices of users without changing a program. docs/settings.md lists them: scripts/settings.py reads the comments.
+/// Choices of users without changing a program. docs/reference/settings.md lists them: scripts/settings.py reads the comments.
 struct Environment {
     /// DNDS_TRANSPORT=auto|packed|datatype|node-shared|staged|direct|peer: the transport of exchanges whose
-    /// `ExchangeOptions` leave it at `Auto`; the last three are for rows in device memory (docs/gpu-transports.md), the
-    /// others for rows in host memory. Unset or `auto`: DNDS chooses for each peer.
+    /// `ExchangeOptions` leave it at `Auto`; the last three are for rows in device memory
+    /// (docs/reference/gpu-transports.md), the others for rows in host memory. Unset or `auto`: DNDS chooses for each
+    /// peer.
     std::string transport; ///< empty: not set
     /// DNDS_RANKS_PER_NODE=NUMBER: divides each machine into virtual nodes of this many ranks, to test multi-node paths
     /// on one machine.
@@ -27,20 +28,20 @@ struct Environment {
     /// DNDS_DISABLE_GPU_AWARE_MPI=0|1: 1: device memory is never passed to MPI, not even for a trial.
     bool disableGpuAwareMpi = false;
     /// DNDS_ONE_SIDED_PROXY=0|1: 1: kernels reach all other ranks through the proxy
-    /// (`docs/one_sided.md#the-proxy-of-kernels`), also those that loads and stores would reach; heaps and windows for
+    /// (`docs/guides/one_sided.md#the-proxy-of-kernels`), also those that loads and stores would reach; heaps and windows for
     /// which a proxy is impossible throw. Unset or 0: the proxy is used where it is needed and possible.
     bool oneSidedProxy = false;
-    /// DNDS_TRACE=FILE: ranks record when they computed, pulled and waited, into this file (docs/tracing.md). It is
-    /// read when the program starts.
+    /// DNDS_TRACE=FILE: ranks record when they computed, pulled and waited, into this file (docs/guides/tracing.md). It
+    /// is read when the program starts.
     std::string trace; ///< empty: not set
-    /// DNDS_REPORT=0|1: 1: exchanges are counted, and rank 0 prints a report (docs/diagnosis.md) on stderr when the
-    /// program ends.
+    /// DNDS_REPORT=0|1: 1: exchanges are counted, and rank 0 prints a report (docs/guides/diagnosis.md) on stderr when
+    /// the program ends.
     bool report = false;
-    /// DNDS_ROLL_CALL=0|1: 1: on SIGUSR1 each rank writes its activity to stderr (`docs/diagnosis.md#roll-call`).
+    /// DNDS_ROLL_CALL=0|1: 1: on SIGUSR1 each rank writes its activity to stderr (`docs/guides/diagnosis.md#roll-call`).
     bool rollCall = false;
     /// DNDS_WARNINGS=stderr|rank0|none|FILE: where warnings go that the program does not take (`setWarningSink`): to
     /// stderr, as where it is not set; to stderr by rank 0 alone; nowhere; or to the end of a file, in whose name `%r`
-    /// stands for the rank (`docs/errors.md#warnings`). Failures that end the job go to stderr always.
+    /// stands for the rank (`docs/reference/errors.md#warnings`). Failures that end the job go to stderr always.
     std::string warnings; ///< empty: not set
 
     /// The variables and their values as text; empty where the value is the default. Local.
@@ -62,7 +63,7 @@ std::string warningPlace();
 ///
 /// MV2_USE_CUDA, MPICH_GPU_SUPPORT_ENABLED, I_MPI_OFFLOAD: set for MVAPICH2, Cray MPICH and Intel MPI. Where one is
 /// neither empty nor `0`, MPI is assumed to accept device memory if the library has no query for it. DNDS then tries
-/// it, and may use `direct` (docs/gpu-transports.md).
+/// it, and may use `direct` (docs/reference/gpu-transports.md).
 std::string mpiSwitchForDevices();
 
 /// This process's number on its machine, as mpiexec or srun set it: known before MPI_Init, when some MPI libraries
@@ -92,7 +93,7 @@ LauncherInfo launcherInfo();
 /// The folder by which NVIDIA's MPS talks with programs; its default where the variable is not set. Local.
 ///
 /// CUDA_MPS_PIPE_DIRECTORY=FOLDER: tells daemons of NVIDIA's MPS apart (`/tmp/nvidia-mps` where it is not set) when
-/// ranks that share a GPU want kernels to wait (`docs/one_sided.md#kernels-that-wait`).
+/// ranks that share a GPU want kernels to wait (`docs/guides/one_sided.md#kernels-that-wait`).
 std::string mpsFolder();
 
 /// Whether DNDS_EMULATED_DEVICE contains the word `what`. Local.

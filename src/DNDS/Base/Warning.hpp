@@ -18,8 +18,8 @@ namespace DNDS {
 using WarningSink = std::function<void(std::string_view text)>;
 
 /// Gives this rank's warnings to `sink` from now on, say to a logger; with an empty one they go again where they go at
-/// the start: to stderr, or where the user says by DNDS_WARNINGS (docs/settings.md). Failures that end the job go to
-/// stderr always. Local, thread-safe.
+/// the start: to stderr, or where the user says by DNDS_WARNINGS (docs/reference/settings.md). Failures that end the
+/// job go to stderr always. Local, thread-safe.
 ///
 ///     DNDS::setWarningSink([](std::string_view text) { spdlog::warn(text); });
 ///     DNDS::setWarningSink([](std::string_view) {}); // silence

@@ -55,7 +55,7 @@ struct ExchangeRequest {
 /// Any number of exchanges may be in flight, started in different orders on different ranks. An array that was swapped
 /// or re-allocated with the same rows is bound again at the next start; one whose rows or mapping changed makes start
 /// throw StateError. An error of start, wait or ready on one rank revokes the communicator: the others throw
-/// RevokedError until `recover` (docs/errors.md). So does destroying an exchange in flight, which keeps the
+/// RevokedError until `recover` (docs/reference/errors.md). So does destroying an exchange in flight, which keeps the
 /// memory in use until then: rows that come late change ghosts, and nothing else.
 ///
 /// Between start and wait the source must not be written and the destination not be used. The exchange moves the

@@ -15,7 +15,7 @@
 namespace DNDS {
 
 /// A square sparse matrix of b x b blocks over the rows of distributed arrays: [owned rows], on the host. It multiplies
-/// `ArrayDof<b, 1>` of the same pattern; other libraries get its lists without a copy (docs/linear.md).
+/// `ArrayDof<b, 1>` of the same pattern; other libraries get its lists without a copy (docs/guides/linear.md).
 ///
 ///     SparseMatrix<> a("laplacian", pattern);
 ///     for (...)

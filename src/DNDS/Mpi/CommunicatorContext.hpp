@@ -63,7 +63,7 @@ class CommunicatorContext : public std::enable_shared_from_this<CommunicatorCont
   public:
     /// The context of `comm`, made on first use; of a private duplicate, the context that owns it. Collective on first
     /// use, Local afterwards, on any thread. Throws ArgumentError on all ranks if their environment variables differ
-    /// (docs/settings.md), or are invalid.
+    /// (docs/reference/settings.md), or are invalid.
     static std::shared_ptr<CommunicatorContext> of(CommunicatorView comm);
     /// The same if it was made before; else null. Local, on any thread.
     static std::shared_ptr<CommunicatorContext> find(CommunicatorView comm);

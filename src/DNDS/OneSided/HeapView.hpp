@@ -23,9 +23,9 @@ namespace DNDS {
 ///     parallelFor(Executor::device(stream), n, PutRim{heap.view(), halo, rim, next});
 ///     heap.barrier(stream);
 ///
-/// Ranks are reached by loads and stores, and others through the proxy where there is one (docs/one_sided.md). A wrong
-/// access, or one to a rank out of reach, is skipped, and the first of them is thrown by the next call of the heap on
-/// the host. Operations that return something return 0 then.
+/// Ranks are reached by loads and stores, and others through the proxy where there is one (docs/guides/one_sided.md). A
+/// wrong access, or one to a rank out of reach, is skipped, and the first of them is thrown by the next call of the
+/// heap on the host. Operations that return something return 0 then.
 ///
 /// Each thread completes and orders its own operations. Kernel and host must not both operate on the same memory
 /// between two synchronisations of the stream.

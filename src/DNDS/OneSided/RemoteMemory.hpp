@@ -56,7 +56,7 @@ enum class CollectiveCall : std::uint8_t {
 };
 
 /// Operations on the memory of other ranks, by rank and offset in bytes: loads and stores if the memory is mapped
-/// here, `RemoteAccess` otherwise. docs/one_sided.md documents the guarantees of each.
+/// here, `RemoteAccess` otherwise. docs/guides/one_sided.md documents the guarantees of each.
 ///
 /// All functions are Local, unless stated. Heaps and windows throw the faults of kernels (`checkKernels`)
 /// before accesses, and after `quiet` and `barrier`. They throw, and thereby revoke the communicator,

@@ -28,7 +28,7 @@ namespace DNDS {
 ///
 /// Memory of ranks on this node is read and written in place. Elsewhere (other nodes, virtual ones too) puts and gets
 /// go through MPI, and the owner carries out atomic operations: see `MessageAccess` for when it does. `path` says which
-/// it is. docs/one_sided.md has what each operation promises, and what it costs.
+/// it is. docs/guides/one_sided.md has what each operation promises, and what it costs.
 ///
 /// Operations are Local and throw
 /// - IndexError for a rank that does not exist, and beyond the allocation

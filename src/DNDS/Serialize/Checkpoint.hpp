@@ -2,7 +2,7 @@
 /// @brief Arrays and values of all ranks in one HDF5 file that is either whole or not there, readable on any number of
 /// ranks.
 ///
-/// docs/checkpoints.md describes the file.
+/// docs/guides/checkpoints.md describes the file.
 #pragma once
 
 #include "DNDS/Mpi/Communicator.hpp"

@@ -67,8 +67,8 @@ struct TransportDescriptor;
 /// Exchanges are started in any order, which may differ between ranks: tags say what belongs together. A transport
 /// without tags, whose messages match by their order alone (NCCL is one), would have to find an order first.
 ///
-/// What a call throws revokes the communicator (docs/errors.md), so a transport neither tells peers of failures nor
-/// survives them: `settle` and `renew` are all that it does about them.
+/// What a call throws revokes the communicator (docs/reference/errors.md), so a transport neither tells peers of
+/// failures nor survives them: `settle` and `renew` are all that it does about them.
 class Transport {
   public:
     Transport() = default;

@@ -10,7 +10,7 @@
 
 namespace DNDS::Geom {
 
-/// PT-Scotch's strategies: the effort spent on few edges between parts (docs/performance.md compares them).
+/// PT-Scotch's strategies: the effort spent on few edges between parts (docs/reference/performance.md compares them).
 enum class PartitionEffort : unsigned char {
     Quick,   ///< its strategy for speed, with hardly more edges between parts
     Thorough ///< its strategy for quality

@@ -23,7 +23,7 @@ struct DoubleAndAdd {
     }
 };
 
-/// The functor of docs/gpu.md: a view of fixed shape, and a number after it.
+/// The functor of docs/guides/gpu.md: a view of fixed shape, and a number after it.
 struct Scale {
     ArrayView<real, 3> u;
     real factor;

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Writes a checkpoint with several ranks and runs the Python code of docs/checkpoints.md on it.
+# Writes a checkpoint with several ranks and runs the Python code of docs/guides/checkpoints.md on it.
 #
 #   h5py_snippet.sh DOCUMENT COMMAND...    COMMAND writes the checkpoint named by its last argument
 #

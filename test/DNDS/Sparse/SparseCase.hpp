@@ -32,7 +32,7 @@ struct SparseGrid {
 
 inline std::vector<SparseGrid> sparseGrids() {
     const std::array<bool, 4> all{true, true, true, true};
-    // Two zones that touch turned: see docs/blocks.md.
+    // Two zones that touch turned: see docs/guides/blocks.md.
     const Connection turned{
         .space = 0, .begin = {8, 0}, .end = {8, 8}, .other = 1, .otherBegin = {8, 0}, .transform = {2, -1}};
     return {
