@@ -8,7 +8,8 @@
 
 namespace DNDS {
 
-/// Choices of users without changing a program. docs/reference/settings.md lists them: scripts/settings.py reads the comments.
+/// Choices of users without changing a program. docs/reference/settings.md lists them: scripts/settings.py reads the
+/// comments.
 struct Environment {
     /// DNDS_TRANSPORT=auto|packed|datatype|node-shared|staged|direct|peer: the transport of exchanges whose
     /// `ExchangeOptions` leave it at `Auto`; the last three are for rows in device memory
@@ -28,8 +29,8 @@ struct Environment {
     /// DNDS_DISABLE_GPU_AWARE_MPI=0|1: 1: device memory is never passed to MPI, not even for a trial.
     bool disableGpuAwareMpi = false;
     /// DNDS_ONE_SIDED_PROXY=0|1: 1: kernels reach all other ranks through the proxy
-    /// (`docs/guides/one_sided.md#the-proxy-of-kernels`), also those that loads and stores would reach; heaps and windows for
-    /// which a proxy is impossible throw. Unset or 0: the proxy is used where it is needed and possible.
+    /// (`docs/guides/one_sided.md#the-proxy-of-kernels`), also those that loads and stores would reach; heaps and
+    /// windows for which a proxy is impossible throw. Unset or 0: the proxy is used where it is needed and possible.
     bool oneSidedProxy = false;
     /// DNDS_TRACE=FILE: ranks record when they computed, pulled and waited, into this file (docs/guides/tracing.md). It
     /// is read when the program starts.
@@ -37,7 +38,8 @@ struct Environment {
     /// DNDS_REPORT=0|1: 1: exchanges are counted, and rank 0 prints a report (docs/guides/diagnosis.md) on stderr when
     /// the program ends.
     bool report = false;
-    /// DNDS_ROLL_CALL=0|1: 1: on SIGUSR1 each rank writes its activity to stderr (`docs/guides/diagnosis.md#roll-call`).
+    /// DNDS_ROLL_CALL=0|1: 1: on SIGUSR1 each rank writes its activity to stderr
+    /// (`docs/guides/diagnosis.md#roll-call`).
     bool rollCall = false;
     /// DNDS_WARNINGS=stderr|rank0|none|FILE: where warnings go that the program does not take (`setWarningSink`): to
     /// stderr, as where it is not set; to stderr by rank 0 alone; nowhere; or to the end of a file, in whose name `%r`

@@ -18,7 +18,8 @@ namespace DNDS::Task {
 
 class TraceFile;
 
-/// A recording of this process's activities, appended to a file shared by the ranks (docs/guides/tracing.md). A plan has
+/// A recording of this process's activities, appended to a file shared by the ranks (docs/guides/tracing.md). A plan
+/// has
 ///
 ///     if (Trace *trace = Trace::active())   // where it is compiled
 ///         trace->begin(comm);
