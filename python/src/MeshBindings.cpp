@@ -199,16 +199,10 @@ nb::object readAndBuild(const char *maker, Makes makes, const nb::args &argument
     return nb::type<Mesh>().attr("build")(source, **forBuild);
 }
 
-const Geom::MeshEntities &entitiesOf(const Geom::UnstructuredMesh &mesh, Geom::MeshEntityKind kind) {
-    return kind == Geom::MeshEntityKind::Cells   ? mesh.cells
-           : kind == Geom::MeshEntityKind::Nodes ? mesh.nodes
-                                                 : mesh.faces;
-}
-
 /// The kind of entities that a field is on, by its ghosts.
 Geom::MeshEntityKind kindOf(const Mesh &mesh, const Field &field) {
     for (const auto kind : {Geom::MeshEntityKind::Cells, Geom::MeshEntityKind::Nodes, Geom::MeshEntityKind::Faces})
-        if (&field.pattern() == entitiesOf(mesh.mesh(), kind).pattern.get())
+        if (&field.pattern() == mesh.mesh().entities(kind).pattern.get())
             return kind;
     throw ArgumentError(fmt::format("'{}' is no field of this mesh: it belongs to another mesh, or to this one on "
                                     "another partition",
@@ -298,7 +292,7 @@ nb::tuple repartition(const Mesh &self, nb::handle targets, nb::handle weights, 
                                                          moving.options.ghostsBy, moving.options.cellOrder})};
     nb::list list;
     for (std::size_t k = 0; k < made.size(); ++k) {
-        setMeshOf(*made[k], after, entitiesOf(after.mesh(), moving.rows[k].kind));
+        setMeshOf(*made[k], after, after.mesh().entities(moving.rows[k].kind));
         list.append(nb::cast(std::move(made[k])));
     }
     return nb::make_tuple(std::move(after), std::move(list));
