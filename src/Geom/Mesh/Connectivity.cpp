@@ -15,7 +15,8 @@ namespace DNDS::Geom {
 
 struct MeshConnectivity {
     std::optional<MeshEdges> edges;
-    std::map<std::pair<MeshEntityKind, MeshEntityKind>, LocalAdjacency> made; ///< adjacencies besides the mesh's own lists
+    /// Adjacencies besides the mesh's own lists.
+    std::map<std::pair<MeshEntityKind, MeshEntityKind>, LocalAdjacency> made;
 };
 
 namespace {

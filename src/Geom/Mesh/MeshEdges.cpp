@@ -242,9 +242,9 @@ std::vector<LocalIndex> numberFound(const UnstructuredMesh &mesh, const FoundEdg
 
 } // namespace
 
-// Lists the edges of cells in the order of cells, finds equal ones by a hash table of local nodes, and settles owner and
-// number of edges that other ranks may have at the owner of their first node. Invariant: all ranks that have an edge
-// register the same file numbers at the same rank.
+// Lists the edges of cells in the order of cells, finds equal ones by a hash table of local nodes, and settles owner
+// and number of edges that other ranks may have at the owner of their first node. Invariant: all ranks that have an
+// edge register the same file numbers at the same rank.
 MeshEdges numberEdges(const UnstructuredMesh &mesh) {
     const EdgeKeys keys(mesh);
     FoundEdges found = findEdges(mesh, keys);

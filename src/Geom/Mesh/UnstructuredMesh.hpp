@@ -35,8 +35,8 @@ concept PairField = requires {
 /// have the number of the patch `unassigned`.
 inline constexpr int noPatch = -1;
 
-/// The kinds of entities of a mesh, for fields and adjacencies. Edges join two corners of a cell; in two dimensions they
-/// are the faces.
+/// The kinds of entities of a mesh, for fields and adjacencies. Edges join two corners of a cell; in two dimensions
+/// they are the faces.
 enum class MeshEntityKind : unsigned char { Cells, Nodes, Faces, Edges };
 
 /// The entities of one kind of a mesh on one rank: owned ones first, then ghosts.
