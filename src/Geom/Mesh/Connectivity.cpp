@@ -135,6 +135,7 @@ const MeshEntities &UnstructuredMesh::entities(MeshEntityKind kind) const {
     if (connectivity_ == nullptr || !connectivity_->edges) {
         const ActivityScope activity("edges of a mesh");
         MeshEdges made = failTogether(comm, [&] {
+            static_cast<void>(cells.builtPattern());
             static_cast<void>(connectivity());
             return numberEdges(*this);
         });
@@ -148,6 +149,7 @@ const LocalAdjacency &UnstructuredMesh::adjacency(MeshEntityKind from, MeshEntit
                "{}: there is no adjacency from {} to {}: compose two, as those from cells to faces and from faces to "
                "cells",
                origin, wordOf(from), wordOf(to));
+    static_cast<void>(cells.builtPattern());
     const auto find = [&](Kind kind) { return kind == Kind::Edges && dimension == 2 ? Kind::Faces : kind; };
     const bool same = find(from) == find(to);
     if (!same) {

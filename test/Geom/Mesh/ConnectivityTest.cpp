@@ -346,6 +346,9 @@ TEST(Connectivity, RefusesWhatDoesNotExist) {
     test::expectContains(test::messageOnAll<StateError>([&] { mesh.ghostsBy(Kind::Edges, 1); }), "a layer of ghosts");
     test::expectContains(test::messageOnAll<ArgumentError>([&] { mesh.ghostsBy(Kind::Cells, 1); }), "through cells");
     EXPECT_THROW(mesh.adjacency(Kind::Faces, Kind::Faces), ArgumentError);
+    const UnstructuredMesh none(everyone());
+    EXPECT_THROW(none.adjacency(Kind::Nodes, Kind::Faces), StateError);
+    test::expectContains(test::messageOnAll<StateError>([&] { none.entities(Kind::Edges); }), "was not built");
 }
 
 TEST(Connectivity, RowsAreComposedTransposedAndRestricted) {
