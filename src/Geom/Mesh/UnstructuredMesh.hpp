@@ -201,7 +201,7 @@ struct UnstructuredMesh {
 
     /// The entities `to` of each local entity `from`, owned ones and ghosts, by local numbers: any two different kinds.
     /// Collective if it is the first use of edges (see `entities`), else Local. Made when first asked for, O(entries),
-    /// and kept as edges are; then O(1). Throws ArgumentError for twice the same kind (`compose` gives neighbours).
+    /// and kept as edges are; then O(1). Throws as `entities`; ArgumentError for equal kinds (`compose`: neighbours).
     ///
     /// Rows of smaller entities are complete: nodes, edges and faces of cells in the order of the standard (of a
     /// Polyhedron as its faces list them), nodes and edges of faces around them, the two nodes of an edge from the
