@@ -144,13 +144,17 @@ void setMeshOf(Field &field, const Mesh &mesh, const Geom::MeshEntities &entitie
 
 std::unique_ptr<Field> makeField(const Mesh &mesh, nb::handle width, nb::handle dtype, std::string_view at,
                                  std::string name) {
-    const Geom::MeshEntities *entities = nullptr;
-    guarded(mesh.comm->view, [&] { entities = &entitiesOf(mesh, at); });
+    Geom::MeshEntityKind kind{};
+    guarded(mesh.comm->view, [&] { kind = chosen(at, "place of fields", entityKinds); });
+    const Geom::MeshEntities &entities = [&]() -> const Geom::MeshEntities & {
+        const nb::gil_scoped_release others;
+        return mesh.mesh().entities(kind);
+    }();
     auto field = std::make_unique<Field>(
-        mesh.comm, FieldOptions{std::move(name), entities->owned, dtype, "fixed", width, nb::none()});
-    setMeshOf(*field, mesh, *entities);
+        mesh.comm, FieldOptions{std::move(name), entities.owned, dtype, "fixed", width, nb::none()});
+    setMeshOf(*field, mesh, entities);
     const nb::gil_scoped_release others;
-    field->usePattern(entities->pattern);
+    field->usePattern(entities.pattern);
     return field;
 }
 
@@ -199,16 +203,10 @@ nb::object readAndBuild(const char *maker, Makes makes, const nb::args &argument
     return nb::type<Mesh>().attr("build")(source, **forBuild);
 }
 
-const Geom::MeshEntities &entitiesOf(const Geom::UnstructuredMesh &mesh, Geom::MeshEntityKind kind) {
-    return kind == Geom::MeshEntityKind::Cells   ? mesh.cells
-           : kind == Geom::MeshEntityKind::Nodes ? mesh.nodes
-                                                 : mesh.faces;
-}
-
 /// The kind of entities that a field is on, by its ghosts.
 Geom::MeshEntityKind kindOf(const Mesh &mesh, const Field &field) {
     for (const auto kind : {Geom::MeshEntityKind::Cells, Geom::MeshEntityKind::Nodes, Geom::MeshEntityKind::Faces})
-        if (&field.pattern() == entitiesOf(mesh.mesh(), kind).pattern.get())
+        if (&field.pattern() == mesh.mesh().entities(kind).pattern.get())
             return kind;
     throw ArgumentError(fmt::format("'{}' is no field of this mesh: it belongs to another mesh, or to this one on "
                                     "another partition",
@@ -298,7 +296,7 @@ nb::tuple repartition(const Mesh &self, nb::handle targets, nb::handle weights, 
                                                          moving.options.ghostsBy, moving.options.cellOrder})};
     nb::list list;
     for (std::size_t k = 0; k < made.size(); ++k) {
-        setMeshOf(*made[k], after, entitiesOf(after.mesh(), moving.rows[k].kind));
+        setMeshOf(*made[k], after, after.mesh().entities(moving.rows[k].kind));
         list.append(nb::cast(std::move(made[k])));
     }
     return nb::make_tuple(std::move(after), std::move(list));
@@ -315,26 +313,14 @@ cells that share "nodes" or "faces" with the previous layer. `cell_order` is "cu
 all ranks when the mesh is built.
 Raises DataError or ArgumentError on all ranks.)";
 
-} // namespace
-
-const Geom::MeshEntities &entitiesOf(const Mesh &mesh, std::string_view at) {
-    constexpr Words<Geom::MeshEntities Geom::UnstructuredMesh::*, 3> places{
-        {{"cells", &Geom::UnstructuredMesh::cells},
-         {"nodes", &Geom::UnstructuredMesh::nodes},
-         {"faces", &Geom::UnstructuredMesh::faces}}};
-    return mesh.mesh().*chosen(at, "place of fields", places);
-}
-
-namespace {
-
 void bindFieldsOf(nb::class_<Mesh> &type) {
     type.def(
             "field", &makeField, "width"_a.none() = nb::none(), "dtype"_a = "float64", nb::kw_only(), "at"_a = "cells",
             "name"_a = "field",
             nb::sig("def field(self, width: int | None = None, dtype: numpy.typing.DTypeLike = 'float64', *, "
                     "at: str = 'cells', name: str = 'field') -> Field"),
-            R"(A field of zeros on cells, "nodes" or "faces", with their ghosts: data is [all, width], or [all] for width None.
-Collective.)")
+            R"(A field of zeros on cells, "nodes", "faces" or "edges", with their ghosts: data is [all, width], or [all] for
+width None. Collective.)")
         .def("repartition", &repartition, "targets"_a.none() = nb::none(), nb::kw_only(),
              "weights"_a.none() = nb::none(), "fields"_a = nb::tuple(), "partitioner"_a = "curve",
              "ghosts_by"_a.none() = nb::none(), "ghost_layers"_a.none() = nb::none(),

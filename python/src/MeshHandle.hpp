@@ -71,8 +71,10 @@ inline constexpr Words<Geom::Partitioner, 2> partitioners{
 inline constexpr Words<Geom::GhostNeighbours, 2> ghostNeighbours{
     {{"nodes", Geom::GhostNeighbours::Nodes}, {"faces", Geom::GhostNeighbours::Faces}}};
 
-/// Reads "nodes", "cells" or "faces". Throws ArgumentError that lists them.
-const Geom::MeshEntities &entitiesOf(const Mesh &mesh, std::string_view at);
+inline constexpr Words<Geom::MeshEntityKind, 4> entityKinds{{{"cells", Geom::MeshEntityKind::Cells},
+                                                             {"nodes", Geom::MeshEntityKind::Nodes},
+                                                             {"faces", Geom::MeshEntityKind::Faces},
+                                                             {"edges", Geom::MeshEntityKind::Edges}}};
 
 void bindSource(nanobind::module_ &module);
 void bindMesh(nanobind::module_ &module);

@@ -5,6 +5,7 @@
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
 #include <utility>
@@ -43,6 +44,13 @@ void addAdjacency(nb::class_<Mesh> &type, const char *name, Geom::LocalAdjacency
             return Adjacency{std::shared_ptr<const Geom::LocalAdjacency>(self.data, &(self.mesh().*rows))};
         },
         text);
+}
+
+Adjacency adjacencyOf(const Mesh &self, std::string_view from, std::string_view to) {
+    const Geom::MeshEntityKind ofKind = chosen(from, "kind of entities", entityKinds);
+    const Geom::MeshEntityKind toKind = chosen(to, "kind of entities", entityKinds);
+    const nb::gil_scoped_release others;
+    return {std::shared_ptr<const Geom::LocalAdjacency>(self.data, &self.mesh().adjacency(ofKind, toKind))};
 }
 
 nb::object rowOf(const Adjacency &self, index row) {
@@ -131,7 +139,7 @@ In place of a number, -1 means that the mesh ends there, -2 an entity of which t
 }
 
 void bindEntities(nb::module_ &module) {
-    nb::class_<Entities>(module, "Entities", "The cells, the nodes or the faces of this rank: owned ones, then ghosts.")
+    nb::class_<Entities>(module, "Entities", "The cells, nodes, faces or edges of this rank: owned ones, then ghosts.")
         .def_prop_ro(
             "owned", [](const Entities &self) { return self.entities->owned; }, "How many are owned.")
         .def_prop_ro(
@@ -145,7 +153,8 @@ void bindEntities(nb::module_ &module) {
                  return fmt::format("<dnds.Entities: {} of {}, on rank {} of {}: {} owned, {} ghosts, {} on all ranks>",
                                     self.entities == &mesh.cells   ? "cells"
                                     : self.entities == &mesh.nodes ? "nodes"
-                                                                   : "faces",
+                                    : self.entities == &mesh.faces ? "faces"
+                                                                   : "edges",
                                     mesh.origin, comm.rank(), comm.size(), self.entities->owned, self.entities->ghosts,
                                     self.entities->mapping().global()->globalSize());
              })
@@ -166,7 +175,7 @@ void bindEntities(nb::module_ &module) {
         .def_prop_ro(
             "file_numbers", [](const Entities &self) { return listOf(self.owner, self.entities->fileNumbers); },
             nb::sig("def file_numbers(self) -> numpy.typing.NDArray[numpy.int64]"),
-            "The position of each in the file, from 0; of faces -1: [all].")
+            "The position of each in the file, from 0; of faces and edges -1: [all].")
         .def_prop_ro(
             "own_file_numbers",
             [](const Entities &self) { return numpyOf(self.entities->ownFileNumbers(), self.owner.data); },
@@ -246,6 +255,22 @@ void bindEntitiesOf(nb::class_<Mesh> &type) {
                 return Entities{self, &self.mesh().faces};
             },
             "Faces: numbers and owners.")
+        .def_prop_ro(
+            "edges",
+            [](const Mesh &self) {
+                const nb::gil_scoped_release others;
+                return Entities{self, &self.mesh().entities(Geom::MeshEntityKind::Edges)};
+            },
+            "The same for edges, which are the faces in two dimensions. Collective the first time, then kept.")
+        .def("adjacency", &adjacencyOf, "from_"_a, "to"_a,
+             nb::sig("def adjacency(self, from_: str, to: str) -> Adjacency"),
+             R"(The "cells", "faces", "edges" or "nodes" `to` of each local one of another kind, by local numbers.
+
+Collective the first time that edges are asked for, else local; kept. Rows of smaller entities are complete, those of larger
+ones have local entities, all of them around own cells where ghosts are by nodes. Raises ArgumentError for twice the same kind.
+
+    cells_of_edges = mesh.adjacency("edges", "cells")
+    sums = np.add.reduceat(values[cells_of_edges.data], cells_of_edges.offsets[:-1]))")
         .def_prop_ro(
             "coordinates", [](const Mesh &self) { return viewOf(self.mesh().coordinates); },
             nb::sig("def coordinates(self) -> numpy.typing.NDArray[numpy.float64]"),

@@ -88,7 +88,7 @@ def test_parts_of_a_mesh_say_what_they_are(comm):
         f"<dnds.Metrics of {len(mesh.cells)} cells and {len(mesh.faces)} faces, ghosts included: closure ")
 
 
-@pytest.mark.parametrize("at", ["cells", "nodes", "faces"])
+@pytest.mark.parametrize("at", ["cells", "nodes", "faces", "edges"])
 def test_fields_on_entities_are_pulled(comm, at):
     mesh = box("mixed-volume", (8, 4, 4), comm)
     entities = getattr(mesh, at)
@@ -102,8 +102,29 @@ def test_fields_on_entities_are_pulled(comm, at):
     owners.owned[:] = comm.rank
     owners.pull()
     np.testing.assert_array_equal(owners.data, entities.owners)
-    with pytest.raises(dnds.ArgumentError, match="cells, nodes or faces"):
-        mesh.field(at="edges")
+    with pytest.raises(dnds.ArgumentError, match="cells, nodes, faces or edges"):
+        mesh.field(at="vertices")
+
+
+def test_adjacencies_connect_all_kinds_of_entities(comm):
+    mesh = box("mixed-volume", (6, 3, 3), comm)
+    kinds = {kind: getattr(mesh, kind) for kind in ("cells", "faces", "edges", "nodes")}
+    counts = [kinds[kind].global_count for kind in ("nodes", "edges", "faces", "cells")]
+    assert counts[0] - counts[1] + counts[2] - counts[3] == 1  # Euler's characteristic of a ball
+    for of in kinds:
+        for to in kinds:
+            if of == to:
+                continue
+            rows, back = mesh.adjacency(of, to), mesh.adjacency(to, of)
+            assert len(rows) == len(kinds[of]) and np.shares_memory(rows.data, mesh.adjacency(of, to).data)
+            pairs = set(zip(*map(np.ndarray.tolist, rows.pairs(np.arange(len(rows)))), strict=True))
+            inverse = set(zip(*map(np.ndarray.tolist, back.pairs(np.arange(len(back)))), strict=True))
+            assert pairs == {(a, b) for b, a in inverse}
+    np.testing.assert_array_equal(mesh.adjacency("cells", "faces").data, mesh.cell_faces.data)
+    low, high = mesh.nodes.file_numbers[mesh.adjacency("edges", "nodes").data].reshape(-1, 2).T
+    assert (low < high).all() and "edges of" in repr(mesh.edges)
+    with pytest.raises(dnds.ArgumentError, match="from cells to cells"):
+        mesh.adjacency("cells", "cells")
 
 
 def test_ghosts_bring_coordinates_of_their_cells(comm):

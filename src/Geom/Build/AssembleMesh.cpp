@@ -67,6 +67,7 @@ CellNumbers assembleMesh(UnstructuredMesh &mesh, MigratedCells &&migrated, const
     if (options.progress)
         options.progress("ghosts");
     mesh.ghostLayers = options.ghostLayers;
+    mesh.ghostsByNodes = options.ghostsBy == GhostNeighbours::Nodes;
     const auto cellMapping = GlobalMapping::create(comm, cells.size());
     const int layersByNodes = options.ghostsBy == GhostNeighbours::Nodes ? options.ghostLayers : 0;
     const NodeSharing sharing =

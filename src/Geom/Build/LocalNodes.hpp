@@ -3,7 +3,7 @@
 #pragma once
 
 #include "DNDS/Geom/Build/GhostCells.hpp"
-#include "DNDS/Geom/Build/Renumbering.hpp"
+#include "DNDS/Geom/Mesh/Renumbering.hpp"
 #include "DNDS/Geom/Mesh/UnstructuredMesh.hpp"
 #include "DNDS/Geom/Source/NumberTable.hpp"
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 namespace DNDS::Geom {
 
@@ -68,6 +69,58 @@ LocalAdjacency transpose(std::string name, const LocalAdjacency &rows, index col
         for (const LocalIndex column : view[row])
             if (column >= 0)
                 entries[toSize(next[static_cast<std::size_t>(column)]++)] = row;
+    return makeAdjacency(std::move(name), rows.comm(), starts, entries);
+}
+
+LocalAdjacency transpose(std::string name, const LocalAdjacency &rows, index columns) {
+    std::vector<LocalIndex> order(toSize(rows.size()));
+    std::iota(order.begin(), order.end(), 0);
+    return transpose(std::move(name), rows, columns, order);
+}
+
+// Remembers for each entry the last row that has it, so that rows need no sort.
+LocalAdjacency compose(std::string name, const LocalAdjacency &first, const LocalAdjacency &second) {
+    const auto through = first.view();
+    const auto to = second.view();
+    LocalIndex last = -1;
+    for (index row = 0; row < second.size(); row++)
+        for (const LocalIndex entry : to[row])
+            last = std::max(last, entry);
+    std::vector<index> seen(static_cast<std::size_t>(last) + 1, -1);
+    std::vector<index> starts{0};
+    std::vector<LocalIndex> entries;
+    for (index row = 0; row < first.size(); row++) {
+        for (const LocalIndex middle : through[row]) {
+            DNDS_CHECK(middle < second.size(), IndexError, "compose: row {} of '{}' has {}, and '{}' has {} rows", row,
+                       first.label(), middle, second.label(), second.size());
+            if (middle < 0)
+                continue;
+            for (const LocalIndex entry : to[middle])
+                if (entry >= 0 && std::exchange(seen[static_cast<std::size_t>(entry)], row) != row)
+                    entries.push_back(entry);
+        }
+        starts.push_back(static_cast<index>(entries.size()));
+    }
+    return makeAdjacency(std::move(name), first.comm(), starts, entries);
+}
+
+LocalAdjacency restricted(std::string name, const LocalAdjacency &rows, std::span<const LocalIndex> kept,
+                          std::span<const LocalIndex> newNumbers) {
+    std::vector<index> starts{0};
+    std::vector<LocalIndex> entries;
+    const auto view = rows.view();
+    for (const LocalIndex row : kept) {
+        DNDS_CHECK(row >= 0 && row < rows.size(), IndexError, "restricted: '{}' has {} rows, not a row {}",
+                   rows.label(), rows.size(), row);
+        for (const LocalIndex entry : view[row]) {
+            DNDS_CHECK(entry < static_cast<index>(newNumbers.size()), IndexError,
+                       "restricted: row {} of '{}' has {}, and new numbers are given for {}", row, rows.label(), entry,
+                       newNumbers.size());
+            if (entry >= 0 && newNumbers[static_cast<std::size_t>(entry)] >= 0)
+                entries.push_back(newNumbers[static_cast<std::size_t>(entry)]);
+        }
+        starts.push_back(static_cast<index>(entries.size()));
+    }
     return makeAdjacency(std::move(name), rows.comm(), starts, entries);
 }
 

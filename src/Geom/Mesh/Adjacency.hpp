@@ -41,4 +41,20 @@ LocalAdjacency makeAdjacency(std::string name, CommunicatorView comm, std::span<
 LocalAdjacency transpose(std::string name, const LocalAdjacency &rows, index columns,
                          std::span<const LocalIndex> order);
 
+/// The same, in ascending order: the inverse of an adjacency. Local. O(entries).
+LocalAdjacency transpose(std::string name, const LocalAdjacency &rows, index columns);
+
+/// The composition: row i has the entries of the rows `second[k]` of all k in `first[i]`, each once, in the order of
+/// their first appearance. Negative entries are skipped. Local. O(entries of the rows that are read). Throws IndexError
+/// for an entry of `first` that is no row of `second`.
+///
+///     auto cellsAround = compose("cells around", mesh.cellNodes, mesh.nodeCells); // the cell itself included
+LocalAdjacency compose(std::string name, const LocalAdjacency &first, const LocalAdjacency &second);
+
+/// The restriction: the rows `kept`, in that order, with `newNumbers[c]` in place of each entry c. Entries are left out
+/// where they or their new numbers are negative. Local. O(entries). Throws IndexError for rows that do not exist and
+/// for entries without a new number.
+LocalAdjacency restricted(std::string name, const LocalAdjacency &rows, std::span<const LocalIndex> kept,
+                          std::span<const LocalIndex> newNumbers);
+
 } // namespace DNDS::Geom

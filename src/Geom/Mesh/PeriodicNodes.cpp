@@ -103,9 +103,8 @@ std::vector<LocalIndex> cellsInFileOrder(const UnstructuredMesh &mesh) {
     return order;
 }
 
-// Joins the nodes of the two sides of each periodic face by union-find, then merges the rows of each set in file order.
-// O(entries) plus the sorts of rows. Invariant: nodes of one place get equal rows.
-LocalAdjacency nodeCellsAcrossPeriodic(const UnstructuredMesh &mesh) {
+// Joins the nodes of the two sides of each periodic face by union-find.
+std::vector<LocalIndex> nodePlaces(const UnstructuredMesh &mesh) {
     SamePlace places(mesh.nodes.size());
     for (index f = 0; f < mesh.faces.size(); f++) {
         const auto cells = mesh.faceCells[f];
@@ -114,18 +113,27 @@ LocalAdjacency nodeCellsAcrossPeriodic(const UnstructuredMesh &mesh) {
                 mesh.cells.images[static_cast<std::size_t>(cells[1])])
             joinNodes(mesh, f, places);
     }
+    std::vector<LocalIndex> result(toSize(mesh.nodes.size()));
+    for (std::size_t n = 0; n < result.size(); n++)
+        result[n] = places.find(static_cast<LocalIndex>(n));
+    return result;
+}
+
+// Merges the rows of the nodes of each place in file order. O(entries) plus the sorts of rows. Invariant: nodes of one
+// place get equal rows.
+LocalAdjacency nodeCellsAcrossPeriodic(const UnstructuredMesh &mesh) {
+    const std::vector<LocalIndex> places = nodePlaces(mesh);
 
     // Nodes by place: a sort by counting.
     const auto nodes = toSize(mesh.nodes.size());
     std::vector<index> starts(nodes + 1, 0);
     for (std::size_t n = 0; n < nodes; n++)
-        starts[static_cast<std::size_t>(places.find(static_cast<LocalIndex>(n))) + 1]++;
+        starts[static_cast<std::size_t>(places[n]) + 1]++;
     std::partial_sum(starts.begin(), starts.end(), starts.begin());
     std::vector<LocalIndex> ofPlace(nodes);
     std::vector<index> next(starts.begin(), starts.end() - 1);
     for (std::size_t n = 0; n < nodes; n++)
-        ofPlace[toSize(next[static_cast<std::size_t>(places.find(static_cast<LocalIndex>(n)))]++)] =
-            static_cast<LocalIndex>(n);
+        ofPlace[toSize(next[static_cast<std::size_t>(places[n])]++)] = static_cast<LocalIndex>(n);
 
     const std::vector<LocalIndex> order = cellsInFileOrder(mesh);
     std::vector<LocalIndex> placeOfCell(order.size());
@@ -136,7 +144,7 @@ LocalAdjacency nodeCellsAcrossPeriodic(const UnstructuredMesh &mesh) {
     rowStarts.reserve(nodes + 1);
     entries.reserve(toSize(mesh.nodeCells.dataSize()));
     for (std::size_t n = 0; n < nodes; n++) {
-        const auto place = static_cast<std::size_t>(places.find(static_cast<LocalIndex>(n)));
+        const auto place = static_cast<std::size_t>(places[n]);
         const auto begin = static_cast<std::ptrdiff_t>(entries.size());
         for (index k = starts[place]; k < starts[place + 1]; k++)
             for (const LocalIndex c : mesh.nodeCells[ofPlace[toSize(k)]])

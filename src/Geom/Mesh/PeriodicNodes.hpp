@@ -16,6 +16,10 @@ namespace DNDS::Geom {
 /// image of each cell (`mesh.cells.images`) gives the orientation of its vectors. Coinciding nodes have equal rows.
 LocalAdjacency nodeCellsAcrossPeriodic(const UnstructuredMesh &mesh);
 
+/// [nodes] the least of the nodes that coincide with each because of periodic images, or the node itself.
+/// Local. O(entries of faceNodes).
+std::vector<LocalIndex> nodePlaces(const UnstructuredMesh &mesh);
+
 /// [cells] all local cells in file order, copies of a cell ordered by image: in this order, sums over cells do not
 /// depend on their owners. Local. O(sort of cells).
 std::vector<LocalIndex> cellsInFileOrder(const UnstructuredMesh &mesh);

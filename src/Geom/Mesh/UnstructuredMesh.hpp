@@ -19,6 +19,7 @@
 
 namespace DNDS::Geom {
 
+struct MeshConnectivity;
 struct MeshEntities;
 template <class TArray>
 void attachField(ArrayPair<TArray> &field, const MeshEntities &entities);
@@ -34,16 +35,20 @@ concept PairField = requires {
 /// have the number of the patch `unassigned`.
 inline constexpr int noPatch = -1;
 
-/// The cells, nodes or faces of a mesh on one rank: owned ones first, then ghosts.
+/// The kinds of entities of a mesh, for fields and adjacencies. Edges join two corners of a cell; in two dimensions
+/// they are the faces.
+enum class MeshEntityKind : unsigned char { Cells, Nodes, Faces, Edges };
+
+/// The entities of one kind of a mesh on one rank: owned ones first, then ghosts.
 struct MeshEntities {
     index owned = 0;
     index ghosts = 0;
     /// Owners and copies; `pattern->mapping()` has the global numbers. Each periodic image is a ghost of its own, so an
     /// entity may be copied more than once.
     std::shared_ptr<const ExchangePattern> pattern;
-    std::vector<index> fileNumbers; ///< [all] position in the file, from 0; faces: -1
+    std::vector<index> fileNumbers; ///< [all] position in the file, from 0; faces and edges: -1
     std::vector<index> fileIds;     ///< [all] the file's own number, from 1 in each zone; nodes: number + 1; faces: 0
-                                    ///< if the file does not list them
+                                    ///< if the file does not list them; edges: 0
     std::vector<int> images;        ///< [all] number in UnstructuredMesh::images; 0 for owned ones
 
     /// Owned entities and ghosts. Local, O(1).
@@ -141,6 +146,7 @@ struct UnstructuredMesh {
     /// [own cells] positions on the Hilbert curve through the mesh, by which ranks sort their cells.
     std::vector<index> curvePositions;
     int ghostLayers = 0;           ///< number of layers of ghost cells with which the mesh was built
+    bool ghostsByNodes = true;     ///< whether a cell shares a node with one of the previous layer, or else a face
     ParArray<real, 3> coordinates; ///< [nodes]; images at their own positions
 
     /// [cells] nodes as in the standard; of a Polyhedron each once, its faces are in `cellFaces`.
@@ -181,6 +187,47 @@ struct UnstructuredMesh {
     ///     Exchange pull(mesh.firstLayers(1), Direction::Pull, {u.trans.member()});
     std::shared_ptr<const ExchangePattern> firstLayers(int layers) const;
 
+    /// `cells`, `nodes`, `faces`, or the edges: those of all local cells, with global numbers, owners and ghosts. Local
+    /// for all but edges of a three-dimensional mesh, which are numbered when they are first used, here, in `adjacency`
+    /// or in `ghostsBy`: that is Collective. O(edges of local cells), seven sparse exchanges; then Local, O(1).
+    ///
+    /// An edge is identified by the file numbers of its two corners. A rank that has it in an own cell owns it, chosen
+    /// evenly by a hash. Numbers depend only on the mesh and the partition. Kept until the mesh is replaced, as by
+    /// `Repartition::commit`; the first call must be the only one on this rank. Throws on all ranks StateError for a
+    /// mesh that was not built, ArgumentError for more than 2^31 - 1 local edges, MemoryError.
+    ///
+    ///     auto circulation = mesh.entities(MeshEntityKind::Edges).field<1>("circulation");
+    const MeshEntities &entities(MeshEntityKind kind) const;
+
+    /// The entities `to` of each local entity `from`, owned ones and ghosts, by local numbers: any two different kinds.
+    /// Collective if it is the first use of edges (see `entities`), else Local. Made when first asked for, O(entries),
+    /// and kept as edges are; then O(1). Throws as `entities`; ArgumentError for equal kinds (`compose`: neighbours).
+    ///
+    /// Rows of smaller entities are complete: nodes, edges and faces of cells in the order of the standard (of a
+    /// Polyhedron as its faces list them), nodes and edges of faces around them, the two nodes of an edge from the
+    /// lower to the higher file number. Faces and edges have corners, `cellNodes` other nodes, too.
+    ///
+    /// Rows of larger entities have local ones only: cells in file order, others ascending. They are complete for all
+    /// entities of own cells if the mesh has ghosts by nodes; with ghosts by faces, only the cells of faces are;
+    /// without ghosts, only rows of entities that no other rank has. Across periodic boundaries nodes and edges are not
+    /// connected, as in `nodeCells`; faces are, and so a ghost may have a face with the other side's nodes.
+    ///
+    ///     const LocalAdjacency &edgeNodes = mesh.adjacency(MeshEntityKind::Edges, MeshEntityKind::Nodes);
+    const LocalAdjacency &adjacency(MeshEntityKind from, MeshEntityKind to) const;
+
+    /// A pattern for fields of cells with other ghosts than the mesh's: the cells of other ranks that can be reached
+    /// from own cells in `layers` steps, each to a cell that shares an entity of the kind `through`, across periodic
+    /// boundaries, too. There may be more layers than the mesh has; each cell is one ghost, whatever its images. Ghosts
+    /// ascend by global number: `mapping()->toLocal(number)` finds them. Collective; two sparse exchanges per layer
+    /// beyond the first.
+    ///
+    /// Throws on all ranks ArgumentError for `through` = Cells and fewer layers than 0, and StateError if the mesh's
+    /// ghosts do not have all neighbours of own cells: one layer by nodes is enough, for Faces also by faces.
+    ///
+    ///     u.trans.usePattern(mesh.ghostsBy(MeshEntityKind::Edges, 3)); // [own cells] u.father
+    ///     u.trans.createMPITypes();
+    std::shared_ptr<const ExchangePattern> ghostsBy(MeshEntityKind through, int layers) const;
+
     /// A field on the cells: see MeshEntities::field. Collective.
     ///
     ///     auto u = mesh.field<5>("u");
@@ -193,6 +240,10 @@ struct UnstructuredMesh {
     auto field(const std::string &name, Shape... shape) const {
         return cells.field<T>(name, shape...);
     }
+
+  private:
+    MeshConnectivity &connectivity() const;
+    mutable std::shared_ptr<MeshConnectivity> connectivity_; ///< edges and adjacencies made so far; null: none
 };
 
 /// Connects a field whose father has a row for each owned entity: afterwards it has a row for each ghost, too, and can

@@ -101,12 +101,8 @@ MovedMesh::MovedMesh(const UnstructuredMesh &mesh, std::span<const int> targets,
     after_ = std::move(made.mesh);
 }
 
-const MeshEntities &MovedMesh::entitiesOf(MeshEntityKind kind) const noexcept {
-    return kind == MeshEntityKind::Cells ? after_.cells : kind == MeshEntityKind::Nodes ? after_.nodes : after_.faces;
-}
-
 bool MovedMesh::wasOn(MeshEntityKind kind, const std::shared_ptr<const ExchangePattern> &pattern) const noexcept {
-    return pattern == patterns_[static_cast<std::size_t>(kind)];
+    return kind != MeshEntityKind::Edges && pattern == patterns_[static_cast<std::size_t>(kind)];
 }
 
 void MovedMesh::requireMeshes() const {
@@ -119,6 +115,8 @@ void MovedMesh::requireMeshes() const {
 const Redistribute &MovedMesh::rows(MeshEntityKind kind) {
     if (kind == MeshEntityKind::Cells)
         return *cells_;
+    DNDS_CHECK(kind != MeshEntityKind::Edges, ArgumentError,
+               "{}: fields on edges do not move: the new mesh numbers its edges anew", after_.origin);
     std::unique_ptr<const Redistribute> &known = kind == MeshEntityKind::Nodes ? nodes_ : faces_;
     if (known == nullptr)
         failTogether(after_.comm, [&] {

@@ -16,9 +16,6 @@
 
 namespace DNDS::Geom {
 
-/// The entities on which a field has rows.
-enum class MeshEntityKind : unsigned char { Cells, Nodes, Faces };
-
 /// A mesh with another partition, made beside the old one, and the movement of rows to it: the basis of `Repartition`,
 /// for programs that keep both meshes.
 class MovedMesh {
@@ -35,11 +32,12 @@ class MovedMesh {
     /// Hands over the new mesh; afterwards `after` is empty. Local.
     UnstructuredMesh take() noexcept { return std::move(after_); }
     /// The movement of owned rows, for any arrays. Local for cells; for others Collective at the first call. Throws on
-    /// all ranks StateError for faces of a mesh without ghosts on several ranks, and for rows first requested after the
-    /// new mesh was handed over or the old one replaced.
+    /// all ranks ArgumentError for edges, which are numbered anew in the new mesh; StateError for faces of a mesh
+    /// without ghosts on several ranks, and for rows first requested after the new mesh was handed over or the old one
+    /// replaced.
     const Redistribute &rows(MeshEntityKind kind);
-    /// The entities of the new mesh. Local.
-    const MeshEntities &entitiesOf(MeshEntityKind kind) const noexcept;
+    /// The entities of the new mesh: see UnstructuredMesh::entities.
+    const MeshEntities &entitiesOf(MeshEntityKind kind) const { return after_.entities(kind); }
 
     /// Whether a field with this pattern has rows of the old mesh, as it was when this was made. Local.
     bool wasOn(MeshEntityKind kind, const std::shared_ptr<const ExchangePattern> &pattern) const noexcept;
@@ -49,7 +47,7 @@ class MovedMesh {
   private:
     const UnstructuredMesh &before_;
     UnstructuredMesh after_;
-    std::array<std::shared_ptr<const ExchangePattern>, 3> patterns_; ///< patterns of the old mesh: cells, nodes, faces
+    std::array<std::shared_ptr<const ExchangePattern>, 3> patterns_; ///< of the old mesh: cells, nodes, faces
     std::unique_ptr<const Redistribute> cells_, nodes_, faces_;
 };
 

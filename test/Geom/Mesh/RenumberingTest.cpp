@@ -1,4 +1,4 @@
-#include "DNDS/Geom/Build/Renumbering.hpp"
+#include "DNDS/Geom/Mesh/Renumbering.hpp"
 
 #include "DNDS/Geom/Mesh/Adjacency.hpp"
 #include "DNDS/Geom/Source/IndexPermutation.hpp"
