@@ -1,7 +1,9 @@
 #include "DNDS/Geom/Refine/RefineUniformly.hpp"
 
+#include "DNDS/Geom/Elements/ElementMap.hpp"
 #include "DNDS/Geom/Refine/RefineLevel.hpp"
 #include "DNDS/Geom/Refine/RefinementPattern.hpp"
+#include "DNDS/Geom/Source/NumberTable.hpp"
 #include "DNDS/Geom/Source/SourceChecks.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
 #include "DNDS/Mpi/RequireSame.hpp"
@@ -66,13 +68,18 @@ struct LevelCells {
     std::vector<std::uint8_t> children;
 };
 
+/// The centroid of a reference shape: of pyramids it is not the mean of the corners.
+Point centroidOf(ReferenceShape shape) {
+    return shape == ReferenceShape::Pyramid ? Point{0.0, 0.0, 0.25} : referenceCentre(shape);
+}
+
 /// The way from the cells of the last level to those of the first.
 RefinedCells traceBack(const std::vector<LevelCells> &levels, const SourceMesh &coarse, const SourceMesh &fine) {
     RefinedCells cells;
     cells.parents.resize(toSize(fine.cells.size()));
     for (index c = 0; c < fine.cells.size(); c++) {
         cells.parents[toSize(c)] = c;
-        cells.at.push_back(referenceCentre(elementLayout(refinedAs(fine.cells, c)).shape));
+        cells.at.push_back(centroidOf(elementLayout(refinedAs(fine.cells, c)).shape));
     }
     for (auto level = levels.rbegin(); level != levels.rend(); ++level) {
         std::vector<index> parentOf;
@@ -129,6 +136,41 @@ SourceMesh refine(CommunicatorView comm, const SourceMesh &coarse, const RefineO
 
 SourceMesh refineUniformly(CommunicatorView comm, const SourceMesh &coarse, const RefineOptions &options) {
     return failTogether(comm, [&] { return refine(comm, coarse, options); });
+}
+
+std::vector<real> prolongLinear(CommunicatorView comm, const SourceMesh &coarse, const RefinedCells &cells,
+                                std::span<const real> values, std::span<const Point> gradients) {
+    return failTogether(comm, [&] {
+        comm.guarded([&] {
+            const std::size_t own = toSize(coarse.cells.size());
+            DNDS_CHECK(values.size() == own && gradients.size() == own && cells.at.size() == cells.parents.size(),
+                       ArgumentError, "prolongLinear: {} values and {} gradients for {} coarse cells", values.size(),
+                       gradients.size(), own);
+        });
+        NumberTable nodes;
+        for (const index node : coarse.cells.nodes)
+            nodes.add(node);
+        const std::vector<Point> points =
+            fetchCoordinates(*GlobalMapping::create(comm, coarse.nodes()), coarse.coordinates, nodes.numbers());
+        std::vector<real> result;
+        result.reserve(cells.parents.size());
+        for (std::size_t c = 0; c < cells.parents.size(); c++) {
+            const index parent = cells.parents[c] - coarse.cells.first;
+            const ElementType type = refinedAs(coarse.cells, parent);
+            const auto list = coarse.cells.nodesOf(parent);
+            const auto place = [&](const Point &at) {
+                return mapPoint(
+                           shapeFunctions(type, at),
+                           [&](int k) {
+                               return points[static_cast<std::size_t>(nodes.find(list[static_cast<std::size_t>(k)]))];
+                           })
+                    .position;
+            };
+            const Point step = place(cells.at[c]) - place(centroidOf(elementLayout(type).shape));
+            result.push_back(values[toSize(parent)] + dot(gradients[toSize(parent)], step));
+        }
+        return result;
+    });
 }
 
 } // namespace DNDS::Geom

@@ -7,6 +7,7 @@
 #include "DNDS/Geom/Source/SourceMesh.hpp"
 #include "DNDS/Mpi/Communicator.hpp"
 
+#include <span>
 #include <vector>
 
 namespace DNDS::Geom {
@@ -14,7 +15,7 @@ namespace DNDS::Geom {
 /// Parents of the cells of a refined mesh.
 struct RefinedCells {
     std::vector<index> parents; ///< [own cells] the cell of the coarse mesh, in file order: one of this rank's block
-    std::vector<Point> at;      ///< [own cells] the cell's middle, in reference coordinates of the parent
+    std::vector<Point> at;      ///< [own cells] the cell's centroid, in reference coordinates of the parent
 };
 
 /// Choices for `refineUniformly`; the same on all ranks.
@@ -47,5 +48,13 @@ struct RefineOptions {
 ///     SourceMesh fine = refineUniformly(comm, readMesh(comm, path), {.levels = 2});
 ///     UnstructuredMesh mesh = buildMesh(comm, std::move(fine));
 SourceMesh refineUniformly(CommunicatorView comm, const SourceMesh &coarse, const RefineOptions &options = {});
+
+/// A field at the cells of a refined mesh, linear in each parent: value + gradient . (centroid - centroid of the
+/// parent), with centroids as the map of the parent has them. Integrals stay the same where this map is affine: in
+/// simplices, and in other cells with parallel sides. `values` and `gradients` are those of own coarse cells, [own
+/// cells]; `cells` is what `refineUniformly` filled in. Collective; one query of coordinates. Throws ArgumentError on
+/// all ranks for lists of other lengths.
+std::vector<real> prolongLinear(CommunicatorView comm, const SourceMesh &coarse, const RefinedCells &cells,
+                                std::span<const real> values, std::span<const Point> gradients);
 
 } // namespace DNDS::Geom
