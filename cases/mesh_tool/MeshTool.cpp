@@ -1,12 +1,14 @@
 #include "MeshTool.hpp"
 
 #include "MeshText.hpp"
+#include "Progress.hpp"
 
 #include "DNDS/Geom/Build/PartitionReport.hpp"
 #include "DNDS/Geom/Generate/BoxMesh.hpp"
 #include "DNDS/Geom/Mesh/MeshMetrics.hpp"
 #include "DNDS/Geom/Partition/GraphPartition.hpp"
 #include "DNDS/Geom/Read/ReadMesh.hpp"
+#include "DNDS/Geom/Refine/RefineUniformly.hpp"
 #include "DNDS/Geom/Source/SourceChecks.hpp"
 #include "DNDS/Geom/Write/WriteMesh.hpp"
 #include "DNDS/Index/GlobalMapping.hpp"
@@ -30,34 +32,13 @@ using DNDS::CommunicatorView;
 using DNDS::DataError;
 using DNDS::real;
 
-/// Shows the current step and the elapsed time on a terminal.
-class Progress {
-  public:
-    Progress(CommunicatorView comm, std::ostream &err, bool shown)
-        : err_(err), shown_(shown && comm.rank() == 0), start_(MPI_Wtime()) {}
-    Progress(const Progress &) = delete;
-    Progress &operator=(const Progress &) = delete;
-    ~Progress() {
-        if (shown_)
-            err_ << "\r\033[K" << std::flush;
-    }
-    void operator()(std::string_view step) const {
-        if (shown_)
-            err_ << fmt::format("\r\033[K{:6.1f} s  {}", MPI_Wtime() - start_, step) << std::flush;
-    }
-
-  private:
-    std::ostream &err_;
-    bool shown_;
-    double start_;
-};
-
 struct Arguments {
     std::string file;
     std::string output;
     bool json = false;
     bool open = false; ///< keep open polyhedra
     Geom::CgnsOptions cgns;
+    int levels = 1; ///< of refine
     // generate
     std::string fill = "tetrahedra";
     std::vector<DNDS::Index> cells{8, 8, 8};
@@ -104,20 +85,8 @@ class Run {
         return report.warnings.empty() ? fine : warned;
     }
 
-    int convert() {
-        requireOutput();
-        progress_("read");
-        Geom::MeshFields fields;
-        Geom::CgnsOptions options = arguments_.cgns;
-        options.fields = &fields;
-        Geom::SourceMesh source = readMesh(comm_, arguments_.file, options);
-        checkSource(comm_, source);
-        Geom::MeshReport report; // cells are written as `check` reports them: reoriented
-        orientCells(*DNDS::GlobalMapping::create(comm_, source.nodes()), source, report, arguments_.open);
-        source.warnings.insert(source.warnings.end(), report.warnings.begin(), report.warnings.end());
-        write(source, fields);
-        return fine;
-    }
+    int convert() { return rewrite(0); }
+    int refine() { return rewrite(arguments_.levels); }
 
     int generate() {
         requireOutput();
@@ -166,6 +135,26 @@ class Run {
     }
 
   private:
+    /// Reads a mesh with its fields, cuts its cells so many times and writes it.
+    int rewrite(int levels) {
+        requireOutput();
+        progress_("read");
+        Geom::MeshFields fields;
+        Geom::CgnsOptions options = arguments_.cgns;
+        options.fields = &fields;
+        Geom::SourceMesh source = readMesh(comm_, arguments_.file, options);
+        checkSource(comm_, source);
+        Geom::MeshReport report; // cells are written as `check` reports them: reoriented
+        orientCells(*DNDS::GlobalMapping::create(comm_, source.nodes()), source, report, arguments_.open);
+        source.warnings.insert(source.warnings.end(), report.warnings.begin(), report.warnings.end());
+        if (levels > 0) {
+            progress_("refine");
+            source = refineUniformly(comm_, source, {.levels = levels, .fields = &fields});
+        }
+        write(source, fields);
+        return fine;
+    }
+
     Geom::SourceMesh read() {
         progress_("read");
         return readMesh(comm_, arguments_.file, arguments_.cgns);
@@ -351,8 +340,9 @@ int complain(CommunicatorView comm, std::ostream &err, std::string_view message)
 int runMeshTool(CommunicatorView comm, std::vector<std::string> arguments, std::ostream &out, std::ostream &err,
                 bool showProgress) {
     Arguments values;
-    CLI::App app("Looks at mesh files, checks, converts, generates and partitions them. Runs under mpiexec, too.",
-                 "dnds-mesh");
+    CLI::App app(
+        "Looks at mesh files, checks, converts, refines, generates and partitions them. Runs under mpiexec, too.",
+        "dnds-mesh");
     app.require_subcommand(1);
     using Command = int (Run::*)();
     std::vector<std::pair<CLI::App *, Command>> commands;
@@ -365,10 +355,15 @@ int runMeshTool(CommunicatorView comm, std::vector<std::string> arguments, std::
         addInput(*command, values);
         command->add_flag("--json", values.json, "print one JSON object");
     }
-    CLI::App *convert = add("convert", "write a mesh in another format", &Run::convert);
-    addInput(*convert, values);
-    convert->add_option("OUT", values.output, "the file to write; its ending says the format: .vtkhdf or .cgns")
-        ->required();
+    CLI::App *refine = add("refine", "cut each cell into smaller ones and write the mesh", &Run::refine);
+    for (CLI::App *command : {add("convert", "write a mesh in another format", &Run::convert), refine}) {
+        addInput(*command, values);
+        command->add_option("OUT", values.output, "the file to write; its ending says the format: .vtkhdf or .cgns")
+            ->required();
+    }
+    refine->add_option("-n,--levels", values.levels, "how many times; each level makes 4 cells of one, in 3-D 8 or 10")
+        ->check(CLI::Range(1, 20))
+        ->capture_default_str();
     addGenerate(*add("generate", "make a box and write it", &Run::generate), values);
     addPartition(*add("partition", "what a partition would cost", &Run::partition), values);
 

@@ -354,6 +354,48 @@ TEST(MeshTool, ConvertsFields) {
     EXPECT_NE(bytes.find("height"), std::string::npos);
 }
 
+TEST(MeshTool, RefinesMeshesWithTheirFields) {
+    if (!canWriteCgns())
+        GTEST_SKIP() << "no CGNS files are written";
+    const CommunicatorView comm(MPI_COMM_WORLD);
+    const SourceMesh mesh =
+        makeBoxMesh({.fill = BoxCells::MixedVolume, .cells = {4, 2, 2}, .periodic = {false, true}}, comm);
+    const std::vector<real> density(toSize(mesh.cells.size()), 3.5);
+    std::vector<real> height;
+    for (const auto &point : mesh.coordinates)
+        height.push_back(point[1]);
+    const FieldSlice cellFields[] = {{"Density", 1, density}};
+    const FieldSlice nodeFields[] = {{"height", 1, height}};
+    const TemporaryFile made(".cgns");
+    const TemporaryFile fineFile(".cgns");
+    writeCgns(comm, made.path(), mesh, nodeFields, cellFields);
+    const Outcome refined = run(comm, {"refine", made.path(), fineFile.path()});
+    EXPECT_EQ(refined.code, fine) << refined.err;
+    const Outcome before = runAlike({"check", "--json", made.path()});
+    const Outcome after = runAlike({"check", "--json", fineFile.path()});
+    EXPECT_EQ(after.code, fine) << after.out;
+    MeshFields fields;
+    CgnsOptions options;
+    options.fields = &fields;
+    const SourceMesh result = readCgns(comm, fineFile.path(), options);
+    for (const real value : fields.cells.at(0).values)
+        EXPECT_EQ(value, 3.5);
+    for (std::size_t n = 0; n < result.coordinates.size(); n++)
+        EXPECT_NEAR(fields.nodes.at(0).values[n], result.coordinates[n][1], 1e-15);
+    expectRefusal({"refine", made.path(), fineFile.path(), "-n", "0"}, {"--levels"});
+    if (!first())
+        return;
+    const Json coarse = Json::parse(before.out);
+    const Json json = Json::parse(after.out);
+    for (const char *name : {"PENTA_6", "HEXA_8"})
+        EXPECT_EQ(json.at("cells").at(name).get<index>(), 8 * coarse.at("cells").at(name).get<index>());
+    EXPECT_EQ(json.at("cells").at("PYRA_5").get<index>(), 6 * coarse.at("cells").at("PYRA_5").get<index>());
+    EXPECT_EQ(json.at("periodic_pairs").get<index>(), 4 * coarse.at("periodic_pairs").get<index>());
+    EXPECT_NEAR(json.at("volume").get<double>(), 1.0, 1e-13);
+    for (const auto &name : keysOf(coarse.at("boundaries")))
+        EXPECT_EQ(json.at("boundaries").at(name).get<index>(), 4 * coarse.at("boundaries").at(name).get<index>());
+}
+
 std::string textOfFile(const std::filesystem::path &path) {
     std::ifstream file(path);
     return {std::istreambuf_iterator<char>(file), {}};

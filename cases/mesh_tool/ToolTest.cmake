@@ -55,6 +55,8 @@ foreach(ranks IN ITEMS 1 4)
   if(cgns)
     expect(${ranks} 0 generate box.cgns --cells 4 4 4)
     expect(${ranks} 0 check box.cgns)
+    expect(${ranks} 0 refine box.cgns fine.cgns)
+    expect(${ranks} 0 check fine.cgns)
     execute_process(COMMAND head -c 9000 box.cgns WORKING_DIRECTORY "${folder}" OUTPUT_FILE short.cgns)
     expect(${ranks} 2 info short.cgns)
     # A damaged node within a sound file: HDF5 cannot release all of it, and must not say so after the tool's message.

@@ -1,4 +1,4 @@
-// dnds-mesh: looks at mesh files, checks, converts, generates and partitions them. See README.md.
+// dnds-mesh: looks at mesh files, checks, converts, refines, generates and partitions them. See README.md.
 
 #include "MeshTool.hpp"
 

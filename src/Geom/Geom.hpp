@@ -20,5 +20,6 @@
 #include "DNDS/Geom/Mesh/UnstructuredMesh.hpp"
 #include "DNDS/Geom/Partition/GraphPartition.hpp"
 #include "DNDS/Geom/Read/ReadMesh.hpp"
+#include "DNDS/Geom/Refine/RefineUniformly.hpp"
 #include "DNDS/Geom/Write/VtkGrid.hpp"
 #include "DNDS/Geom/Write/WriteMesh.hpp"

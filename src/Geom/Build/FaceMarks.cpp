@@ -1,6 +1,7 @@
 #include "DNDS/Geom/Build/FaceMarks.hpp"
 
 #include "DNDS/Geom/Build/FaceRendezvous.hpp"
+#include "DNDS/Geom/Source/NodeMarks.hpp"
 #include "DNDS/Mpi/Rendezvous.hpp"
 
 namespace DNDS::Geom {
@@ -84,55 +85,6 @@ std::vector<index> joinMarks(const GlobalMapping &nodeBlocks, const GlobalMappin
     return send(lost, 1).values;
 }
 
-/// For each of `nodes`, the marks that the source gives it: CSR. Collective.
-struct NodeMarks {
-    std::vector<index> starts{0};
-    std::vector<int> marks;
-};
-
-NodeMarks fetchNodeMarks(const GlobalMapping &blocks, const SourceMesh &source, std::span<const index> nodes) {
-    CommunicatorContext &context = *blocks.context();
-    const int ranks = context.comm().size();
-    const RankLists sent =
-        sparseExchange(context, packByRank(
-                                    ranks, source.nodeMarks.size(),
-                                    [&](std::size_t i) { return blocks.owner(source.nodeMarks[i].node).rank; },
-                                    [](std::size_t) { return 2; },
-                                    [&](std::size_t i, index *words) {
-                                        words[0] = source.nodeMarks[i].node;
-                                        words[1] = source.nodeMarks[i].mark;
-                                    }));
-    std::vector<std::pair<index, int>> table;
-    for (RecordReader reader(sent.values); !reader.atEnd();) {
-        const index node = reader.next();
-        table.emplace_back(node, static_cast<int>(reader.next()));
-    }
-    std::sort(table.begin(), table.end());
-    table.erase(std::unique(table.begin(), table.end()), table.end());
-    std::vector<std::vector<int>> found(nodes.size());
-    queryOwners(
-        context, nodes.size(), [&](std::size_t i) { return blocks.owner(nodes[i]).rank; },
-        [&](std::size_t i) { return nodes[i]; },
-        [&](index node, std::vector<index> &reply) {
-            const auto begin =
-                std::lower_bound(table.begin(), table.end(), std::pair{node, std::numeric_limits<int>::min()});
-            const auto end = std::lower_bound(begin, table.end(), std::pair{node + 1, std::numeric_limits<int>::min()});
-            reply.push_back(end - begin);
-            for (auto it = begin; it != end; ++it)
-                reply.push_back(it->second);
-        },
-        [&](std::size_t i, RecordReader &reader) {
-            for (index count = reader.next(); count > 0; count--)
-                found[i].push_back(static_cast<int>(reader.next()));
-        });
-    NodeMarks result;
-    for (const std::vector<int> &marks : found) {
-        result.marks.insert(result.marks.end(), marks.begin(), marks.end());
-        result.starts.push_back(static_cast<index>(result.marks.size()));
-    }
-    return result;
-}
-
 /// Marks boundary faces all of whose corners have a mark. Collective.
 void markByNodes(const GlobalMapping &blocks, CellRecords &cells, const SourceMesh &source) {
     if (blocks.context()->comm().allReduce(source.nodeMarks.empty() ? 0 : 1, MPI_MAX) == 0)
@@ -154,22 +106,9 @@ void markByNodes(const GlobalMapping &blocks, CellRecords &cells, const SourceMe
             nodes.add(node);
     });
     const NodeMarks marks = fetchNodeMarks(blocks, source, nodes.numbers());
-    const auto marksOf = [&](index node) {
-        const auto at = static_cast<std::size_t>(nodes.find(node));
-        return std::span<const int>(marks.marks)
-            .subspan(toSize(marks.starts[at]), toSize(marks.starts[at + 1] - marks.starts[at]));
-    };
-    std::vector<int> common;
-    std::vector<int> rest;
+    const auto marksOf = [&](index node) { return marks.of(static_cast<std::size_t>(nodes.find(node))); };
     forEachBoundaryFace([&](index c, int slot, std::span<const index> corners) {
-        const auto start = marksOf(corners[0]);
-        common.assign(start.begin(), start.end());
-        for (const index node : corners.subspan(1)) {
-            rest.clear();
-            std::ranges::set_intersection(common, marksOf(node), std::back_inserter(rest));
-            common.swap(rest);
-        }
-        for (const int mark : common)
+        for (const int mark : commonMarks(corners, marksOf))
             cells.marks.push_back({c, slot, mark, 0});
     });
 }

@@ -1,0 +1,316 @@
+#include "DNDS/Geom/Refine/RefineLevel.hpp"
+
+#include "DNDS/Geom/Refine/RefinementPattern.hpp"
+#include "DNDS/Geom/Refine/SharedPlaces.hpp"
+#include "DNDS/Geom/Source/ElementFaces.hpp"
+#include "DNDS/Geom/Source/NodeMarks.hpp"
+#include "DNDS/Geom/Source/SourceChecks.hpp"
+#include "DNDS/Mpi/Rendezvous.hpp"
+
+#include <algorithm>
+
+namespace DNDS::Geom {
+
+namespace {
+
+using Pattern = RefinementPattern;
+
+const Pattern &patternOf(const ElementBlock &block, index element) {
+    return refinementPattern(refinedAs(block, element));
+}
+
+/// Throws, on all ranks, for elements that cannot be cut. Collective.
+void requireRefinable(CommunicatorView comm, const SourceMesh &mesh) {
+    Finding polygons;
+    Finding collapsed;
+    index before = 0; // cells come before faces
+    for (const ElementBlock *block : {&mesh.cells, &mesh.faces}) {
+        for (index e = 0; e < block->size(); e++) {
+            const ElementType type = refinedAs(*block, e);
+            const index number = before + block->first + e;
+            const index fileId = block->fileIds[toSize(e)];
+            if (elementLayout(type).order == 0)
+                polygons.add(number, fileId);
+            else if (hasRepeats(cornerNodes(type, block->nodesOf(e))))
+                collapsed.add(number, fileId);
+        }
+        before += block->globalSize;
+    }
+    polygons.agree(comm);
+    collapsed.agree(comm);
+    DNDS_CHECK(polygons.count == 0, DataError,
+               "{}: polyhedra, and polygons of more than four corners, cannot be refined: it has {} of them, the first "
+               "is element {}; refine the mesh that they were made of, or make a finer one",
+               mesh.origin, polygons.count, polygons.fileId);
+    DNDS_CHECK(collapsed.count == 0, DataError,
+               "{}: {} elements list a corner twice and cannot be refined, the first is element {}; save them as the "
+               "type that they are, such as a collapsed HEXA_8 as PENTA_6",
+               mesh.origin, collapsed.count, collapsed.fileId);
+}
+
+/// Whether neighbours may disagree on which nodes exist on their common edges and faces: linear and second-order cells,
+/// or serendipity and complete ones; or nodes have marks, which those on their edges inherit. Collective.
+bool keepsTrackOfOldNodes(CommunicatorView comm, const SourceMesh &mesh) {
+    unsigned kinds = mesh.nodeMarks.empty() ? 0U : 16U;
+    for (const ElementBlock *block : {&mesh.cells, &mesh.faces})
+        for (index e = 0; e < block->size(); e++) {
+            const ElementLayout layout = elementLayout(refinedAs(*block, e));
+            const bool quads = referenceTable(layout.shape).quads > 0;
+            kinds |= layout.order == 1 ? 1U : !quads ? 8U : layout.complete > layout.nodes ? 2U : 4U;
+        }
+    kinds = comm.allReduce(kinds, MPI_BOR);
+    return (kinds & 16U) != 0 || ((kinds & 1U) != 0 && (kinds & 14U) != 0) || (kinds & 6U) == 6U;
+}
+
+/// The place of a node on an edge or a face, in terms that all elements there agree on: neighbours list corners in
+/// other orders, and a boundary face may lack the second-order nodes of its cell, but all have the same corners.
+PlaceKey keyOf(const Pattern::Node &node, std::span<const index> nodes) {
+    PlaceKey key;
+    key.fill(SharedPlaces::none);
+    for (std::size_t k = 0; k < static_cast<std::size_t>(node.corners); k++)
+        key[k] = (nodes[node.corner[k]] << 5) | node.weight[k];
+    std::sort(key.begin(), key.end());
+    return key;
+}
+
+/// The rows of nodes, from the ranks of their blocks. Collective.
+std::vector<real> fetchRows(const GlobalMapping &blocks, std::span<const real> rows, std::size_t width,
+                            std::span<const index> nodes) {
+    std::vector<real> found(nodes.size() * width);
+    queryOwners(
+        *blocks.context(), nodes.size(), [&](std::size_t i) { return blocks.owner(nodes[i]).rank; },
+        [&](std::size_t i) { return nodes[i]; },
+        [&](index node, std::vector<index> &reply) {
+            for (const real value : rows.subspan(toSize(node - blocks.localBegin()) * width, width))
+                reply.push_back(packReal(value));
+        },
+        [&](std::size_t i, RecordReader &reader) {
+            for (std::size_t k = 0; k < width; k++)
+                found[i * width + k] = reader.nextReal();
+        });
+    return found;
+}
+
+/// Rows of consecutive nodes.
+struct Piece {
+    index first;
+    std::span<const real> rows;
+};
+
+/// Deals rows of all ranks, which together are those of nodes 0 to `total` - 1, out in blocks of equal size; returns
+/// the first node of this rank's. Collective.
+index dealOut(CommunicatorContext &context, std::span<const Piece> pieces, index total, std::size_t width,
+              std::vector<real> &rows) {
+    const int ranks = context.comm().size();
+    const index least = total / ranks;
+    const auto firstOf = [&](index rank) { return least * rank + std::min(rank, total % ranks); };
+    const auto rankOf = [&](index node) {
+        const index longer = (least + 1) * (total % ranks); // nodes of the blocks that have one more
+        return static_cast<int>(node < longer ? node / (least + 1) : total % ranks + (node - longer) / least);
+    };
+    std::vector<std::pair<index, const real *>> list; // number, row
+    for (const Piece &piece : pieces)
+        for (std::size_t at = 0; at < piece.rows.size(); at += width)
+            list.emplace_back(piece.first + static_cast<index>(at / width), piece.rows.data() + at);
+    const RankLists received =
+        sparseExchange(context, packByRank(
+                                    ranks, list.size(), [&](std::size_t i) { return rankOf(list[i].first); },
+                                    [&](std::size_t) { return 1 + width; },
+                                    [&](std::size_t i, index *words) {
+                                        *words++ = list[i].first;
+                                        std::transform(list[i].second, list[i].second + width, words, packReal);
+                                    }));
+    const index first = firstOf(context.comm().rank());
+    rows.assign(toSize(firstOf(context.comm().rank() + 1) - first) * width, 0.0);
+    for (RecordReader reader(received.values); !reader.atEnd();) {
+        const std::size_t row = toSize(reader.next() - first) * width;
+        for (std::size_t k = 0; k < width; k++)
+            rows[row + k] = reader.nextReal();
+    }
+    return first;
+}
+
+/// The state of one level, in the order of work: `collect` lists the places of all new nodes, `numberPlaces` and a scan
+/// number them, `cut` makes the children, and the rows go to the blocks of the refined mesh.
+///
+/// Numbers: old nodes; nodes on edges and faces in the order of their corners; nodes inside cells in the order of
+/// these. None of it depends on which rank has which cell. Memory: the places of own elements, each once, and 4 bytes
+/// for each time that an element has one.
+class LevelRefiner {
+  public:
+    LevelRefiner(CommunicatorView comm, const SourceMesh &coarse, std::vector<real> &rows, std::size_t width)
+        : comm_(comm), coarse_(coarse), rows_(rows), width_(width),
+          blocks_(GlobalMapping::create(comm, coarse.nodes())) {}
+
+    SourceMesh refine(std::vector<std::uint8_t> &children) {
+        requireRefinable(comm_, coarse_);
+        tracksOld_ = keepsTrackOfOldNodes(comm_, coarse_);
+        fetchNodes();
+        for (index c = 0; c < coarse_.cells.size(); c++)
+            collect(coarse_.cells, c, coarse_.cells.first + c, true);
+        for (index f = 0; f < coarse_.faces.size(); f++)
+            collect(coarse_.faces, f, coarse_.cells.globalSize + coarse_.faces.first + f, false);
+        places_.slots = {};
+        placed_ = numberPlaces(*blocks_, places_, width_);
+        const auto inner = GlobalMapping::create(comm_, static_cast<index>(inner_.size() / width_));
+        nextInner_ = coarse_.globalNodes + placed_.newNodes + inner->localBegin();
+
+        SourceMesh fine;
+        fine.origin = coarse_.origin;
+        fine.cellDimension = coarse_.cellDimension;
+        fine.physicalDimension = coarse_.physicalDimension;
+        fine.patches = coarse_.patches;
+        fine.periodic = coarse_.periodic;
+        fine.warnings = coarse_.warnings;
+        fine.notes = coarse_.notes;
+        const Piece pieces[] = {{coarse_.firstNode, rows_}, {placed_.first, placed_.rows}, {nextInner_, inner_}};
+        fine.globalNodes = coarse_.globalNodes + placed_.newNodes + inner->globalSize();
+        children.clear();
+        cut(coarse_.cells, true, fine.cells, children);
+        std::vector<std::uint8_t> ofFaces;
+        cut(coarse_.faces, false, fine.faces, ofFaces);
+        markFaces(fine);
+        markNodes(fine);
+        std::vector<real> dealt;
+        fine.firstNode = dealOut(*blocks_->context(), pieces, fine.globalNodes, width_, dealt);
+        rows_ = std::move(dealt);
+        return fine;
+    }
+
+  private:
+    void fetchNodes() {
+        for (const ElementBlock *block : {&coarse_.cells, &coarse_.faces})
+            for (const index node : block->nodes)
+                nodes_.add(node);
+        fetched_ = fetchRows(*blocks_, rows_, width_, nodes_.numbers());
+    }
+
+    /// Appends the row of a place in an element: what its shape functions make of the rows of its nodes.
+    void appendRow(const Pattern::Node &node, std::span<const index> nodes, std::vector<real> &to) const {
+        const std::size_t at = to.size();
+        to.resize(at + width_, 0.0);
+        for (std::size_t k = 0; k < node.values.size(); k++) {
+            if (node.values[k] == 0.0)
+                continue;
+            const std::size_t row = static_cast<std::size_t>(nodes_.find(nodes[k])) * width_;
+            for (std::size_t i = 0; i < width_; i++)
+                to[at + i] += node.values[k] * fetched_[row + i];
+        }
+    }
+
+    /// Lists the places that an element needs nodes at: those on edges and faces to be shared, those inside its own.
+    ///
+    /// `order` numbers cells, then boundary faces: the row of a place is that of the first, so that it is a cell's
+    /// where there is one, and the same cell's on any number of ranks. A node that exists at a place takes part where
+    /// neighbours may lack it: they get its number instead of a new one.
+    void collect(const ElementBlock &block, index element, index order, bool isCell) {
+        const auto nodes = block.nodesOf(element);
+        for (const Pattern::Node &node : patternOf(block, element).nodes) {
+            const bool own = isCell && node.inner;
+            if (own && node.old < 0)
+                appendRow(node, nodes, inner_);
+            if (own || (node.old >= 0 && (!tracksOld_ || node.corners == 1)))
+                continue;
+            const auto [slot, isNew] = places_.add(keyOf(node, nodes), order);
+            if (isNew)
+                appendRow(node, nodes, places_.rows);
+            if (node.old >= 0)
+                places_.known[static_cast<std::size_t>(slot)] = nodes[static_cast<std::size_t>(node.old)];
+            else
+                slots_.push_back(slot);
+        }
+    }
+
+    /// Appends the children of a block's elements to `fine`, in the order in which `collect` saw the elements.
+    void cut(const ElementBlock &block, bool isCell, ElementBlock &fine, std::vector<std::uint8_t> &children) {
+        std::vector<index> numbers;
+        for (index e = 0; e < block.size(); e++) {
+            const auto nodes = block.nodesOf(e);
+            const Pattern &pattern = patternOf(block, e);
+            numbers.clear();
+            for (const Pattern::Node &node : pattern.nodes)
+                numbers.push_back(node.old >= 0 ? nodes[static_cast<std::size_t>(node.old)]
+                                  : isCell && node.inner
+                                      ? nextInner_++
+                                      : placed_.numbers[static_cast<std::size_t>(slots_[nextSlot_++])]);
+            for (std::size_t child = 0; child < pattern.children.size(); child++) {
+                for (const std::uint8_t node : pattern.children[child].nodes)
+                    fine.nodes.push_back(numbers[node]);
+                fine.types.push_back(pattern.children[child].type);
+                fine.starts.push_back(static_cast<index>(fine.nodes.size()));
+                children.push_back(static_cast<std::uint8_t>(child));
+            }
+        }
+        const auto mapping = GlobalMapping::create(comm_, fine.size());
+        fine.first = mapping->localBegin();
+        fine.globalSize = mapping->globalSize();
+        for (index e = 0; e < fine.size(); e++)
+            fine.fileIds.push_back(fine.first + e + 1);
+    }
+
+    /// Faces are numbered after the cells, and have the marks of their parents.
+    void markFaces(SourceMesh &fine) const {
+        for (index &id : fine.faces.fileIds)
+            id += fine.cells.globalSize;
+        for (index f = 0; f < coarse_.faces.size(); f++)
+            fine.faceMarks.insert(fine.faceMarks.end(), patternOf(coarse_.faces, f).children.size(),
+                                  coarse_.faceMarks[toSize(f)]);
+    }
+
+    /// Nodes on an edge or a face have the marks that all of its corners have. Collective.
+    void markNodes(SourceMesh &fine) const {
+        fine.nodeMarks = coarse_.nodeMarks;
+        if (comm_.allReduce(coarse_.nodeMarks.empty() ? 0 : 1, MPI_MAX) == 0)
+            return;
+        const auto cornersOf = [](const PlaceKey &key) {
+            std::vector<index> corners;
+            for (const index word : key)
+                if (word != SharedPlaces::none)
+                    corners.push_back(word >> 5);
+            return corners;
+        };
+        NumberTable corners;
+        for (const auto &[key, node] : placed_.held)
+            for (const index corner : cornersOf(key))
+                corners.add(corner);
+        const NodeMarks marks = fetchNodeMarks(*blocks_, coarse_, corners.numbers());
+        const auto marksOf = [&](index node) { return marks.of(static_cast<std::size_t>(corners.find(node))); };
+        for (const auto &[key, node] : placed_.held)
+            for (const int mark : commonMarks(cornersOf(key), marksOf))
+                fine.nodeMarks.push_back({mark, node});
+    }
+
+    CommunicatorView comm_;
+    const SourceMesh &coarse_;
+    std::vector<real> &rows_; ///< [own nodes x width]
+    std::size_t width_;
+    std::shared_ptr<const GlobalMapping> blocks_; ///< blocks of the coarse nodes
+    bool tracksOld_ = false;                      ///< old nodes on edges and faces take part in the rendezvous
+    NumberTable nodes_;                           ///< nodes of own elements
+    std::vector<real> fetched_;                   ///< [nodes_ x width]
+    SharedPlaces places_;
+    std::vector<LocalIndex> slots_; ///< slots of the new places, element by element
+    std::vector<real> inner_;       ///< [new nodes inside own cells x width]
+    NumberedPlaces placed_;
+    index nextInner_ = 0;
+    std::size_t nextSlot_ = 0;
+};
+
+} // namespace
+
+ElementType refinedAs(const ElementBlock &block, index element) {
+    const ElementType type = block.types[toSize(element)];
+    const std::size_t corners = block.nodesOf(element).size();
+    if (type != ElementType::Polygon || corners > 4)
+        return type;
+    return corners == 3 ? ElementType::Tri3 : ElementType::Quad4;
+}
+
+// Red refinement. Invariant: a new node belongs to one edge, face or cell; those on edges and faces are found by their
+// corners, at the rank of the least, so that neighbours share them and each exists once, with the bits of one element.
+SourceMesh refineLevel(CommunicatorView comm, const SourceMesh &coarse, std::vector<real> &rows, std::size_t width,
+                       std::vector<std::uint8_t> &children) {
+    return LevelRefiner(comm, coarse, rows, width).refine(children);
+}
+
+} // namespace DNDS::Geom

@@ -1,0 +1,176 @@
+#include "DNDS/Geom/Refine/RefineUniformly.hpp"
+
+#include "DNDS/Geom/Elements/ElementMap.hpp"
+#include "DNDS/Geom/Refine/RefineLevel.hpp"
+#include "DNDS/Geom/Refine/RefinementPattern.hpp"
+#include "DNDS/Geom/Source/NumberTable.hpp"
+#include "DNDS/Geom/Source/SourceChecks.hpp"
+#include "DNDS/Mpi/FailTogether.hpp"
+#include "DNDS/Mpi/RequireSame.hpp"
+
+#include <utility>
+
+namespace DNDS::Geom {
+
+namespace {
+
+void checkRefinement(CommunicatorView comm, const SourceMesh &mesh, const RefineOptions &options) {
+    requireSameSettings(comm, "refineUniformly", [&] {
+        const auto fields = [&](auto list) { return options.fields == nullptr ? 0 : (options.fields->*list).size(); };
+        return std::vector<std::string>{fmt::format("levels = {}", options.levels),
+                                        fmt::format("node fields = {}", fields(&MeshFields::nodes)),
+                                        fmt::format("cell fields = {}", fields(&MeshFields::cells))};
+    });
+    comm.guarded([&] {
+        DNDS_CHECK(options.levels >= 0, ArgumentError, "refineUniformly: {} levels: give 0 or more", options.levels);
+        if (options.fields == nullptr)
+            return;
+        const auto check = [&](const std::vector<MeshField> &fields, index rows, const char *what) {
+            for (const MeshField &field : fields)
+                DNDS_CHECK(static_cast<index>(field.values.size()) == rows, ArgumentError,
+                           "refineUniformly: field '{}' has {} values for {} {}", field.name, field.values.size(), rows,
+                           what);
+        };
+        check(options.fields->nodes, mesh.nodes(), "nodes");
+        check(options.fields->cells, mesh.cells.size(), "cells");
+    });
+    checkSource(comm, mesh);
+}
+
+/// Coordinates and node fields as rows, and back.
+std::vector<real> rowsOf(const SourceMesh &mesh, const std::vector<MeshField> &fields) {
+    std::vector<real> rows;
+    rows.reserve(mesh.coordinates.size() * (3 + fields.size()));
+    for (std::size_t n = 0; n < mesh.coordinates.size(); n++) {
+        rows.insert(rows.end(), mesh.coordinates[n].begin(), mesh.coordinates[n].end());
+        for (const MeshField &field : fields)
+            rows.push_back(field.values[n]);
+    }
+    return rows;
+}
+
+void takeRows(const std::vector<real> &rows, SourceMesh &mesh, std::vector<MeshField> &fields) {
+    const std::size_t width = 3 + fields.size();
+    mesh.coordinates.resize(rows.size() / width);
+    for (MeshField &field : fields)
+        field.values.resize(rows.size() / width);
+    for (std::size_t n = 0; n < mesh.coordinates.size(); n++) {
+        const real *row = rows.data() + n * width;
+        mesh.coordinates[n] = {row[0], row[1], row[2]};
+        for (std::size_t f = 0; f < fields.size(); f++)
+            fields[f].values[n] = row[3 + f];
+    }
+}
+
+/// The cells of one level, and which child of its parent each is.
+struct LevelCells {
+    std::vector<ElementType> parents; ///< [own cells of the level above]
+    std::vector<std::uint8_t> children;
+};
+
+/// The centroid of a reference shape: of pyramids it is not the mean of the corners.
+Point centroidOf(ReferenceShape shape) {
+    return shape == ReferenceShape::Pyramid ? Point{0.0, 0.0, 0.25} : referenceCentre(shape);
+}
+
+/// The way from the cells of the last level to those of the first.
+RefinedCells traceBack(const std::vector<LevelCells> &levels, const SourceMesh &coarse, const SourceMesh &fine) {
+    RefinedCells cells;
+    cells.parents.resize(toSize(fine.cells.size()));
+    for (index c = 0; c < fine.cells.size(); c++) {
+        cells.parents[toSize(c)] = c;
+        cells.at.push_back(centroidOf(elementLayout(refinedAs(fine.cells, c)).shape));
+    }
+    for (auto level = levels.rbegin(); level != levels.rend(); ++level) {
+        std::vector<index> parentOf;
+        index parent = -1;
+        for (const std::uint8_t child : level->children)
+            parentOf.push_back(child == 0 ? ++parent : parent);
+        for (std::size_t c = 0; c < cells.at.size(); c++) {
+            const std::size_t cell = toSize(cells.parents[c]);
+            cells.parents[c] = parentOf[cell];
+            const auto &child =
+                refinementPattern(level->parents[toSize(parentOf[cell])]).children[level->children[cell]];
+            const Point step = cells.at[c] - referenceCentre(elementLayout(child.type).shape);
+            cells.at[c] = child.centre + step[0] * child.axes[0] + step[1] * child.axes[1] + step[2] * child.axes[2];
+        }
+    }
+    for (index &parent : cells.parents)
+        parent += coarse.cells.first;
+    return cells;
+}
+
+SourceMesh refine(CommunicatorView comm, const SourceMesh &coarse, const RefineOptions &options) {
+    checkRefinement(comm, coarse, options);
+    MeshFields none;
+    MeshFields &fields = options.fields == nullptr ? none : *options.fields;
+    SourceMesh fine = coarse;
+    std::vector<real> rows = rowsOf(coarse, fields.nodes);
+    std::vector<LevelCells> levels;
+    for (int level = 0; level < options.levels; level++) {
+        LevelCells cells;
+        for (index c = 0; c < fine.cells.size(); c++)
+            cells.parents.push_back(refinedAs(fine.cells, c));
+        fine = refineLevel(comm, fine, rows, 3 + fields.nodes.size(), cells.children);
+        takeRows(rows, fine, fields.nodes);
+        levels.push_back(std::move(cells));
+    }
+    if (options.levels > 0) // elements have other numbers than in the file
+        fine.origin += fmt::format(" (refined, level {})", options.levels);
+    if (options.cells == nullptr && fields.cells.empty())
+        return fine;
+    RefinedCells cells = traceBack(levels, coarse, fine);
+    for (MeshField &field : fields.cells) {
+        std::vector<real> values;
+        values.reserve(cells.parents.size());
+        for (const index parent : cells.parents)
+            values.push_back(field.values[toSize(parent - coarse.cells.first)]);
+        field.values = std::move(values);
+    }
+    if (options.cells != nullptr)
+        *options.cells = std::move(cells);
+    return fine;
+}
+
+} // namespace
+
+SourceMesh refineUniformly(CommunicatorView comm, const SourceMesh &coarse, const RefineOptions &options) {
+    return failTogether(comm, [&] { return refine(comm, coarse, options); });
+}
+
+std::vector<real> prolongLinear(CommunicatorView comm, const SourceMesh &coarse, const RefinedCells &cells,
+                                std::span<const real> values, std::span<const Point> gradients) {
+    return failTogether(comm, [&] {
+        comm.guarded([&] {
+            const std::size_t own = toSize(coarse.cells.size());
+            DNDS_CHECK(values.size() == own && gradients.size() == own && cells.at.size() == cells.parents.size(),
+                       ArgumentError, "prolongLinear: {} values and {} gradients for {} coarse cells", values.size(),
+                       gradients.size(), own);
+        });
+        NumberTable nodes;
+        for (const index node : coarse.cells.nodes)
+            nodes.add(node);
+        const std::vector<Point> points =
+            fetchCoordinates(*GlobalMapping::create(comm, coarse.nodes()), coarse.coordinates, nodes.numbers());
+        std::vector<real> result;
+        result.reserve(cells.parents.size());
+        for (std::size_t c = 0; c < cells.parents.size(); c++) {
+            const index parent = cells.parents[c] - coarse.cells.first;
+            const ElementType type = refinedAs(coarse.cells, parent);
+            const auto list = coarse.cells.nodesOf(parent);
+            const auto place = [&](const Point &at) {
+                return mapPoint(
+                           shapeFunctions(type, at),
+                           [&](int k) {
+                               return points[static_cast<std::size_t>(nodes.find(list[static_cast<std::size_t>(k)]))];
+                           })
+                    .position;
+            };
+            const Point step = place(cells.at[c]) - place(centroidOf(elementLayout(type).shape));
+            result.push_back(values[toSize(parent)] + dot(gradients[toSize(parent)], step));
+        }
+        return result;
+    });
+}
+
+} // namespace DNDS::Geom

@@ -1,0 +1,53 @@
+#include "DNDS/Geom/Source/NodeMarks.hpp"
+
+#include "DNDS/Mpi/Rendezvous.hpp"
+
+#include <limits>
+#include <utility>
+
+namespace DNDS::Geom {
+
+NodeMarks fetchNodeMarks(const GlobalMapping &blocks, const SourceMesh &source, std::span<const index> nodes) {
+    CommunicatorContext &context = *blocks.context();
+    const int ranks = context.comm().size();
+    const RankLists sent =
+        sparseExchange(context, packByRank(
+                                    ranks, source.nodeMarks.size(),
+                                    [&](std::size_t i) { return blocks.owner(source.nodeMarks[i].node).rank; },
+                                    [](std::size_t) { return 2; },
+                                    [&](std::size_t i, index *words) {
+                                        words[0] = source.nodeMarks[i].node;
+                                        words[1] = source.nodeMarks[i].mark;
+                                    }));
+    std::vector<std::pair<index, int>> table;
+    for (RecordReader reader(sent.values); !reader.atEnd();) {
+        const index node = reader.next();
+        table.emplace_back(node, static_cast<int>(reader.next()));
+    }
+    std::sort(table.begin(), table.end());
+    table.erase(std::unique(table.begin(), table.end()), table.end());
+    std::vector<std::vector<int>> found(nodes.size());
+    queryOwners(
+        context, nodes.size(), [&](std::size_t i) { return blocks.owner(nodes[i]).rank; },
+        [&](std::size_t i) { return nodes[i]; },
+        [&](index node, std::vector<index> &reply) {
+            const auto begin =
+                std::lower_bound(table.begin(), table.end(), std::pair{node, std::numeric_limits<int>::min()});
+            const auto end = std::lower_bound(begin, table.end(), std::pair{node + 1, std::numeric_limits<int>::min()});
+            reply.push_back(end - begin);
+            for (auto it = begin; it != end; ++it)
+                reply.push_back(it->second);
+        },
+        [&](std::size_t i, RecordReader &reader) {
+            for (index count = reader.next(); count > 0; count--)
+                found[i].push_back(static_cast<int>(reader.next()));
+        });
+    NodeMarks result;
+    for (const std::vector<int> &marks : found) {
+        result.marks.insert(result.marks.end(), marks.begin(), marks.end());
+        result.starts.push_back(static_cast<index>(result.marks.size()));
+    }
+    return result;
+}
+
+} // namespace DNDS::Geom

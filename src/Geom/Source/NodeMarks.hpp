@@ -1,0 +1,45 @@
+/// @file NodeMarks.hpp
+/// @brief The marks of nodes of a source, asked for on any rank.
+#pragma once
+
+#include "DNDS/Geom/Source/SourceMesh.hpp"
+#include "DNDS/Index/GlobalMapping.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <span>
+#include <vector>
+
+namespace DNDS::Geom {
+
+/// The marks of a list of nodes, ascending, one after the other.
+struct NodeMarks {
+    std::vector<index> starts{0}; ///< [nodes + 1]
+    std::vector<int> marks;
+
+    std::span<const int> of(std::size_t node) const {
+        return std::span<const int>(marks).subspan(toSize(starts[node]), toSize(starts[node + 1] - starts[node]));
+    }
+};
+
+/// For each of `nodes`, which are distinct, the marks that the source gives it. Collective; `blocks` numbers the nodes
+/// of the source.
+NodeMarks fetchNodeMarks(const GlobalMapping &blocks, const SourceMesh &source, std::span<const index> nodes);
+
+/// The marks that all `nodes` have; `marksOf(node)` are those of one, ascending. Local.
+template <class MarksOf>
+std::vector<int> commonMarks(std::span<const index> nodes, MarksOf &&marksOf) {
+    const auto start = marksOf(nodes[0]);
+    std::vector<int> common(start.begin(), start.end());
+    std::vector<int> rest;
+    for (const index node : nodes.subspan(1)) {
+        if (common.empty())
+            break;
+        rest.clear();
+        std::ranges::set_intersection(common, marksOf(node), std::back_inserter(rest));
+        common.swap(rest);
+    }
+    return common;
+}
+
+} // namespace DNDS::Geom
