@@ -59,7 +59,7 @@ struct Arguments {
 /// One run: the common part of all commands.
 class Run {
   public:
-    Run(CommunicatorView comm, const Arguments &arguments, std::ostream &out, const Progress &progress)
+    Run(CommunicatorView comm, const Arguments &arguments, std::ostream &out, Progress &progress)
         : comm_(comm), arguments_(arguments), out_(out), progress_(progress) {}
 
     int info() {
@@ -267,7 +267,7 @@ class Run {
     CommunicatorView comm_;
     const Arguments &arguments_;
     std::ostream &out_;
-    const Progress &progress_;
+    Progress &progress_;
 };
 
 void addInput(CLI::App &command, Arguments &arguments) {
@@ -338,7 +338,7 @@ int complain(CommunicatorView comm, std::ostream &err, std::string_view message)
 } // namespace
 
 int runMeshTool(CommunicatorView comm, std::vector<std::string> arguments, std::ostream &out, std::ostream &err,
-                bool showProgress) {
+                Progress::Style style) {
     Arguments values;
     CLI::App app(
         "Looks at mesh files, checks, converts, refines, generates and partitions them. Runs under mpiexec, too.",
@@ -379,7 +379,7 @@ int runMeshTool(CommunicatorView comm, std::vector<std::string> arguments, std::
         return complain(comm, err, fmt::format("{} (dnds-mesh --help says more)", error.what()));
     }
     try {
-        const Progress progress(comm, err, showProgress);
+        Progress progress(comm, err, style);
         Run run(comm, values, out, progress);
         for (const auto &entry : commands)
             if (entry.first->parsed())

@@ -1,6 +1,8 @@
 // The program dnds-mesh as a function, so that tests can call it.
 #pragma once
 
+#include "Progress.hpp"
+
 #include "DNDS/Mpi/Communicator.hpp"
 
 #include <ostream>
@@ -15,7 +17,7 @@ enum ExitCode : int {
 };
 
 /// Runs one command: `arguments` are those of the command line, without the program's name. Collective; returns the
-/// same on all ranks. Rank 0 writes results to `out`, errors to `err` (one line each) and, if `showProgress`, what is
-/// being done. Throws nothing that all ranks know of; what only this rank knows of leaves the function.
+/// same on all ranks. Rank 0 writes results to `out`, errors (one line each) and progress to `err`. Throws nothing that
+/// all ranks know of; what only this rank knows of leaves the function.
 int runMeshTool(DNDS::CommunicatorView comm, std::vector<std::string> arguments, std::ostream &out, std::ostream &err,
-                bool showProgress);
+                Progress::Style progress);

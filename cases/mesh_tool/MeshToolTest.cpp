@@ -39,7 +39,7 @@ struct Outcome {
 Outcome run(CommunicatorView comm, const std::vector<std::string> &arguments) {
     std::ostringstream out;
     std::ostringstream err;
-    const int code = runMeshTool(comm, arguments, out, err, false);
+    const int code = runMeshTool(comm, arguments, out, err, Progress::Style::None);
     EXPECT_EQ(comm.allReduce(code, MPI_MIN), comm.allReduce(code, MPI_MAX)) << "ranks end differently";
     if (comm.rank() != 0) {
         EXPECT_EQ(out.str(), "");

@@ -184,7 +184,7 @@ TEST_P(PublicMeshes, BecomeDistributedMeshesThatHoldWhatOtherToolsFound) {
 std::string infoOf(CommunicatorView comm, const std::string &file) {
     std::ostringstream out;
     std::ostringstream err;
-    EXPECT_EQ(runMeshTool(comm, {"info", pathOf(file), "--json"}, out, err, false), fine) << err.str();
+    EXPECT_EQ(runMeshTool(comm, {"info", pathOf(file), "--json"}, out, err, Progress::Style::None), fine) << err.str();
     EXPECT_EQ(err.str(), "");
     return out.str();
 }

@@ -13,8 +13,8 @@ namespace {
 
 int run(DNDS::CommunicatorView world, int argc, char **argv) {
     try {
-        const int code =
-            runMeshTool(world, {argv + 1, argv + argc}, std::cout, std::cerr, ::isatty(STDERR_FILENO) == 1);
+        const int code = runMeshTool(world, {argv + 1, argv + argc}, std::cout, std::cerr,
+                                     ::isatty(STDERR_FILENO) == 1 ? Progress::Style::Line : Progress::Style::Lines);
         std::cout.flush();
         return code;
     } catch (const std::exception &error) {
