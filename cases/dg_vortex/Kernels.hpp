@@ -9,8 +9,6 @@
 #include "DNDS/Geom/Mesh/MeshView.hpp"
 #include "DNDS/Task/Value.hpp"
 
-#include <span>
-
 namespace DgVortex {
 
 namespace Geom = DNDS::Geom;

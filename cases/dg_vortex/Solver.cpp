@@ -8,13 +8,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <numbers>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 namespace DgVortex {
 
 namespace {
 
-using DNDS::toSize;
 using Geom::Point;
 
 template <class TArray>

@@ -9,10 +9,8 @@
 #include "DNDS/Geom/Generate/BoxMesh.hpp"
 #include "DNDS/Task/Plan.hpp"
 
-#include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 namespace DgVortex {
 
