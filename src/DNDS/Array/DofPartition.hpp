@@ -40,7 +40,7 @@ void withOperation(Operation operation, const Function &function) {
     }
 }
 
-/// How a component is accumulated.
+/// The way a component is accumulated.
 template <Component component>
 struct Accumulation {
     /// Two sums of parts. NaN stays NaN.

@@ -48,7 +48,7 @@ bool holds(const std::exception_ptr &failure) noexcept {
 struct Failure {
     ErrorKind kind = ErrorKind::State; ///< for exceptions of other libraries: Memory for std::bad_alloc, else State
     std::string message;               ///< the text alone
-    std::string function;              ///< where it was thrown; empty for exceptions of other libraries
+    std::string function;              ///< the place of the throw; empty for exceptions of other libraries
 };
 
 /// Describes an exception; an empty text for null. Local.

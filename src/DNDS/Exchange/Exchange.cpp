@@ -143,7 +143,7 @@ Endpoints Exchange::State::endpoints(Direction direction) const {
 }
 
 Exchange::~Exchange() {
-    if (!state_ || !mpiActive()) // moved into a context that is gone, or nobody may ask MPI
+    if (!state_ || !mpiActive()) // moved from, or MPI has ended
         return;
     const std::shared_ptr<CommunicatorContext> context = state_->context;
     if (inFlight() && context->alive()) {
@@ -223,7 +223,7 @@ ThreadUse::Scope Exchange::enter() const {
 
 template <class Body>
 decltype(auto) Exchange::running(std::string_view pull, std::string_view push, Body &&body) {
-    const ThreadUse::Scope use = enter(); // another thread's use of it goes on
+    const ThreadUse::Scope use = enter(); // concurrent use throws
     requireCommunicator();
     return state_->context->running(direction_ == Direction::Pull ? pull : push, label(), std::forward<Body>(body));
 }
@@ -306,7 +306,7 @@ void Exchange::wait(Device::StreamHandle consumer) {
 }
 
 void Exchange::finish() {
-    const ThreadUse::Scope use = enter(); // another thread's use of it goes on
+    const ThreadUse::Scope use = enter(); // concurrent use throws
     requireCommunicator();
     try {
         state_->context->running(direction_ == Direction::Pull ? "the wait for the pull of"

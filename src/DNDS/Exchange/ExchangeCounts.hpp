@@ -32,7 +32,7 @@ enum : std::size_t {
     StartSeconds,
     WaitSeconds,
     StartsAt, ///< sum of the times of all starts, by `monotonicSeconds`
-    Peers,    ///< of the latest exchange made, as the counts below
+    Peers,    ///< the latest exchange's, as are the counts below
     RowsSent, ///< in each run
     BytesSent,
     Owned, ///< rows of one of the arrays

@@ -113,7 +113,7 @@ std::uint64_t keyOf(std::uint64_t serial, int sender, int receiver, index rows) 
 void agreeOnCounts(CommunicatorContext &context, std::uint64_t serial, const ExchangePattern::Rows &rows,
                    const std::exception_ptr &mine) {
     const CommunicatorView &comm = context.comm();
-    // What givers add, receivers take away again; and the pattern that this rank makes against that of the next: 0.
+    // Senders add and receivers subtract; so does the pattern that this rank makes against that of the next: 0.
     std::array<std::uint64_t, 2> sums{mine ? 1U : 0U, keyOf(serial, comm.rank(), 0, 0) -
                                                           keyOf(serial, (comm.rank() + 1) % comm.size(), 0, 0)};
     const auto countOf = [](const RankLists &lists, std::size_t k) { return lists.starts[k + 1] - lists.starts[k]; };
@@ -225,7 +225,7 @@ std::shared_ptr<const ExchangePattern> ExchangePattern::fromBoxes(const std::sha
 std::shared_ptr<const ExchangePattern> ExchangePattern::restrictedTo(std::span<const index> ghosts) const {
     const CommunicatorContext::SetUp setUp(*context_);
     const std::uint64_t serial = context_->nextSerial();
-    RankLists wanted; // of each owner: numbers in its list of what it gives
+    RankLists wanted; // for each owner: numbers in its list of sent rows
     Rows rows{fatherSize_, sonSize_, {}, {}};
     std::exception_ptr failure;
     try { // here, so that errors name this function

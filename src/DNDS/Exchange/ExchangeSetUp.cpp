@@ -79,8 +79,8 @@ ExchangeSpace requestedSpace(const TransportTable &transports, const ExchangeOpt
     return requested->servesHost ? ExchangeSpace::Host : ExchangeSpace::Device;
 }
 
-/// Which copies an exchange moves: the same answer on all ranks. Collective; one reduction where there may be devices.
-/// Throws ArgumentError on all ranks where some ask for one space and some for the other.
+/// The memory space of an exchange's copies: the same answer on all ranks. Collective; one reduction where there may be
+/// devices. Throws ArgumentError on all ranks where some ask for one space and some for the other.
 MemorySpace agreeOnSpace(const CommunicatorView &comm, std::span<const ExchangeMember> members,
                          ExchangeSpace requested) {
     if (Device::name() == "absent")

@@ -43,7 +43,7 @@ struct PeerPath {
 
 /// The copies of the arrays that an exchange moves.
 enum class ExchangeSpace : unsigned char {
-    Auto, ///< that of the requested transport; else the device's where all arrays are current there, on all ranks,
+    Auto, ///< the requested transport's space; else the device's where all arrays are current there, on all ranks,
           ///< when the exchange is made; else the host's
     Host,
     Device

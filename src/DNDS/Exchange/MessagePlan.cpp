@@ -21,7 +21,7 @@ std::size_t bytesOf(const RowList &rows, const RowPart &part) {
     return sum;
 }
 
-/// Goes on hashing the widths of the rows of a part whose rows have widths of their own.
+/// Adds to a hash the widths of the rows of a part whose rows have widths of their own.
 std::uint64_t widthsOf(const RowList &rows, const RowPart &part, std::uint64_t before) {
     if (part.offsets == nullptr)
         return before;
@@ -38,7 +38,7 @@ void forEachPart(std::span<const RowLayout> layouts, Function &&function) {
             function(layout.parts[static_cast<std::size_t>(p)]);
 }
 
-/// What sender and receiver must agree about.
+/// The facts on which sender and receiver must agree.
 struct Terms {
     std::uint64_t bytes;
     std::uint64_t signature;

@@ -18,7 +18,7 @@ namespace DNDS {
 struct MessagePlan {
     std::vector<Outgoing> outgoing;
     std::vector<Incoming> incoming;
-    std::vector<std::size_t> destinationBytes; ///< of each part, where the destination is a staging buffer (pushes)
+    std::vector<std::size_t> destinationBytes; ///< each part's, where the destination is a staging buffer (pushes)
 
     /// Whether peers would notice no difference: the same peers and bytes.
     bool sameAs(const MessagePlan &other) const;
@@ -43,13 +43,13 @@ bool sameRows(const RowLayout &bound, const RowLayout &now);
 /// Whether a layout is in the very memory of `bound`.
 bool sameMemory(const RowLayout &bound, const RowLayout &now);
 
-/// What tells one exchange of a communicator from another: ranks that create them in different orders differ here, even
+/// Distinguishes exchanges of a communicator: ranks that create them in different orders differ here, even
 /// if all of them have the same shape.
 struct ExchangeIdentity {
     int tag = 0;
     std::uint64_t pattern = 0;   ///< its serial number
-    std::string names;           ///< of the arrays
-    std::uint64_t signature = 0; ///< of what moves and how: pairs that exchange rows must agree about it
+    std::string names;           ///< the arrays' names
+    std::uint64_t signature = 0; ///< hash of rows and layouts: pairs that exchange rows must agree about it
 };
 
 /// Checks that all ranks create the same exchange, and agree about what each pair of them exchanges and by which

@@ -55,7 +55,7 @@ constexpr std::array<Line, 7> lines{{{"    peers", Count::Peers, &ExchangeReport
                                      {"    in start", Count::StartSeconds, &ExchangeReport::startSeconds, secondsText},
                                      {"    in wait", Count::WaitSeconds, &ExchangeReport::waitSeconds, secondsText}}};
 
-/// What ranks tell each other about the exchanges of one name.
+/// A rank's figures of the exchanges of one name.
 using Told = std::array<double, Count::All>;
 
 Told toldOf(const std::string &name, double clockOffset) {
@@ -90,8 +90,8 @@ std::vector<std::string> namesOnAllRanks(CommunicatorView comm) {
     return names;
 }
 
-/// Who starts last, and whether the others wait for that. Nobody where these are not the ranks of one communicator:
-/// ranks of another one do not wait.
+/// The rank that starts last, and whether the others wait for it. None where these are not the ranks of one
+/// communicator: ranks of another one do not wait.
 void findLatest(ExchangeReport &exchange, std::span<const Told> told, std::span<const int> ranks) {
     if (told.size() < 2)
         return;

@@ -60,13 +60,13 @@ struct MessageLink::State {
     struct Peer {
         int rank = 0;
         std::array<Outgoing, 2> out;
-        std::size_t turn = 0; ///< which of them is next
+        std::size_t turn = 0; ///< index of the next one
         Arrival arrival = Arrival::None;
         MatchedMessage matched;
         MPI_Request request = MPI_REQUEST_NULL;
         MessageBuffer in;
         bool drops = false; ///< the next message, when the link is gone
-        int nodeRank = -1;  ///< where messages stay on the node
+        int nodeRank = -1;  ///< set where messages stay on the node
         std::optional<NodeOutbox> outbox;
         std::optional<NodeInbox> inbox;
     };
@@ -137,7 +137,7 @@ MessageLink::MessageLink(std::shared_ptr<CommunicatorContext> context, const Cha
 MessageLink::~MessageLink() {
     if (mpiActive() && !inForkedChild())
         for (State::Peer &peer : state_->peers)
-            peer.inbox.reset(); // its writer waits for nobody then
+            peer.inbox.reset(); // its writer does not wait then
     context_->park(
         state_,
         [state = state_.get(), context = context_.get()] { return state->finished(context->revocation().revoked()); },

@@ -32,7 +32,7 @@ int deleteAttribute(MPI_Comm, int, void *value, void *) {
 /// The attribute keys, and the list of all contexts. At the start of MPI_Finalize communication still works: the moment
 /// to let MPI_COMM_WORLD's context go, and those of communicators that were never freed.
 struct Keys {
-    std::mutex mutex;             ///< of what follows, and held while a context is looked for or hung on
+    std::mutex mutex;             ///< guards the members below, and is held while a context is looked for or hung on
     std::condition_variable made; ///< tells that something has left `making`
     std::vector<MPI_Comm> making; ///< communicators whose context some thread makes
     int context = MPI_KEYVAL_INVALID;
@@ -214,7 +214,7 @@ Channel CommunicatorContext::nextChannel() {
 Channel CommunicatorContext::programChannel(int tag) const {
     DNDS_CHECK(tag >= 0 && tag < lastTag_, ArgumentError, "the tag {} is not one of those from 0 to {}", tag,
                lastTag_ - 1);
-    static_cast<void>(comm()); // throws where it is gone
+    static_cast<void>(comm()); // throws where it was freed
     return {channelOwners().front().view().handle(), lastTag_ + 1 + tag, 0};
 }
 
@@ -292,7 +292,7 @@ void CommunicatorContext::release() noexcept {
     static_cast<void>(attempt([&] { // after an error of MPI, it may still use the memory
         // Peers let go of the communicator, too, and so help to complete what is on its way.
         const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
-        // After a failure messages are on their way that nobody takes. MPI gives the number of the communicator to the
+        // After a failure there are messages that no rank receives. MPI gives the number of the communicator to the
         // next one, which would get them.
         MPI_Request here = MPI_REQUEST_NULL;
         const bool failed = !freed && revocation_.revoked();

@@ -129,7 +129,7 @@ class CommunicatorContext : public std::enable_shared_from_this<CommunicatorCont
     /// stale. Collective over all ranks, each outside of other calls. Waits for all ranks. Throws PeerError where one
     /// has ended, or does not come within DNDS_WAIT_TIMEOUT; MemoryError on all ranks where one lacks memory.
     void recover();
-    /// Adds `object` to those that `recover` settles, until `delist`. Local.
+    /// Adds `object` to the objects settled by `recover`, until `delist`. Local.
     void enlist(Recoverable &object);
     void delist(Recoverable &object) noexcept;
     /// For `Recoverable::renew`: the replacement of `channel`.

@@ -39,7 +39,7 @@ class RequestSet {
     bool testAll();
     /// Whether one request is complete or was not started. Local.
     bool complete(std::size_t which) const;
-    /// Cancels receives that are active, and lets sends go on; whether none is active any more, so that MPI needs no
+    /// Cancels receives that are active, and lets sends continue; whether none is active any more, so that MPI needs no
     /// buffer. Local, does not wait.
     bool settle() noexcept;
     /// Frees all requests.
@@ -50,7 +50,7 @@ class RequestSet {
     bool active_ = false;
     bool cancelled_ = false; ///< since the last start
     std::vector<MPI_Request> requests_;
-    std::vector<MPI_Status> statuses_; ///< of receives
+    std::vector<MPI_Status> statuses_; ///< the receives'
 };
 
 } // namespace DNDS

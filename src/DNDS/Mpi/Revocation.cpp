@@ -17,7 +17,7 @@ namespace {
 
 constexpr int noticeTag = 0; ///< channels begin at 1
 
-/// How long a reader waits for the text of a rank that failed just now.
+/// The time a reader waits for the text of a rank that failed just now.
 constexpr std::chrono::seconds patienceForText(1);
 
 } // namespace

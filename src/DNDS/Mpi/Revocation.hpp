@@ -104,7 +104,7 @@ class Revocation {
 
         bool complete() noexcept;
     };
-    std::vector<std::unique_ptr<Sent>> sent_; ///< of this generation and earlier ones: MPI may still read them
+    std::vector<std::unique_ptr<Sent>> sent_; ///< this generation's and earlier ones': MPI may still read them
 };
 
 namespace Detail {

@@ -30,7 +30,7 @@ std::string Detail::secondsText(double seconds) {
 
 namespace {
 
-/// Where this process says what it does. Never destroyed: arenas may live longer than statics.
+/// The places where this process publishes its activity. Never destroyed: arenas may live longer than statics.
 struct Places {
     std::mutex mutex;
     std::vector<ActivityRecord *> all;
@@ -38,7 +38,7 @@ struct Places {
         calls;                      ///< the innermost ones of threads that are in calls
     ActivityRecord own{};           ///< for signal handlers
     std::atomic<double> since{0.0}; ///< likewise; 0 while it changes
-    std::atomic<int> rank{-1};      ///< of MPI_COMM_WORLD
+    std::atomic<int> rank{-1};      ///< in MPI_COMM_WORLD
     std::atomic<pid_t> process{0};  ///< forked children inherit the handler
 };
 
@@ -49,7 +49,7 @@ Places &places() {
 
 thread_local const ActivityScope *innermostCall = nullptr;
 
-/// A text of at most so many bytes; the rest is cut off. For signal handlers, too.
+/// A text of at most `room` bytes; the rest is cut off. For signal handlers, too.
 template <std::size_t room>
 struct FixedText {
     std::array<char, room> bytes; // NOLINT: written as far as it is read
@@ -223,7 +223,7 @@ void ActivityScope::publish(const ActivityScope *innermost, double since) noexce
             }
         }
     };
-    try { // a lock may fail; then nobody hears of it
+    try { // a lock may fail; then there is no warning
         Places &all = places();
         if (inForkedChild()) // which must not speak for its parent
             return;

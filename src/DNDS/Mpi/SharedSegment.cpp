@@ -7,7 +7,7 @@
 #include <cstring>
 #include <string>
 
-// Under the address sanitizer, memory of an arena that nobody has allocated is as forbidden as that of the heap.
+// Under the address sanitizer, unallocated memory of an arena is as forbidden as that of the heap.
 #if __has_include(<sanitizer/asan_interface.h>)
 #include <sanitizer/asan_interface.h>
 #else
@@ -108,7 +108,7 @@ SharedSegment SharedSegment::open(const ProcessId &owner, int file, std::size_t 
     return mapped;
 }
 
-/// In pieces, because each begins anew when a signal arrives, as it does all the time under some profilers.
+/// In pieces, because each restarts when a signal arrives, as it does all the time under some profilers.
 void SharedSegment::reserve(const SegmentPages::Range &range) const {
     constexpr std::size_t atOnce = std::size_t{1} << 22U;
     const std::size_t end = range.begin + range.bytes;

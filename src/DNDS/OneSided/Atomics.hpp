@@ -22,7 +22,7 @@ template <class T>
 concept AtomicWord = std::is_arithmetic_v<T> && !std::is_same_v<T, bool> &&
                      (sizeof(T) == 4 || sizeof(T) == 8 || (std::is_integral_v<T> && sizeof(T) < 4));
 
-/// What an atomic operation makes of the word. Min and Max compare as `<`: an operand that is NaN changes nothing. And
+/// Atomic operations on a word. Min and Max compare as `<`: an operand that is NaN changes nothing. And
 /// and Or are for integers; CompareSwap compares bits, so 0.0 and -0.0 differ.
 enum class AtomicOp : std::uint8_t { Fetch, Set, Add, Min, Max, And, Or, Swap, CompareSwap };
 
@@ -146,7 +146,7 @@ __device__ W changeNarrow(W *address, const Change &change) {
 }
 #endif
 
-/// Sets the word to `value` if it equals `expected`; returns what it was. For unsigned integers, as the next two.
+/// Sets the word to `value` if it equals `expected`; returns the old value. For unsigned integers, as the next two.
 template <class W>
 DNDS_HOST_DEVICE W compareExchange(W *address, W expected, W value) {
 #if defined(__CUDA_ARCH__)
@@ -163,7 +163,7 @@ DNDS_HOST_DEVICE W compareExchange(W *address, W expected, W value) {
 #endif
 }
 
-/// Sets the word to `value`; returns what it was.
+/// Sets the word to `value`; returns the old value.
 template <class W>
 DNDS_HOST_DEVICE W exchange(W *address, W value) {
 #if defined(__CUDA_ARCH__)
@@ -195,7 +195,7 @@ DNDS_HOST_DEVICE W fetchAdd(W *address, W operand) {
 #endif
 }
 
-/// What the word becomes by Add, Min, Max, And or Or.
+/// The new value of the word by Add, Min, Max, And or Or.
 template <AtomicWord T>
 DNDS_HOST_DEVICE T combined(AtomicOp op, T value, T operand) {
     switch (op) {
@@ -253,7 +253,7 @@ __device__ bool applyInstruction(T *address, AtomicOp op, T operand, T &before) 
 }
 #endif
 
-/// Applies `op` to the word; returns what it was before. The address is a multiple of the word's size.
+/// Applies `op` to the word; returns the old value. The address is a multiple of the word's size.
 template <AtomicWord T>
 DNDS_HOST_DEVICE T apply(T *address, AtomicOp op, T operand, T compare = T{}) {
     auto *word = reinterpret_cast<Bits<T> *>(address);
@@ -331,7 +331,7 @@ void forEachWord(AtomicRequest request, const void *from, void *to, std::size_t 
 
 } // namespace Atomics
 
-/// How `waitUntil` and `test` compare a word with a value.
+/// The comparisons by which `waitUntil` and `test` compare a word with a value.
 enum class Comparison : std::uint8_t { Equal, NotEqual, Less, LessOrEqual, Greater, GreaterOrEqual };
 
 /// As C++ writes it. Never null.

@@ -19,7 +19,7 @@ namespace Detail {
 /// The memory that the ranks of the node share; null where they do not.
 HostMemoryResource arenaOf(const CommunicatorContext &context);
 
-/// What a `GhostWindow` does without knowing the elements' type.
+/// The part of a `GhostWindow` that does not depend on the elements' type.
 class GhostWindowCore {
   public:
     /// The rows of a father of fixed width, at `layout`.
@@ -96,7 +96,7 @@ class GhostWindow : public GhostVerbs<GhostWindow<T>, T> {
           generation_([father = static_cast<std::shared_ptr<TArray>>(pair.father)] { return father->generation(); }),
           made_(generation_()), pattern_(pair.trans.member().pattern), madeFor_(pair.trans.pattern()) {}
 
-    /// How this rank reaches the rows of another one, for people.
+    /// The path to the rows of another rank, as readable text.
     std::string path(int rank) const { return core().memory().path(rank); }
 
     /// This rank's puts and changes before it are seen, at each owner, before those after it.
@@ -168,7 +168,7 @@ class GhostWindow : public GhostVerbs<GhostWindow<T>, T> {
     std::function<void()> touch_;
     std::function<std::uint64_t()> generation_;
     std::uint64_t made_;
-    std::function<const ExchangePattern *()> pattern_; ///< that the pair has now
+    std::function<const ExchangePattern *()> pattern_; ///< the pair's current one
     std::shared_ptr<const ExchangePattern> madeFor_;   ///< held, so that no later pattern has its address
 };
 

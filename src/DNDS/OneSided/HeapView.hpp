@@ -44,7 +44,7 @@ class HeapView : public HeapVerbs<HeapView, index> {
     DNDS_HOST_DEVICE bool reaches(int rank) const {
         return rank >= 0 && rank < table_.ranks && (table_.bases[rank] != nullptr || table_.proxy);
     }
-    /// Where a kernel finds the object of `rank`; null where loads and stores do not reach it. Checks nothing.
+    /// The object of `rank` as a kernel reaches it; null where loads and stores do not reach it. Checks nothing.
     template <class T>
     DNDS_HOST_DEVICE T *at(SymmetricPointer<T> pointer, int rank) const {
         std::byte *base = table_.bases[rank];

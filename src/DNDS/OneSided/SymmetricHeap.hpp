@@ -37,7 +37,7 @@ namespace DNDS {
 /// - PeerError where the process of a rank has ended, or after DNDS_WAIT_TIMEOUT seconds of waiting
 /// - what a kernel with a view of this heap did wrong before.
 /// Each of these revokes the communicator: waits on other ranks, and calls that do not move by loads and stores, throw
-/// RevokedError, which names the rank. So does an exception that destroys the heap. After `recover` the heap goes on,
+/// RevokedError, which names the rank. So does an exception that destroys the heap. After `recover` the heap continues,
 /// with its allocations and what is in them, signals, too.
 ///
 /// Ranks on other nodes are reached from the thread that made the heap, or from any where MPI allows all to call it.
@@ -65,12 +65,12 @@ class SymmetricHeap : public HeapVerbs<SymmetricHeap, std::size_t> {
     const std::string &name() const { return core().memory->name(); }
     /// DNDS's duplicate of the communicator.
     const CommunicatorView &communicator() const { return core().context->comm(); }
-    /// Where this rank's own objects are in the heap's space. Local; checks nothing.
+    /// This rank's own objects in the heap's space. Local; checks nothing.
     template <class T>
     T *own(SymmetricPointer<T> pointer) const {
         return reinterpret_cast<T *>(core().table.own + pointer.offset());
     }
-    /// How this rank reaches the memory of another one, for people.
+    /// The path to the memory of another rank, as readable text.
     std::string path(int rank) const { return core().memory->path(rank); }
     /// Bytes that are free, and the largest piece of them.
     std::size_t freeBytes() const { return core().blocks.freeBytes(); }
@@ -140,7 +140,7 @@ class SymmetricHeap : public HeapVerbs<SymmetricHeap, std::size_t> {
         Detail::HeapTable table;
         BlockAllocator blocks;
         std::size_t size;
-        std::map<std::uint64_t, Detail::HeapBlock> live; ///< by their offsets
+        std::map<std::uint64_t, Detail::HeapBlock> live; ///< keyed by their offsets
         /// Of the heap, on its communicator: allocations of two heaps differ in their serials.
         std::uint64_t number = 0;
         std::uint64_t calls = 0;

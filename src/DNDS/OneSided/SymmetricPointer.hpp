@@ -12,30 +12,30 @@ namespace DNDS {
 
 namespace Detail {
 
-/// Stands before each allocation in the heap of each rank; says what it was when it is checked.
+/// Stands before each allocation in the heap of each rank; describes it for checks.
 struct HeapBlock {
     std::uint64_t serial = 0; ///< 0 after it was freed
     std::uint64_t begin = 0;  ///< offset of the allocation
     std::uint64_t bytes = 0;
 };
-inline constexpr std::size_t heapUnit = 128; ///< of allocations: two lines, as processors fetch them in pairs
+inline constexpr std::size_t heapUnit = 128; ///< for allocations: two lines, as processors fetch them in pairs
 
 struct HeapTable;
 
-/// Where an object of an allocation is, whatever its type.
+/// The place of an object in an allocation, of any type.
 struct HeapPlace {
     const HeapTable *heap = nullptr; ///< the heap that made it
     std::uint64_t offset = 0;        ///< bytes from the start of a rank's memory
     std::uint64_t begin = 0;         ///< the same, of the allocation
-    std::uint64_t serial = 0;        ///< of the allocation
+    std::uint64_t serial = 0;        ///< the allocation's
 
     friend bool operator==(const HeapPlace &, const HeapPlace &) = default;
 };
 
-/// What host and kernels know of a heap.
+/// The facts about a heap that host and kernels share.
 struct HeapTable : RemoteTable {
     const HeapTable *heap = nullptr; ///< the heap's own table on the host: tells heaps apart
-    std::byte *own = nullptr;        ///< where this rank's memory begins, in the heap's space
+    std::byte *own = nullptr;        ///< the start of this rank's memory, in the heap's space
     MemorySpace space = MemorySpace::Host;
 
     /// Of an access to `size` bytes at `place`. Reads the heap's memory.
@@ -73,7 +73,7 @@ class SymmetricPointer {
     /// Whether it was made by a heap; true also after its memory was freed.
     explicit operator bool() const noexcept { return place_.heap != nullptr; }
 
-    /// Where this process reads and writes the object of `rank`; null where loads and stores do not reach it, which
+    /// The address of the object of `rank` in this process; null where loads and stores do not reach it, which
     /// includes device memory. Local, O(1); checks nothing.
     T *at(int rank) const noexcept {
         if (place_.heap->space != MemorySpace::Host)

@@ -83,7 +83,7 @@ class Window : public WindowVerbs<Window, std::size_t> {
     void *own() const { return core().data->own(); }
     /// The known keys and their values in force.
     WindowInfo info() const;
-    /// Where windows are to be accessed from: Device after `populateToDevice`.
+    /// The memory space of accesses: Device after `populateToDevice`.
     MemorySpace residing() const { return core().populated ? MemorySpace::Device : MemorySpace::Host; }
     /// Allows kernels to access the window, until it is freed. Throws NotBuiltError without a device; StateError for
     /// host memory, which kernels of the device do not reach.

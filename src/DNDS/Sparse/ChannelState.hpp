@@ -13,22 +13,22 @@
 
 namespace DNDS {
 
-/// What a channel holds.
+/// The contents of a channel.
 enum class ChannelState : std::uint8_t {
     Stale,       ///< nothing that is of use: the sender may write
     Sending,     ///< data on their way
-    SendingNull, ///< a note on its way that there are no data
+    SendingNull, ///< an empty message on its way
     Received,    ///< data, for the receiver to read
     ReceivedNull ///< the note, for the receiver to see
 };
 inline constexpr std::size_t channelStates = 5;
 
-/// What happens to it.
+/// The events of a channel.
 enum class ChannelEvent : std::uint8_t {
-    Send,     ///< by the sender: data are written
-    SendNull, ///< by the sender: there are none
-    Receive,  ///< by the receiver: look whether something has come
-    Discard,  ///< by the receiver: what has come was used
+    Send,     ///< sender: data are written
+    SendNull, ///< sender: there are no data
+    Receive,  ///< receiver: takes what has arrived, if anything
+    Discard,  ///< receiver: the arrived data were used
     Release   ///< at the sender's end of a channel between ranks: the message has left the sender's memory
 };
 inline constexpr std::size_t channelEvents = 5;
@@ -54,8 +54,9 @@ inline constexpr std::array<std::array<std::uint8_t, channelStates>, channelEven
 
 } // namespace Detail
 
-/// The state after an event; nothing where the event makes no sense there. Exchanges of sparse fields keep a byte a
-/// channel, one for both ends within a rank and one an end between ranks, and change it by this table.
+/// The state after an event; nothing where the event makes no sense there. Exchanges of sparse fields keep a byte for
+/// each channel that carries data, one for both ends within a rank and one an end between ranks, and change it by this
+/// table.
 ///
 /// |          | Stale       | Sending  | SendingNull  | Received | ReceivedNull |
 /// |----------|-------------|----------|--------------|----------|--------------|
@@ -86,7 +87,7 @@ inline void advance(ChannelState &state, ChannelEvent event, std::string_view ch
     state = static_cast<ChannelState>(next);
 }
 
-/// A byte a channel for those that an exchange moves together, in the order in which they send. Channels of blocks
+/// A byte a channel for the channels of one exchange that carry data, in the order of sending. Channels of blocks
 /// without memory have no byte and cost nothing: their notes that there are no data are sent, received and discarded
 /// unseen, so that they are stale before and after.
 class ChannelStates {
@@ -100,7 +101,7 @@ class ChannelStates {
         advance(state, event, name);
         states_.push_back(state);
     }
-    /// What happens to all of them. Throws as `advance`.
+    /// The same event on all of them. Throws as `advance`.
     void advanceAll(ChannelEvent event, std::string_view name) {
         for (ChannelState &state : states_)
             advance(state, event, name);

@@ -168,7 +168,7 @@ class CommBuffer {
         from.channel.send(ChannelEvent::Send, std::as_bytes(std::span(from.buffer.get())),
                           std::make_shared<Buffer>(from.buffer));
     }
-    /// Sends the note that there are no data.
+    /// Sends an empty message.
     void sendNull() { senderEnd().channel.send(ChannelEvent::SendNull); }
 
     /// Begins to receive, if the receive mode allows it now; else `tryReceive` begins. True if a

@@ -61,7 +61,7 @@ class SparseBlocksView {
 ///         advance(std::as_const(dust).view(b), dust.view(b, 1));
 ///     dust.swapStages(0, 1);
 ///
-/// An exchange may move memory of blocks: take views anew after it. Fields on one pattern (species) go together in one
+/// An exchange may move memory of blocks: take new views after it. Fields on one pattern (species) go together in one
 /// message a peer: `SparseFields`. Making a field is Local; give all ranks the same, which is checked when the exchange
 /// is made. Memory is on the host, or on the device after `toDevice`.
 template <class T>

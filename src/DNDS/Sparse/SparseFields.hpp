@@ -14,12 +14,12 @@
 
 namespace DNDS {
 
-/// Which channels a step is about: those within this rank, those to and from other ranks, or all.
+/// The channels of a step: within this rank, to and from other ranks, or all.
 enum class BoundaryType : unsigned char { Any, Local, NonLocal };
 /// The old name.
 using Bounds [[deprecated("BoundaryType")]] = BoundaryType;
 
-/// What an exchange has done on this rank since it was made.
+/// Counts of an exchange on this rank since it was made.
 struct SparseTraffic {
     std::uint64_t exchanges = 0;
     std::uint64_t messages = 0;       ///< sent
@@ -37,7 +37,7 @@ struct SparseTraffic {
 ///     SparseFields species("species", {&dust, &ice});
 ///     species.exchangeGhosts();
 ///
-/// What it does, in this order: rims of blocks that are there are sent, and whether a
+/// Its steps, in this order: rims of present blocks are sent, and whether a
 /// value is above the allocation threshold; all messages are received; blocks that get such a value and have no memory
 /// are allocated, all or none; ghosts are filled with what came, or the default where nothing did; blocks that were
 /// empty often enough are freed. Ghosts that stand for no cell are left alone, the program's own. What is decided
@@ -57,8 +57,8 @@ struct SparseTraffic {
 ///
 /// What fails on one rank - no memory at the pool's limit or the machine's, steps out of order, ranks that make
 /// different exchanges - throws there, ends the exchange and revokes the communicator: see `recover`, after which
-/// exchanges go on. Cells keep their values; ghosts are stale. An object that is destroyed in flight revokes as well;
-/// between exchanges ranks may destroy theirs in any order. One object is used by one thread at a time.
+/// exchanges continue. Cells keep their values; ghosts are stale. An object that is destroyed in flight revokes as
+/// well; between exchanges ranks may destroy theirs in any order. One object is used by one thread at a time.
 class SparseFields {
   public:
     /// Collective; all ranks give the same fields in the same order. Throws on all ranks ArgumentError for no field,
@@ -98,7 +98,7 @@ class SparseFields {
     /// Fills ghosts; completes the exchange where nothing else is left to be set.
     void setBounds(BoundaryType which = BoundaryType::Any);
 
-    /// For errors of the program between the steps: gives up an exchange that has begun, and revokes the communicator.
+    /// For errors of the program between the steps: abandons an exchange that has begun, and revokes the communicator.
     /// Local, does not wait.
     void abandon() noexcept;
 
@@ -107,7 +107,7 @@ class SparseFields {
     bool inFlight() const noexcept;
     /// For task graphs: those of the fields.
     std::vector<Array<std::uint8_t, 0> *> rows() const;
-    /// What was done so far on this rank. Local.
+    /// The counts so far on this rank. Local.
     SparseTraffic traffic() const;
 
   private:

@@ -1,5 +1,5 @@
 /// @file SparseFieldsState.hpp
-/// @brief What an exchange of sparse fields is made of. SparseFields.cpp has its steps on the host,
+/// @brief The parts of an exchange of sparse fields. SparseFields.cpp has its steps on the host,
 /// SparseFieldsOnDevice.cpp those on the device.
 #pragma once
 
@@ -29,7 +29,7 @@ struct SparseFields::State final : Recoverable {
     struct Member {
         std::shared_ptr<SparseFieldState> field;
         const SparsePattern::Copies *copies = nullptr;
-        std::vector<std::byte> defaults; ///< as many as the largest shape has
+        std::vector<std::byte> defaults; ///< for the largest shape
         BlockBits wanted;                ///< blocks that got a value above the threshold and are absent
         BlockBits fresh;                 ///< blocks that this exchange has allocated
         std::vector<std::uint32_t> sent; ///< [blocks] where the states of a block's channels begin in `local`
@@ -55,10 +55,10 @@ struct SparseFields::State final : Recoverable {
         ChannelStates given;                ///< the sender's ends
         ChannelStates received;             ///< the receiver's ends
         std::vector<std::uint64_t> present; ///< a bit a channel: its block is there
-        std::size_t maxBytes = 0;           ///< of data to be sent
+        std::size_t maxBytes = 0;           ///< upper bound of the data to send
         bool arrived = false;
     };
-    /// Which channels: the index of `steps`.
+    /// The two groups of channels: the index of `steps`.
     enum Side : std::size_t { Local, NonLocal };
 
     // Set-up.
@@ -110,7 +110,7 @@ struct SparseFields::State final : Recoverable {
                                                                               : ChannelEvent::SendNull,
                    title);
     }
-    /// Calls `visit(field's member, local channel)` for those that begin in a block that is there: in the order of
+    /// Calls `visit(field's member, local channel)` for channels from allocated blocks, in the order of
     /// `local`.
     template <class Visit>
     void forEachSending(Visit &&visit);
@@ -144,11 +144,11 @@ struct SparseFields::State final : Recoverable {
     std::shared_ptr<CommunicatorContext> context;
     std::vector<Member> members;
     std::vector<Peer> peers;
-    ChannelStates local;                 ///< of channels within this rank
-    std::array<ExchangeStep, 2> steps{}; ///< by Side
+    ChannelStates local;                 ///< channels within this rank
+    std::array<ExchangeStep, 2> steps{}; ///< indexed by Side
     std::unique_ptr<MessageLink> link;
     std::vector<std::byte> scratch;        ///< for the largest shape of the widest field
-    MemorySpace space = MemorySpace::Host; ///< of all fields in this exchange
+    MemorySpace space = MemorySpace::Host; ///< the same for all fields in this exchange
     std::unique_ptr<SparseDevice> device;  ///< made by the first exchange there
     std::vector<Packed> packed;            ///< in the order of messages
     std::size_t nextPacked = 0;

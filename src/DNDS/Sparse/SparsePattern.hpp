@@ -32,8 +32,8 @@ struct RowRange {
 
 /// One end of a channel: some cells or ghosts of a block of this rank.
 struct ChannelEnd {
-    std::int32_t block = 0; ///< of this rank
-    std::int32_t shape = 0; ///< which rows of the block's memory: a number in `SparsePattern::copies`
+    std::int32_t block = 0; ///< on this rank
+    std::int32_t shape = 0; ///< rows of the block's memory: a number in `SparsePattern::copies`
 };
 
 /// From a block of this rank to another one, or to itself through a period.
@@ -50,9 +50,9 @@ struct PeerChannels {
     std::vector<ChannelEnd> received;
 };
 
-/// Where sparse fields are: the blocks of one rank and the rows that they exchange. Rows of a block are counted from 0;
-/// given ones may be lists, received ones are ranges or boxes.
-/// The lists of rank r for s and those of s for r name the same channels in the same order.
+/// The places of sparse fields: the blocks of one rank and the rows that they exchange. Rows of a block are counted
+/// from 0; given ones may be lists, received ones are ranges or boxes. The lists of rank r for s and those of s for r
+/// name the same channels in the same order.
 struct SparseLinks {
     struct Link {
         int block = 0; ///< place in `blocks`
@@ -63,14 +63,14 @@ struct SparseLinks {
         std::vector<Link> received;
     };
     std::vector<BlockMemory> blocks;  ///< ascending numbers
-    std::map<int, Peer> peers;        ///< by rank, this one among them
-    std::uint64_t signature = 0;      ///< of all blocks and channels: the same on all ranks
-    std::shared_ptr<const void> kept; ///< what lists of rows show
+    std::map<int, Peer> peers;        ///< keyed by rank, this one included
+    std::uint64_t signature = 0;      ///< a hash of all blocks and channels: the same on all ranks
+    std::shared_ptr<const void> kept; ///< the memory of lists of rows
 };
 
-/// What sparse fields with one grid and ghost widths share: how a block lies in memory, and the channels between
-/// blocks, 8 bytes an end, whatever the number of fields. A channel leads from the cells of one block to the ghosts of
-/// another one that are copies of them. Immutable, but for the pool of the fields' memory.
+/// The common part of sparse fields with one grid and ghost widths: how a block lies in memory, and the channels
+/// between blocks, 8 bytes an end, whatever the number of fields. A channel leads from the cells of one block to the
+/// ghosts of another one that are copies of them. Immutable, except the pool of the fields' memory.
 ///
 ///     const auto pattern = SparsePattern::make(comm, grid, {2, 2, 2});
 ///     pattern->pool().setLimit(std::size_t{4} << 30);        // bytes for blocks on this rank
@@ -99,7 +99,7 @@ class SparsePattern {
     std::span<const BlockMemory> blocks() const noexcept { return blocks_; }
     /// The place in `blocks` of the block with this number in the grid, or -1 where another rank has it. O(log blocks).
     int localOf(int number) const noexcept;
-    /// Where blocks of all fields on this pattern get their memory.
+    /// The pool from which blocks of all fields on this pattern get their memory.
     BlockPool &pool() const noexcept { return pool_; }
 
     /// Other ranks that share channels with this one, ascending; mutual.
@@ -123,7 +123,7 @@ class SparsePattern {
         return cellRows_[toSize(cellRowsOf_[toSize(block)])];
     }
 
-    /// How the rows of a shape are copied where a cell has so many bytes.
+    /// Copies of the rows of each shape, for one size of cells.
     struct Copies {
         std::vector<RowGather> gathers;   ///< [shapes]
         std::vector<RowScatter> scatters; ///< [shapes]
@@ -173,13 +173,13 @@ class SparsePattern {
     ByBlock<Place> received_;
     ByBlock<std::int32_t> localFrom_;
     ByBlock<std::int32_t> localTo_;
-    std::vector<std::vector<RowRange>> cellRows_; ///< of some kinds of blocks
+    std::vector<std::vector<RowRange>> cellRows_; ///< one list for each kind of block
     std::vector<std::int32_t> cellRowsOf_;        ///< [blocks]: which of them
     std::vector<RowList> shapes_;                 ///< rows from the first one of the block
     std::shared_ptr<const void> kept_;
     std::uint64_t signature_ = 0;
     mutable BlockPool pool_;
-    mutable std::map<std::size_t, std::unique_ptr<const Copies>> copies_; ///< by bytes of a cell
+    mutable std::map<std::size_t, std::unique_ptr<const Copies>> copies_; ///< keyed by the bytes of a cell
     mutable std::vector<DeviceRows> deviceRows_;                          ///< [shapes]
     mutable Device::DeviceBuffer<std::uint32_t> rowsOnDevice_;
 };

@@ -42,7 +42,7 @@ struct RowLayout {
     int partCount = 0;
     index rows = 0;
     MemorySpace space = MemorySpace::Host;
-    bool keepsMemory = true; ///< whether parts get a `hold`: chosen by who asks for the layout
+    bool keepsMemory = true; ///< whether parts get a `hold`: set by the caller
     /// Equal for arrays whose rows can be exchanged: element type, layout, fixed widths and alignment (not row counts).
     std::uint64_t signature = 0;
 };

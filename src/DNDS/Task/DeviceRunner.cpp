@@ -10,7 +10,7 @@ namespace DNDS::Task {
 
 namespace {
 
-constexpr std::size_t graphsKept = 8; ///< of each batch: one for each order in which arrays were swapped
+constexpr std::size_t graphsKept = 8; ///< for each batch: one for each order in which arrays were swapped
 
 template <class T>
 Device::DeviceBuffer<T> onDevice(const std::vector<T> &values) {
@@ -115,7 +115,7 @@ void Plan::DeviceRunner::makeBatches() {
         const PlanStep &step = steps[k];
         const auto streamId = static_cast<StreamId>(streamIdOf(step));
         const bool part = step.kind == StepKind::Part;
-        // What was queued before has to be on its way before the host waits.
+        // Queued work must be submitted before the host waits.
         if (!part)
             close(open[Boundary]);
         if (!part && step.kind != StepKind::Start)
@@ -334,7 +334,7 @@ void Plan::DeviceRunner::wait() {
 }
 
 void Plan::DeviceRunner::abandon() noexcept {
-    for (const Device::Stream *stream : {&inner_, &boundary_}) // somebody handles another error, or nobody hears of it
+    for (const Device::Stream *stream : {&inner_, &boundary_}) // another error is being handled
         static_cast<void>(attempt([&] { stream->synchronize(); }));
 }
 

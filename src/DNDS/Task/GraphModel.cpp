@@ -65,7 +65,7 @@ void requireCallAccess(const TaskModel &task, const ArrayHandle &array, const Ar
                task.name, accessModeName(access.mode), array.name(), access.adjacency.name);
 }
 
-/// Rows of tasks stay what they are when contents move.
+/// Swapping contents must not change the rows of tasks.
 void requireSwappable(const TaskModel &task, const ArrayHandle &one, const ArrayHandle &other) {
     DNDS_CHECK(haveSameRows(one, other), ArgumentError,
                "task '{}': '{}' has {} owned rows and {} ghosts, '{}' has {} and {}, or their mappings differ",

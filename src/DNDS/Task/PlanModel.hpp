@@ -15,9 +15,9 @@ namespace DNDS::Task {
 struct CompileOptions {
     /// Whether ghosts are recomputed instead of pulled.
     enum class Recompute : unsigned char {
-        AsDeclared, ///< by tasks with recomputeGhosts()
+        AsDeclared, ///< for tasks with recomputeGhosts()
         Never,
-        WherePossible ///< by all tasks
+        WherePossible ///< for all tasks
     };
     Recompute recompute = Recompute::AsDeclared;
     bool overlap = true;        ///< split tasks so that pulls overlap with rows that need none; results are the same

@@ -1,5 +1,5 @@
 /// @file PlanState.hpp
-/// @brief What a plan is made of.
+/// @brief The parts of a plan.
 #pragma once
 
 #include "DNDS/Task/Plan.hpp"
@@ -28,7 +28,7 @@ struct Plan::State final : Recoverable {
     void require(PlanEvent event) const;
     /// Goes to the stage after `event`. Throws as `require`.
     void enter(PlanEvent event);
-    /// A run, but for work that is left on the device.
+    /// A run, except for work left on the device.
     void runOnce();
     /// Ends a run that has thrown.
     void fail() noexcept;
@@ -38,7 +38,7 @@ struct Plan::State final : Recoverable {
     bool settle() noexcept override;
     void renew() override;
 
-    // What both runners need.
+    // Shared by both runners.
 
     /// Whether a call takes place in this run.
     bool isDue(const TaskModel &task) const { return (runsSinceRecovery - 1) % task.every == 0; }
@@ -65,14 +65,14 @@ struct Plan::State final : Recoverable {
     /// Calls the functor of a call or a swap, or does the step of its exchange.
     void call(const TaskModel &task);
 
-    // What has to hold before a run.
+    // Checks before a run.
 
     /// Throws StateError where the communicator was freed.
     void requireCommunicator() const;
-    /// That arrays are those that the parts were made for.
+    /// Throws where arrays are not the ones for which the parts were made.
     void requireSameRows() const;
 
-    /// What must not change of an array.
+    /// The properties of an array that must not change.
     struct Rows {
         const void *father = nullptr, *son = nullptr, *pattern = nullptr;
         index owned = 0, size = 0;

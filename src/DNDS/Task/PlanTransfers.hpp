@@ -16,7 +16,7 @@ namespace DNDS::Task {
 
 struct PlanStatistics;
 
-/// Where a plan is recorded, if it is: see Trace.
+/// The recording of a plan, if there is one: see Trace.
 struct PlanTrace {
     Trace *trace = nullptr;              ///< null where nothing is recorded
     std::vector<std::string_view> names; ///< [tasks], then [transfers]
@@ -38,7 +38,7 @@ struct PlanTrace {
     }
 };
 
-/// "pull of 'u' and 'v'", for people. Local.
+/// "pull of 'u' and 'v'". Local.
 std::string nameOf(const GraphModel &graph, const Transfer &transfer);
 
 /// Starts and completes the pulls and pushes of a plan.
@@ -57,7 +57,7 @@ class PlanTransfers {
     bool ready(const Transfer &transfer) { return exchanges_[transfer.exchange]->ready(); }
     /// Completes it. `began`: when the rank began to wait for it.
     void finish(const Transfer &transfer, std::optional<Device::StreamHandle> stream, double began);
-    /// Lets exchanges in flight go on. Local, does not wait.
+    /// Progresses exchanges in flight. Local, does not wait.
     void progress();
     /// On a communicator of one rank: ends what a run that failed has left. Local.
     void endAlone() noexcept;
@@ -66,7 +66,7 @@ class PlanTransfers {
 
     /// Whether all exchanges may be captured in a graph of the device. Local.
     bool capturable() const;
-    /// How the exchanges reach each peer. Local.
+    /// The paths of the exchanges to each peer. Local.
     std::vector<PeerPath> paths() const;
     std::size_t exchanges() const noexcept { return exchanges_.size(); }
 
@@ -82,7 +82,7 @@ class PlanTransfers {
     PlanStatistics &statistics_;
     std::vector<std::shared_ptr<Exchange>> exchanges_;
     std::vector<Traffic> traffic_;                ///< [exchanges]
-    std::map<std::size_t, GhostZeroing> zeroing_; ///< by task that adds
+    std::map<std::size_t, GhostZeroing> zeroing_; ///< keyed by the adding task
 };
 
 } // namespace DNDS::Task

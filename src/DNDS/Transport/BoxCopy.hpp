@@ -15,7 +15,7 @@ namespace DNDS {
 /// Runs of `bytes` bytes, whose first bytes are where `runs` says: counted in bytes, not in rows.
 struct ByteBox {
     RowBox runs;
-    std::size_t bytes = 0; ///< of each run
+    std::size_t bytes = 0; ///< bytes of each run
 
     /// The bytes of all runs.
     std::size_t size() const noexcept { return static_cast<std::size_t>(runs.size()) * bytes; }
@@ -62,7 +62,7 @@ class BoxCopy {
         return boxes_ == nullptr ? std::span<const ByteBox>() : std::span(*boxes_);
     }
 
-    /// Copies the rows of an array that starts at `base` to `to`, one behind the other. Local.
+    /// Copies the rows of an array that starts at `base` to `to`, packed. Local.
     void gather(const std::byte *base, std::byte *to) const;
     /// The other way round. Local.
     void scatter(const std::byte *from, std::byte *base) const;

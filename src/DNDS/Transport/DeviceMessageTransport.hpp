@@ -57,7 +57,7 @@ class DeviceMessageTransport final : public PersistentMessages {
     DeviceRowCopy unpack_;
     Buffer sendBuffer_;
     Buffer receiveBuffer_;
-    std::vector<ByteCount> sizes_; ///< of the messages: outgoing, then incoming
+    std::vector<ByteCount> sizes_; ///< one a message: outgoing, then incoming
     Device::Event packed_;
     Device::Event unpacked_;
     bool packing_ = false; ///< sends wait for `packed_`

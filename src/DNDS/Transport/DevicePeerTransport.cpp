@@ -78,7 +78,7 @@ DevicePeerTransport::~DevicePeerTransport() {
     }
     if (!source_)
         return;
-    if (!connected_) // nobody has looked them up
+    if (!connected_) // not looked up yet
         for (PeerRecord *record : source_->records())
             record->edge.closeReader();
     retire(std::move(source_));

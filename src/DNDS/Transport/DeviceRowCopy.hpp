@@ -29,11 +29,11 @@ namespace DNDS {
 /// launch before had left pinned memory.
 class DeviceRowCopy {
   public:
-    /// Rows gathered one behind the other. Returns the segment's number. O(rows).
+    /// Gathers rows, packed. Returns the segment's number. O(rows).
     std::size_t addGather(const RowGather &gather);
     /// `bytes` bytes as they are. O(bytes / 4096).
     std::size_t addRange(std::size_t bytes);
-    /// Bytes that lie one behind the other into the rows of `scatter`; the destination's base is that of the part, plus
+    /// Scatters packed bytes into the rows of `scatter`; the destination's base is that of the part, plus
     /// `scatter.offset()`. O(bytes / 4096 + runs).
     std::size_t addScatter(const RowScatter &scatter);
     /// Blocks of any size and order that do not overlap in the destination. O(bytes / 4096 + blocks).
@@ -60,7 +60,7 @@ class DeviceRowCopy {
         const std::byte *source = nullptr;
         std::byte *destination = nullptr;
         MemorySpace destinationSpace = MemorySpace::Device;
-        std::uint64_t rowsAt = 0; ///< where the lists begin in `lists_`
+        std::uint64_t rowsAt = 0; ///< the start of each list in `lists_`
         std::uint64_t blocksAt = 0;
         std::uint64_t firstTile = 0;
     };

@@ -24,7 +24,7 @@ class LocalTransport final : public Transport {
     struct Scattered { ///< a part whose destination is several runs
         std::size_t part;
         BoxToBox boxes;
-        std::vector<Device::CopyBlock> blocks; ///< where rows are no boxes
+        std::vector<Device::CopyBlock> blocks; ///< for rows that are no boxes
     };
 
     TransportPlan plan_;

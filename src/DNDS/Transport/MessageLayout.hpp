@@ -1,5 +1,5 @@
 /// @file MessageLayout.hpp
-/// @brief Where each peer's rows of each part lie in one buffer of packed rows.
+/// @brief The places of each peer's rows of each part in one buffer of packed rows.
 #pragma once
 
 #include "DNDS/Transport/Transport.hpp"
@@ -9,7 +9,7 @@
 
 namespace DNDS {
 
-/// Packed rows of several peers behind each other: one message a peer, in it one part behind the other. Sender and
+/// Packed rows of several peers in one buffer: one message a peer, in it part after part. Sender and
 /// receiver come to the same layout of a message, because both know the bytes of each part. Local.
 class MessageLayout {
   public:
@@ -38,12 +38,12 @@ class MessageLayout {
     std::size_t size() const noexcept { return begins_.size(); }
     /// Bytes of the whole buffer.
     std::size_t total() const noexcept { return total_; }
-    /// Where a second such buffer may begin behind the first.
+    /// The offset at which a second such buffer may follow.
     std::size_t next() const noexcept { return roundUp(total_, messageAlignment); }
-    /// Where the message of peer number `k` begins, and its bytes.
+    /// The start of the message of peer number `k`, and its bytes.
     std::size_t begin(std::size_t k) const { return begins_[k]; }
     std::size_t bytes(std::size_t k) const { return bytes_[k]; }
-    /// Where its part `p` begins, from the start of the buffer.
+    /// The start of its part `p`, from the start of the buffer.
     std::size_t part(std::size_t k, std::size_t p) const { return offsets_[k][p]; }
 
   private:

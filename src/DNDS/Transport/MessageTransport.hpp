@@ -1,5 +1,5 @@
 /// @file MessageTransport.hpp
-/// @brief The transports that send one MPI message a peer, and what they have in common: requests and completion.
+/// @brief The transports that send one MPI message a peer, and their common parts: requests and completion.
 #pragma once
 
 #include "DNDS/Mpi/RequestSet.hpp"
@@ -59,7 +59,7 @@ class MessageTransport : public PersistentMessages {
   private:
     void bindReceives(const Endpoints &endpoints);
 
-    Endpoints bound_; ///< what the requests were made for
+    Endpoints bound_; ///< the memory for which the requests were made
     std::vector<ByteCount> sizes_;
     std::vector<Datatype> types_;
 };

@@ -16,8 +16,8 @@ namespace {
 /// it gains.
 constexpr std::size_t smallMessage = 4096;
 
-/// How long `start` waits for readers before it copies their rows: about as long as the copy takes, which makes it at
-/// worst twice as slow as knowing in advance (ski rental).
+/// The time that `start` waits for readers before it copies their rows: about as long as the copy takes, which makes it
+/// at worst twice as slow as knowing in advance (ski rental).
 constexpr double shortestSpin = 1e-6;
 constexpr double secondsPerByte = 0.25e-9;
 
@@ -88,10 +88,10 @@ void NodeSharedTransport::replacePlan(TransportPlan plan) {
 }
 
 void NodeSharedTransport::bind(const Endpoints &endpoints) {
-    // Solvers swap old and new fathers each step: writers need not hear of that.
+    // Solvers swap old and new fathers each step: writers need not know.
     const bool sameDestinations = endpoints.destinations == endpoints_.destinations;
     if (!sameDestinations)
-        endpoints_.destinations.clear(); // until all are placed: where that fails, the next call places them anew
+        endpoints_.destinations.clear(); // until all are placed: where that fails, the next call places all again
     endpoints_.sources = endpoints.sources;
     if (sameDestinations)
         return;

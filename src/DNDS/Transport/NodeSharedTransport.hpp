@@ -42,30 +42,31 @@ class NodeSharedTransport final : public NodeTransport {
     void renew(const CommunicatorContext &context) override;
 
   private:
-    /// Where the rows of a part go, in the reader's arena.
+    /// The destination of the rows of a part, in the reader's arena.
     struct Place {
-        ArenaLocation memory;     ///< of the first row; where there are boxes, of the array
+        ArenaLocation memory;     ///< the first row; where there are boxes, the array
         ArenaLocation slot;       ///< for boxes that do not go to the array
-        std::uint64_t slotBytes;  ///< of these; 0: there are none
+        std::uint64_t slotBytes;  ///< their number; 0: no boxes
         ArenaLocation boxes;      ///< `boxCount` times PlacedBox
-        std::uint64_t boxCount;   ///< 0: rows go one behind the other
+        std::uint64_t boxCount;   ///< 0: rows are packed
         std::uint64_t boxVersion; ///< changes with the boxes; never 0 where there are any
     };
     /// In the reader's arena, followed by one Place a part.
     struct Record {
         NodeEdge edge;
-        alignas(128) std::uint64_t version = 0; ///< of the places; written by the reader before it opens an epoch
-        alignas(128) ArenaLocation offered;     ///< in the writer's arena; written by the writer before its first offer
+        alignas(128) std::uint64_t version =
+            0;                              ///< version of the places; written by the reader before it opens an epoch
+        alignas(128) ArenaLocation offered; ///< in the writer's arena; written by the writer before its first offer
 
         Place *places() { return reinterpret_cast<Place *>(this + 1); }
     };
-    struct Destination { ///< of a part, as mapped here
+    struct Destination { ///< the destination of a part, as mapped here
         std::byte *memory = nullptr;
         std::byte *slot = nullptr;
-        BoxToBox boxes; ///< empty: rows go to `memory` one behind the other
+        BoxToBox boxes; ///< empty: rows go to `memory`, packed
         std::uint64_t boxVersion = 0;
     };
-    struct Landing {            ///< of a part whose rows do not just follow each other in the son
+    struct Landing {            ///< for a part whose rows are not contiguous in the son
         HostDeviceBuffer slot;  ///< empty where all is written in place
         HostDeviceBuffer boxes; ///< PlacedBox, for the writer; empty: all rows are in the slot
         BoxCopy slotted;        ///< with boxes: those in the slot
@@ -74,7 +75,7 @@ class NodeSharedTransport final : public NodeTransport {
     struct OutgoingPeer {         ///< this rank writes to it
         Record *record = nullptr; ///< in the reader's arena
         std::uint64_t version = 0;
-        std::vector<Destination> destinations; ///< of the parts
+        std::vector<Destination> destinations; ///< one for each part
         std::size_t streamable = 0;            ///< bytes of parts without boxes
         StoreAutotuner stores;
         HostDeviceBuffer offered; ///< rows for a reader that is late, in this rank's arena; made when first needed
@@ -84,7 +85,7 @@ class NodeSharedTransport final : public NodeTransport {
     };
     struct IncomingPeer {                       ///< this rank reads from it
         Record *record = nullptr;               ///< in this rank's arena
-        std::vector<Landing> landing;           ///< of each part; empty where rows go straight to the destination
+        std::vector<Landing> landing;           ///< one for each part; empty where rows go straight to the destination
         const std::byte *offeredRows = nullptr; ///< the writer's, as mapped here
         bool pending = false;
         bool arrived = false; ///< in this epoch, and in slots where there are such

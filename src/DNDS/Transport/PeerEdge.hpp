@@ -49,7 +49,7 @@ class PeerEdge {
     }
 
   private:
-    alignas(128) std::array<EpochFlag, 2> slots_; ///< of even and odd epochs
+    alignas(128) std::array<EpochFlag, 2> slots_; ///< for even and odd epochs
     alignas(128) std::atomic<std::uint32_t> taken_{initialEpoch};
     ClosedFlag readerClosed_{0};
 };

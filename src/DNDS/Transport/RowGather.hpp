@@ -19,7 +19,7 @@ namespace DNDS {
 /// The runs of consecutive rows, in order, as runs of bytes. Local. Cost O(rows).
 std::vector<ByteBlock> joinRows(const RowList &rows, const RowPart &part);
 
-/// Copies a fixed list of rows of one RowPart, one behind the other, to a destination. Built once, used each pull.
+/// Copies a fixed list of rows of one RowPart, packed, to a destination. Built once, used each pull.
 /// Copies of a gather, and gathers of one RowList, share the row numbers.
 ///
 /// Rows that follow each other in memory are joined into runs. Where runs are long, the copy is a few block copies;
@@ -51,7 +51,7 @@ class RowGather {
     /// The same as boxes: of rows of boxes that have one width a few, else one a run. Local.
     std::vector<ByteBox> byteBoxes() const;
 
-    /// Where rows are copied one by one: their numbers, counted from `firstRow()`, each `stride()` bytes. Empty where
+    /// For rows copied one by one: their numbers, counted from `firstRow()`, each `stride()` bytes. Empty where
     /// `blocks()` is the better description.
     std::span<const std::uint32_t> rowNumbers() const noexcept { return rows_; }
     std::size_t firstRow() const noexcept { return firstRow_; }
@@ -68,10 +68,10 @@ class RowGather {
     std::size_t stride_ = 0;
     std::size_t firstRow_ = 0;            ///< `rows_` count from here, so that 32 bits reach far
     CopyRows copyRows_ = nullptr;         ///< null: copy `runs_`
-    BoxCopy boxes_;                       ///< where it has bytes, used instead of all of these
+    BoxCopy boxes_;                       ///< used instead of all of these if it has bytes
     std::span<const std::uint32_t> rows_; ///< used with `copyRows_`
     std::span<const ByteBlock> runs_;     ///< used without
-    std::shared_ptr<const void> hold_;    ///< what `rows_` or `runs_` shows
+    std::shared_ptr<const void> hold_;    ///< the memory of `rows_` or `runs_`
 };
 
 } // namespace DNDS

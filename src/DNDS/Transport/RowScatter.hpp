@@ -1,5 +1,5 @@
 /// @file RowScatter.hpp
-/// @brief Where the rows of one array that come from one peer go.
+/// @brief The destination of the rows of one array that come from one peer.
 #pragma once
 
 #include "DNDS/Device/RowKernels.hpp"

@@ -34,7 +34,7 @@ class StoreAutotuner {
     /// The way to go next.
     StoreMode next() const noexcept { return inTrial() ? static_cast<StoreMode>(count_ % 2) : best_; }
 
-    /// What the write that `next` announced took, in any unit of time.
+    /// The time taken by the write that `next` announced, in any unit.
     void report(StoreMode mode, double time) noexcept {
         if (inTrial())
             least_[mode] = std::min(least_[mode], time);

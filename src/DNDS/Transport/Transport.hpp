@@ -1,5 +1,5 @@
 /// @file Transport.hpp
-/// @brief How bytes move: the interface that every way of moving them implements.
+/// @brief The interface of all ways to move bytes.
 #pragma once
 
 #include "DNDS/Mpi/CommunicatorContext.hpp"
@@ -14,7 +14,7 @@
 
 namespace DNDS {
 
-/// What this rank gives one peer: rows of each source part.
+/// A message of this rank to one peer: rows of each source part.
 struct Outgoing {
     int peer = 0;
     std::vector<RowGather> parts;
@@ -26,7 +26,7 @@ struct Outgoing {
 inline std::size_t bytesOf(const RowGather &part) { return part.bytes(); }
 inline std::size_t bytesOf(const RowScatter &part) { return part.bytes(); }
 
-/// What this rank gets from one peer: rows of each destination part.
+/// A message from one peer to this rank: rows of each destination part.
 struct Incoming {
     int peer = 0;
     std::vector<RowScatter> parts;
@@ -46,7 +46,7 @@ struct TransportPlan {
     std::vector<Incoming> incoming;
 };
 
-/// Where the parts of an exchange are in memory now.
+/// The current memory of the parts of an exchange.
 struct Endpoints {
     std::vector<const std::byte *> sources;
     std::vector<std::byte *> destinations;
@@ -56,7 +56,7 @@ struct Endpoints {
 /// copies them to where they belong.
 struct StagedTraffic {
     std::size_t bytes = 0; ///< each time the exchange runs
-    std::string why;       ///< for people
+    std::string why;       ///< readable text
 };
 
 struct TransportDescriptor;
@@ -67,7 +67,7 @@ struct TransportDescriptor;
 /// Exchanges are started in any order, which may differ between ranks: tags say what belongs together. A transport
 /// without tags, whose messages match by their order alone (NCCL is one), would have to find an order first.
 ///
-/// What a call throws revokes the communicator (docs/reference/errors.md), so a transport neither tells peers of
+/// An exception of a call revokes the communicator (docs/reference/errors.md), so a transport neither tells peers of
 /// failures nor survives them: `settle` and `renew` are all that it does about them.
 class Transport {
   public:
@@ -86,7 +86,7 @@ class Transport {
     virtual void replacePlan(TransportPlan plan) = 0;
     /// Takes over new addresses; never called in flight. Local.
     virtual void bind(const Endpoints &endpoints) = 0;
-    /// Which rows from `peer` are staged now, since the last `bind`. Local.
+    /// The rows from `peer` that are staged since the last `bind`. Local.
     virtual StagedTraffic stagedFrom(int /*peer*/) const { return {}; }
     /// Begins to move. Local: does not wait for peers.
     virtual void start() = 0;
@@ -94,14 +94,14 @@ class Transport {
     virtual bool progress() = 0;
     /// When `progress` was true: what is left to do on this rank, as unpacking. Local.
     virtual void finish() {}
-    /// Whom `progress` waits for, as the end of "waited for": "rank 3 to send rows". Local.
+    /// The peer that `progress` waits for, as the end of "waited for": "rank 3 to send rows". Local.
     virtual std::string awaited() const { return {}; }
 
-    /// Gives up what is under way. See Recoverable::settle.
+    /// Cancels transfers in progress. See Recoverable::settle.
     virtual bool settle() noexcept { return true; }
     /// Whether peers may write to destinations in spite of `settle`, until the communicator has recovered. Local.
     virtual bool exposed() const noexcept { return false; }
-    /// Begins anew, on the renewed channel; `bind` follows. See Recoverable::renew.
+    /// Starts again, on the renewed channel; `bind` follows. See Recoverable::renew.
     virtual void renew(const CommunicatorContext & /*context*/) {}
 
   private:

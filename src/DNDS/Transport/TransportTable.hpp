@@ -72,7 +72,7 @@ class TransportTable {
     std::string choices() const;
     void insert(TransportDescriptor transport);
 
-    std::vector<std::shared_ptr<const TransportDescriptor>> lines_; ///< of descending preference
+    std::vector<std::shared_ptr<const TransportDescriptor>> lines_; ///< in descending preference
     int added_ = 0;
 };
 

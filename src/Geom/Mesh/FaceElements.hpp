@@ -41,9 +41,9 @@ struct FaceElements {
 /// Makes the list for all local faces. Local. O(cells + faces).
 FaceElements faceElements(const UnstructuredMesh &mesh);
 
-/// Where the corners of face `face`, in the order of its element, are in the cell `mesh.faceCells(face, side)`, also
-/// across a periodic boundary. With it both cells of a face meet in the same quadrature points: `inElement` gives the
-/// reference coordinates in that cell of a point of the face's element.
+/// The places of the corners of face `face`, in the order of its element, are in the cell `mesh.faceCells(face, side)`,
+/// also across a periodic boundary. With it both cells of a face meet in the same quadrature points: `inElement` gives
+/// the reference coordinates in that cell of a point of the face's element.
 ///
 ///     const SubElement part = faceInCell(mesh, faces, face, 1);
 ///     const ShapeFunctions there = shapeFunctions(mesh.cellTypes[second], inElement(mesh.cellTypes[second], part,

@@ -17,7 +17,7 @@ using namespace DNDS::test;
 /// or more the last one has no rows and no peers.
 struct Hand {
     static constexpr index rows = 6;
-    static constexpr index unused = 2; ///< ghosts that nobody sends, before and after the others
+    static constexpr index unused = 2; ///< ghosts without a sender, before and after the others
 
     static bool lonely(int rank) { return worldSize() > 2 && rank == worldSize() - 1; }
     static std::vector<index> given(int from, int to) {
@@ -25,7 +25,7 @@ struct Hand {
             return {};
         return (from + to) % 2 == 0 ? std::vector<index>{5, 0, 3, 0} : std::vector<index>{1};
     }
-    /// What this rank gets, rank and row: owners descend, so that ranges do not follow each other as ranks do.
+    /// The rows this rank receives, rank and row: owners descend, so that ranges do not follow each other as ranks do.
     static std::vector<std::pair<int, index>> gets() {
         std::vector<std::pair<int, index>> list;
         for (int from = worldSize(); from-- > 0;)
@@ -38,7 +38,7 @@ struct Hand {
         const std::size_t place = !scattered ? k : k % 2 == 0 ? k / 2 : count - 1 - k / 2;
         return unused + static_cast<index>(place);
     }
-    /// What ghosts are copies of.
+    /// The originals of ghosts.
     static std::vector<std::pair<int, index>> ghosts(bool scattered) {
         const auto all = gets();
         std::vector<std::pair<int, index>> list(all.size() + 2 * unused, {-1, 0});
@@ -126,7 +126,7 @@ TEST_P(ExchangePatternByHand, MovesRowsOfOneWidth) {
             for (rowsize j = 0; j < 5; ++j)
                 EXPECT_EQ((*u.son)(static_cast<index>(k), j),
                           ghosts[k].first < 0 ? -1 : Hand::value(ghosts[k].first, ghosts[k].second) + j);
-        // Each copy adds one, and ghosts that nobody sends are left alone.
+        // Each copy adds one, and ghosts without a sender are left alone.
         fillGhosts(u, 1);
         u.trans.pushOnce(PushOp::Sum, {.transport = kind, .ghosts = GhostsAfterPush::Zero});
         for (std::size_t k = 0; k < ghosts.size(); ++k)

@@ -26,11 +26,11 @@ std::vector<index> rowsOf(const RowList &list) {
     return rows;
 }
 
-/// Boxes of up to 5 loops of an array, in memory one behind the other; some backwards, some of dimensions in another
+/// Boxes of up to 5 loops of an array, packed in memory; some backwards, some of dimensions in another
 /// order, some of them whole.
 struct RandomBoxes {
     std::vector<RowBox> boxes;
-    std::vector<index> rows; ///< what they are, by loops written out
+    std::vector<index> rows; ///< the same by loops written out
     index size = 0;          ///< rows of the array
 
     explicit RandomBoxes(std::mt19937_64 &random) {

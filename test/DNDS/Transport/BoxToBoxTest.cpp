@@ -23,7 +23,7 @@ RowPart rowsOfBytes(std::size_t stride) {
     return part;
 }
 
-/// Boxes with the given counts in memory of their own, one behind the other: dimensions in any order, some backwards,
+/// Boxes with the given counts in memory of their own, packed: dimensions in any order, some backwards,
 /// some with room around them.
 struct ScatteredBoxes {
     std::vector<RowBox> boxes;
@@ -52,7 +52,7 @@ struct ScatteredBoxes {
     }
 };
 
-/// What unpacking of packed rows makes of an array, and what copying them without that does, with slots or without.
+/// The result of unpacking packed rows in an array, and that of copying them without that does, with slots or without.
 void expectSameAsPacking(const ScatteredBoxes &from, const ScatteredBoxes &to, std::size_t stride,
                          std::mt19937_64 &random) {
     const RowGather gather(RowList::boxes(from.boxes), rowsOfBytes(stride));

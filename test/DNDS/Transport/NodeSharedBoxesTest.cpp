@@ -103,8 +103,8 @@ struct CubeField {
             for (rowsize j = 0; j < cells->rowSize(row); ++j)
                 (*cells)(row, j) = value(cubes.comm.rank(), row, j, version);
     }
-    /// How many values are not those of `version`, or are no ghosts and were changed since `filled`; of the ghosts only
-    /// those whose owner `isChecked`.
+    /// The number of values that are not those of `version`, or are no ghosts and were changed since `filled`; of the
+    /// ghosts only those whose owner `isChecked`.
     index wrong(
         int version, int filled, const std::function<bool(int)> &isChecked = [](int) { return true; }) const {
         std::vector<std::pair<int, index>> sources(static_cast<std::size_t>(cells->size()), {-1, 0});
@@ -153,7 +153,7 @@ struct CubeField {
     std::shared_ptr<Cells> cells;
 };
 
-/// What passes through slots, of rows of `bytes` bytes: 32 in runs of 4 rows, 8 in runs of one.
+/// The bytes that pass through slots, of rows of `bytes` bytes: 32 in runs of 4 rows, 8 in runs of one.
 void expectSlots(const Exchange &pull, std::size_t bytes, bool inArena = true) {
     const std::size_t slab = inArena && 4 * bytes >= shortestRunInPlace ? 0 : 32 * bytes;
     const std::size_t column = inArena && bytes >= shortestRunInPlace ? 0 : 8 * bytes;

@@ -56,7 +56,7 @@ void expectGathers(const Source &source, const RowGather &gather, const std::vec
                         source.memory.begin() + static_cast<std::ptrdiff_t>(source.part.begin(row + 1)));
     }
     ASSERT_EQ(gather.bytes(), expected.size());
-    std::vector<std::byte> got(expected.size() + 2, std::byte{0x5A}); // one byte before, one behind
+    std::vector<std::byte> got(expected.size() + 2, std::byte{0x5A}); // one byte before, one after
     gather.gather(source.part.base, got.data() + 1);
     EXPECT_TRUE(std::equal(expected.begin(), expected.end(), got.begin() + 1));
     EXPECT_EQ(got.front(), std::byte{0x5A});

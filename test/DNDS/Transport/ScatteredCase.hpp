@@ -26,7 +26,7 @@ namespace DNDS::test {
 class ScatteredCase {
   public:
     static constexpr index sent = 12; ///< rows that go to each peer
-    static constexpr index rows = 40; ///< of the source
+    static constexpr index rows = 40; ///< the source's
 
     /// Collective.
     ScatteredCase(TransportKind kind, MemorySpace space, bool destinationsInArena)
@@ -82,7 +82,7 @@ class ScatteredCase {
         destinations_.swap(others_);
         bind();
     }
-    /// The same plan anew.
+    /// The same plan again, new.
     void replacePlan() {
         if (transport_)
             transport_->replacePlan(plan_);
