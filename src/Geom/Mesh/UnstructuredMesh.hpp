@@ -205,12 +205,14 @@ struct UnstructuredMesh {
     ///
     /// Rows of smaller entities are complete: nodes, edges and faces of cells in the order of the standard (of a
     /// Polyhedron as its faces list them), nodes and edges of faces around them, the two nodes of an edge from the
-    /// lower to the higher file number. Faces and edges have corners, `cellNodes` other nodes, too.
+    /// lower to the higher file number (in two dimensions, as the face has them). Faces and edges have corners,
+    /// `cellNodes` other nodes, too.
     ///
     /// Rows of larger entities have local ones only: cells in file order, others ascending. They are complete for all
     /// entities of own cells if the mesh has ghosts by nodes; with ghosts by faces, only the cells of faces are;
     /// without ghosts, only rows of entities that no other rank has. Across periodic boundaries nodes and edges are not
-    /// connected, as in `nodeCells`; faces are, and so a ghost may have a face with the other side's nodes.
+    /// connected, as in `nodeCells`; faces are: both sides are one face, with the nodes of one of them, so that
+    /// faces of nodes and edges (in two dimensions, edges of nodes) there depend on the partition: go through cells.
     ///
     ///     const LocalAdjacency &edgeNodes = mesh.adjacency(MeshEntityKind::Edges, MeshEntityKind::Nodes);
     const LocalAdjacency &adjacency(MeshEntityKind from, MeshEntityKind to) const;
