@@ -236,6 +236,9 @@ class Run {
 
     void tellWhatIsLost(const Geom::SourceMesh &source, bool cgns) {
         print(messagesOf(source.warnings, source.notes));
+        if (!cgns && !source.patches.empty())
+            print(fmt::format("note: {}: the names of {} boundary patches are left out, VTKHDF has no place for them\n",
+                              arguments_.output, source.patches.size()));
         for (const Geom::PeriodicConnection &connection : source.periodic)
             if (!cgns)
                 print(fmt::format("warning: {}: periodic connection '{}' is left out, VTKHDF has no place for it\n",
