@@ -45,7 +45,7 @@ def test_expressions_for_users_of_other_libraries_work():
                    if code.startswith("mesh.") or code.startswith("u.")]
     assert len(expressions) >= 8
     program = ["import dnds", "mesh = dnds.Mesh.box('triangles', (4, 4))", "u = mesh.field(name='u')",
-               "rows, c, points = [0], 0, [[0.5, 0.5]]"]
+               "i, rows, c, points = 0, [0], 0, [[0.5, 0.5]]"]
     program += [code.replace('"wall"', '"x-"') for code in expressions]
     run(1, "-c", "\n".join(program))
 
