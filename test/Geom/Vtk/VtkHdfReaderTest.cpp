@@ -15,6 +15,7 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace DNDS::Geom {
@@ -36,11 +37,12 @@ void expectRefused(const std::string &path, const std::string &expected) {
 struct OtherVtkHdf {
     std::string type = "UnstructuredGrid";
     bool variableText = false;
-    std::vector<index> pieces{1};
+    std::vector<index> pieces; ///< their numbers of points
     std::vector<float> points;
     std::vector<index> types;
     std::vector<index> offsets;
     std::vector<index> connectivity;
+    std::vector<index> partsOfSteps; ///< empty: no steps
 
     void write(const std::string &path) const {
         const CommunicatorView comm(MPI_COMM_WORLD);
@@ -58,6 +60,16 @@ struct OtherVtkHdf {
             H5Sclose(scalar);
             H5Tclose(text);
             writeData(group, "NumberOfPoints", H5T_NATIVE_INT64, {pieces.size()}, pieces.data());
+            for (const auto &[name, list] :
+                 {std::pair{"NumberOfCells", &types}, {"NumberOfConnectivityIds", &connectivity}}) {
+                const index size = std::ssize(*list);
+                writeData(group, name, H5T_NATIVE_INT64, {1}, &size);
+            }
+            if (!partsOfSteps.empty()) {
+                const hid_t steps = H5Gcreate2(group, "Steps", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+                writeData(steps, "NumberOfParts", H5T_NATIVE_INT64, {partsOfSteps.size()}, partsOfSteps.data());
+                H5Gclose(steps);
+            }
             writeData(group, "Points", H5T_NATIVE_FLOAT, {points.size() / 3, 3}, points.data());
             writeData(group, "Types", H5T_NATIVE_INT64, {types.size()}, types.data());
             writeData(group, "Offsets", H5T_NATIVE_INT64, {offsets.size()}, offsets.data());
@@ -84,6 +96,7 @@ OtherVtkHdf voxels() {
         for (const float y : {0.F, 1.F})
             for (const float x : {0.F, 1.F})
                 file.points.insert(file.points.end(), {x, y, z});
+    file.pieces = {8};
     file.types = {11, 8};
     file.offsets = {0, 8, 12};
     file.connectivity = {0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3};
@@ -168,6 +181,10 @@ TEST(VtkHdfReader, SaysWhatIsWrong) {
     bad = voxels();
     bad.pieces = {4, 4};
     expect(bad, "has 2 pieces, and each lists the nodes between them");
+    bad = voxels();
+    bad.partsOfSteps = {1, 1};
+    bad.points.insert(bad.points.end(), 24, 0.5F); // of the second step
+    expect(bad, "VTKHDF/Points has 16 rows, but NumberOfPoints is 8: the mesh changes with time, so save one step");
     bad = voxels();
     bad.types[0] = 6;
     expect(bad, "cell 1 has VTK's type 6, which is not supported");
