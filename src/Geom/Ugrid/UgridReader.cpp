@@ -91,6 +91,10 @@ BoundaryNames readNames(CommunicatorView comm, const std::string &path) {
 void nameFaces(CommunicatorView comm, std::span<const index> tags, SourceMesh &mesh) {
     const BoundaryNames names = readNames(comm, mesh.origin);
     const std::vector<index> all = unionOfAll(comm, {tags.begin(), tags.end()});
+    if (names.path.empty() && !all.empty())
+        mesh.notes.push_back(
+            fmt::format("{}: boundaries are called by their tags, as there is no {}.mapbc to name them", mesh.origin,
+                        ugridStem(mesh.origin)));
     std::map<index, int> marks;
     for (const index tag : all) {
         BoundaryPatch patch{std::to_string(tag), "", ""};

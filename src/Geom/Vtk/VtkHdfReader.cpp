@@ -11,6 +11,7 @@
 #include <array>
 #include <filesystem>
 #include <optional>
+#include <tuple>
 #include <type_traits>
 
 namespace DNDS::Geom {
@@ -278,14 +279,9 @@ void requireOneMesh(const GridFile &file, const std::string &path) {
                "{} has {} pieces, and each lists the nodes between them: merge them first (in ParaView: the filter "
                "Clean to Grid, then save)",
                path, pieces);
-    struct Counted {
-        const char *count;
-        const char *list;
-        index columns;
-    };
-    for (const auto &[count, list, columns] :
-         {Counted{"NumberOfPoints", "Points", 3}, Counted{"NumberOfCells", "Types", 1},
-          Counted{"NumberOfConnectivityIds", "Connectivity", 1}})
+    for (const auto &[count, list, columns] : {std::tuple{"NumberOfPoints", "Points", index{3}},
+                                               {"NumberOfCells", "Types", 1},
+                                               {"NumberOfConnectivityIds", "Connectivity", 1}})
         if (const index rows = file.rows(list, columns), stated = file.read<index>(count, 0, 1)[0]; rows != stated)
             file.fail(list, fmt::format("has {} rows, but {} is {}: the mesh changes with time, so save one step; or "
                                         "the file is damaged, so write it again",

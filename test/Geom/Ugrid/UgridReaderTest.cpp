@@ -185,6 +185,32 @@ TEST(UgridReader, TakesNamesFromMapbc) {
     }
 }
 
+TEST(UgridReader, FindsTheNamesOfFilesOfLongIntegers) {
+    const CommunicatorView comm(MPI_COMM_WORLD);
+    const SourceMesh box = ugridBox(BoxCells::MixedVolume);
+    const DNDS::test::TemporaryFolder folder;
+    const auto read = [&](const std::string &name, const UgridFileOptions &form, const std::string &after) {
+        comm.guarded([&] {
+            if (comm.rank() != 0)
+                return;
+            std::ofstream(folder.file(name), std::ios::binary) << test::ugridFile(box, form) << after;
+            std::ofstream(folder.file("wing.mapbc")) << "1\n1 4000 wall\n";
+        });
+        return readMesh(comm, folder.file(name));
+    };
+    const UgridFileOptions little{.integerBytes = 8};
+    const UgridFileOptions big{.bigEndian = true, .integerBytes = 8};
+    for (const std::string after : {"", "more"}) { // then the name alone decides
+        EXPECT_EQ(read("wing.lb8l.ugrid", little, after).patches.at(0).name, "wall");
+        EXPECT_EQ(read("wing.lb8.ugrid64", little, after).patches.at(0).name, "wall");
+        EXPECT_EQ(read("wing.b8l.ugrid", big, after).patches.at(0).name, "wall");
+    }
+    EXPECT_EQ(read("wing.lb8.ugrid", {}, "").notes, std::vector<std::string>{});
+    const std::vector<std::string> notes = read("other.lb8l.ugrid", little, "").notes;
+    ASSERT_EQ(notes.size(), 1U);
+    EXPECT_NE(notes[0].find("called by their tags, as there is no " + folder.file("other.mapbc")), std::string::npos);
+}
+
 TEST(UgridReader, SaysWhatIsWrongAndWhere) {
     const std::string good =
         "4 4 0 1 0 0 0\n0 0 0\n1 0 0\n0 1 0\n0 0 1\n1 3 2\n1 2 4\n2 3 4\n3 1 4\n7\n7\n8\n9\n1 2 3 4\n";
