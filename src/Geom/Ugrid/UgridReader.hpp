@@ -20,9 +20,10 @@ namespace DNDS::Geom {
 /// Nodes of tetrahedra, prisms and hexahedra are in the order of CGNS. The base of a pyramid is 1, 4, 5, 2, its apex 3.
 ///
 /// Each tag of boundary faces becomes a patch, in ascending order. The file `wing.mapbc` beside `wing.b8.ugrid`, if
-/// there is one, gives names; tags of one name are one patch. A patch's `family` is the number of the boundary
-/// condition there (FUN3D's: "4000"), `kind` the CGNS type for the common ones (BCWallViscous). Other patches are
-/// called by their tag; a note says so where the file is missing.
+/// there is one, gives names: the rest of a row, blanks included. Tags of one name and boundary condition are one
+/// patch; of one name and several conditions, the patches after the first have their first tag at the end: "wall_2". A
+/// patch's `family` is the number of the condition (FUN3D's: "4000"), `kind` the CGNS type for the common ones
+/// (BCWallViscous). Other patches are called by their tag; a note says so where the file is missing.
 ///
 /// Binary files: every rank reads its share. Text: rank 0 scans the file once, then every rank reads its share. Memory
 /// in proportion to the share.

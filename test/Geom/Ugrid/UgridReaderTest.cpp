@@ -156,7 +156,7 @@ TEST(UgridReader, TakesNamesFromMapbc) {
         });
         return readMesh(comm, folder.file("wing.lb8.ugrid"));
     };
-    const SourceMesh mesh = read("# a comment\n  6\n 6 6662 top\n1 4000 wall\n2\t4000 wall more\n3 5000\n4 9999 odd\n"
+    const SourceMesh mesh = read("# a comment\n  6\n 6 6662 top\n1 4000 wall\n2\t4000 wall \r\n3 5000\n4 9999 odd\n"
                                  "5 3000 wall\n");
     const std::vector<std::array<std::string, 3>> expected{{"wall", "BCWallViscous", "4000"},
                                                            {"3", "BCFarfield", "5000"},
@@ -171,6 +171,14 @@ TEST(UgridReader, TakesNamesFromMapbc) {
     auto merged = test::facesOfMarks(test::gatherMesh(comm, mesh));
     EXPECT_EQ(merged[0], counts[0] + counts[1]);
     EXPECT_EQ(merged[4], counts[5]);
+    std::vector<std::string> names;
+    const SourceMesh several = read("6\n1 4000 wall\n2 3000 wall\n3 3000 wall\n4 4000 wing upper\n5 4000 wing lower\n"
+                                    "6 9999 wall_2\n");
+    for (const BoundaryPatch &patch : several.patches)
+        names.push_back(patch.name);
+    EXPECT_EQ(names, (std::vector<std::string>{"wall", "wall_2", "wing upper", "wing lower", "wall_2_6"}));
+    merged = test::facesOfMarks(test::gatherMesh(comm, several));
+    EXPECT_EQ(merged[1], counts[1] + counts[2]);
     EXPECT_EQ(read("1\n1 4000 wall\n").warnings.size(), 5U) << "five tags are not in the file";
     for (const auto &[mapbc, message] :
          {std::pair{"2\n1 4000 wall\n", "mapbc, line 3: the file ends where a boundary should be"},
