@@ -22,7 +22,7 @@ using DNDS::Detail::HdfObject;
 using DNDS::Detail::HdfQuiet;
 
 /// The best ratio of HDF5's compressors: a larger data set cannot be in the file.
-constexpr index maxCompression = 1100;
+constexpr hsize_t maxCompression = 1100;
 
 /// The group VTKHDF of a file that this rank reads independently.
 class GridFile {
@@ -49,13 +49,10 @@ class GridFile {
         const HdfQuiet quiet;
         const HdfObject data(H5Gopen2(file_.get(), ("VTKHDF/" + group).c_str(), H5P_DEFAULT), H5Gclose);
         std::vector<std::string> result;
-        for (ssize_t size = data.valid() ? 0 : -1; size >= 0;) {
-            std::array<char, 256> name{};
-            size = H5Lget_name_by_idx(data.get(), ".", H5_INDEX_NAME, H5_ITER_INC, result.size(), name.data(),
-                                      name.size(), H5P_DEFAULT);
-            if (size >= 0)
-                result.emplace_back(name.data());
-        }
+        std::array<char, 256> name{};
+        while (data.valid() && H5Lget_name_by_idx(data.get(), ".", H5_INDEX_NAME, H5_ITER_INC, result.size(),
+                                                  name.data(), name.size(), H5P_DEFAULT) >= 0)
+            result.emplace_back(name.data());
         return result;
     }
 
@@ -137,7 +134,7 @@ class GridFile {
         if ((kind != H5T_INTEGER && kind != H5T_FLOAT) || layout == H5D_VIRTUAL || layout < 0 ||
             H5Pget_external_count(creation.get()) != 0)
             fail(name, "has no numbers in this file");
-        const auto most = static_cast<hsize_t>(bytes_ * maxCompression);
+        const auto most = static_cast<hsize_t>(bytes_) * maxCompression;
         const hsize_t width = H5Tget_size(type.get());
         const hsize_t row = size[1] * width;
         if (size[1] > most / width || size[0] > most / row ||
@@ -157,15 +154,18 @@ constexpr index pixel = 8;
 
 /// The element of a VTK type.
 std::optional<ElementType> elementOf(index vtk) {
-    if (vtk == voxel || vtk == pixel)
-        return vtk == voxel ? ElementType::Hexa8 : ElementType::Quad4;
-    for (int value = 0; value < 256; value++) {
-        const auto type = static_cast<ElementType>(value);
-        if (isElementType(value) && type != ElementType::Mixed && type != ElementType::Pyra14 &&
-            vtkElement(type).type == vtk)
-            return type;
-    }
-    return {};
+    static const auto elements = [] {
+        std::array<std::optional<ElementType>, 256> byType;
+        for (int value = 255; value >= 0; value--) { // of several, the first one counts
+            const auto type = static_cast<ElementType>(value);
+            if (isElementType(value) && type != ElementType::Mixed && type != ElementType::Pyra14)
+                byType[vtkElement(type).type] = type;
+        }
+        byType[voxel] = ElementType::Hexa8;
+        byType[pixel] = ElementType::Quad4;
+        return byType;
+    }();
+    return vtk >= 0 && vtk < std::ssize(elements) ? elements[static_cast<std::size_t>(vtk)] : std::nullopt;
 }
 
 /// This rank's cells, of all dimensions.

@@ -234,6 +234,10 @@ TEST(VtkHdfReader, SaysWhatIsWrong) {
     bad = voxels();
     bad.types[0] = 6;
     expect(bad, "cell 1 has VTK's type 6, which is not supported");
+    for (const index type : {-1, 256}) {
+        bad.types[0] = type;
+        expect(bad, "cell 1 has VTK's type " + std::to_string(type) + ", which is not supported");
+    }
     bad = voxels();
     bad.types[0] = 10;
     expect(bad, "cell 1 has VTK's type 10 and 8 nodes");
