@@ -356,6 +356,8 @@ TEST(MeshTool, ConvertsFields) {
     const std::string bytes = head(shown.path(), 1 << 20);
     EXPECT_NE(bytes.find("Density"), std::string::npos);
     EXPECT_NE(bytes.find("height"), std::string::npos);
+    EXPECT_EQ(run(comm, {"convert", shown.path(), copied.path()}).code, fine);
+    expectFields(comm, copied.path());
 }
 
 TEST(MeshTool, RefinesMeshesWithTheirFields) {

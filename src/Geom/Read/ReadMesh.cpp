@@ -115,17 +115,21 @@ SourceMesh readMesh(CommunicatorView comm, const std::string &path, const CgnsOp
     return failTogether(comm, [&]() -> SourceMesh {
         requireSameOptions(comm, cgns);
         const Recognized file = recognize(comm, path);
+        const auto requireNoBase = [&](std::string_view format) {
+            DNDS_CHECK(cgns.base.empty(), ArgumentError,
+                       "{} is a {} file, which has no '{}': a base (CgnsOptions::base, dnds-mesh --base) is one of a "
+                       "CGNS file, or a zone of an SU2 file",
+                       path, format, cgns.base);
+        };
         switch (file.format) {
         case MeshFormat::Gmsh:
-            DNDS_CHECK(
-                cgns.base.empty(), ArgumentError,
-                "{} is a Gmsh file, which has no '{}': a base (CgnsOptions::base, dnds-mesh --base) is one of a CGNS "
-                "file, or a zone of an SU2 file",
-                path, cgns.base);
+            requireNoBase("Gmsh");
             return readGmsh(comm, path);
         case MeshFormat::VtkHdf:
-            return readVtkHdf(comm, path);
+            requireNoBase("VTKHDF");
+            return readVtkHdf(comm, path, cgns.fields);
         case MeshFormat::Ugrid:
+            requireNoBase("UGRID");
             return readUgrid(comm, path);
         case MeshFormat::Su2:
             return readSu2Zone(comm, path, cgns.base);

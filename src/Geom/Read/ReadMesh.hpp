@@ -23,7 +23,8 @@ MeshFormat meshFormat(CommunicatorView comm, const std::string &path);
 
 /// Reads a mesh file, or the case of OpenFOAM in a folder, each rank its share. Collective. `cgns` selects what to read
 /// of CGNS files: see there; its `base` is also the number of the zone to read of an SU2 file with several, or the
-/// region of a case of OpenFOAM.
+/// region of a case of OpenFOAM; its `fields` takes those of VTKHDF files, too. Other formats refuse a base and leave
+/// `fields` as it is.
 ///
 /// Errors, the same on all ranks: DataError as the format's reader, or for an unknown format; NotBuiltError if this
 /// build lacks the reader.

@@ -109,24 +109,28 @@ std::optional<UgridForm> formOfContent(std::string_view begin, index size) {
     return {}; // damaged, cut off, or with data after the mesh
 }
 
-/// "b8" of "wing.b8.ugrid"; "" if the name has no such part.
-std::string_view formName(std::string_view path) {
-    if (!path.ends_with(".ugrid"))
-        return {};
-    path.remove_suffix(6);
-    const std::string_view word = path.substr(std::min(path.rfind('.') + 1, path.size()));
-    const std::string_view rest = word.substr(word.starts_with('l') ? 1 : 0);
-    return rest == "b8" || rest == "b4" || rest == "r8" || rest == "r4" ? word : std::string_view{};
-}
+/// "wing" and the form of "wing.lb8.ugrid64" or "wing.lb8l.ugrid", both with integers of 8 bytes.
+struct UgridName {
+    std::string_view stem;         ///< all of a name without the suffix
+    std::optional<UgridForm> form; ///< if the name states it
+};
 
-/// The form that the name states.
-std::optional<UgridForm> formOfName(std::string_view path) {
-    const std::string_view word = formName(path);
-    if (word.empty())
-        return {};
-    const bool little = word[0] == 'l';
-    return UgridForm{false, little != (std::endian::native == std::endian::little), word[word.size() - 2] == 'r',
-                     word.back() == '8' ? 8 : 4, 4};
+/// Takes a path apart; the form before the suffix counts only if it is known. Local.
+UgridName partsOf(std::string_view path) {
+    bool longIntegers = path.ends_with(".ugrid64");
+    if (!longIntegers && !path.ends_with(".ugrid"))
+        return {path, {}};
+    const std::string_view stem = path.substr(0, path.rfind('.'));
+    const std::size_t dot = std::min(stem.rfind('.'), stem.size());
+    std::string_view word = stem.substr(std::min(dot + 1, stem.size()));
+    const bool little = word.starts_with('l');
+    word.remove_prefix(little ? 1 : 0);
+    longIntegers = longIntegers || word.ends_with('l');
+    word.remove_suffix(word.ends_with('l') ? 1 : 0);
+    if (word != "b8" && word != "b4" && word != "r8" && word != "r4")
+        return {stem, {}};
+    const bool swapped = little != (std::endian::native == std::endian::little);
+    return {stem.substr(0, dot), UgridForm{false, swapped, word[0] == 'r', word[1] - '0', longIntegers ? 8 : 4}};
 }
 
 bool isBlank(int c) { return c >= 0 && blanks.find(static_cast<char>(c)) != std::string_view::npos; }
@@ -179,17 +183,10 @@ class Words {
 } // namespace
 
 bool isUgrid(std::string_view path, std::string_view firstBytes, index size) {
-    return path.ends_with(".ugrid") || formOfContent(firstBytes, size).has_value();
+    return partsOf(path).stem != path || formOfContent(firstBytes, size).has_value();
 }
 
-std::string ugridStem(std::string_view path) {
-    const std::string_view form = formName(path);
-    if (path.ends_with(".ugrid"))
-        path.remove_suffix(6);
-    if (!form.empty())
-        path.remove_suffix(form.size() + 1);
-    return std::string(path);
-}
+std::string ugridStem(std::string_view path) { return std::string(partsOf(path).stem); }
 
 UgridFile::UgridFile(CommunicatorView comm, const std::string &path)
     : comm_(comm), file_([&] {
@@ -204,7 +201,7 @@ UgridFile::UgridFile(CommunicatorView comm, const std::string &path)
         const std::string_view begin{bytes.data(), file_.read(0, bytes.data(), bytes.size())};
         std::optional<UgridForm> form = formOfContent(begin, file_.size());
         if (!form)
-            form = formOfName(path);
+            form = partsOf(path).form;
         if (!form && isText(begin))
             form = UgridForm{.text = true};
         if (!form)

@@ -31,7 +31,7 @@ struct UgridForm {
 /// explain the size of a binary file. `size` is that of the whole file, 0 if unknown. Local.
 bool isUgrid(std::string_view path, std::string_view firstBytes, index size);
 
-/// The path without `.ugrid`, and without the form before it (`.b8`). Local.
+/// The path without `.ugrid` or `.ugrid64`, and without the form before it (`.b8`, `.lb8l`). Local.
 std::string ugridStem(std::string_view path);
 
 /// An open file; each rank reads its part of each list. The elements of all cell lists are divided together, as are

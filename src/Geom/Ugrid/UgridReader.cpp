@@ -57,7 +57,8 @@ BoundaryNames parseMapbc(const std::string &path) {
         WordReader words = nextRow("a boundary");
         result.tags.push_back(words.integer("the tag of a boundary"));
         result.conditions.push_back(words.integer("a boundary condition"));
-        result.names.emplace_back(words.done() ? std::string_view{} : words.word("the name of a boundary"));
+        const std::string_view name = words.rest();
+        result.names.emplace_back(name.substr(0, name.find_last_not_of(" \t\r") + 1));
         if (std::ranges::count(result.tags, result.tags.back()) > 1)
             cursor.fail(fmt::format("tag {} is repeated", result.tags.back()));
     }
@@ -91,7 +92,12 @@ BoundaryNames readNames(CommunicatorView comm, const std::string &path) {
 void nameFaces(CommunicatorView comm, std::span<const index> tags, SourceMesh &mesh) {
     const BoundaryNames names = readNames(comm, mesh.origin);
     const std::vector<index> all = unionOfAll(comm, {tags.begin(), tags.end()});
+    if (names.path.empty() && !all.empty())
+        mesh.notes.push_back(
+            fmt::format("{}: boundaries are called by their tags, as there is no {}.mapbc to name them", mesh.origin,
+                        ugridStem(mesh.origin)));
     std::map<index, int> marks;
+    std::map<std::pair<std::string, std::string>, int> known; // patches by name and family in the file
     for (const index tag : all) {
         BoundaryPatch patch{std::to_string(tag), "", ""};
         const auto row = std::ranges::find(names.tags, tag) - names.tags.begin();
@@ -104,14 +110,13 @@ void nameFaces(CommunicatorView comm, std::span<const index> tags, SourceMesh &m
             mesh.warnings.push_back(
                 fmt::format("{}: tag {} of the boundary is not in {}", mesh.origin, tag, names.path));
         }
-        auto same = std::ranges::find(mesh.patches, patch.name, &BoundaryPatch::name);
-        if (same != mesh.patches.end() && same->family != patch.family) { // another condition
+        const auto [same, isNew] = known.try_emplace({patch.name, patch.family}, static_cast<int>(mesh.patches.size()));
+        marks[tag] = same->second;
+        if (!isNew)
+            continue;
+        while (std::ranges::count(mesh.patches, patch.name, &BoundaryPatch::name) > 0) // of another condition
             patch.name += fmt::format("_{}", tag);
-            same = mesh.patches.end();
-        }
-        marks[tag] = static_cast<int>(same - mesh.patches.begin());
-        if (same == mesh.patches.end())
-            mesh.patches.push_back(patch);
+        mesh.patches.push_back(patch);
     }
     for (const index tag : tags)
         mesh.faceMarks.push_back(marks[tag]);

@@ -4,7 +4,7 @@
 
 namespace DNDS::Geom {
 
-SourceMesh readVtkHdf(CommunicatorView, const std::string &path) {
+SourceMesh readVtkHdf(CommunicatorView, const std::string &path, MeshFields *) {
     throw NotBuiltError(fmt::format("{} is a VTKHDF file, which DNDS cannot read: it was built without HDF5", path));
 }
 

@@ -11,6 +11,7 @@
 #include <array>
 #include <filesystem>
 #include <optional>
+#include <tuple>
 #include <type_traits>
 
 namespace DNDS::Geom {
@@ -21,7 +22,7 @@ using DNDS::Detail::HdfObject;
 using DNDS::Detail::HdfQuiet;
 
 /// The best ratio of HDF5's compressors: a larger data set cannot be in the file.
-constexpr index maxCompression = 1100;
+constexpr hsize_t maxCompression = 1100;
 
 /// The group VTKHDF of a file that this rank reads independently.
 class GridFile {
@@ -35,16 +36,29 @@ class GridFile {
         DNDS_CHECK(file_.valid(), DataError, "{} cannot be opened as an HDF5 file", path_);
     }
 
-    bool has(const char *name) const {
+    bool has(const std::string &name) const {
         const HdfQuiet quiet;
         return H5Lexists(file_.get(), fmt::format("VTKHDF/{}", name).c_str(), H5P_DEFAULT) > 0;
     }
     /// The number of rows of a data set, which must have this many columns.
-    index rows(const char *name, index columns = 1) const { return open(name, columns).rows; }
+    index rows(const std::string &name, index columns = 1) const { return open(name, columns).rows; }
+    /// The number of columns of a data set.
+    index columns(const std::string &name) const { return open(name, anyColumns).columns; }
+    /// The names in a group; none without it.
+    std::vector<std::string> names(const std::string &group) const {
+        const HdfQuiet quiet;
+        const HdfObject data(H5Gopen2(file_.get(), ("VTKHDF/" + group).c_str(), H5P_DEFAULT), H5Gclose);
+        std::vector<std::string> result;
+        std::array<char, 256> name{};
+        while (data.valid() && H5Lget_name_by_idx(data.get(), ".", H5_INDEX_NAME, H5_ITER_INC, result.size(),
+                                                  name.data(), name.size(), H5P_DEFAULT) >= 0)
+            result.emplace_back(name.data());
+        return result;
+    }
 
     /// Rows [first, first + count) of a data set.
     template <class T>
-    std::vector<T> read(const char *name, index first, index count, index columns = 1) const {
+    std::vector<T> read(const std::string &name, index first, index count, index columns = 1) const {
         const HdfQuiet quiet;
         const Table table = open(name, columns);
         if (first < 0 || count < 0 || first + count > table.rows)
@@ -92,14 +106,17 @@ class GridFile {
     }
 
   private:
+    static constexpr index anyColumns = -1;
+
     struct Table {
         HdfObject data;
         index rows;
+        index columns;
     };
 
     /// Opens a data set of numbers and checks that the file can hold it: HDF5 1.10 reads beyond its buffers where a
     /// damaged file reserves less room than the extent needs.
-    Table open(const char *name, index columns) const {
+    Table open(const std::string &name, index columns) const {
         const HdfQuiet quiet;
         HdfObject data(H5Dopen2(file_.get(), fmt::format("VTKHDF/{}", name).c_str(), H5P_DEFAULT), H5Dclose);
         if (!data.valid())
@@ -110,19 +127,20 @@ class GridFile {
         std::array<hsize_t, 2> size{0, 1};
         const int dimensions = H5Sget_simple_extent_ndims(space.get());
         if (dimensions < 1 || dimensions > 2 || H5Sget_simple_extent_dims(space.get(), size.data(), nullptr) < 0 ||
-            size[1] != static_cast<hsize_t>(columns))
-            fail(name, fmt::format("has not {} columns", columns));
+            size[1] == 0 || (columns != anyColumns && size[1] != static_cast<hsize_t>(columns)))
+            fail(name, columns == anyColumns ? "is no table" : fmt::format("has not {} columns", columns));
         const H5T_class_t kind = H5Tget_class(type.get());
         const H5D_layout_t layout = H5Pget_layout(creation.get());
         if ((kind != H5T_INTEGER && kind != H5T_FLOAT) || layout == H5D_VIRTUAL || layout < 0 ||
             H5Pget_external_count(creation.get()) != 0)
             fail(name, "has no numbers in this file");
-        const auto most = static_cast<hsize_t>(bytes_ * maxCompression);
-        const hsize_t row = static_cast<hsize_t>(columns) * H5Tget_size(type.get());
-        if (size[0] > most / row ||
+        const auto most = static_cast<hsize_t>(bytes_) * maxCompression;
+        const hsize_t width = H5Tget_size(type.get());
+        const hsize_t row = size[1] * width;
+        if (size[1] > most / width || size[0] > most / row ||
             (size[0] > 0 && H5Dget_storage_size(data.get()) < (layout == H5D_CHUNKED ? 1 : size[0] * row)))
             fail(name, fmt::format("has {} rows, which are not all in the file", size[0]));
-        return {std::move(data), static_cast<index>(size[0])};
+        return {std::move(data), static_cast<index>(size[0]), static_cast<index>(size[1])};
     }
 
     std::string path_;
@@ -136,15 +154,18 @@ constexpr index pixel = 8;
 
 /// The element of a VTK type.
 std::optional<ElementType> elementOf(index vtk) {
-    if (vtk == voxel || vtk == pixel)
-        return vtk == voxel ? ElementType::Hexa8 : ElementType::Quad4;
-    for (int value = 0; value < 256; value++) {
-        const auto type = static_cast<ElementType>(value);
-        if (isElementType(value) && type != ElementType::Mixed && type != ElementType::Pyra14 &&
-            vtkElement(type).type == vtk)
-            return type;
-    }
-    return {};
+    static const auto elements = [] {
+        std::array<std::optional<ElementType>, 256> byType;
+        for (int value = 255; value >= 0; value--) { // of several, the first one counts
+            const auto type = static_cast<ElementType>(value);
+            if (isElementType(value) && type != ElementType::Mixed && type != ElementType::Pyra14)
+                byType[vtkElement(type).type] = type;
+        }
+        byType[voxel] = ElementType::Hexa8;
+        byType[pixel] = ElementType::Quad4;
+        return byType;
+    }();
+    return vtk >= 0 && vtk < std::ssize(elements) ? elements[static_cast<std::size_t>(vtk)] : std::nullopt;
 }
 
 /// This rank's cells, of all dimensions.
@@ -258,9 +279,66 @@ void requireOneMesh(const GridFile &file, const std::string &path) {
                "{} has {} pieces, and each lists the nodes between them: merge them first (in ParaView: the filter "
                "Clean to Grid, then save)",
                path, pieces);
+    for (const auto &[count, list, columns] : {std::tuple{"NumberOfPoints", "Points", index{3}},
+                                               {"NumberOfCells", "Types", 1},
+                                               {"NumberOfConnectivityIds", "Connectivity", 1}})
+        if (const index rows = file.rows(list, columns), stated = file.read<index>(count, 0, 1)[0]; rows != stated)
+            file.fail(list, fmt::format("has {} rows, but {} is {}: the mesh changes with time, so save one step; or "
+                                        "the file is damaged, so write it again",
+                                        rows, count, stated));
 }
 
-SourceMesh readParts(CommunicatorView comm, const std::string &path) {
+/// The values of a field's last step in its data set.
+struct FieldPlace {
+    index columns; ///< components
+    index first;   ///< row of the first point or cell
+};
+
+/// Throws DataError, the same on all ranks, if there are not numbers for `global` points or cells. Local.
+FieldPlace placeOf(const GridFile &file, const std::string &group, const std::string &name, index global) {
+    const std::string data = fmt::format("{}/{}", group, name);
+    const std::string offsets = fmt::format("Steps/{}Offsets/{}", group, name);
+    const index columns = file.columns(data);
+    const index rows = file.rows(data, columns);
+    const index steps = file.has(offsets) ? file.rows(offsets) : 0;
+    const index first = steps > 0 ? file.read<index>(offsets, steps - 1, 1)[0] : 0;
+    if (first < 0 || rows - global < first || (steps == 0 && rows != global))
+        file.fail(data, fmt::format("has {} rows, and not {} from row {} on", rows, global, first));
+    return {columns, first};
+}
+
+/// This rank's values of the fields of a group with `global` points or cells, at those of its rows that are `kept`. A
+/// warning names each data set that is no field of the whole mesh and is left out. Collective: one
+/// agreement after the reads.
+std::vector<MeshField> readFields(CommunicatorView comm, const GridFile &file, const std::string &group, index global,
+                                  const std::vector<bool> &kept, std::vector<std::string> &warnings) {
+    std::vector<MeshField> fields;
+    comm.guarded([&] {
+        const IndexRange own = EvenSplit(global, comm.size()).part(comm.rank());
+        for (const std::string &name : file.names(group)) {
+            FieldPlace place{};
+            try {
+                place = placeOf(file, group, name, global);
+            } catch (const DataError &error) {
+                warnings.push_back(error.message() + ", so it is left out");
+                continue;
+            }
+            const auto columns = static_cast<std::size_t>(place.columns);
+            const std::vector<real> values =
+                file.read<real>(fmt::format("{}/{}", group, name), place.first + own.begin, own.size(), place.columns);
+            for (std::size_t c = 0; c < columns; c++) {
+                const std::string end = columns == 3 ? std::string(1, "XYZ"[c]) : std::to_string(c + 1);
+                MeshField &field = fields.emplace_back(MeshField{group, name + (columns == 1 ? "" : end), {}});
+                for (std::size_t row = 0; row < kept.size(); row++)
+                    if (kept[row])
+                        field.values.push_back(values[row * columns + c]);
+            }
+        }
+    });
+    return fields;
+}
+
+SourceMesh readParts(CommunicatorView comm, const std::string &path, MeshFields *fields) {
     std::optional<GridFile> file;
     std::optional<CellReader> reader;
     SourceMesh mesh;
@@ -296,13 +374,21 @@ SourceMesh readParts(CommunicatorView comm, const std::string &path) {
             fmt::format("{}: {} cells of fewer than {} dimensions are left out", path, left, mesh.cellDimension));
     numberNodes(comm, mesh);
     numberBlock(comm, mesh.cells);
+    if (fields != nullptr) {
+        const std::vector<bool> all(mesh.coordinates.size(), true);
+        std::vector<bool> kept;
+        for (const ElementType type : reader->types())
+            kept.push_back(elementInfo(type).dimension == mesh.cellDimension);
+        fields->nodes = readFields(comm, *file, "PointData", mesh.globalNodes, all, mesh.warnings);
+        fields->cells = readFields(comm, *file, "CellData", mesh.cells.globalSize + left, kept, mesh.warnings);
+    }
     return mesh;
 }
 
 } // namespace
 
-SourceMesh readVtkHdf(CommunicatorView comm, const std::string &path) {
-    return failTogether(comm, [&] { return readParts(comm, path); });
+SourceMesh readVtkHdf(CommunicatorView comm, const std::string &path, MeshFields *fields) {
+    return failTogether(comm, [&] { return readParts(comm, path, fields); });
 }
 
 } // namespace DNDS::Geom

@@ -268,6 +268,8 @@ TEST(WildFiles, ABaseIsRefusedWhereThereAreNone) {
                          [&](CommunicatorView comm, const std::string &path) { return readMesh(comm, path, options); });
     };
     EXPECT_NE(messageOf(format2 + square).find("is a Gmsh file, which has no 'other'"), std::string::npos);
+    EXPECT_NE(messageOf("4 0 0 1 0 0 0\n0 0 0\n1 0 0\n0 1 0\n0 0 1\n1 2 3 4\n").find("is a UGRID file, which has no"),
+              std::string::npos);
     EXPECT_NE(messageOf(triangle).find("there is no zone 'other': the file has one"), std::string::npos);
     options.base = "1";
     EXPECT_EQ(messageOf(triangle), "");

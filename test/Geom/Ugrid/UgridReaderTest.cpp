@@ -156,7 +156,7 @@ TEST(UgridReader, TakesNamesFromMapbc) {
         });
         return readMesh(comm, folder.file("wing.lb8.ugrid"));
     };
-    const SourceMesh mesh = read("# a comment\n  6\n 6 6662 top\n1 4000 wall\n2\t4000 wall more\n3 5000\n4 9999 odd\n"
+    const SourceMesh mesh = read("# a comment\n  6\n 6 6662 top\n1 4000 wall\n2\t4000 wall \r\n3 5000\n4 9999 odd\n"
                                  "5 3000 wall\n");
     const std::vector<std::array<std::string, 3>> expected{{"wall", "BCWallViscous", "4000"},
                                                            {"3", "BCFarfield", "5000"},
@@ -171,6 +171,14 @@ TEST(UgridReader, TakesNamesFromMapbc) {
     auto merged = test::facesOfMarks(test::gatherMesh(comm, mesh));
     EXPECT_EQ(merged[0], counts[0] + counts[1]);
     EXPECT_EQ(merged[4], counts[5]);
+    std::vector<std::string> names;
+    const SourceMesh several = read("6\n1 4000 wall\n2 3000 wall\n3 3000 wall\n4 4000 wing upper\n5 4000 wing lower\n"
+                                    "6 9999 wall_2\n");
+    for (const BoundaryPatch &patch : several.patches)
+        names.push_back(patch.name);
+    EXPECT_EQ(names, (std::vector<std::string>{"wall", "wall_2", "wing upper", "wing lower", "wall_2_6"}));
+    merged = test::facesOfMarks(test::gatherMesh(comm, several));
+    EXPECT_EQ(merged[1], counts[1] + counts[2]);
     EXPECT_EQ(read("1\n1 4000 wall\n").warnings.size(), 5U) << "five tags are not in the file";
     for (const auto &[mapbc, message] :
          {std::pair{"2\n1 4000 wall\n", "mapbc, line 3: the file ends where a boundary should be"},
@@ -183,6 +191,32 @@ TEST(UgridReader, TakesNamesFromMapbc) {
             EXPECT_NE(error.message().find(message), std::string::npos) << error.message();
         }
     }
+}
+
+TEST(UgridReader, FindsTheNamesOfFilesOfLongIntegers) {
+    const CommunicatorView comm(MPI_COMM_WORLD);
+    const SourceMesh box = ugridBox(BoxCells::MixedVolume);
+    const DNDS::test::TemporaryFolder folder;
+    const auto read = [&](const std::string &name, const UgridFileOptions &form, const std::string &after) {
+        comm.guarded([&] {
+            if (comm.rank() != 0)
+                return;
+            std::ofstream(folder.file(name), std::ios::binary) << test::ugridFile(box, form) << after;
+            std::ofstream(folder.file("wing.mapbc")) << "1\n1 4000 wall\n";
+        });
+        return readMesh(comm, folder.file(name));
+    };
+    const UgridFileOptions little{.integerBytes = 8};
+    const UgridFileOptions big{.bigEndian = true, .integerBytes = 8};
+    for (const std::string after : {"", "more"}) { // then the name alone decides
+        EXPECT_EQ(read("wing.lb8l.ugrid", little, after).patches.at(0).name, "wall");
+        EXPECT_EQ(read("wing.lb8.ugrid64", little, after).patches.at(0).name, "wall");
+        EXPECT_EQ(read("wing.b8l.ugrid", big, after).patches.at(0).name, "wall");
+    }
+    EXPECT_EQ(read("wing.lb8.ugrid", {}, "").notes, std::vector<std::string>{});
+    const std::vector<std::string> notes = read("other.lb8l.ugrid", little, "").notes;
+    ASSERT_EQ(notes.size(), 1U);
+    EXPECT_NE(notes[0].find("called by their tags, as there is no " + folder.file("other.mapbc")), std::string::npos);
 }
 
 TEST(UgridReader, SaysWhatIsWrongAndWhere) {

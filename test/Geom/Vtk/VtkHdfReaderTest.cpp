@@ -14,7 +14,10 @@
 #include <array>
 #include <fstream>
 #include <iterator>
+#include <map>
+#include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace DNDS::Geom {
@@ -36,11 +39,13 @@ void expectRefused(const std::string &path, const std::string &expected) {
 struct OtherVtkHdf {
     std::string type = "UnstructuredGrid";
     bool variableText = false;
-    std::vector<index> pieces{1};
+    std::vector<index> pieces; ///< their numbers of points
     std::vector<float> points;
     std::vector<index> types;
     std::vector<index> offsets;
     std::vector<index> connectivity;
+    std::vector<index> partsOfSteps; ///< empty: no steps
+    std::map<std::string, std::vector<float>> cellData;
 
     void write(const std::string &path) const {
         const CommunicatorView comm(MPI_COMM_WORLD);
@@ -58,6 +63,20 @@ struct OtherVtkHdf {
             H5Sclose(scalar);
             H5Tclose(text);
             writeData(group, "NumberOfPoints", H5T_NATIVE_INT64, {pieces.size()}, pieces.data());
+            for (const auto &[name, list] :
+                 {std::pair{"NumberOfCells", &types}, {"NumberOfConnectivityIds", &connectivity}}) {
+                const index size = std::ssize(*list);
+                writeData(group, name, H5T_NATIVE_INT64, {1}, &size);
+            }
+            if (!partsOfSteps.empty()) {
+                const hid_t steps = H5Gcreate2(group, "Steps", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+                writeData(steps, "NumberOfParts", H5T_NATIVE_INT64, {partsOfSteps.size()}, partsOfSteps.data());
+                H5Gclose(steps);
+            }
+            const hid_t data = H5Gcreate2(group, "CellData", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+            for (const auto &[name, values] : cellData)
+                writeData(data, name.c_str(), H5T_NATIVE_FLOAT, {values.size()}, values.data());
+            H5Gclose(data);
             writeData(group, "Points", H5T_NATIVE_FLOAT, {points.size() / 3, 3}, points.data());
             writeData(group, "Types", H5T_NATIVE_INT64, {types.size()}, types.data());
             writeData(group, "Offsets", H5T_NATIVE_INT64, {offsets.size()}, offsets.data());
@@ -84,10 +103,27 @@ OtherVtkHdf voxels() {
         for (const float y : {0.F, 1.F})
             for (const float x : {0.F, 1.F})
                 file.points.insert(file.points.end(), {x, y, z});
+    file.pieces = {8};
     file.types = {11, 8};
     file.offsets = {0, 8, 12};
     file.connectivity = {0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3};
     return file;
+}
+
+/// Those of the test below at the time 1: x, the place of each node, and u, the number of each cell and a half.
+void expectFieldsOfTheLastStep(const MeshFields &fields, const SourceMesh &part) {
+    ASSERT_EQ(fields.nodes.size(), 3U);
+    for (std::size_t d = 0; d < 3; d++) {
+        EXPECT_EQ(fields.nodes[d].name, std::string("x") + "XYZ"[d]);
+        ASSERT_EQ(fields.nodes[d].values.size(), part.coordinates.size());
+        for (std::size_t i = 0; i < part.coordinates.size(); i++)
+            EXPECT_EQ(fields.nodes[d].values[i], part.coordinates[i][d]);
+    }
+    ASSERT_EQ(fields.cells.size(), 1U);
+    EXPECT_EQ(fields.cells[0].name, "u");
+    ASSERT_EQ(std::ssize(fields.cells[0].values), part.cells.size());
+    for (index c = 0; c < part.cells.size(); c++)
+        EXPECT_EQ(fields.cells[0].values[static_cast<std::size_t>(c)], static_cast<real>(part.cells.first + c) + 0.5);
 }
 
 TEST(VtkHdfReader, ReadsWhatTheWriterWrites) {
@@ -99,12 +135,24 @@ TEST(VtkHdfReader, ReadsWhatTheWriterWrites) {
         const SourceMesh box = makeBoxMesh(options, comm);
         const TemporaryFile file(".any");
         VtkHdfWriter writer(comm, file.path(), sliceOf(box));
-        const std::vector<real> field(static_cast<std::size_t>(box.cells.size()), 1);
-        for (const real time : {0.0, 1.0})
-            writer.writeStep(time, {}, std::array{FieldSlice{"u", 1, field}});
+        std::vector<real> places; // a vector at each node
+        for (const auto &point : box.coordinates)
+            places.insert(places.end(), point.begin(), point.end());
+        for (const real time : {0.0, 1.0}) {
+            std::vector<real> field;
+            for (index c = 0; c < box.cells.size(); c++)
+                field.push_back(static_cast<real>(box.cells.first + c) + 0.5 * time);
+            writer.writeStep(time, std::array{FieldSlice{"x", 3, places}}, std::array{FieldSlice{"u", 1, field}});
+        }
         writer.close();
         EXPECT_EQ(meshFormat(comm, file.path()), MeshFormat::VtkHdf);
-        const SourceMesh mesh = test::gatherMesh(comm, readMesh(comm, file.path()));
+        MeshFields fields;
+        CgnsOptions withFields;
+        withFields.fields = &fields;
+        const SourceMesh part = readMesh(comm, file.path(), withFields);
+        EXPECT_EQ(part.warnings, std::vector<std::string>{});
+        expectFieldsOfTheLastStep(fields, part);
+        const SourceMesh mesh = test::gatherMesh(comm, part);
         const SourceMesh expected = test::gatherMesh(comm, box);
         EXPECT_EQ(mesh.cellDimension, expected.cellDimension);
         EXPECT_EQ(mesh.physicalDimension, expected.physicalDimension);
@@ -146,8 +194,19 @@ TEST(VtkHdfReader, ReadsFilesOfOtherPrograms) {
         const TemporaryFile file(".hdf");
         OtherVtkHdf content = voxels();
         content.variableText = variableText;
+        content.cellData = {{"a", {5, 7}}, {"b", {1, 2, 3}}};
         content.write(file.path());
-        const SourceMesh mesh = test::gatherMesh(comm, readMesh(comm, file.path()));
+        MeshFields fields;
+        CgnsOptions withFields;
+        withFields.fields = &fields;
+        const SourceMesh mesh = test::gatherMesh(comm, readMesh(comm, file.path(), withFields));
+        ASSERT_EQ(fields.cells.size(), 1U) << "of the hexahedron, not of the quadrilateral";
+        const std::vector<real> &own = fields.cells[0].values;
+        EXPECT_EQ(comm.allReduce(std::accumulate(own.begin(), own.end(), real{0}), MPI_SUM), 5);
+        EXPECT_EQ(comm.allReduce(std::ssize(own), MPI_SUM), 1);
+        ASSERT_EQ(mesh.warnings.size(), 1U);
+        EXPECT_NE(mesh.warnings[0].find("VTKHDF/CellData/b has 3 rows, and not 2 from row 0 on, so it is left out"),
+                  std::string::npos);
         ASSERT_EQ(mesh.cells.size(), 1);
         EXPECT_EQ(mesh.cells.types[0], ElementType::Hexa8);
         EXPECT_NEAR(test::measure(mesh, 0), 2, 1e-12);
@@ -169,8 +228,16 @@ TEST(VtkHdfReader, SaysWhatIsWrong) {
     bad.pieces = {4, 4};
     expect(bad, "has 2 pieces, and each lists the nodes between them");
     bad = voxels();
+    bad.partsOfSteps = {1, 1};
+    bad.points.insert(bad.points.end(), 24, 0.5F); // of the second step
+    expect(bad, "VTKHDF/Points has 16 rows, but NumberOfPoints is 8: the mesh changes with time, so save one step");
+    bad = voxels();
     bad.types[0] = 6;
     expect(bad, "cell 1 has VTK's type 6, which is not supported");
+    for (const index type : {-1, 256}) {
+        bad.types[0] = type;
+        expect(bad, "cell 1 has VTK's type " + std::to_string(type) + ", which is not supported");
+    }
     bad = voxels();
     bad.types[0] = 10;
     expect(bad, "cell 1 has VTK's type 10 and 8 nodes");
