@@ -43,7 +43,7 @@ struct RefineOptions {
 /// Cost of a level: memory for own coarse and refined cells, and seven sparse exchanges. Errors,
 /// the same on all ranks: those of `checkSource`; ArgumentError for a negative number of levels and for fields that do
 /// not fit the mesh; DataError for polygons of more than four corners and for polyhedra, and for cells that list a
-/// corner twice, with the first of them.
+/// corner twice, with the first of them. After an error fields and `cells` are what they were.
 ///
 ///     SourceMesh fine = refineUniformly(comm, readMesh(comm, path), {.levels = 2});
 ///     UnstructuredMesh mesh = buildMesh(comm, std::move(fine));
@@ -53,7 +53,7 @@ SourceMesh refineUniformly(CommunicatorView comm, const SourceMesh &coarse, cons
 /// parent), with centroids as the map of the parent has them. Integrals stay the same where this map is affine: in
 /// simplices, and in other cells with parallel sides. `values` and `gradients` are those of own coarse cells, [own
 /// cells]; `cells` is what `refineUniformly` filled in. Collective; one query of coordinates. Throws ArgumentError on
-/// all ranks for lists of other lengths.
+/// all ranks for lists of other lengths, and for parents that are not cells of `coarse` on this rank.
 std::vector<real> prolongLinear(CommunicatorView comm, const SourceMesh &coarse, const RefinedCells &cells,
                                 std::span<const real> values, std::span<const Point> gradients);
 

@@ -313,6 +313,12 @@ TEST(RefineUniformly, ProlongsLinearFieldsOfCellsExactly) {
     for (std::size_t c = 0; c < result.size(); c++)
         EXPECT_NEAR(result[c], linear(centroid(whole, fine, static_cast<index>(c))), 1e-13);
     EXPECT_THROW((void)prolongLinear(world(), coarse, origin, {}, gradients), ArgumentError);
+    for (const index parent : {index{-1}, coarse.cells.globalSize}) {
+        RefinedCells others = origin;
+        if (world().rank() == 0)
+            others.parents[0] = parent;
+        EXPECT_THROW((void)prolongLinear(world(), coarse, others, values, gradients), ArgumentError);
+    }
 }
 
 TEST(RefineUniformly, ProlongsFields) {
@@ -369,6 +375,19 @@ TEST(RefineUniformly, RefusesWhatItCannotCut) {
     EXPECT_EQ(failure(self(), squares.slice(self())), "") << "polygons of four corners are quadrilaterals";
     test::expectSame(test::gatherMesh(self(), refineUniformly(self(), box, {.levels = 0})),
                      test::gatherMesh(self(), box));
+}
+
+TEST(RefineUniformly, LeavesFieldsAloneWhereALaterLevelFails) {
+    WholeMesh triangles = curve(makeBox({.cells = Box::Triangles}), Order::Complete, bent);
+    triangles.cells[0].nodes[3] = triangles.cells[0].nodes[0]; // a child lists a corner twice
+    const SourceMesh coarse = triangles.slice(world());
+    const auto fieldOf = [](std::size_t size) { return std::vector{MeshField{"", "u", std::vector<real>(size, 1.0)}}; };
+    MeshFields fields{fieldOf(coarse.coordinates.size()), fieldOf(coarse.cells.types.size())};
+    RefinedCells origin{{7}, {}};
+    expectFailure(failure(world(), coarse, {.levels = 2, .fields = &fields, .cells = &origin}), "list a corner twice");
+    EXPECT_EQ(fields.nodes[0].values.size(), coarse.coordinates.size());
+    EXPECT_EQ(fields.cells[0].values.size(), coarse.cells.types.size());
+    EXPECT_EQ(origin.parents, std::vector<index>{7});
 }
 
 TEST(RefineUniformly, RefinesPublicMeshes) {
