@@ -49,7 +49,7 @@ struct Gathered {
 /// Numbers the gathered places; returns the number of each request.
 ///
 /// Requests are sorted by place, then by element, so that equal places follow each other and the first of them is the
-/// one whose row counts. Where nodes exist, the least counts: that of others stays where it is, as a node of its cell.
+/// one whose row counts. Where nodes exist, the least counts.
 std::vector<index> numberGathered(const GlobalMapping &blocks, const Gathered &gathered, NumberedPlaces &result) {
     std::vector<std::size_t> sorted(gathered.keys.size());
     std::iota(sorted.begin(), sorted.end(), std::size_t{0});

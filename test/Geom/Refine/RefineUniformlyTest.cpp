@@ -262,6 +262,56 @@ TEST(RefineUniformly, JoinsCellsOfDifferentOrder) {
     }
 }
 
+std::string failure(CommunicatorView comm, const SourceMesh &mesh, const RefineOptions &options = {}) {
+    try {
+        (void)refineUniformly(comm, mesh, options);
+    } catch (const Error &error) {
+        return error.message();
+    }
+    return "";
+}
+
+void expectFailure(const std::string &message, const std::string &part) {
+    EXPECT_NE(message.find(part), std::string::npos) << "'" << message << "' should contain '" << part << "'";
+}
+
+/// Gives the last cell second-order nodes of its own, beside those that its neighbours list.
+WholeMesh torn(WholeMesh mesh, real gap) {
+    auto &nodes = mesh.cells.back().nodes;
+    for (std::size_t k = mesh.cornersOf(mesh.cells.size() - 1).size(); k < nodes.size(); k++) {
+        const Point at = mesh.points[toSize(nodes[k])];
+        nodes[k] = static_cast<index>(mesh.points.size());
+        mesh.points.push_back({at[0], at[1] + gap, at[2]});
+    }
+    return mesh;
+}
+
+TEST(RefineUniformly, JoinsCellsThatListDifferentNodesOfOnePlace) {
+    for (const auto &[cells, order] :
+         {std::pair{Box::Tetrahedra, Order::Complete}, std::pair{Box::Hexahedra, Order::Complete},
+          std::pair{Box::Hexahedra, Order::Serendipity}, std::pair{Box::Triangles, Order::Complete}}) {
+        SCOPED_TRACE(testing::Message() << "cells " << static_cast<int>(cells));
+        const WholeMesh whole = curve(makeBox({.cells = cells, .counts = {2, 1, 1}, .shuffle = false}), order, bent);
+        const Measures expected = measured(self(), refineUniformly(self(), whole.slice(self()), {.levels = 2}), true);
+        const auto refined = [&](CommunicatorView comm, real gap) {
+            return refineUniformly(comm, torn(whole, gap).slice(comm), {.levels = 2});
+        };
+        for (const real gap : {0.0, 1e-9}) {
+            const Measures fine = measured(world(), refined(world(), gap), true);
+            EXPECT_EQ(fine.report.innerFaces, expected.report.innerFaces);
+            EXPECT_EQ(fine.report.boundaryFaces, expected.report.boundaryFaces);
+            EXPECT_EQ(fine.report.unassignedFaces, 0);
+            EXPECT_NEAR(fine.volume, expected.volume, 1e-8);
+        }
+        test::expectSame(test::gatherMesh(world(), refined(world(), 1e-9)), refined(self(), 1e-9));
+        const std::string message = failure(world(), torn(whole, 0.1).slice(world()));
+        EXPECT_NE(message.find(fmt::format("the first between elements {} and ", whole.cells.size())),
+                  std::string::npos)
+            << message;
+        EXPECT_EQ(message, failure(self(), torn(whole, 0.1).slice(self())));
+    }
+}
+
 /// The centroid of a cell with parallel sides; `whole` has the coordinates of all nodes.
 Point centroid(const SourceMesh &whole, const SourceMesh &mesh, index cell) {
     const auto nodes = mesh.cells.nodesOf(cell);
@@ -342,19 +392,6 @@ TEST(RefineUniformly, ProlongsFields) {
         EXPECT_EQ(fields.cells[0].values[c], static_cast<real>(origin.parents[c]));
 }
 
-std::string failure(CommunicatorView comm, const SourceMesh &mesh, const RefineOptions &options = {}) {
-    try {
-        (void)refineUniformly(comm, mesh, options);
-    } catch (const Error &error) {
-        return error.message();
-    }
-    return "";
-}
-
-void expectFailure(const std::string &message, const std::string &part) {
-    EXPECT_NE(message.find(part), std::string::npos) << "'" << message << "' should contain '" << part << "'";
-}
-
 TEST(RefineUniformly, RefusesWhatItCannotCut) {
     expectFailure(failure(world(), makeBox({.cells = Box::Polyhedra}).slice(world())),
                   "a box: polyhedra, and polygons of more");
@@ -379,7 +416,10 @@ TEST(RefineUniformly, RefusesWhatItCannotCut) {
 
 TEST(RefineUniformly, LeavesFieldsAloneWhereALaterLevelFails) {
     WholeMesh triangles = curve(makeBox({.cells = Box::Triangles}), Order::Complete, bent);
-    triangles.cells[0].nodes[3] = triangles.cells[0].nodes[0]; // a child lists a corner twice
+    const index corner = triangles.cells[0].nodes[0];
+    const index middle = triangles.cells[0].nodes[3];
+    for (auto &cell : triangles.cells) // children list a corner twice
+        std::ranges::replace(cell.nodes, middle, corner);
     const SourceMesh coarse = triangles.slice(world());
     const auto fieldOf = [](std::size_t size) { return std::vector{MeshField{"", "u", std::vector<real>(size, 1.0)}}; };
     MeshFields fields{fieldOf(coarse.coordinates.size()), fieldOf(coarse.cells.types.size())};
