@@ -171,10 +171,13 @@ class LevelRefiner {
         fetched_ = fetchRows(*blocks_, rows_, width_, nodes_.numbers());
     }
 
-    /// Appends the row of a place in an element: what its shape functions make of the rows of its nodes.
-    void appendRow(const Pattern::Node &node, std::span<const index> nodes, std::vector<real> &to) const {
-        const std::size_t at = to.size();
-        to.resize(at + width_, 0.0);
+    /// Writes the row of a place in an element, appended if there is none: what its shape functions make of the rows of
+    /// its nodes.
+    void writeRow(const Pattern::Node &node, std::span<const index> nodes, std::vector<real> &to,
+                  std::size_t place) const {
+        const std::size_t at = place * width_;
+        to.resize(std::max(to.size(), at + width_));
+        std::fill_n(to.begin() + static_cast<std::ptrdiff_t>(at), width_, 0.0);
         for (std::size_t k = 0; k < node.values.size(); k++) {
             if (node.values[k] == 0.0)
                 continue;
@@ -186,21 +189,24 @@ class LevelRefiner {
 
     /// Lists the places that an element needs nodes at: those on edges and faces to be shared, those inside its own.
     ///
-    /// Cells come first, then boundary faces: the row of a place is that of the first, so that it is a cell's
-    /// where there is one, and the same cell's on any number of ranks. A node that exists at a place takes part: where
+    /// Cells come first, then boundary faces: the row of a place is that of the first, so that it is a cell's where
+    /// there is one, and the same cell's on any number of ranks. Linear elements come last: the middle of a flat face
+    /// is not that of the curved one that it adjoins. A node that exists at a place takes part: where
     /// neighbours lack it, they get its number instead of a new one, and where they have another one, the least counts.
     void collect(const ElementBlock &block, index element, bool isCell) {
-        const index order = orderOf(block, element);
+        const bool linear = elementLayout(refinedAs(block, element)).order == 1;
+        const index order =
+            orderOf(block, element) + (linear ? coarse_.cells.globalSize + coarse_.faces.globalSize : 0);
         const auto nodes = block.nodesOf(element);
         for (const Pattern::Node &node : patternOf(block, element).nodes) {
             const bool own = isCell && node.inner;
             if (own && node.old < 0)
-                appendRow(node, nodes, inner_);
+                writeRow(node, nodes, inner_, inner_.size() / width_);
             if (own || node.corners == 1)
                 continue;
-            const auto [slot, isNew] = places_.add(keyOf(node, nodes), order);
-            if (isNew)
-                appendRow(node, nodes, places_.rows);
+            const auto [slot, isFirst] = places_.add(keyOf(node, nodes), order);
+            if (isFirst)
+                writeRow(node, nodes, places_.rows, static_cast<std::size_t>(slot));
             slots_.push_back(slot);
             if (node.old < 0)
                 continue;

@@ -17,8 +17,12 @@ std::pair<LocalIndex, bool> SharedPlaces::add(const PlaceKey &key, index order) 
         keys.push_back(key);
         orders.push_back(order);
         known.push_back(none);
+        return {it->second, true};
     }
-    return {it->second, isNew};
+    index &first = orders[static_cast<std::size_t>(it->second)];
+    const bool isFirst = order < first;
+    first = std::min(first, order);
+    return {it->second, isFirst};
 }
 
 namespace {

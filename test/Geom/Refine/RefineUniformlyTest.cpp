@@ -238,10 +238,12 @@ TEST(RefineUniformly, KeepsMarksOfNodes) {
     }
 }
 
-/// Two cubes side by side, of these orders.
-WholeMesh twoCubes(Order left, Order right) {
+/// Two cubes side by side, of these orders; `bulge` bends their common face.
+WholeMesh twoCubes(Order left, Order right, real bulge = 0.0) {
     WholeMesh box = makeBox({.counts = {2, 1, 1}, .jitter = false, .shuffle = false, .turnSome = false});
-    const WholeMesh high = curve(box, right, [](const Point &p) { return p; });
+    const WholeMesh high = curve(box, right, [&](const Point &p) {
+        return Point{p[0] + bulge * (p[1] * (1.0 - p[1]) + p[2] * (1.0 - p[2])), p[1], p[2]};
+    });
     WholeMesh low = curve(box, left, [](const Point &p) { return p; });
     // Complete elements have the nodes of serendipity ones first; linear ones have corners.
     WholeMesh mixed = high;
@@ -273,6 +275,23 @@ std::string failure(CommunicatorView comm, const SourceMesh &mesh, const RefineO
 
 void expectFailure(const std::string &message, const std::string &part) {
     EXPECT_NE(message.find(part), std::string::npos) << "'" << message << "' should contain '" << part << "'";
+}
+
+TEST(RefineUniformly, CurvedCellsDecideOnFacesWithFlatOnes) {
+    const auto refined = [](CommunicatorView comm, bool flatFirst) {
+        WholeMesh cubes = twoCubes(Order::Linear, Order::Serendipity, 0.1);
+        if (!flatFirst)
+            std::swap(cubes.cells[0], cubes.cells[1]);
+        std::vector<Point> points = test::gatherMesh(comm, refineUniformly(comm, cubes.slice(comm))).coordinates;
+        std::sort(points.begin(), points.end());
+        return points;
+    };
+    const std::vector<Point> points = refined(self(), true);
+    EXPECT_EQ(refined(self(), false), points);
+    EXPECT_EQ(refined(world(), true), points);
+    EXPECT_EQ(refined(world(), false), points);
+    const auto isCentre = [](const Point &p) { return norm(p - Point{1.05, 0.5, 0.5}) < 1e-14; };
+    EXPECT_EQ(std::ranges::count_if(points, isCentre), 1);
 }
 
 /// Gives the last cell second-order nodes of its own, beside those that its neighbours list.
