@@ -5,6 +5,7 @@
 #include "DNDS/Geom/Source/ElementFaces.hpp"
 #include "DNDS/Geom/Source/NodeMarks.hpp"
 #include "DNDS/Geom/Source/SourceChecks.hpp"
+#include "DNDS/Mpi/EvenSplit.hpp"
 #include "DNDS/Mpi/Rendezvous.hpp"
 
 #include <algorithm>
@@ -59,24 +60,6 @@ PlaceKey keyOf(const Pattern::Node &node, std::span<const index> nodes) {
     return key;
 }
 
-/// The rows of nodes, from the ranks of their blocks. Collective.
-std::vector<real> fetchRows(const GlobalMapping &blocks, std::span<const real> rows, std::size_t width,
-                            std::span<const index> nodes) {
-    std::vector<real> found(nodes.size() * width);
-    queryOwners(
-        *blocks.context(), nodes.size(), [&](std::size_t i) { return blocks.owner(nodes[i]).rank; },
-        [&](std::size_t i) { return nodes[i]; },
-        [&](index node, std::vector<index> &reply) {
-            for (const real value : rows.subspan(toSize(node - blocks.localBegin()) * width, width))
-                reply.push_back(packReal(value));
-        },
-        [&](std::size_t i, RecordReader &reader) {
-            for (std::size_t k = 0; k < width; k++)
-                found[i * width + k] = reader.nextReal();
-        });
-    return found;
-}
-
 /// Rows of consecutive nodes.
 struct Piece {
     index first;
@@ -87,27 +70,21 @@ struct Piece {
 /// the first node of this rank's. Collective.
 index dealOut(CommunicatorContext &context, std::span<const Piece> pieces, index total, std::size_t width,
               std::vector<real> &rows) {
-    const int ranks = context.comm().size();
-    const index least = total / ranks;
-    const auto firstOf = [&](index rank) { return least * rank + std::min(rank, total % ranks); };
-    const auto rankOf = [&](index node) {
-        const index longer = (least + 1) * (total % ranks); // nodes of the blocks that have one more
-        return static_cast<int>(node < longer ? node / (least + 1) : total % ranks + (node - longer) / least);
-    };
+    const EvenSplit split(total, context.comm().size());
     std::vector<std::pair<index, const real *>> list; // number, row
     for (const Piece &piece : pieces)
         for (std::size_t at = 0; at < piece.rows.size(); at += width)
             list.emplace_back(piece.first + static_cast<index>(at / width), piece.rows.data() + at);
-    const RankLists received =
-        sparseExchange(context, packByRank(
-                                    ranks, list.size(), [&](std::size_t i) { return rankOf(list[i].first); },
-                                    [&](std::size_t) { return 1 + width; },
-                                    [&](std::size_t i, index *words) {
-                                        *words++ = list[i].first;
-                                        std::transform(list[i].second, list[i].second + width, words, packReal);
-                                    }));
-    const index first = firstOf(context.comm().rank());
-    rows.assign(toSize(firstOf(context.comm().rank() + 1) - first) * width, 0.0);
+    const RankLists received = sparseExchange(
+        context, packByRank(
+                     split.parts(), list.size(), [&](std::size_t i) { return split.owner(list[i].first); },
+                     [&](std::size_t) { return 1 + width; },
+                     [&](std::size_t i, index *words) {
+                         *words++ = list[i].first;
+                         std::transform(list[i].second, list[i].second + width, words, packReal);
+                     }));
+    const auto [first, end] = split.part(context.comm().rank());
+    rows.assign(toSize(end - first) * width, 0.0);
     for (RecordReader reader(received.values); !reader.atEnd();) {
         const std::size_t row = toSize(reader.next() - first) * width;
         for (std::size_t k = 0; k < width; k++)
@@ -171,8 +148,8 @@ class LevelRefiner {
         fetched_ = fetchRows(*blocks_, rows_, width_, nodes_.numbers());
     }
 
-    /// Writes the row of a place in an element, appended if there is none: what its shape functions make of the rows of
-    /// its nodes.
+    /// Writes row `place` of `to`, which grows where it is too short, for a place in an element: its shape functions
+    /// times the rows of its nodes.
     void writeRow(const Pattern::Node &node, std::span<const index> nodes, std::vector<real> &to,
                   std::size_t place) const {
         const std::size_t at = place * width_;
@@ -248,12 +225,13 @@ class LevelRefiner {
 
     /// A node of an element in whose place its neighbours' counts.
     struct Replaced {
-        index element; ///< in the order of all elements
+        index element; ///< as `orderOf` numbers it
         index fileId;
-        index by;
+        index by; ///< the node that counts
         Point at;
-        real size; ///< of its edge or face
+        real size; ///< the length of its edge, or the longest distance from a corner of its face
     };
+    /// Keeps the positions that `requireOnePlace` compares: only here is the element at hand.
     void noteReplaced(const ElementBlock &block, index element, const Pattern::Node &node, index by) {
         const auto nodes = block.nodesOf(element);
         const auto pointOf = [&](int k) {
@@ -267,6 +245,7 @@ class LevelRefiner {
         replaced_.push_back({orderOf(block, element), block.fileIds[toSize(element)], by, pointOf(node.old), size});
     }
 
+    /// The number of an element among all cells and, after these, all faces.
     index orderOf(const ElementBlock &block, index element) const {
         return (&block == &coarse_.faces ? coarse_.cells.globalSize : 0) + block.first + element;
     }
@@ -295,7 +274,7 @@ class LevelRefiner {
             return;
         const bool here = first != nullptr && first->element == apart.number;
         const index other = comm_.allReduce(here ? first->by : SharedPlaces::none, MPI_MIN);
-        Finding neighbours;
+        Finding neighbours; // elements that list the other node
         for (const ElementBlock *block : {&coarse_.cells, &coarse_.faces})
             for (index e = 0; e < block->size(); e++)
                 if (std::ranges::count(block->nodesOf(e), other) > 0)

@@ -103,18 +103,22 @@ RefinedCells traceBack(const std::vector<LevelCells> &levels, const SourceMesh &
 /// The refined mesh; `fields` become those of it. Collective.
 SourceMesh refine(CommunicatorView comm, const SourceMesh &coarse, const RefineOptions &options, MeshFields &fields,
                   RefinedCells &cells) {
-    SourceMesh fine = coarse;
+    SourceMesh fine;
+    const SourceMesh *last = &coarse;
     std::vector<real> rows = rowsOf(coarse, fields.nodes);
     std::vector<LevelCells> levels;
     for (int level = 0; level < options.levels; level++) {
         LevelCells made;
-        for (index c = 0; c < fine.cells.size(); c++)
-            made.parents.push_back(refinedAs(fine.cells, c));
-        fine = refineLevel(comm, fine, rows, 3 + fields.nodes.size(), made.children);
+        for (index c = 0; c < last->cells.size(); c++)
+            made.parents.push_back(refinedAs(last->cells, c));
+        fine = refineLevel(comm, *last, rows, 3 + fields.nodes.size(), made.children);
+        last = &fine;
         takeRows(rows, fine, fields.nodes);
         levels.push_back(std::move(made));
     }
-    if (options.levels > 0) // elements have other numbers than in the file
+    if (options.levels == 0)
+        fine = coarse;
+    else // elements have other numbers than in the file
         fine.origin += fmt::format(" (refined, level {})", options.levels);
     if (options.cells == nullptr && fields.cells.empty())
         return fine;

@@ -37,16 +37,17 @@ struct RefineOptions {
 ///
 /// Second-order cells stay of second order, and new nodes lie on the map of the cell: polynomial maps are those of the
 /// children exactly, also of serendipity elements; of pyramids, whose functions are rational, the faces are kept.
-/// Where neighbours list different nodes on a common edge or face, within 0.001 of its size, both get the one of the
-/// least number.
+/// Neighbours that list different nodes on a common edge or face, within 0.001 of its size, share the one with the
+/// least number; on a face between a linear and a second-order cell, the map of the latter counts.
+///
 /// Patches, marks of faces and of nodes, and periodic connections are kept. Tetrahedra: see Bey, Tetrahedral grid
 /// refinement, Computing 55, 1995: no more than three shapes of each, whatever the number of levels.
 ///
-/// Cost of a level: memory for own coarse and refined cells, and seven sparse exchanges. Errors,
-/// the same on all ranks: those of `checkSource`; ArgumentError for a negative number of levels and for fields that do
-/// not fit the mesh; DataError for polygons of more than four corners and for polyhedra, and for cells that list a
-/// corner twice, with the first of them, and for neighbours that bend a common edge or face differently. After an error
-/// fields and `cells` are what they were.
+/// Cost of a level: memory for own coarse and refined cells, and seven sparse exchanges. Errors, the same on all ranks:
+/// those of `checkSource`; ArgumentError for a negative number of levels and for fields that do not fit the mesh;
+/// DataError for polygons of more than four corners and for polyhedra, for cells that list a corner twice, and for
+/// neighbours that bend a common edge or face differently, with the first of them. After an error, fields and `cells`
+/// are unchanged.
 ///
 ///     SourceMesh fine = refineUniformly(comm, readMesh(comm, path), {.levels = 2});
 ///     UnstructuredMesh mesh = buildMesh(comm, std::move(fine));

@@ -31,7 +31,7 @@ struct SharedPlaces {
 
     std::unordered_map<PlaceKey, LocalIndex, Hash> slots;
     std::vector<PlaceKey> keys; ///< [places], as everything below
-    std::vector<index> orders;  ///< of those of elements that ask the least: the row of this one counts
+    std::vector<index> orders;  ///< the least of the elements that ask: the row of this element counts
     std::vector<index> known;   ///< the node that exists there, or `none`
     std::vector<real> rows;     ///< [places x width]
 

@@ -294,7 +294,7 @@ TEST(RefineUniformly, CurvedCellsDecideOnFacesWithFlatOnes) {
     EXPECT_EQ(std::ranges::count_if(points, isCentre), 1);
 }
 
-/// Gives the last cell second-order nodes of its own, beside those that its neighbours list.
+/// Gives the last cell second-order nodes of its own: its neighbours list others.
 WholeMesh torn(WholeMesh mesh, real gap) {
     auto &nodes = mesh.cells.back().nodes;
     for (std::size_t k = mesh.cornersOf(mesh.cells.size() - 1).size(); k < nodes.size(); k++) {
