@@ -88,6 +88,13 @@ TEST(DgVortex, DeviceComputesTheSameBits) {
     }
 }
 
+TEST(DgVortex, NoTimeStepAfterStepsThatWereTooLong) {
+    Solver solver(MPI_COMM_WORLD, {.cells = 6});
+    solver.advance(solver.timeStep(9), 100);
+    EXPECT_FALSE(std::isfinite(solver.integrals(0).mass));
+    EXPECT_THROW((void)solver.timeStep(0.9), DNDS::DataError);
+}
+
 TEST(DgVortex, CellsOfOtherKindsAreRefused) {
     EXPECT_THROW(Solver(MPI_COMM_WORLD, {.fill = Geom::BoxCells::MixedSurface}), DNDS::ArgumentError);
     if (!DNDS::Device::available()) {

@@ -201,11 +201,16 @@ real Solver::timeStep(real cfl) {
         for (int n = 0; n < Geom::elementLayout(type_).nodes; n++) {
             State state{};
             std::copy_n(u[cell] + variables * n, variables, state.begin());
-            longest = std::min(longest, size / (std::fabs(state[1] / state[0]) + std::fabs(state[2] / state[0]) +
-                                                2 * soundSpeed(state)));
+            const real step =
+                size / (std::fabs(state[1] / state[0]) + std::fabs(state[2] / state[0]) + 2 * soundSpeed(state));
+            longest = std::min(longest, step > 0 ? step : 0); // not a number: 0
         }
     }
-    return cfl / 5 * mesh_.comm.allReduce(longest, MPI_MIN); // 2 * degree + 1
+    longest = mesh_.comm.allReduce(longest, MPI_MIN);
+    DNDS_CHECK(longest > 0, DNDS::DataError,
+               "no time step: some density or pressure is negative or not finite; begin "
+               "again with shorter steps");
+    return cfl / 5 * longest; // 2 * degree + 1
 }
 
 void Solver::advance(real dt, int steps) {

@@ -47,7 +47,8 @@ class Solver {
     Solver(const Solver &) = delete; // plans know where fields are
     Solver &operator=(const Solver &) = delete;
 
-    /// The time step for a CFL number; up to about 1 is stable. Collective.
+    /// The time step for a CFL number; up to about 1 is stable. Collective. Throws DataError on all ranks for a state
+    /// without one, after steps that were too long.
     real timeStep(real cfl);
     /// Collective, without waiting for all ranks.
     void advance(real dt, int steps);

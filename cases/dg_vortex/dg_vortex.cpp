@@ -25,7 +25,8 @@ struct Choices {
     real cfl = 0.9;
 };
 
-/// Prints a line a mesh. Whether the order on the last two is that of the method. Collective.
+/// Prints a line a mesh. Whether the order on the last two is that of the method. Collective. Throws DataError on all
+/// ranks if a result is not finite.
 bool converges(DNDS::CommunicatorView comm, const Choices &choices) {
     const auto print = [&](const std::string &line) {
         if (comm.rank() == 0)
@@ -40,7 +41,9 @@ bool converges(DNDS::CommunicatorView comm, const Choices &choices) {
         const real mass = solver.integrals(0).mass;
         const int steps = static_cast<int>(std::ceil(choices.time / solver.timeStep(choices.cfl)));
         solver.advance(choices.time / steps, steps);
-        const Integrals end = solver.integrals(choices.time);
+        const Integrals end = solver.integrals(choices.time); // the same on all ranks
+        DNDS_CHECK(std::isfinite(end.mass) && std::isfinite(end.error), DNDS::DataError,
+                   "after {} steps with --cfl {:g} the result is not finite: give a smaller one", steps, choices.cfl);
         order = std::log2(last / end.error);
         last = end.error;
         print(fmt::format("{:7} {:6} {:12.5e} {:>6} {:12.1e}", comm.allReduce(solver.mesh().cells.owned, MPI_SUM),

@@ -1,6 +1,7 @@
 #include "DNDS/Geom/Cgns/NodeJoin.hpp"
 
 #include "DNDS/Geom/Source/IndexPermutation.hpp"
+#include "DNDS/Geom/Source/SourceChecks.hpp"
 #include "DNDS/Index/SortUnique.hpp"
 
 #include <algorithm>
@@ -28,17 +29,9 @@ struct FetchedPoints {
 };
 
 FetchedPoints fetchPoints(CommunicatorContext &context, const NodeBlock &block, std::vector<index> nodes) {
-    const EvenSplit split(block.total, context.comm().size());
-    FetchedPoints fetched{std::move(nodes), {}};
-    queryOwners(
-        context, fetched.nodes.size(), [&](std::size_t i) { return split.owner(fetched.nodes[i]); },
-        [&](std::size_t i) { return fetched.nodes[i]; },
-        [&](index node, std::vector<index> &reply) {
-            for (const real x : block.coordinates[static_cast<std::size_t>(node - block.own.begin)])
-                reply.push_back(packReal(x));
-        },
-        [&](std::size_t, RecordReader &reader) { fetched.points.push_back(reader.nextPoint()); }); // nodes ascend
-    return fetched;
+    const auto blocks = GlobalMapping::create(context.comm(), block.own.size());
+    std::vector<Point> points = fetchCoordinates(*blocks, block.coordinates, nodes);
+    return {std::move(nodes), std::move(points)};
 }
 
 struct Box {

@@ -5,6 +5,7 @@
 #include "DNDS/Geom/Source/ElementFaces.hpp"
 #include "DNDS/Geom/Source/NodeMarks.hpp"
 #include "DNDS/Geom/Source/SourceChecks.hpp"
+#include "DNDS/Mpi/EvenSplit.hpp"
 #include "DNDS/Mpi/Rendezvous.hpp"
 
 #include <algorithm>
@@ -48,20 +49,6 @@ void requireRefinable(CommunicatorView comm, const SourceMesh &mesh) {
                mesh.origin, collapsed.count, collapsed.fileId);
 }
 
-/// Whether neighbours may disagree on which nodes exist on their common edges and faces: linear and second-order cells,
-/// or serendipity and complete ones; or nodes have marks, which those on their edges inherit. Collective.
-bool keepsTrackOfOldNodes(CommunicatorView comm, const SourceMesh &mesh) {
-    unsigned kinds = mesh.nodeMarks.empty() ? 0U : 16U;
-    for (const ElementBlock *block : {&mesh.cells, &mesh.faces})
-        for (index e = 0; e < block->size(); e++) {
-            const ElementLayout layout = elementLayout(refinedAs(*block, e));
-            const bool quads = referenceTable(layout.shape).quads > 0;
-            kinds |= layout.order == 1 ? 1U : !quads ? 8U : layout.complete > layout.nodes ? 2U : 4U;
-        }
-    kinds = comm.allReduce(kinds, MPI_BOR);
-    return (kinds & 16U) != 0 || ((kinds & 1U) != 0 && (kinds & 14U) != 0) || (kinds & 6U) == 6U;
-}
-
 /// The place of a node on an edge or a face, in terms that all elements there agree on: neighbours list corners in
 /// other orders, and a boundary face may lack the second-order nodes of its cell, but all have the same corners.
 PlaceKey keyOf(const Pattern::Node &node, std::span<const index> nodes) {
@@ -71,24 +58,6 @@ PlaceKey keyOf(const Pattern::Node &node, std::span<const index> nodes) {
         key[k] = (nodes[node.corner[k]] << 5) | node.weight[k];
     std::sort(key.begin(), key.end());
     return key;
-}
-
-/// The rows of nodes, from the ranks of their blocks. Collective.
-std::vector<real> fetchRows(const GlobalMapping &blocks, std::span<const real> rows, std::size_t width,
-                            std::span<const index> nodes) {
-    std::vector<real> found(nodes.size() * width);
-    queryOwners(
-        *blocks.context(), nodes.size(), [&](std::size_t i) { return blocks.owner(nodes[i]).rank; },
-        [&](std::size_t i) { return nodes[i]; },
-        [&](index node, std::vector<index> &reply) {
-            for (const real value : rows.subspan(toSize(node - blocks.localBegin()) * width, width))
-                reply.push_back(packReal(value));
-        },
-        [&](std::size_t i, RecordReader &reader) {
-            for (std::size_t k = 0; k < width; k++)
-                found[i * width + k] = reader.nextReal();
-        });
-    return found;
 }
 
 /// Rows of consecutive nodes.
@@ -101,27 +70,21 @@ struct Piece {
 /// the first node of this rank's. Collective.
 index dealOut(CommunicatorContext &context, std::span<const Piece> pieces, index total, std::size_t width,
               std::vector<real> &rows) {
-    const int ranks = context.comm().size();
-    const index least = total / ranks;
-    const auto firstOf = [&](index rank) { return least * rank + std::min(rank, total % ranks); };
-    const auto rankOf = [&](index node) {
-        const index longer = (least + 1) * (total % ranks); // nodes of the blocks that have one more
-        return static_cast<int>(node < longer ? node / (least + 1) : total % ranks + (node - longer) / least);
-    };
+    const EvenSplit split(total, context.comm().size());
     std::vector<std::pair<index, const real *>> list; // number, row
     for (const Piece &piece : pieces)
         for (std::size_t at = 0; at < piece.rows.size(); at += width)
             list.emplace_back(piece.first + static_cast<index>(at / width), piece.rows.data() + at);
-    const RankLists received =
-        sparseExchange(context, packByRank(
-                                    ranks, list.size(), [&](std::size_t i) { return rankOf(list[i].first); },
-                                    [&](std::size_t) { return 1 + width; },
-                                    [&](std::size_t i, index *words) {
-                                        *words++ = list[i].first;
-                                        std::transform(list[i].second, list[i].second + width, words, packReal);
-                                    }));
-    const index first = firstOf(context.comm().rank());
-    rows.assign(toSize(firstOf(context.comm().rank() + 1) - first) * width, 0.0);
+    const RankLists received = sparseExchange(
+        context, packByRank(
+                     split.parts(), list.size(), [&](std::size_t i) { return split.owner(list[i].first); },
+                     [&](std::size_t) { return 1 + width; },
+                     [&](std::size_t i, index *words) {
+                         *words++ = list[i].first;
+                         std::transform(list[i].second, list[i].second + width, words, packReal);
+                     }));
+    const auto [first, end] = split.part(context.comm().rank());
+    rows.assign(toSize(end - first) * width, 0.0);
     for (RecordReader reader(received.values); !reader.atEnd();) {
         const std::size_t row = toSize(reader.next() - first) * width;
         for (std::size_t k = 0; k < width; k++)
@@ -144,12 +107,11 @@ class LevelRefiner {
 
     SourceMesh refine(std::vector<std::uint8_t> &children) {
         requireRefinable(comm_, coarse_);
-        tracksOld_ = keepsTrackOfOldNodes(comm_, coarse_);
         fetchNodes();
         for (index c = 0; c < coarse_.cells.size(); c++)
-            collect(coarse_.cells, c, coarse_.cells.first + c, true);
+            collect(coarse_.cells, c, true);
         for (index f = 0; f < coarse_.faces.size(); f++)
-            collect(coarse_.faces, f, coarse_.cells.globalSize + coarse_.faces.first + f, false);
+            collect(coarse_.faces, f, false);
         places_.slots = {};
         placed_ = numberPlaces(*blocks_, places_, width_);
         const auto inner = GlobalMapping::create(comm_, static_cast<index>(inner_.size() / width_));
@@ -169,6 +131,7 @@ class LevelRefiner {
         cut(coarse_.cells, true, fine.cells, children);
         std::vector<std::uint8_t> ofFaces;
         cut(coarse_.faces, false, fine.faces, ofFaces);
+        requireOnePlace();
         markFaces(fine);
         markNodes(fine);
         std::vector<real> dealt;
@@ -185,10 +148,13 @@ class LevelRefiner {
         fetched_ = fetchRows(*blocks_, rows_, width_, nodes_.numbers());
     }
 
-    /// Appends the row of a place in an element: what its shape functions make of the rows of its nodes.
-    void appendRow(const Pattern::Node &node, std::span<const index> nodes, std::vector<real> &to) const {
-        const std::size_t at = to.size();
-        to.resize(at + width_, 0.0);
+    /// Writes row `place` of `to`, which grows where it is too short, for a place in an element: its shape functions
+    /// times the rows of its nodes.
+    void writeRow(const Pattern::Node &node, std::span<const index> nodes, std::vector<real> &to,
+                  std::size_t place) const {
+        const std::size_t at = place * width_;
+        to.resize(std::max(to.size(), at + width_));
+        std::fill_n(to.begin() + static_cast<std::ptrdiff_t>(at), width_, 0.0);
         for (std::size_t k = 0; k < node.values.size(); k++) {
             if (node.values[k] == 0.0)
                 continue;
@@ -200,24 +166,29 @@ class LevelRefiner {
 
     /// Lists the places that an element needs nodes at: those on edges and faces to be shared, those inside its own.
     ///
-    /// `order` numbers cells, then boundary faces: the row of a place is that of the first, so that it is a cell's
-    /// where there is one, and the same cell's on any number of ranks. A node that exists at a place takes part where
-    /// neighbours may lack it: they get its number instead of a new one.
-    void collect(const ElementBlock &block, index element, index order, bool isCell) {
+    /// Cells come first, then boundary faces: the row of a place is that of the first, so that it is a cell's where
+    /// there is one, and the same cell's on any number of ranks. Linear elements come last: the middle of a flat face
+    /// is not that of the curved one that it adjoins. A node that exists at a place takes part: where
+    /// neighbours lack it, they get its number instead of a new one, and where they have another one, the least counts.
+    void collect(const ElementBlock &block, index element, bool isCell) {
+        const bool linear = elementLayout(refinedAs(block, element)).order == 1;
+        const index order =
+            orderOf(block, element) + (linear ? coarse_.cells.globalSize + coarse_.faces.globalSize : 0);
         const auto nodes = block.nodesOf(element);
         for (const Pattern::Node &node : patternOf(block, element).nodes) {
             const bool own = isCell && node.inner;
             if (own && node.old < 0)
-                appendRow(node, nodes, inner_);
-            if (own || (node.old >= 0 && (!tracksOld_ || node.corners == 1)))
+                writeRow(node, nodes, inner_, inner_.size() / width_);
+            if (own || node.corners == 1)
                 continue;
-            const auto [slot, isNew] = places_.add(keyOf(node, nodes), order);
-            if (isNew)
-                appendRow(node, nodes, places_.rows);
-            if (node.old >= 0)
-                places_.known[static_cast<std::size_t>(slot)] = nodes[static_cast<std::size_t>(node.old)];
-            else
-                slots_.push_back(slot);
+            const auto [slot, isFirst] = places_.add(keyOf(node, nodes), order);
+            if (isFirst)
+                writeRow(node, nodes, places_.rows, static_cast<std::size_t>(slot));
+            slots_.push_back(slot);
+            if (node.old < 0)
+                continue;
+            index &known = places_.known[static_cast<std::size_t>(slot)];
+            known = std::min(known, nodes[static_cast<std::size_t>(node.old)]);
         }
     }
 
@@ -228,11 +199,15 @@ class LevelRefiner {
             const auto nodes = block.nodesOf(e);
             const Pattern &pattern = patternOf(block, e);
             numbers.clear();
-            for (const Pattern::Node &node : pattern.nodes)
-                numbers.push_back(node.old >= 0 ? nodes[static_cast<std::size_t>(node.old)]
-                                  : isCell && node.inner
-                                      ? nextInner_++
-                                      : placed_.numbers[static_cast<std::size_t>(slots_[nextSlot_++])]);
+            for (const Pattern::Node &node : pattern.nodes) {
+                const index old = node.old < 0 ? -1 : nodes[static_cast<std::size_t>(node.old)];
+                const bool own = (isCell && node.inner) || node.corners == 1;
+                numbers.push_back(!own       ? placed_.numbers[static_cast<std::size_t>(slots_[nextSlot_++])]
+                                  : old >= 0 ? old
+                                             : nextInner_++);
+                if (old >= 0 && numbers.back() != old)
+                    noteReplaced(block, e, node, numbers.back());
+            }
             for (std::size_t child = 0; child < pattern.children.size(); child++) {
                 for (const std::uint8_t node : pattern.children[child].nodes)
                     fine.nodes.push_back(numbers[node]);
@@ -246,6 +221,70 @@ class LevelRefiner {
         fine.globalSize = mapping->globalSize();
         for (index e = 0; e < fine.size(); e++)
             fine.fileIds.push_back(fine.first + e + 1);
+    }
+
+    /// A node of an element in whose place its neighbours' counts.
+    struct Replaced {
+        index element; ///< as `orderOf` numbers it
+        index fileId;
+        index by; ///< the node that counts
+        Point at;
+        real size; ///< the length of its edge, or the longest distance from a corner of its face
+    };
+    /// Keeps the positions that `requireOnePlace` compares: only here is the element at hand.
+    void noteReplaced(const ElementBlock &block, index element, const Pattern::Node &node, index by) {
+        const auto nodes = block.nodesOf(element);
+        const auto pointOf = [&](int k) {
+            const auto row = fetched_.begin() +
+                             nodes_.find(nodes[static_cast<std::size_t>(k)]) * static_cast<std::ptrdiff_t>(width_);
+            return Point{row[0], row[1], row[2]};
+        };
+        real size = 0.0;
+        for (std::size_t k = 1; k < static_cast<std::size_t>(node.corners); k++)
+            size = std::max(size, norm(pointOf(node.corner[k]) - pointOf(node.corner[0])));
+        replaced_.push_back({orderOf(block, element), block.fileIds[toSize(element)], by, pointOf(node.old), size});
+    }
+
+    /// The number of an element among all cells and, after these, all faces.
+    index orderOf(const ElementBlock &block, index element) const {
+        return (&block == &coarse_.faces ? coarse_.cells.globalSize : 0) + block.first + element;
+    }
+
+    /// Throws, on all ranks, where neighbours have different nodes on an edge or face and these are apart: their
+    /// children would leave a gap. Collective.
+    void requireOnePlace() const {
+        constexpr real tolerance = 1e-3; // of the edge or face, as where zones of CGNS files are joined
+        if (comm_.allReduce(replaced_.empty() ? 0 : 1, MPI_MAX) == 0)
+            return;
+        std::vector<index> nodes;
+        for (const Replaced &one : replaced_)
+            nodes.push_back(one.by);
+        const std::vector<real> rows = fetchRows(*blocks_, rows_, width_, nodes);
+        Finding apart;
+        const Replaced *first = nullptr;
+        for (std::size_t i = 0; i < replaced_.size(); i++) {
+            const real *row = rows.data() + i * width_;
+            if (norm(Point{row[0], row[1], row[2]} - replaced_[i].at) <= tolerance * replaced_[i].size)
+                continue;
+            apart.add(replaced_[i].element, replaced_[i].fileId);
+            first = first == nullptr ? &replaced_[i] : first;
+        }
+        apart.agree(comm_);
+        if (apart.count == 0)
+            return;
+        const bool here = first != nullptr && first->element == apart.number;
+        const index other = comm_.allReduce(here ? first->by : SharedPlaces::none, MPI_MIN);
+        Finding neighbours; // elements that list the other node
+        for (const ElementBlock *block : {&coarse_.cells, &coarse_.faces})
+            for (index e = 0; e < block->size(); e++)
+                if (std::ranges::count(block->nodesOf(e), other) > 0)
+                    neighbours.add(orderOf(*block, e), block->fileIds[toSize(e)]);
+        neighbours.agree(comm_);
+        throw DataError(
+            fmt::format("{}: {} nodes on edges and faces are away from those of neighbours there, the first "
+                        "between elements {} and {} (its node {}): their children would leave gaps; let both "
+                        "list the same nodes of second order, or nodes that coincide within {:g} of the edge",
+                        coarse_.origin, apart.count, apart.fileId, neighbours.fileId, other + 1, tolerance));
     }
 
     /// Faces are numbered after the cells, and have the marks of their parents.
@@ -285,13 +324,13 @@ class LevelRefiner {
     std::vector<real> &rows_; ///< [own nodes x width]
     std::size_t width_;
     std::shared_ptr<const GlobalMapping> blocks_; ///< blocks of the coarse nodes
-    bool tracksOld_ = false;                      ///< old nodes on edges and faces take part in the rendezvous
     NumberTable nodes_;                           ///< nodes of own elements
     std::vector<real> fetched_;                   ///< [nodes_ x width]
     SharedPlaces places_;
-    std::vector<LocalIndex> slots_; ///< slots of the new places, element by element
+    std::vector<LocalIndex> slots_; ///< slots of the places on edges and faces, element by element
     std::vector<real> inner_;       ///< [new nodes inside own cells x width]
     NumberedPlaces placed_;
+    std::vector<Replaced> replaced_;
     index nextInner_ = 0;
     std::size_t nextSlot_ = 0;
 };

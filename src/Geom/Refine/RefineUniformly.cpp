@@ -100,26 +100,29 @@ RefinedCells traceBack(const std::vector<LevelCells> &levels, const SourceMesh &
     return cells;
 }
 
-SourceMesh refine(CommunicatorView comm, const SourceMesh &coarse, const RefineOptions &options) {
-    checkRefinement(comm, coarse, options);
-    MeshFields none;
-    MeshFields &fields = options.fields == nullptr ? none : *options.fields;
-    SourceMesh fine = coarse;
+/// The refined mesh; `fields` become those of it. Collective.
+SourceMesh refine(CommunicatorView comm, const SourceMesh &coarse, const RefineOptions &options, MeshFields &fields,
+                  RefinedCells &cells) {
+    SourceMesh fine;
+    const SourceMesh *last = &coarse;
     std::vector<real> rows = rowsOf(coarse, fields.nodes);
     std::vector<LevelCells> levels;
     for (int level = 0; level < options.levels; level++) {
-        LevelCells cells;
-        for (index c = 0; c < fine.cells.size(); c++)
-            cells.parents.push_back(refinedAs(fine.cells, c));
-        fine = refineLevel(comm, fine, rows, 3 + fields.nodes.size(), cells.children);
+        LevelCells made;
+        for (index c = 0; c < last->cells.size(); c++)
+            made.parents.push_back(refinedAs(last->cells, c));
+        fine = refineLevel(comm, *last, rows, 3 + fields.nodes.size(), made.children);
+        last = &fine;
         takeRows(rows, fine, fields.nodes);
-        levels.push_back(std::move(cells));
+        levels.push_back(std::move(made));
     }
-    if (options.levels > 0) // elements have other numbers than in the file
+    if (options.levels == 0)
+        fine = coarse;
+    else // elements have other numbers than in the file
         fine.origin += fmt::format(" (refined, level {})", options.levels);
     if (options.cells == nullptr && fields.cells.empty())
         return fine;
-    RefinedCells cells = traceBack(levels, coarse, fine);
+    cells = traceBack(levels, coarse, fine);
     for (MeshField &field : fields.cells) {
         std::vector<real> values;
         values.reserve(cells.parents.size());
@@ -127,15 +130,25 @@ SourceMesh refine(CommunicatorView comm, const SourceMesh &coarse, const RefineO
             values.push_back(field.values[toSize(parent - coarse.cells.first)]);
         field.values = std::move(values);
     }
-    if (options.cells != nullptr)
-        *options.cells = std::move(cells);
     return fine;
 }
 
 } // namespace
 
 SourceMesh refineUniformly(CommunicatorView comm, const SourceMesh &coarse, const RefineOptions &options) {
-    return failTogether(comm, [&] { return refine(comm, coarse, options); });
+    MeshFields fields; // the caller's change when all ranks have succeeded
+    RefinedCells cells;
+    SourceMesh fine = failTogether(comm, [&] {
+        checkRefinement(comm, coarse, options);
+        if (options.fields != nullptr)
+            fields = *options.fields;
+        return refine(comm, coarse, options, fields, cells);
+    });
+    if (options.fields != nullptr)
+        *options.fields = std::move(fields);
+    if (options.cells != nullptr)
+        *options.cells = std::move(cells);
+    return fine;
 }
 
 std::vector<real> prolongLinear(CommunicatorView comm, const SourceMesh &coarse, const RefinedCells &cells,
@@ -146,6 +159,12 @@ std::vector<real> prolongLinear(CommunicatorView comm, const SourceMesh &coarse,
             DNDS_CHECK(values.size() == own && gradients.size() == own && cells.at.size() == cells.parents.size(),
                        ArgumentError, "prolongLinear: {} values and {} gradients for {} coarse cells", values.size(),
                        gradients.size(), own);
+            for (const index parent : cells.parents)
+                DNDS_CHECK(parent >= coarse.cells.first && parent - coarse.cells.first < coarse.cells.size(),
+                           ArgumentError,
+                           "prolongLinear: parent {} is none of this rank's {} coarse cells from {} on: give the mesh "
+                           "and the cells of one call of refineUniformly",
+                           parent, own, coarse.cells.first);
         });
         NumberTable nodes;
         for (const index node : coarse.cells.nodes)

@@ -37,13 +37,17 @@ struct RefineOptions {
 ///
 /// Second-order cells stay of second order, and new nodes lie on the map of the cell: polynomial maps are those of the
 /// children exactly, also of serendipity elements; of pyramids, whose functions are rational, the faces are kept.
+/// Neighbours that list different nodes on a common edge or face, within 0.001 of its size, share the one with the
+/// least number; on a face between a linear and a second-order cell, the map of the latter counts.
+///
 /// Patches, marks of faces and of nodes, and periodic connections are kept. Tetrahedra: see Bey, Tetrahedral grid
 /// refinement, Computing 55, 1995: no more than three shapes of each, whatever the number of levels.
 ///
-/// Cost of a level: memory for own coarse and refined cells, and seven sparse exchanges. Errors,
-/// the same on all ranks: those of `checkSource`; ArgumentError for a negative number of levels and for fields that do
-/// not fit the mesh; DataError for polygons of more than four corners and for polyhedra, and for cells that list a
-/// corner twice, with the first of them.
+/// Cost of a level: memory for own coarse and refined cells, and seven sparse exchanges. Errors, the same on all ranks:
+/// those of `checkSource`; ArgumentError for a negative number of levels and for fields that do not fit the mesh;
+/// DataError for polygons of more than four corners and for polyhedra, for cells that list a corner twice, and for
+/// neighbours that bend a common edge or face differently, with the first of them. After an error, fields and `cells`
+/// are unchanged.
 ///
 ///     SourceMesh fine = refineUniformly(comm, readMesh(comm, path), {.levels = 2});
 ///     UnstructuredMesh mesh = buildMesh(comm, std::move(fine));
@@ -53,7 +57,7 @@ SourceMesh refineUniformly(CommunicatorView comm, const SourceMesh &coarse, cons
 /// parent), with centroids as the map of the parent has them. Integrals stay the same where this map is affine: in
 /// simplices, and in other cells with parallel sides. `values` and `gradients` are those of own coarse cells, [own
 /// cells]; `cells` is what `refineUniformly` filled in. Collective; one query of coordinates. Throws ArgumentError on
-/// all ranks for lists of other lengths.
+/// all ranks for lists of other lengths, and for parents that are not cells of `coarse` on this rank.
 std::vector<real> prolongLinear(CommunicatorView comm, const SourceMesh &coarse, const RefinedCells &cells,
                                 std::span<const real> values, std::span<const Point> gradients);
 

@@ -17,8 +17,12 @@ std::pair<LocalIndex, bool> SharedPlaces::add(const PlaceKey &key, index order) 
         keys.push_back(key);
         orders.push_back(order);
         known.push_back(none);
+        return {it->second, true};
     }
-    return {it->second, isNew};
+    index &first = orders[static_cast<std::size_t>(it->second)];
+    const bool isFirst = order < first;
+    first = std::min(first, order);
+    return {it->second, isFirst};
 }
 
 namespace {
@@ -49,7 +53,7 @@ struct Gathered {
 /// Numbers the gathered places; returns the number of each request.
 ///
 /// Requests are sorted by place, then by element, so that equal places follow each other and the first of them is the
-/// one whose row counts. Where nodes exist, the least counts: that of others stays where it is, as a node of its cell.
+/// one whose row counts. Where nodes exist, the least counts.
 std::vector<index> numberGathered(const GlobalMapping &blocks, const Gathered &gathered, NumberedPlaces &result) {
     std::vector<std::size_t> sorted(gathered.keys.size());
     std::iota(sorted.begin(), sorted.end(), std::size_t{0});

@@ -31,11 +31,11 @@ struct SharedPlaces {
 
     std::unordered_map<PlaceKey, LocalIndex, Hash> slots;
     std::vector<PlaceKey> keys; ///< [places], as everything below
-    std::vector<index> orders;  ///< the element that asks first, in the order of all elements: its row counts
+    std::vector<index> orders;  ///< the least of the elements that ask: the row of this element counts
     std::vector<index> known;   ///< the node that exists there, or `none`
     std::vector<real> rows;     ///< [places x width]
 
-    /// The slot of a place, and whether it is new: then its row is to be appended. O(1) on average.
+    /// The slot of a place, and whether `order` is the least so far: then its row is to be written. O(1) on average.
     std::pair<LocalIndex, bool> add(const PlaceKey &key, index order);
 };
 

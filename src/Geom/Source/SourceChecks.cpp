@@ -352,23 +352,44 @@ void requireLocalNumbers(CommunicatorView comm, index count, const char *what, c
                     first - counts.begin(), comm.size(), *first, what, most));
 }
 
-std::vector<Point> fetchCoordinates(const GlobalMapping &blocks, std::span<const Point> ownCoordinates,
-                                    std::span<const index> nodes) {
-    std::vector<Point> points(nodes.size());
+namespace {
+
+/// Rows of `width` numbers for nodes, local ones without a message: `rows` is [nodes x width].
+void fetchInto(const GlobalMapping &blocks, std::span<const real> ownRows, std::size_t width,
+               std::span<const index> nodes, real *rows) {
+    const auto own = [&](index node) { return ownRows.subspan(toSize(node - blocks.localBegin()) * width, width); };
     std::vector<std::size_t> remote;
     for (std::size_t i = 0; i < nodes.size(); i++)
         if (blocks.isLocal(nodes[i]))
-            points[i] = ownCoordinates[toSize(nodes[i] - blocks.localBegin())];
+            std::ranges::copy(own(nodes[i]), rows + i * width);
         else
             remote.push_back(i);
     queryOwners(
         *blocks.context(), remote.size(), [&](std::size_t k) { return blocks.owner(nodes[remote[k]]).rank; },
         [&](std::size_t k) { return nodes[remote[k]]; },
         [&](index node, std::vector<index> &reply) {
-            for (const real x : ownCoordinates[toSize(node - blocks.localBegin())])
+            for (const real x : own(node))
                 reply.push_back(packReal(x));
         },
-        [&](std::size_t k, RecordReader &reader) { points[remote[k]] = reader.nextPoint(); });
+        [&](std::size_t k, RecordReader &reader) {
+            std::generate_n(rows + remote[k] * width, width, [&] { return reader.nextReal(); });
+        });
+}
+
+} // namespace
+
+std::vector<real> fetchRows(const GlobalMapping &blocks, std::span<const real> ownRows, std::size_t width,
+                            std::span<const index> nodes) {
+    std::vector<real> rows(nodes.size() * width);
+    fetchInto(blocks, ownRows, width, nodes, rows.data());
+    return rows;
+}
+
+std::vector<Point> fetchCoordinates(const GlobalMapping &blocks, std::span<const Point> ownCoordinates,
+                                    std::span<const index> nodes) {
+    std::vector<Point> points(nodes.size());
+    fetchInto(blocks, {reinterpret_cast<const real *>(ownCoordinates.data()), 3 * ownCoordinates.size()}, 3, nodes,
+              reinterpret_cast<real *>(points.data()));
     return points;
 }
 

@@ -31,8 +31,11 @@ bool requireWeights(CommunicatorView comm, std::span<const index> weights, index
 /// numbers allow. Collective.
 void requireLocalNumbers(CommunicatorView comm, index count, const char *what, const std::string &origin);
 
-/// The coordinates of nodes, repeated ones allowed, from the ranks of their blocks: [nodes]. Collective; one query and
-/// reply per pair of ranks. `blocks` numbers the nodes of the source; all `nodes` must exist.
+/// The coordinates of nodes, or rows of `width` numbers, from the ranks of their blocks: [nodes], or [nodes x width].
+/// Nodes may be repeated. Collective; one query and reply per pair of ranks. `blocks` numbers the nodes of the source;
+/// all `nodes` must exist.
+std::vector<real> fetchRows(const GlobalMapping &blocks, std::span<const real> ownRows, std::size_t width,
+                            std::span<const index> nodes);
 std::vector<Point> fetchCoordinates(const GlobalMapping &blocks, std::span<const Point> ownCoordinates,
                                     std::span<const index> nodes);
 

@@ -238,10 +238,12 @@ TEST(RefineUniformly, KeepsMarksOfNodes) {
     }
 }
 
-/// Two cubes side by side, of these orders.
-WholeMesh twoCubes(Order left, Order right) {
+/// Two cubes side by side, of these orders; `bulge` bends their common face.
+WholeMesh twoCubes(Order left, Order right, real bulge = 0.0) {
     WholeMesh box = makeBox({.counts = {2, 1, 1}, .jitter = false, .shuffle = false, .turnSome = false});
-    const WholeMesh high = curve(box, right, [](const Point &p) { return p; });
+    const WholeMesh high = curve(box, right, [&](const Point &p) {
+        return Point{p[0] + bulge * (p[1] * (1.0 - p[1]) + p[2] * (1.0 - p[2])), p[1], p[2]};
+    });
     WholeMesh low = curve(box, left, [](const Point &p) { return p; });
     // Complete elements have the nodes of serendipity ones first; linear ones have corners.
     WholeMesh mixed = high;
@@ -259,6 +261,73 @@ TEST(RefineUniformly, JoinsCellsOfDifferentOrder) {
         EXPECT_EQ(fine.report.innerFaces, 2 * 12 + 4);
         EXPECT_EQ(fine.report.unassignedFaces, 0);
         EXPECT_NEAR(fine.volume, 2.0, 1e-13);
+    }
+}
+
+std::string failure(CommunicatorView comm, const SourceMesh &mesh, const RefineOptions &options = {}) {
+    try {
+        (void)refineUniformly(comm, mesh, options);
+    } catch (const Error &error) {
+        return error.message();
+    }
+    return "";
+}
+
+void expectFailure(const std::string &message, const std::string &part) {
+    EXPECT_NE(message.find(part), std::string::npos) << "'" << message << "' should contain '" << part << "'";
+}
+
+TEST(RefineUniformly, CurvedCellsDecideOnFacesWithFlatOnes) {
+    const auto refined = [](CommunicatorView comm, bool flatFirst) {
+        WholeMesh cubes = twoCubes(Order::Linear, Order::Serendipity, 0.1);
+        if (!flatFirst)
+            std::swap(cubes.cells[0], cubes.cells[1]);
+        std::vector<Point> points = test::gatherMesh(comm, refineUniformly(comm, cubes.slice(comm))).coordinates;
+        std::sort(points.begin(), points.end());
+        return points;
+    };
+    const std::vector<Point> points = refined(self(), true);
+    EXPECT_EQ(refined(self(), false), points);
+    EXPECT_EQ(refined(world(), true), points);
+    EXPECT_EQ(refined(world(), false), points);
+    const auto isCentre = [](const Point &p) { return norm(p - Point{1.05, 0.5, 0.5}) < 1e-14; };
+    EXPECT_EQ(std::ranges::count_if(points, isCentre), 1);
+}
+
+/// Gives the last cell second-order nodes of its own: its neighbours list others.
+WholeMesh torn(WholeMesh mesh, real gap) {
+    auto &nodes = mesh.cells.back().nodes;
+    for (std::size_t k = mesh.cornersOf(mesh.cells.size() - 1).size(); k < nodes.size(); k++) {
+        const Point at = mesh.points[toSize(nodes[k])];
+        nodes[k] = static_cast<index>(mesh.points.size());
+        mesh.points.push_back({at[0], at[1] + gap, at[2]});
+    }
+    return mesh;
+}
+
+TEST(RefineUniformly, JoinsCellsThatListDifferentNodesOfOnePlace) {
+    for (const auto &[cells, order] :
+         {std::pair{Box::Tetrahedra, Order::Complete}, std::pair{Box::Hexahedra, Order::Complete},
+          std::pair{Box::Hexahedra, Order::Serendipity}, std::pair{Box::Triangles, Order::Complete}}) {
+        SCOPED_TRACE(testing::Message() << "cells " << static_cast<int>(cells));
+        const WholeMesh whole = curve(makeBox({.cells = cells, .counts = {2, 1, 1}, .shuffle = false}), order, bent);
+        const Measures expected = measured(self(), refineUniformly(self(), whole.slice(self()), {.levels = 2}), true);
+        const auto refined = [&](CommunicatorView comm, real gap) {
+            return refineUniformly(comm, torn(whole, gap).slice(comm), {.levels = 2});
+        };
+        for (const real gap : {0.0, 1e-9}) {
+            const Measures fine = measured(world(), refined(world(), gap), true);
+            EXPECT_EQ(fine.report.innerFaces, expected.report.innerFaces);
+            EXPECT_EQ(fine.report.boundaryFaces, expected.report.boundaryFaces);
+            EXPECT_EQ(fine.report.unassignedFaces, 0);
+            EXPECT_NEAR(fine.volume, expected.volume, 1e-8);
+        }
+        test::expectSame(test::gatherMesh(world(), refined(world(), 1e-9)), refined(self(), 1e-9));
+        const std::string message = failure(world(), torn(whole, 0.1).slice(world()));
+        EXPECT_NE(message.find(fmt::format("the first between elements {} and ", whole.cells.size())),
+                  std::string::npos)
+            << message;
+        EXPECT_EQ(message, failure(self(), torn(whole, 0.1).slice(self())));
     }
 }
 
@@ -313,6 +382,12 @@ TEST(RefineUniformly, ProlongsLinearFieldsOfCellsExactly) {
     for (std::size_t c = 0; c < result.size(); c++)
         EXPECT_NEAR(result[c], linear(centroid(whole, fine, static_cast<index>(c))), 1e-13);
     EXPECT_THROW((void)prolongLinear(world(), coarse, origin, {}, gradients), ArgumentError);
+    for (const index parent : {index{-1}, coarse.cells.globalSize}) {
+        RefinedCells others = origin;
+        if (world().rank() == 0)
+            others.parents[0] = parent;
+        EXPECT_THROW((void)prolongLinear(world(), coarse, others, values, gradients), ArgumentError);
+    }
 }
 
 TEST(RefineUniformly, ProlongsFields) {
@@ -336,19 +411,6 @@ TEST(RefineUniformly, ProlongsFields) {
         EXPECT_EQ(fields.cells[0].values[c], static_cast<real>(origin.parents[c]));
 }
 
-std::string failure(CommunicatorView comm, const SourceMesh &mesh, const RefineOptions &options = {}) {
-    try {
-        (void)refineUniformly(comm, mesh, options);
-    } catch (const Error &error) {
-        return error.message();
-    }
-    return "";
-}
-
-void expectFailure(const std::string &message, const std::string &part) {
-    EXPECT_NE(message.find(part), std::string::npos) << "'" << message << "' should contain '" << part << "'";
-}
-
 TEST(RefineUniformly, RefusesWhatItCannotCut) {
     expectFailure(failure(world(), makeBox({.cells = Box::Polyhedra}).slice(world())),
                   "a box: polyhedra, and polygons of more");
@@ -369,6 +431,22 @@ TEST(RefineUniformly, RefusesWhatItCannotCut) {
     EXPECT_EQ(failure(self(), squares.slice(self())), "") << "polygons of four corners are quadrilaterals";
     test::expectSame(test::gatherMesh(self(), refineUniformly(self(), box, {.levels = 0})),
                      test::gatherMesh(self(), box));
+}
+
+TEST(RefineUniformly, LeavesFieldsAloneWhereALaterLevelFails) {
+    WholeMesh triangles = curve(makeBox({.cells = Box::Triangles}), Order::Complete, bent);
+    const index corner = triangles.cells[0].nodes[0];
+    const index middle = triangles.cells[0].nodes[3];
+    for (auto &cell : triangles.cells) // children list a corner twice
+        std::ranges::replace(cell.nodes, middle, corner);
+    const SourceMesh coarse = triangles.slice(world());
+    const auto fieldOf = [](std::size_t size) { return std::vector{MeshField{"", "u", std::vector<real>(size, 1.0)}}; };
+    MeshFields fields{fieldOf(coarse.coordinates.size()), fieldOf(coarse.cells.types.size())};
+    RefinedCells origin{{7}, {}};
+    expectFailure(failure(world(), coarse, {.levels = 2, .fields = &fields, .cells = &origin}), "list a corner twice");
+    EXPECT_EQ(fields.nodes[0].values.size(), coarse.coordinates.size());
+    EXPECT_EQ(fields.cells[0].values.size(), coarse.cells.types.size());
+    EXPECT_EQ(origin.parents, std::vector<index>{7});
 }
 
 TEST(RefineUniformly, RefinesPublicMeshes) {
