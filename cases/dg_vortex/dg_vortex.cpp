@@ -50,7 +50,10 @@ bool converges(DNDS::CommunicatorView comm, const Choices &choices) {
                           steps, end.error, k == 0 ? std::string() : fmt::format("{:.2f}", order),
                           end.mass / mass - 1));
     }
-    return choices.meshes == 1 || order > 2.7;
+    const bool third = choices.meshes == 1 || order > 2.7;
+    if (!third)
+        print("the last order is below 2.7: refine the coarsest mesh (--cells)");
+    return third;
 }
 
 int run(DNDS::CommunicatorView comm, int argc, char **argv) {
