@@ -340,6 +340,28 @@ TEST(Connectivity, GhostsAreReachedThroughNodesEdgesAndFaces) {
                 Kind::Faces, 2);
 }
 
+// Layers thinner than a cell is wide, and sides that match only nearly.
+TEST(Connectivity, PeriodicNeighboursAreThoseOfTheFacesForThinCellsAndInexactSides) {
+    for (const BoxCells cells : {BoxCells::Hexahedra27, BoxCells::Mixed, BoxCells::Polyhedra})
+        for (const real apart : {0.0, 0.02}) {
+            const real thickness = cells == BoxCells::Polyhedra && apart > 0 ? 1 : 0.005;
+            SCOPED_TRACE(fmt::format("{}, cells {} thick, sides {} apart", static_cast<int>(cells), thickness, apart));
+            WholeMesh whole =
+                makeBox({.cells = cells, .counts = {4, 2, 8}, .periodic = {true, false, true}, .jitter = apart > 0});
+            for (auto &point : whole.points)
+                point[2] *= thickness;
+            for (auto &connection : whole.periodic)
+                connection.transform.translation[2] *= thickness;
+            WholeMesh moved = whole;
+            for (auto &point : moved.points)
+                if (point[2] > 7.75 * thickness)
+                    point[1] += apart;
+            const UnstructuredMesh mesh = buildMesh(everyone(), moved.slice(everyone()));
+            for (const Kind through : {Kind::Nodes, Kind::Edges})
+                checkGhosts(mesh, whole, through, 1);
+        }
+}
+
 TEST(Connectivity, RefusesWhatDoesNotExist) {
     const WholeMesh whole = makeBox({});
     const UnstructuredMesh mesh = buildMesh(everyone(), whole.slice(everyone()), {.ghostsBy = GhostNeighbours::Faces});
