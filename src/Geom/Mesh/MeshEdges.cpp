@@ -129,8 +129,9 @@ RankLists widened(const RankLists &lists, index width, Write &&write) {
 /// cells is there, too, if others have it among ghosts, because these also have its nodes.
 class EdgeMeeting {
   public:
-    /// Registers the edges of other ranks, as `registered` packs them. Local.
-    explicit EdgeMeeting(const RankLists &arrived) : lists_{arrived.ranks, arrived.starts, {}} {
+    /// Registers the edges of other ranks, as `registered` packs them. Local. Throws DataError for an edge that is in
+    /// no own cell of any rank.
+    EdgeMeeting(const UnstructuredMesh &mesh, const RankLists &arrived) : lists_{arrived.ranks, arrived.starts, {}} {
         for (index &start : lists_.starts)
             start /= words;
         std::vector<std::array<index, 3>> records(arrived.values.size() / toSize(words));
@@ -152,6 +153,12 @@ class EdgeMeeting {
                 users.push_back(ranks[i]);
             if (k + 1 < order.size() && key(order[k + 1]) == key(i))
                 continue;
+            DNDS_CHECK(
+                !users.empty(), DataError,
+                "{}: ranks disagree about cells: the edge between nodes {} and {} (by position in the file, from "
+                "0) is in ghost cells, but in no cell of the ranks that own them; check periodic boundaries and "
+                "polyhedra of the mesh with `dnds-mesh check`",
+                mesh.origin, records[i][0], records[i][1]);
             const auto a = static_cast<std::uint64_t>(records[i][0]);
             const auto b = static_cast<std::uint64_t>(records[i][1]);
             owners_.push_back(users[mixBits(mixBits(a) ^ b) % users.size()]);
@@ -207,7 +214,7 @@ std::vector<LocalIndex> numberFound(const UnstructuredMesh &mesh, const FoundEdg
             return -1;
         return a < mesh.nodes.owned ? here : nodes.owner(mesh.nodes.mapping().toGlobal(a)).rank;
     });
-    EdgeMeeting others(sparseExchange(context, EdgeMeeting::registered(mesh, found, meeting)));
+    EdgeMeeting others(mesh, sparseExchange(context, EdgeMeeting::registered(mesh, found, meeting)));
     const RankLists owners = sparseExchange(context, others.owners());
     std::vector<char> own(count, 1);
     for (std::size_t k = 0; k < meeting.values.size(); k++)

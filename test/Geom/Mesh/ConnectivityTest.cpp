@@ -373,6 +373,17 @@ TEST(Connectivity, RefusesWhatDoesNotExist) {
     test::expectContains(test::messageOnAll<StateError>([&] { none.entities(Kind::Edges); }), "was not built");
 }
 
+TEST(Connectivity, EdgesOfGhostsThatNoOwnCellHasAreAnErrorOnAllRanks) {
+    UnstructuredMesh mesh =
+        buildMesh(everyone(), makeBox({.periodic = {true, false, false}, .turnSome = false}).slice(everyone()));
+    if (mesh.comm.rank() == 0) // diagonals in place of edges
+        for (index c = mesh.cells.owned; c < mesh.cells.size(); c++)
+            std::swap(mesh.cellNodes[c][0], mesh.cellNodes[c][1]);
+    const std::string message = test::messageOnAll<DataError>([&] { mesh.entities(Kind::Edges); });
+    test::expectContains(message, "the edge between nodes");
+    test::expectContains(message, "dnds-mesh check");
+}
+
 TEST(Connectivity, RowsAreComposedTransposedAndRestricted) {
     const LocalAdjacency rows = makeAdjacency("rows", everyone(), std::vector<index>{0, 3, 3, 5},
                                               std::vector<LocalIndex>{2, noEntity, 0, 1, 2});
