@@ -46,7 +46,7 @@ def test_wrong_arguments_of_one_rank_raise_on_all(comm, shared_path):
         "partitioner": (lambda: mesh.partition(3, partitioner=pick("metis", "curve")), "graph or curve"),
         "ghosts": (lambda: mesh.partition_report(np.zeros(mesh.cells.owned, int), 1,
                                                  ghosts_by=pick("edges", "faces")), "nodes or faces"),
-        "field at": (lambda: mesh.field(at=pick("edges", "cells")), "cells, nodes or faces"),
+        "field at": (lambda: mesh.field(at=pick("corners", "cells")), "cells, nodes, faces or edges"),
         "field type": (lambda: mesh.field(dtype=pick("complex64", "int8")), "complex64"),
         "layout": (lambda: dnds.Field(2, 1, layout=pick("rows", "fixed"), comm=comm), "fixed, padded or csr"),
         "dtype": (lambda: dnds.Field(2, dtype=pick("no such type", "int8"), comm=comm), None),
