@@ -208,9 +208,11 @@ Geom::MeshEntityKind kindOf(const Mesh &mesh, const Field &field) {
     for (const auto kind : {Geom::MeshEntityKind::Cells, Geom::MeshEntityKind::Nodes, Geom::MeshEntityKind::Faces})
         if (&field.pattern() == mesh.mesh().entities(kind).pattern.get())
             return kind;
-    throw ArgumentError(fmt::format("'{}' is no field of this mesh: it belongs to another mesh, or to this one on "
-                                    "another partition",
-                                    field.father().label()));
+    throw ArgumentError(
+        fmt::format("'{}' is no field on cells, nodes or faces of this mesh as it is partitioned: fields "
+                    "on edges do not move, make them on the new mesh by field(at=\"edges\"); others "
+                    "belong to another mesh, or to this one on another partition",
+                    field.father().label()));
 }
 
 /// Arguments of repartition, after all ranks have agreed on them.

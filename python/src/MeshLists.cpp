@@ -255,13 +255,13 @@ void bindEntitiesOf(nb::class_<Mesh> &type) {
                 return Entities{self, &self.mesh().faces};
             },
             "Faces: numbers and owners.")
-        .def_prop_ro(
+        .def(
             "edges",
             [](const Mesh &self) {
                 const nb::gil_scoped_release others;
                 return Entities{self, &self.mesh().entities(Geom::MeshEntityKind::Edges)};
             },
-            "The same for edges, which are the faces in two dimensions. Collective the first time, then kept.")
+            "Edges: numbers and owners; in two dimensions the faces. Collective the first time, then local and kept.")
         .def("adjacency", &adjacencyOf, "from_"_a, "to"_a,
              nb::sig("def adjacency(self, from_: str, to: str) -> Adjacency"),
              R"(The "cells", "faces", "edges" or "nodes" `to` of each local one of another kind, by local numbers.

@@ -1,4 +1,5 @@
 import gc
+import inspect
 
 import dnds
 import h5py
@@ -91,7 +92,7 @@ def test_parts_of_a_mesh_say_what_they_are(comm):
 @pytest.mark.parametrize("at", ["cells", "nodes", "faces", "edges"])
 def test_fields_on_entities_are_pulled(comm, at):
     mesh = box("mixed-volume", (8, 4, 4), comm)
-    entities = getattr(mesh, at)
+    entities = mesh.edges() if at == "edges" else getattr(mesh, at)
     u = mesh.field(2, at=at, name="u")
     assert len(u) == len(entities) and u.owned_count == entities.owned
     np.testing.assert_array_equal(u.global_rows, entities.global_numbers)
@@ -108,7 +109,7 @@ def test_fields_on_entities_are_pulled(comm, at):
 
 def test_adjacencies_connect_all_kinds_of_entities(comm):
     mesh = box("mixed-volume", (6, 3, 3), comm)
-    kinds = {kind: getattr(mesh, kind) for kind in ("cells", "faces", "edges", "nodes")}
+    kinds = {"cells": mesh.cells, "faces": mesh.faces, "edges": mesh.edges(), "nodes": mesh.nodes}
     counts = [kinds[kind].global_count for kind in ("nodes", "edges", "faces", "cells")]
     assert counts[0] - counts[1] + counts[2] - counts[3] == 1  # Euler's characteristic of a ball
     for of in kinds:
@@ -122,9 +123,17 @@ def test_adjacencies_connect_all_kinds_of_entities(comm):
             assert pairs == {(a, b) for b, a in inverse}
     np.testing.assert_array_equal(mesh.adjacency("cells", "faces").data, mesh.cell_faces.data)
     low, high = mesh.nodes.file_numbers[mesh.adjacency("edges", "nodes").data].reshape(-1, 2).T
-    assert (low < high).all() and "edges of" in repr(mesh.edges)
+    assert (low < high).all() and "edges of" in repr(mesh.edges())
     with pytest.raises(dnds.ArgumentError, match="from cells to cells"):
         mesh.adjacency("cells", "cells")
+
+
+def test_looking_at_a_mesh_on_one_rank_waits_for_no_other(comm):
+    mesh = box("tetrahedra", (3, 3, 3), comm)
+    if comm.rank == 0:
+        assert "edges" in dict(inspect.getmembers(mesh))
+    comm.barrier()
+    assert mesh.edges().global_count == 3 * 3 * 16 + 3 * 4 * 9 + 27  # of bricks, their faces and their diagonals
 
 
 def test_ghosts_bring_coordinates_of_their_cells(comm):
@@ -390,8 +399,9 @@ def test_repartitioning_keeps_values_by_file_number(comm):
     assert (again.owned[:, 1] == balanced.cells.own_file_numbers).all()
     with pytest.raises(dnds.ArgumentError, match="is given to rank"):
         mesh.repartition(np.full(mesh.cells.owned, comm.size))
-    with pytest.raises(dnds.ArgumentError, match="is no field of this mesh"):
-        mesh.repartition(targets, fields=[moved])
+    for other in (moved, mesh.field(at="edges")):
+        with pytest.raises(dnds.ArgumentError, match="fields on edges do not move"):
+            mesh.repartition(targets, fields=[other])
 
 
 def test_repartitioning_keeps_ghosts_and_pulls_fields(comm):

@@ -98,6 +98,24 @@ FaceElements faceElements(const UnstructuredMesh &mesh) {
     return {std::move(types), makeAdjacency("nodes of face elements", mesh.comm, starts, entries), std::move(sources)};
 }
 
+std::vector<LocalIndex> nodesOnFace(const UnstructuredMesh &mesh, LocalIndex cell, LocalIndex face) {
+    const ElementType type = mesh.cellTypes[static_cast<std::size_t>(cell)];
+    const auto nodes = mesh.cellNodes[cell];
+    const auto corners = mesh.faceNodes[face];
+    if (elementLayout(type).nodes == 0) {
+        const bool own = std::find(nodes.begin(), nodes.end(), corners[0]) != nodes.end();
+        return own ? std::vector<LocalIndex>(corners.begin(), corners.end())
+                   : std::vector<LocalIndex>(nodes.begin(), nodes.end());
+    }
+    std::vector<LocalIndex> result;
+    forEachListedFace(mesh, cell, [&](int number, LocalIndex f) {
+        if (f == face)
+            for (const int k : faceOf(type, number).nodes())
+                result.push_back(nodes[k]);
+    });
+    return result;
+}
+
 SubElement faceInCell(const UnstructuredMesh &mesh, const FaceElements &faces, index face, int side) {
     const LocalIndex cell = mesh.faceCells(face, side);
     DNDS_CHECK(cell >= 0, ArgumentError, "face {} has no local cell on side {}", face, side);

@@ -41,6 +41,11 @@ struct FaceElements {
 /// Makes the list for all local faces. Local. O(cells + faces).
 FaceElements faceElements(const UnstructuredMesh &mesh);
 
+/// The nodes that `cell` has on its face `face`, second-order ones included, in the order of `faceOf`. Of a polygon or
+/// polyhedron at a periodic boundary, whose face lists the nodes of the other side, all nodes. Local, O(nodes of the
+/// cell).
+std::vector<LocalIndex> nodesOnFace(const UnstructuredMesh &mesh, LocalIndex cell, LocalIndex face);
+
 /// The places of the corners of face `face`, in the order of its element, are in the cell `mesh.faceCells(face, side)`,
 /// also across a periodic boundary. With it both cells of a face meet in the same quadrature points: `inElement` gives
 /// the reference coordinates in that cell of a point of the face's element.

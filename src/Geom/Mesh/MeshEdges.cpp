@@ -114,23 +114,13 @@ std::vector<char> nodesElsewhere(const MeshEntities &nodes) {
     return result;
 }
 
-/// The same lists with `width` words, from `write(value, words)`, in place of each value.
-template <class Write>
-RankLists widened(const RankLists &lists, index width, Write &&write) {
-    RankLists result{lists.ranks, lists.starts, std::vector<index>(toSize(width) * lists.values.size())};
-    for (index &start : result.starts)
-        start *= width;
-    for (std::size_t i = 0; i < lists.values.size(); i++)
-        write(lists.values[i], result.values.data() + toSize(width) * i);
-    return result;
-}
-
 /// Edges that several ranks have meet at the owner of their first node. An edge that only one rank has among its own
 /// cells is there, too, if others have it among ghosts, because these also have its nodes.
 class EdgeMeeting {
   public:
-    /// Registers the edges of other ranks, as `registered` packs them. Local.
-    explicit EdgeMeeting(const RankLists &arrived) : lists_{arrived.ranks, arrived.starts, {}} {
+    /// Registers the edges of other ranks, as `write` gives them. Local. Throws DataError for an edge that is in
+    /// no own cell of any rank.
+    EdgeMeeting(const UnstructuredMesh &mesh, const RankLists &arrived) : lists_{arrived.ranks, arrived.starts, {}} {
         for (index &start : lists_.starts)
             start /= words;
         std::vector<std::array<index, 3>> records(arrived.values.size() / toSize(words));
@@ -152,6 +142,12 @@ class EdgeMeeting {
                 users.push_back(ranks[i]);
             if (k + 1 < order.size() && key(order[k + 1]) == key(i))
                 continue;
+            DNDS_CHECK(
+                !users.empty(), DataError,
+                "{}: ranks disagree about cells: the edge between nodes {} and {} (by position in the file, from "
+                "0) is in ghost cells, but in no cell of the ranks that own them; check periodic boundaries and "
+                "polyhedra of the mesh with `dnds-mesh check`",
+                mesh.origin, records[i][0], records[i][1]);
             const auto a = static_cast<std::uint64_t>(records[i][0]);
             const auto b = static_cast<std::uint64_t>(records[i][1]);
             owners_.push_back(users[mixBits(mixBits(a) ^ b) % users.size()]);
@@ -159,14 +155,12 @@ class EdgeMeeting {
         }
     }
     static constexpr index words = 3; ///< about each registered edge
-    /// The words about `edges`, lists of found edges. Local.
-    static RankLists registered(const UnstructuredMesh &mesh, const FoundEdges &found, const RankLists &edges) {
-        return widened(edges, words, [&](index edge, index *word) {
-            const index key = found.keys[static_cast<LocalIndex>(edge)];
-            word[0] = mesh.nodes.fileNumbers[static_cast<std::size_t>(EdgeKeys::first(key))];
-            word[1] = mesh.nodes.fileNumbers[static_cast<std::size_t>(EdgeKeys::second(key))];
-            word[2] = edge < found.ofOwnCells ? 1 : 0;
-        });
+    /// The words about a found edge. Local.
+    static void write(const UnstructuredMesh &mesh, const FoundEdges &found, std::size_t edge, index *to) {
+        const index key = found.keys[static_cast<LocalIndex>(edge)];
+        to[0] = mesh.nodes.fileNumbers[static_cast<std::size_t>(EdgeKeys::first(key))];
+        to[1] = mesh.nodes.fileNumbers[static_cast<std::size_t>(EdgeKeys::second(key))];
+        to[2] = static_cast<index>(edge) < found.ofOwnCells ? 1 : 0;
     }
     /// The owner of each registered edge, to be sent back. Local.
     RankLists owners() {
@@ -199,15 +193,20 @@ std::vector<LocalIndex> numberFound(const UnstructuredMesh &mesh, const FoundEdg
     const int here = context.comm().rank();
     const std::vector<char> elsewhere = nodesElsewhere(mesh.nodes);
     const auto count = toSize(found.keys.size());
-    const RankLists meeting = groupByRank(context.comm().size(), count, [&](std::size_t e) {
+    const int ranks = context.comm().size();
+    const auto meetsAt = [&](std::size_t e) {
         const index key = found.keys[static_cast<LocalIndex>(e)];
         const LocalIndex a = EdgeKeys::first(key);
         if (elsewhere[static_cast<std::size_t>(a)] == 0 ||
             elsewhere[static_cast<std::size_t>(EdgeKeys::second(key))] == 0)
             return -1;
         return a < mesh.nodes.owned ? here : nodes.owner(mesh.nodes.mapping().toGlobal(a)).rank;
-    });
-    EdgeMeeting others(sparseExchange(context, EdgeMeeting::registered(mesh, found, meeting)));
+    };
+    const RankLists meeting = groupByRank(ranks, count, meetsAt);
+    EdgeMeeting others(
+        mesh, sparseExchange(context, packByRank(
+                                          ranks, count, meetsAt, [](std::size_t) { return EdgeMeeting::words; },
+                                          [&](std::size_t e, index *to) { EdgeMeeting::write(mesh, found, e, to); })));
     const RankLists owners = sparseExchange(context, others.owners());
     std::vector<char> own(count, 1);
     for (std::size_t k = 0; k < meeting.values.size(); k++)
@@ -220,11 +219,10 @@ std::vector<LocalIndex> numberFound(const UnstructuredMesh &mesh, const FoundEdg
             oldNumber[e] = static_cast<LocalIndex>(entities.ghosts++);
 
     const auto global = GlobalMapping::create(context.comm(), entities.owned);
-    const RankLists given =
-        sparseExchange(context, widened(meeting, 1, [&](index edge, index *word) {
-                           *word = own[toSize(edge)] != 0 ? global->localBegin() + oldNumber[toSize(edge)] : -1;
-                       }));
-    const RankLists numbers = sparseExchange(context, others.numbers(given));
+    RankLists given = meeting;
+    for (index &edge : given.values)
+        edge = own[toSize(edge)] != 0 ? global->localBegin() + oldNumber[toSize(edge)] : -1;
+    const RankLists numbers = sparseExchange(context, others.numbers(sparseExchange(context, given)));
     std::vector<GhostEntity> ghosts(toSize(entities.ghosts));
     for (std::size_t k = 0; k < meeting.values.size(); k++)
         if (const auto e = toSize(meeting.values[k]); own[e] == 0) {

@@ -1,10 +1,10 @@
 #include "DNDS/Geom/Mesh/PeriodicNodes.hpp"
 
+#include "DNDS/Geom/Mesh/FaceElements.hpp"
 #include "DNDS/Geom/Source/NumberTable.hpp"
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <numeric>
 #include <span>
 
@@ -42,19 +42,20 @@ real distance2(const UnstructuredMesh &mesh, LocalIndex a, LocalIndex b) {
     return sum;
 }
 
-/// The two cells of a periodic face have nodes of their own. Those on the face (with second-order cells more than its
-/// corners) are matched by position: `linkPeriodic` has made sure that they coincide.
-void joinNodes(const UnstructuredMesh &mesh, index face, SamePlace &places) {
-    constexpr real near2 = 1e-4; // square of a hundredth of the shortest edge: other nodes are further away
-    const auto corners = mesh.faceNodes[face];
-    real edge2 = std::numeric_limits<real>::max();
-    for (rowsize i = 0; i < corners.size(); i++)
-        for (rowsize j = 0; j < i; j++)
-            edge2 = std::min(edge2, distance2(mesh, corners[i], corners[j]));
-    for (const LocalIndex a : mesh.cellNodes[mesh.faceCells[face][0]])
-        for (const LocalIndex b : mesh.cellNodes[mesh.faceCells[face][1]])
-            if (a != b && distance2(mesh, a, b) < near2 * edge2)
-                places.join(a, b);
+/// The node of `list` nearest to a node.
+LocalIndex nearestOf(const UnstructuredMesh &mesh, std::span<const LocalIndex> list, LocalIndex node) {
+    return *std::ranges::min_element(list, {}, [&](LocalIndex other) { return distance2(mesh, node, other); });
+}
+
+/// The two cells of a periodic face have nodes of their own. Those on the face are joined if each is the other's
+/// nearest, at any distance: `linkPeriodic` has matched the corners, and sides may be further apart than cells are
+/// thick. (Polyhedra may not: which of their nodes are on a face with the other side's nodes is not known.)
+void joinNodes(const UnstructuredMesh &mesh, LocalIndex face, SamePlace &places) {
+    const std::vector<LocalIndex> first = nodesOnFace(mesh, mesh.faceCells(face, 0), face);
+    const std::vector<LocalIndex> second = nodesOnFace(mesh, mesh.faceCells(face, 1), face);
+    for (const LocalIndex a : first)
+        if (const LocalIndex b = nearestOf(mesh, second, a); nearestOf(mesh, first, b) == a)
+            places.join(a, b);
 }
 
 /// Sorts entities by their numbers, from 0; those of one number stay in order. O(entities) for each 11 bits of the
@@ -103,10 +104,10 @@ std::vector<LocalIndex> cellsInFileOrder(const UnstructuredMesh &mesh) {
     return order;
 }
 
-// Joins the nodes of the two sides of each periodic face by union-find.
+// Joins the nodes of the two sides of each periodic face that are nearest to each other by union-find.
 std::vector<LocalIndex> nodePlaces(const UnstructuredMesh &mesh) {
     SamePlace places(mesh.nodes.size());
-    for (index f = 0; f < mesh.faces.size(); f++) {
+    for (LocalIndex f = 0; f < static_cast<LocalIndex>(mesh.faces.size()); f++) {
         const auto cells = mesh.faceCells[f];
         if (cells[0] >= 0 && cells[1] >= 0 &&
             mesh.cells.images[static_cast<std::size_t>(cells[0])] !=

@@ -340,6 +340,28 @@ TEST(Connectivity, GhostsAreReachedThroughNodesEdgesAndFaces) {
                 Kind::Faces, 2);
 }
 
+// Layers thinner than a cell is wide, and sides that match only nearly.
+TEST(Connectivity, PeriodicNeighboursAreThoseOfTheFacesForThinCellsAndInexactSides) {
+    for (const BoxCells cells : {BoxCells::Hexahedra27, BoxCells::Mixed, BoxCells::Polyhedra})
+        for (const real apart : {0.0, 0.02}) {
+            const real thickness = cells == BoxCells::Polyhedra && apart > 0 ? 1 : 0.005;
+            SCOPED_TRACE(fmt::format("{}, cells {} thick, sides {} apart", static_cast<int>(cells), thickness, apart));
+            WholeMesh whole =
+                makeBox({.cells = cells, .counts = {4, 2, 8}, .periodic = {true, false, true}, .jitter = apart > 0});
+            for (auto &point : whole.points)
+                point[2] *= thickness;
+            for (auto &connection : whole.periodic)
+                connection.transform.translation[2] *= thickness;
+            WholeMesh moved = whole;
+            for (auto &point : moved.points)
+                if (point[2] > 7.75 * thickness)
+                    point[1] += apart;
+            const UnstructuredMesh mesh = buildMesh(everyone(), moved.slice(everyone()));
+            for (const Kind through : {Kind::Nodes, Kind::Edges})
+                checkGhosts(mesh, whole, through, 1);
+        }
+}
+
 TEST(Connectivity, RefusesWhatDoesNotExist) {
     const WholeMesh whole = makeBox({});
     const UnstructuredMesh mesh = buildMesh(everyone(), whole.slice(everyone()), {.ghostsBy = GhostNeighbours::Faces});
@@ -349,6 +371,17 @@ TEST(Connectivity, RefusesWhatDoesNotExist) {
     const UnstructuredMesh none(everyone());
     EXPECT_THROW(none.adjacency(Kind::Nodes, Kind::Faces), StateError);
     test::expectContains(test::messageOnAll<StateError>([&] { none.entities(Kind::Edges); }), "was not built");
+}
+
+TEST(Connectivity, EdgesOfGhostsThatNoOwnCellHasAreAnErrorOnAllRanks) {
+    UnstructuredMesh mesh =
+        buildMesh(everyone(), makeBox({.periodic = {true, false, false}, .turnSome = false}).slice(everyone()));
+    if (mesh.comm.rank() == 0) // diagonals in place of edges
+        for (index c = mesh.cells.owned; c < mesh.cells.size(); c++)
+            std::swap(mesh.cellNodes[c][0], mesh.cellNodes[c][1]);
+    const std::string message = test::messageOnAll<DataError>([&] { mesh.entities(Kind::Edges); });
+    test::expectContains(message, "the edge between nodes");
+    test::expectContains(message, "dnds-mesh check");
 }
 
 TEST(Connectivity, RowsAreComposedTransposedAndRestricted) {
