@@ -11,6 +11,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 namespace DNDS::Geom {
@@ -52,6 +53,7 @@ BoundaryNames parseMapbc(const std::string &path) {
         while (cursor.line()[0] == '#' || cursor.line()[0] == '!');
         return WordReader(cursor);
     };
+    std::set<index> seen;
     const index rows = nextRow("the number of boundaries").integer("the number of boundaries", 0, file.size());
     for (index row = 0; row < rows; row++) {
         WordReader words = nextRow("a boundary");
@@ -59,7 +61,7 @@ BoundaryNames parseMapbc(const std::string &path) {
         result.conditions.push_back(words.integer("a boundary condition"));
         const std::string_view name = words.rest();
         result.names.emplace_back(name.substr(0, name.find_last_not_of(" \t\r") + 1));
-        if (std::ranges::count(result.tags, result.tags.back()) > 1)
+        if (!seen.insert(result.tags.back()).second)
             cursor.fail(fmt::format("tag {} is repeated", result.tags.back()));
     }
     return result;
@@ -96,13 +98,16 @@ void nameFaces(CommunicatorView comm, std::span<const index> tags, SourceMesh &m
         mesh.notes.push_back(
             fmt::format("{}: boundaries are called by their tags, as there is no {}.mapbc to name them", mesh.origin,
                         ugridStem(mesh.origin)));
+    std::map<index, std::size_t> rows;
+    for (std::size_t k = 0; k < names.tags.size(); k++)
+        rows.try_emplace(names.tags[k], k);
     std::map<index, int> marks;
+    std::set<std::string> taken;                              // names of patches
     std::map<std::pair<std::string, std::string>, int> known; // patches by name and family in the file
     for (const index tag : all) {
         BoundaryPatch patch{std::to_string(tag), "", ""};
-        const auto row = std::ranges::find(names.tags, tag) - names.tags.begin();
-        if (row < std::ssize(names.tags)) {
-            const auto at = static_cast<std::size_t>(row);
+        if (const auto found = rows.find(tag); found != rows.end()) {
+            const std::size_t at = found->second;
             patch.name = names.names[at].empty() ? patch.name : names.names[at];
             patch.family = std::to_string(names.conditions[at]);
             patch.kind = kindOf(names.conditions[at]);
@@ -114,7 +119,7 @@ void nameFaces(CommunicatorView comm, std::span<const index> tags, SourceMesh &m
         marks[tag] = same->second;
         if (!isNew)
             continue;
-        while (std::ranges::count(mesh.patches, patch.name, &BoundaryPatch::name) > 0) // of another condition
+        while (!taken.insert(patch.name).second) // by another condition
             patch.name += fmt::format("_{}", tag);
         mesh.patches.push_back(patch);
     }
