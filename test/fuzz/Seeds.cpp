@@ -109,12 +109,15 @@ std::vector<Seed> makeSeeds() {
                                      {"volume", BoxCells::MixedVolume}}) {
         const SourceMesh mesh = box(fill, false);
         seeds.push_back({"su2", name, su2File(mesh)});
-        for (const bool version4 : {false, true})
+        for (const int version : {22, 40, 41})
             for (const bool binary : {false, true}) {
                 test::GmshFileOptions options;
-                options.version4 = version4;
+                options.version = version;
                 options.binary = binary;
-                const std::string kind = std::string(version4 ? "4" : "2") + (binary ? "b" : "a");
+                const std::string kind = std::string(version == 22   ? "2"
+                                                     : version == 40 ? "40"
+                                                                     : "4") +
+                                         (binary ? "b" : "a");
                 seeds.push_back({"gmsh", name + kind, test::gmshFile(mesh, options)});
             }
     }

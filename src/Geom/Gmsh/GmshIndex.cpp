@@ -82,7 +82,7 @@ class Indexer {
         }
         if (!sawNodes_ || !sawElements_)
             cursor.fail(fmt::format("the file has no {}", sawNodes_ ? "$Elements" : "$Nodes"));
-        if (input_.format().version4 && !result_.names.empty() && !sawEntities_)
+        if (input_.format().version4() && !result_.names.empty() && !sawEntities_)
             result_.warnings.push_back(
                 fmt::format("{}: $PhysicalNames without $Entities: which elements the names are for "
                             "is not known; patches are named by their entities",
@@ -126,11 +126,10 @@ class Indexer {
         WordReader words(cursor);
         const std::string version(words.word("the version"));
         GmshFormat &format = result_.format;
-        const long tenths = tenthsOf(version);
-        format.version4 = tenths == 41;
-        if (!format.version4 && (tenths < 20 || tenths > 22))
-            cursor.fail(
-                fmt::format("version {} of the format is not supported; 2.0 to 2.2 and 4.1 are; {}", version, saveAs));
+        format.version = static_cast<int>(tenthsOf(version));
+        if (format.version != 40 && format.version != 41 && (format.version < 20 || format.version > 22))
+            cursor.fail(fmt::format("version {} of the format is not supported; 2.0 to 2.2, 4.0 and 4.1 are; {}",
+                                    version, saveAs));
         format.binary = words.integer("the file type", 0, 1) == 1;
         format.sizeBytes = static_cast<int>(words.integer("the data size", 4, 8));
         if (format.sizeBytes != 4 && format.sizeBytes != 8)
@@ -180,20 +179,21 @@ class Indexer {
         expectEnd(section);
     }
 
-    /// Version 4 gives the number of blocks, of entries, and the range of tags; version 2 the number of entries.
+    /// Version 4 gives the number of blocks and of entries, 4.1 the range of tags, too; version 2 the number of
+    /// entries.
     std::array<index, 2> readTotals(index bytesEach, std::string_view what) {
         input_.beginRecord("counts");
         index blocks = 1;
-        if (input_.format().version4)
+        if (input_.format().version4())
             blocks = input_.size("the number of blocks");
         index entries = 0;
-        if (!input_.format().version4 && input_.format().binary) { // written as text
+        if (!input_.format().version4() && input_.format().binary) { // written as text
             input_.cursor().requireLine(what);
             entries = WordReader(input_.cursor()).integer(what, 0, largestTag);
         } else {
             entries = input_.size(what);
         }
-        if (input_.format().version4) {
+        if (input_.format().version41()) {
             input_.size("the lowest tag");
             input_.size("the highest tag");
         }
@@ -208,39 +208,35 @@ class Indexer {
             input_.cursor().fail(fmt::format("the blocks have {} {}, and {} were announced", found, what, announced));
     }
 
+    /// Only version 4.1 has all tags of a block before the coordinates.
     void readNodes() {
-        const index sizeBytes = input_.sizeBytes();
-        const auto [blocks, nodes] = readTotals(sizeBytes + 24, "the number of nodes");
+        const bool headers = input_.format().version4();
+        const bool tagsFirst = input_.format().version41();
+        const index tagBytes = input_.size41Bytes();
+        const auto [blocks, nodes] = readTotals(tagBytes + 24, "the number of nodes");
         result_.nodes = nodes;
-        SegmentBuilder builder(result_.nodeSegments, segmentLength(nodes, ranks_), input_.format().version4);
-        if (!input_.format().version4) {
-            addRecords(builder, nodes, sizeBytes + 24, "nodes");
-            builder.close();
-            return;
-        }
+        SegmentBuilder builder(result_.nodeSegments, segmentLength(nodes, ranks_), headers);
         for (index b = 0; b < blocks; b++) {
             const FilePlace header = input_.cursor().place();
-            const GmshBlock block = readNodeHeader(input_, nodes - builder.entries());
+            GmshBlock block;
+            block.count = nodes;
+            if (headers)
+                block = readNodeHeader(input_, nodes - builder.entries());
             const std::size_t firstSegment = result_.nodeSegments.size();
-            addNodeBlock(builder, header, block);
-            addSecondPlaces(firstSegment, block);
+            addRecords(builder, header, block, tagBytes + (tagsFirst ? 0 : pointBytes(block)),
+                       tagsFirst ? "node tags" : "nodes");
+            if (tagsFirst)
+                addSecondPlaces(firstSegment, block);
         }
         builder.close();
         checkTotal(builder.entries(), nodes, "nodes");
     }
 
-    void addNodeBlock(SegmentBuilder &builder, FilePlace header, const GmshBlock &block) {
-        index done = 0;
-        builder.addBlock(header, block, [&](index k) {
-            input_.skipRecords(k - done, input_.sizeBytes(), "node tags");
-            done = k;
-            return input_.cursor().place();
-        });
-    }
+    static index pointBytes(const GmshBlock &nodes) { return 8 * (3 + nodes.type); }
 
     /// After the tags of a block: skips its coordinates and notes their positions in the segments of the block.
     void addSecondPlaces(std::size_t firstSegment, const GmshBlock &block) {
-        const index bytes = 8 * (3 + block.type);
+        const index bytes = pointBytes(block);
         index done = 0;
         for (std::size_t s = firstSegment; s < result_.nodeSegments.size(); s++) {
             FileSegment &segment = result_.nodeSegments[s];
@@ -253,11 +249,10 @@ class Indexer {
         input_.skipRecords(block.count - done, bytes, "coordinates");
     }
 
-    void addRecords(SegmentBuilder &builder, index count, index bytes, std::string_view what) {
-        GmshBlock block;
-        block.count = count;
+    void addRecords(SegmentBuilder &builder, FilePlace header, const GmshBlock &block, index bytes,
+                    std::string_view what) {
         index done = 0;
-        builder.addBlock({}, block, [&](index k) {
+        builder.addBlock(header, block, [&](index k) {
             input_.skipRecords(k - done, bytes, what);
             done = k;
             return input_.cursor().place();
@@ -265,31 +260,20 @@ class Indexer {
     }
 
     void readElements() {
-        const auto totals = readTotals(2 * input_.sizeBytes(), "the number of elements");
-        const index blocks = totals[0]; // Clang 14 captures no structured bindings
-        const index elements = totals[1];
+        const bool version4 = input_.format().version4();
+        const auto [blocks, elements] = readTotals(2 * input_.size41Bytes(), "the number of elements");
         result_.elements = elements;
-        const bool headers = input_.format().version4 || input_.format().binary;
+        const bool headers = version4 || input_.format().binary;
         SegmentBuilder builder(result_.elementSegments, segmentLength(elements, ranks_), headers);
-        if (!headers) {
-            addRecords(builder, elements, 0, "elements");
-            builder.close();
-            return;
-        }
-        const auto more = [&](index b) { return input_.format().version4 ? b < blocks : builder.entries() < elements; };
-        for (index b = 0; more(b); b++) {
+        for (index b = 0; version4 || !headers ? b < blocks : builder.entries() < elements; b++) {
             const FilePlace header = input_.cursor().place();
-            const GmshBlock block = readElementHeader(input_, elements - builder.entries());
-            const index bytes = elementBytes(input_, block);
-            GmshBlock kept = block;
-            if (!input_.format().version4)
-                kept.tag = block.tags;
-            index done = 0;
-            builder.addBlock(header, kept, [&](index k) {
-                input_.skipRecords(k - done, bytes, "elements");
-                done = k;
-                return input_.cursor().place();
-            });
+            GmshBlock block;
+            block.count = elements;
+            if (headers)
+                block = readElementHeader(input_, elements - builder.entries());
+            if (!version4)
+                block.tag = block.tags;
+            addRecords(builder, header, block, headers ? elementBytes(input_, block) : 0, "elements");
         }
         builder.close();
         checkTotal(builder.entries(), elements, "elements");
@@ -328,8 +312,8 @@ class Indexer {
     }
 
     std::array<index, 4> readEntityCounts(std::string_view section) {
-        if (!input_.format().version4)
-            input_.cursor().fail(fmt::format("{} belongs to version 4.1", section));
+        if (!input_.format().version4())
+            input_.cursor().fail(fmt::format("{} belongs to version 4", section));
         std::array<index, 4> counts{};
         input_.beginRecord("numbers of entities");
         for (index &count : counts)
@@ -352,7 +336,7 @@ class Indexer {
 
     /// The rest of an entity, with its groups.
     void readEntity(index dimension, index tag) {
-        for (int k = 0; k < (dimension == 0 ? 3 : 6); k++)
+        for (int k = 0; k < (dimension == 0 && input_.format().version41() ? 3 : 6); k++)
             input_.number("a bound of an entity");
         const index groups = input_.size("the number of groups");
         input_.checkCount(groups, 1, "the number of groups");
@@ -372,13 +356,13 @@ class Indexer {
 
     /// Pieces of the entities of a mesh that Gmsh has partitioned; elements name the pieces.
     void readPartitionedEntities() {
-        if (!input_.format().version4)
-            input_.cursor().fail("$PartitionedEntities belongs to version 4.1");
+        if (!input_.format().version4())
+            input_.cursor().fail("$PartitionedEntities belongs to version 4");
         input_.beginRecord("the number of partitions");
-        input_.size("the number of partitions");
+        input_.size41("the number of partitions");
         input_.endRecord();
         input_.beginRecord("the number of ghost entities");
-        const index ghosts = input_.size("the number of ghost entities");
+        const index ghosts = input_.size41("the number of ghost entities");
         input_.endRecord();
         input_.checkCount(ghosts, 8, "the number of ghost entities");
         input_.skipRecords(ghosts, 8, "ghost entities");
@@ -395,7 +379,7 @@ class Indexer {
         piece.entity = input_.integer("the tag of an entity", -largestTag, largestTag);
         piece.parentDimension = input_.integer("the dimension of a parent", -1, 3);
         piece.parent = input_.integer("the tag of a parent", -largestTag, largestTag);
-        const index partitions = input_.size("the number of partitions");
+        const index partitions = input_.size41("the number of partitions");
         input_.checkCount(partitions, 4, "the number of partitions");
         for (index k = 0; k < partitions; k++)
             input_.integer("a partition", -largestTag, largestTag);
@@ -407,14 +391,17 @@ class Indexer {
     /// In version 2 text in binary files, too.
     void readPeriodic() {
         GmshFormat format = input_.format();
-        format.binary = format.binary && format.version4;
+        format.binary = format.binary && format.version4();
         GmshInput input(file_, format, input_.cursor().place());
         input.beginRecord("the number of links");
-        const index count = input.size("the number of links");
+        const index count = input.size41("the number of links");
         input.endRecord();
         input.checkCount(count, 12, "the number of links");
         for (index i = 0; i < count; i++)
-            format.version4 ? readLink4(input) : readLink2(input);
+            if (format.version41())
+                readLink41(input);
+            else
+                format.binary ? readLink40(input) : readLink2(input);
         input_.cursor().moveTo(input.cursor().place());
     }
 
@@ -428,24 +415,45 @@ class Indexer {
         return link;
     }
 
-    void readLink4(GmshInput &input) {
+    static void readMap(GmshInput &input, GmshPeriodicLink &link) {
+        link.known = true;
+        for (real &value : link.map)
+            value = input.number("a value of an affine map");
+    }
+
+    void addLink(GmshInput &input, const GmshPeriodicLink &link, index nodes) {
+        input.checkCount(nodes, 2 * input.size41Bytes(), "the number of nodes");
+        input.skipRecords(nodes, 2 * input.size41Bytes(), "pairs of nodes");
+        result_.links.push_back(link);
+    }
+
+    void readLink41(GmshInput &input) {
         GmshPeriodicLink link = readLinkEnds(input);
         input.beginRecord("an affine map");
         const index values = input.size("the number of values", 16);
         if (values != 0 && values != 16)
             input.cursor().fail(fmt::format("an affine map has {} values; expected 16 or none", values));
-        link.known = values == 16;
-        for (index k = 0; k < values; k++)
-            link.map[static_cast<std::size_t>(k)] = input.number("a value of an affine map");
+        if (values == 16)
+            readMap(input, link);
         input.endRecord();
         input.beginRecord("the number of nodes");
         const index nodes = input.size("the number of nodes");
         input.endRecord();
-        input.checkCount(nodes, 2 * input.sizeBytes(), "the number of nodes");
-        input.skipRecords(nodes, 2 * input.sizeBytes(), "pairs of nodes");
-        result_.links.push_back(link);
+        addLink(input, link, nodes);
     }
 
+    /// Version 4.0, binary: a number below 0 in place of the number of nodes announces a map.
+    void readLink40(GmshInput &input) {
+        GmshPeriodicLink link = readLinkEnds(input);
+        index nodes = input.size("the number of nodes", largestTag, -largestTag);
+        if (nodes < 0) {
+            readMap(input, link);
+            nodes = input.size("the number of nodes");
+        }
+        addLink(input, link, nodes);
+    }
+
+    /// Version 2, and 4.0 in text.
     void readLink2(GmshInput &input) {
         GmshPeriodicLink link = readLinkEnds(input);
         FileCursor &cursor = input.cursor();
@@ -509,13 +517,17 @@ index GmshInput::integer(std::string_view what, index lowest, index highest) {
     return value;
 }
 
-index GmshInput::size(std::string_view what, index highest) {
+index GmshInput::size(std::string_view what, index highest, index lowest) {
     if (!format_.binary || sizeBytes() == 4)
-        return integer(what, 0, highest);
+        return integer(what, lowest, highest);
     const index value = cursor_.value<std::int64_t>(format_.swapped);
-    if (value < 0 || value > highest)
-        cursor_.fail(fmt::format("{} is {}: it must lie in [0, {}]", what, value, highest));
+    if (value < lowest || value > highest)
+        cursor_.fail(fmt::format("{} is {}: it must lie in [{}, {}]", what, value, lowest, highest));
     return value;
+}
+
+index GmshInput::size41(std::string_view what) {
+    return format_.version41() ? size(what) : integer(what, 0, largestTag);
 }
 
 real GmshInput::number(std::string_view what) {
@@ -533,13 +545,28 @@ void GmshInput::checkCount(index count, index bytes, std::string_view what) cons
         cursor_.fail(fmt::format("{} is {}, but only {} bytes are left in the file", what, count, cursor_.bytesLeft()));
 }
 
+namespace {
+
+/// The entity of a block; version 4.0 gives its tag first, 4.1 its dimension.
+void readEntityOf(GmshBlock &block, GmshInput &input) {
+    const auto readTag = [&] { block.tag = input.integer("the tag of an entity", -largestTag, largestTag); };
+    if (!input.format().version41())
+        readTag();
+    block.dimension = input.integer("the dimension", 0, 3);
+    if (input.format().version41())
+        readTag();
+}
+
+} // namespace
+
 GmshBlock readNodeHeader(GmshInput &input, index most) {
     GmshBlock block;
     input.beginRecord("the header of a block of nodes");
-    block.dimension = input.integer("the dimension", 0, 3);
-    block.tag = input.integer("the tag of an entity", -largestTag, largestTag);
+    readEntityOf(block, input);
     const bool parametric = input.integer("whether there are parameters", 0, 1) == 1;
     block.type = parametric ? block.dimension : 0;
+    if (block.dimension == 3 && !input.format().version41()) // Gmsh 4.0 says so of volumes, which have none
+        block.type = 0;
     block.count = input.size("the number of nodes in the block", most);
     input.endRecord();
     return block;
@@ -548,9 +575,8 @@ GmshBlock readNodeHeader(GmshInput &input, index most) {
 GmshBlock readElementHeader(GmshInput &input, index most) {
     GmshBlock block;
     input.beginRecord("the header of a block of elements");
-    if (input.format().version4) {
-        block.dimension = input.integer("the dimension", 0, 3);
-        block.tag = input.integer("the tag of an entity", -largestTag, largestTag);
+    if (input.format().version4()) {
+        readEntityOf(block, input);
         block.type = input.integer("the type of elements", -largestTag, largestTag);
         block.count = input.size("the number of elements in the block", most);
     } else {
@@ -563,14 +589,14 @@ GmshBlock readElementHeader(GmshInput &input, index most) {
     if (element == nullptr)
         input.cursor().fail(
             fmt::format("elements of type {} are not supported: {}", gmshTypeText(block.type), onlySecondOrder));
-    if (input.format().version4 && elementInfo(element->type).dimension != block.dimension)
+    if (input.format().version4() && elementInfo(element->type).dimension != block.dimension)
         input.cursor().fail(
             fmt::format("elements of type {} on an entity of dimension {}", block.type, block.dimension));
     return block;
 }
 
 index elementBytes(const GmshInput &input, const GmshBlock &block) {
-    return input.sizeBytes() * (1 + block.tags + elementInfo(gmshElement(block.type)->type).nodes);
+    return input.size41Bytes() * (1 + block.tags + elementInfo(gmshElement(block.type)->type).nodes);
 }
 
 GmshIndex indexGmsh(const MeshFile &file, int ranks) { return Indexer(file, ranks).run(); }

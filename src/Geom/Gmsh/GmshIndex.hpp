@@ -19,10 +19,13 @@ inline constexpr index largestTag = index{1} << 60;
 inline constexpr index anyDimension = -1;
 
 struct GmshFormat {
-    bool version4 = false; ///< 4.1; else 2.0 to 2.2
+    int version = 22; ///< times 10: 20 to 22, 40, 41
     bool binary = false;
     bool swapped = false; ///< binary values have the other byte order
-    int sizeBytes = 8;    ///< size of counts and tags in binary files of version 4.1
+    int sizeBytes = 8;    ///< size of counts, and in version 4.1 of tags, in binary files of version 4
+
+    bool version4() const noexcept { return version >= 40; }
+    bool version41() const noexcept { return version == 41; }
 };
 
 /// A curve or surface and one of its physical groups.
@@ -98,10 +101,13 @@ class GmshInput {
     void skipRecords(index count, index bytes, std::string_view what);
     /// A 32-bit integer in binary files.
     index integer(std::string_view what, index lowest, index highest);
-    /// Counts, and tags of nodes and elements: in binary files of version 4.1 as wide as the file states, else 32 bits.
-    index size(std::string_view what, index highest = largestTag);
+    /// Counts: in binary files of version 4 as wide as the file states, else 32 bits.
+    index size(std::string_view what, index highest = largestTag, index lowest = 0);
+    /// Tags of nodes and elements, and numbers of partitions and links: sizes in version 4.1, else 32 bits.
+    index size41(std::string_view what);
     real number(std::string_view what);
-    index sizeBytes() const noexcept { return format_.version4 ? format_.sizeBytes : 4; }
+    index sizeBytes() const noexcept { return format_.version4() ? format_.sizeBytes : 4; }
+    index size41Bytes() const noexcept { return format_.version41() ? format_.sizeBytes : 4; }
     /// Throws unless `count` records of at least `bytes` bytes (of 2 per record in text) fit the rest of the file.
     void checkCount(index count, index bytes, std::string_view what) const;
 

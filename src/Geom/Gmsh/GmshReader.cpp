@@ -57,7 +57,8 @@ class NodeReader {
   public:
     NodeReader(GmshInput &input, Nodes &nodes) : input_(input), nodes_(nodes) {}
 
-    /// In long blocks, tags and coordinates are far apart in the file: reads first all tags, then all coordinates.
+    /// In long blocks of version 4.1, tags and coordinates are far apart in the file: reads first all tags, then all
+    /// coordinates.
     void read(std::span<const FileSegment> segments) {
         for (std::size_t first = 0; first < segments.size();) {
             std::size_t last = first;
@@ -75,26 +76,35 @@ class NodeReader {
     }
 
   private:
-    bool isPart(const FileSegment &segment) const { return input_.format().version4 && segment.inBlock > 0; }
+    bool isPart(const FileSegment &segment) const { return input_.format().version41() && segment.inBlock > 0; }
 
     void read(const FileSegment &segment) {
         input_.cursor().moveTo(segment.place);
-        if (!input_.format().version4) {
-            for (index i = 0; i < segment.count; i++) {
-                input_.beginRecord("a node");
-                readTag();
-                readPoint(0);
-            }
-        } else {
-            for (index left = segment.count; left > 0;) {
-                const GmshBlock block = Detail::readNodeHeader(input_, left);
+        GmshBlock block;
+        block.type = segment.type;
+        block.count = segment.count;
+        for (index left = segment.count; left > 0; left -= block.count) {
+            if (segment.inBlock == 0)
+                block = Detail::readNodeHeader(input_, left);
+            if (input_.format().version41()) {
                 readTags(block.count);
                 readPoints(block.count, block.type);
-                left -= block.count;
+            } else {
+                readNodes(block.count, block.type);
             }
         }
     }
-    void readTag() { nodes_.tags.push_back(input_.size("the tag of a node")); }
+
+    /// In versions before 4.1 each tag stands before its coordinates.
+    void readNodes(index count, index parameters) {
+        for (index i = 0; i < count; i++) {
+            input_.beginRecord("a node");
+            readTag();
+            readPoint(parameters);
+        }
+    }
+
+    void readTag() { nodes_.tags.push_back(input_.size41("the tag of a node")); }
 
     void readTags(index count) {
         for (index i = 0; i < count; i++) {
@@ -130,7 +140,7 @@ class ElementReader {
 
     void read(const FileSegment &segment) {
         input_.cursor().moveTo(segment.place);
-        if (!input_.format().version4 && !input_.format().binary) {
+        if (!input_.format().version4() && !input_.format().binary) {
             for (index i = 0; i < segment.count; i++)
                 readLine2();
             return;
@@ -138,7 +148,7 @@ class ElementReader {
         GmshBlock block;
         block.tag = segment.tag;
         block.type = segment.type;
-        block.tags = input_.format().version4 ? 0 : segment.tag;
+        block.tags = input_.format().version4() ? 0 : segment.tag;
         block.count = segment.inBlock;
         for (index left = segment.count; left > 0;) {
             if (segment.inBlock == 0)
@@ -154,7 +164,7 @@ class ElementReader {
     void readLine2() {
         input_.beginRecord("an element");
         place_ = input_.cursor().linePlace();
-        const index tag = input_.size("the tag of an element");
+        const index tag = input_.size41("the tag of an element");
         const index type = input_.integer("the type of an element", -largestTag, largestTag);
         const GmshElement *element = Detail::gmshElement(type);
         if (element == nullptr)
@@ -179,9 +189,9 @@ class ElementReader {
     void readElement(const GmshBlock &block) {
         input_.beginRecord("an element");
         place_ = input_.format().binary ? input_.cursor().place() : input_.cursor().linePlace();
-        const index tag = input_.size("the tag of an element");
+        const index tag = input_.size41("the tag of an element");
         std::pair<index, index> tags{0, block.tag};
-        if (!input_.format().version4)
+        if (!input_.format().version4())
             tags = readTags2(block.tags);
         add(*Detail::gmshElement(block.type), tag, tags.first, tags.second);
         input_.endRecord();
@@ -191,7 +201,7 @@ class ElementReader {
         std::array<index, 27> nodes{};
         const auto count = static_cast<std::size_t>(elementInfo(element.type).nodes);
         for (std::size_t k = 0; k < count; k++)
-            nodes[k] = input_.size("a node of an element");
+            nodes[k] = input_.size41("a node of an element");
         std::array<index, 27> ordered = nodes;
         for (std::size_t k = 0; k < element.order.size(); k++)
             ordered[k] = nodes[element.order[k]];
@@ -301,7 +311,7 @@ class FaceMarker {
             visit(elements_.entities[e]);
             return;
         }
-        if (!gmsh_.format.version4) {
+        if (!gmsh_.format.version4()) {
             if (elements_.groups[e] != 0)
                 visit(elements_.groups[e]);
             return;
@@ -468,7 +478,7 @@ SourceMesh readParts(CommunicatorView comm, const std::string &path) {
     }
     numberBlock(comm, mesh.cells);
     numberBlock(comm, mesh.faces);
-    if (!gmsh.format.version4 && Detail::mayRepeat(comm, entities, groups))
+    if (!gmsh.format.version4() && Detail::mayRepeat(comm, entities, groups))
         if (const index dropped = Detail::dropRepeated(comm, mesh.cells); dropped > 0)
             mesh.notes.push_back(
                 fmt::format("{}: {} cells that are listed again, for another of their groups, are left "

@@ -1,5 +1,5 @@
 /// @file GmshReader.hpp
-/// @brief Reads meshes of Gmsh: `.msh` of versions 2.0 to 2.2 and 4.1, text and binary.
+/// @brief Reads meshes of Gmsh: `.msh` of versions 2.0 to 2.2, 4.0 and 4.1, text and binary.
 #pragma once
 
 #include "DNDS/Geom/Source/SourceMesh.hpp"

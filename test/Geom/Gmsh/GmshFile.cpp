@@ -16,7 +16,7 @@ class Writer {
 
     std::string run() {
         line("$MeshFormat");
-        line(fmt::format("{} {} 8", options_.version4 ? "4.1" : "2.2", options_.binary ? 1 : 0));
+        line(fmt::format("{}.{} {} 8", options_.version / 10, options_.version % 10, options_.binary ? 1 : 0));
         if (options_.binary) {
             raw<std::int32_t>(1);
             line("");
@@ -28,8 +28,9 @@ class Writer {
             line(fmt::format("{} {} \"{}\"", mesh_.cellDimension - 1, 10 * (p + 1), mesh_.patches[p].name));
         line(fmt::format("{} 99 \"the fluid\"", mesh_.cellDimension));
         line("$EndPhysicalNames");
-        if (options_.version4) {
+        if (options_.version >= 40) {
             entities();
+            pieces();
             nodes4();
             elements4();
         } else {
@@ -59,7 +60,21 @@ class Writer {
     }
     void integer(index value) { options_.binary ? raw(static_cast<std::int32_t>(value)) : word(std::to_string(value)); }
     void size(index value) {
-        options_.binary &&options_.version4 ? raw(static_cast<std::int64_t>(value)) : integer(value);
+        options_.binary &&options_.version >= 40 ? raw(static_cast<std::int64_t>(value)) : integer(value);
+    }
+    /// A size in version 4.1, an integer in others.
+    void size41(index value) { options_.version == 41 ? size(value) : integer(value); }
+    void entityOf(index dimension, index tag) {
+        integer(options_.version == 41 ? dimension : tag);
+        integer(options_.version == 41 ? tag : dimension);
+    }
+    void totals(index blocks, index entries) {
+        size(blocks);
+        size(entries);
+        for (const index tag : {1, 1000000})
+            if (options_.version == 41)
+                size(tag);
+        endRecord();
     }
     void number(real value) { options_.binary ? raw(value) : word(fmt::format("{:.17g}", value)); }
     void word(const std::string &s) {
@@ -79,9 +94,11 @@ class Writer {
         line("$Entities");
         const auto faces = static_cast<index>(mesh_.patches.size());
         const bool flat = mesh_.cellDimension == 2;
-        for (const index count : {index{0}, flat ? faces : 0, flat ? 1 : faces, index{flat ? 0 : 1}})
+        for (const index count : {index{1}, flat ? faces : 0, flat ? 1 : faces, index{flat ? 0 : 1}})
             size(count);
         endRecord();
+        integer(5);
+        restOfPoint();
         const auto entity = [&](index tag, index group) {
             integer(tag);
             for (int k = 0; k < 6; k++)
@@ -97,6 +114,37 @@ class Writer {
         entity(1, 99);
         endBlock();
         line("$EndEntities");
+    }
+
+    void restOfPoint() {
+        for (int k = 0; k < (options_.version == 41 ? 3 : 6); k++)
+            number(0.5);
+        size(1);
+        integer(10); // the group of a curve, too
+        endRecord();
+    }
+
+    /// A point in two partitions, and a ghost.
+    void pieces() {
+        line("$PartitionedEntities");
+        size41(2);
+        endRecord();
+        size41(1);
+        endRecord();
+        integer(21);
+        integer(1);
+        endRecord();
+        for (const index count : {1, 0, 0, 0})
+            size(count);
+        endRecord();
+        for (const index value : {9, 0, 5})
+            integer(value);
+        size41(2);
+        integer(1);
+        integer(2);
+        restOfPoint();
+        endBlock();
+        line("$EndPartitionedEntities");
     }
 
     void nodes2() {
@@ -115,26 +163,26 @@ class Writer {
     void nodes4() {
         line("$Nodes");
         const index blocks = (mesh_.nodes() + options_.nodeBlock - 1) / options_.nodeBlock + 1; // and one without nodes
-        for (const index value : {blocks, mesh_.nodes(), index{1}, index{1000000}})
-            size(value);
-        endRecord();
+        totals(blocks, mesh_.nodes());
         for (index b = 0; b < blocks; b++) {
             const index begin = std::min(b * options_.nodeBlock, mesh_.nodes());
             const index end = std::min(begin + options_.nodeBlock, mesh_.nodes());
-            const bool parametric = b % 3 == 2;
-            integer(2);
-            integer(b + 1);
-            integer(parametric ? 1 : 0);
+            const index dimension = b % 3 == 1 ? 3 : 2;
+            const index parametric = b % 3 == 0 ? 0 : 1;
+            entityOf(dimension, b + 1);
+            integer(parametric);
             size(end - begin);
             endRecord();
-            for (index i = begin; i < end; i++) {
+            for (index i = begin; i < end && options_.version == 41; i++) {
                 size(options_.tagOf(i));
                 endRecord();
             }
             for (index i = begin; i < end; i++) {
+                if (options_.version == 40)
+                    integer(options_.tagOf(i));
                 for (const real x : mesh_.coordinates[static_cast<std::size_t>(i)])
                     number(x);
-                for (int k = 0; k < (parametric ? 2 : 0); k++)
+                for (index k = 0; k < (options_.version == 40 && dimension == 3 ? 0 : parametric * dimension); k++)
                     number(0.5);
                 endRecord();
             }
@@ -154,7 +202,7 @@ class Writer {
 
     void elementNodes(const ElementBlock &block, index e) {
         for (const index node : block.nodesOf(e))
-            size(options_.tagOf(node));
+            size41(options_.tagOf(node));
         endRecord();
     }
 
@@ -196,19 +244,15 @@ class Writer {
             runs.back().elements.emplace_back(&block, e);
         });
         line("$Elements");
-        for (const index value : {static_cast<index>(runs.size()), mesh_.faces.size() + mesh_.cells.size(), index{1},
-                                  mesh_.faces.size() + mesh_.cells.size()})
-            size(value);
-        endRecord();
+        totals(static_cast<index>(runs.size()), mesh_.faces.size() + mesh_.cells.size());
         index tag = 1;
         for (const Run &run : runs) {
-            integer(run.cell ? mesh_.cellDimension : mesh_.cellDimension - 1);
-            integer(run.entity);
+            entityOf(run.cell ? mesh_.cellDimension : mesh_.cellDimension - 1, run.entity);
             integer(run.type);
             size(static_cast<index>(run.elements.size()));
             endRecord();
             for (const auto &[block, e] : run.elements) {
-                size(tag++);
+                size41(tag++);
                 elementNodes(*block, e);
             }
         }

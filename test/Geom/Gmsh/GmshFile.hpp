@@ -11,10 +11,10 @@
 namespace DNDS::Geom::test {
 
 struct GmshFileOptions {
-    bool version4 = false;
+    int version = 22; ///< times 10: 22, 40 or 41
     bool binary = false;
     bool swapped = false;
-    index nodeBlock = 7; ///< nodes in a block of version 4; every third block has parameters
+    index nodeBlock = 7; ///< nodes in a block of version 4; two of three blocks have parameters
     std::function<index(index)> tagOf = [](index node) { return node + 1; };
     const char *newline = "\n";
 };
