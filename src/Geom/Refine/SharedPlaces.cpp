@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <tuple>
 
 namespace DNDS::Geom {
 
@@ -58,8 +59,7 @@ std::vector<index> numberGathered(const GlobalMapping &blocks, const Gathered &g
     std::vector<std::size_t> sorted(gathered.keys.size());
     std::iota(sorted.begin(), sorted.end(), std::size_t{0});
     std::sort(sorted.begin(), sorted.end(), [&](std::size_t a, std::size_t b) {
-        const auto order = gathered.keys[a] <=> gathered.keys[b];
-        return order != 0 ? order < 0 : gathered.orders[a] < gathered.orders[b];
+        return std::tie(gathered.keys[a], gathered.orders[a]) < std::tie(gathered.keys[b], gathered.orders[b]);
     });
     std::vector<index> numbers(sorted.size());
     index count = 0;
