@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Feeds the readers of meshes and checkpoints damaged files for a while, guided by coverage (libFuzzer, clang 14 or newer).
 #
-#   scripts/fuzz.sh [SECONDS] [--formats gmsh,su2,ugrid,adf,hdf5,vtkhdf,checkpoint] [--jobs N] [--no-install]
+#   scripts/fuzz.sh [SECONDS] [--formats gmsh,su2,ugrid,adf,hdf5,vtkhdf,vtu,checkpoint] [--jobs N] [--no-install]
 #
 #   SECONDS         for all formats together (default 240)
 #   --formats LIST  which of them
@@ -17,7 +17,7 @@ cd "$(dirname "$0")/.."
 . scripts/say.sh
 
 seconds=240
-formats=gmsh,su2,ugrid,adf,hdf5,vtkhdf,checkpoint
+formats=gmsh,su2,ugrid,adf,hdf5,vtkhdf,vtu,checkpoint
 jobs=$(nproc)
 install=true
 while [ $# -gt 0 ]; do

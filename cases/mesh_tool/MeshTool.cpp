@@ -274,7 +274,7 @@ class Run {
 };
 
 void addInput(CLI::App &command, Arguments &arguments) {
-    command.add_option("FILE", arguments.file, "a mesh: CGNS, Gmsh, SU2, UGRID or VTKHDF, or a case of OpenFOAM")
+    command.add_option("FILE", arguments.file, "a mesh: CGNS, Gmsh, SU2, UGRID, VTKHDF or VTU, or a case of OpenFOAM")
         ->required();
     command.add_option(
         "--base", arguments.cgns.base,

@@ -2,8 +2,12 @@
 """Compares what VTK reads from a VTKHDF file with what dnds-mesh said of the mesh.
 
     check_vtk.py PATH [PICTURE.png]
+    check_vtk.py --vtu PATH
+    check_vtk.py --same PATH.json OTHER.json...
 
 PATH.vtkhdf is of `dnds-mesh partition --write`, PATH.json of `info --json`, PATH.parts.json of `partition --json`.
+With --vtu, VTK writes the mesh as PATH.<form>.vtu in the forms that DNDS reads. With --same, compares what
+`info --json` said of several files of one mesh.
 """
 import collections
 import json
@@ -90,6 +94,38 @@ def check(path):
     return grid
 
 
+def write_vtu(path):
+    """The mesh of PATH.vtkhdf, if this VTK reads it."""
+    from vtkmodules.vtkIOXML import vtkXMLUnstructuredGridWriter
+
+    reader = vtkHDFReader()
+    reader.SetFileName(path + ".vtkhdf")
+    reader.Update()
+    writer = vtkXMLUnstructuredGridWriter()
+    writer.SetInputData(reader.GetOutputDataObject(0))
+    for mode in ("Ascii", "Binary", "Appended"):
+        for packed in ("None", "ZLib"):
+            for big in (False, True):
+                getattr(writer, f"SetDataModeTo{mode}")()
+                getattr(writer, f"SetCompressorTypeTo{packed}")()
+                getattr(writer, f"SetHeaderTypeToUInt{32 if big else 64}")()
+                getattr(writer, f"SetByteOrderTo{'Big' if big else 'Little'}Endian")()
+                writer.SetEncodeAppendedData(big)
+                writer.SetBlockSize(4096)
+                writer.SetFileName(f"{path}.{mode}{packed}{int(big)}.vtu")
+                assert writer.Write() == 1
+
+
+def compare(paths):
+    """What depends on the mesh alone: VTU has no names of boundaries."""
+    first = load(paths[0])
+    for path in paths[1:]:
+        other = load(path)
+        for key in ("cells", "nodes", "faces_inner", "faces_boundary", "volume", "bbox"):
+            assert first[key] == other[key], (path, key, first[key], other[key])
+    print(f"{len(paths) - 1} files are the same mesh as {paths[0]}")
+
+
 def draw(grid, picture):
     """Cells, shrunk so that one sees into the mesh, coloured by part."""
     import vtkmodules.vtkRenderingOpenGL2  # noqa: F401
@@ -133,6 +169,10 @@ def draw(grid, picture):
 
 
 def main():
+    if sys.argv[1] == "--vtu":
+        return write_vtu(sys.argv[2])
+    if sys.argv[1] == "--same":
+        return compare(sys.argv[2:])
     grid = check(sys.argv[1])
     if grid is not None and len(sys.argv) > 2:
         draw(grid, sys.argv[2])

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Writes three-dimensional meshes with COMMAND (mpiexec ... dnds-mesh), then checks what VTK makes of the files: nodes,
-# cells by type, neighbours, volumes, and a field, cell by cell.
+# cells by type, neighbours, volumes, and a field, cell by cell; and what COMMAND makes of the same meshes in VTU by VTK.
 #
 #   vtk_test.sh COMMAND...
 #
@@ -18,4 +18,13 @@ for fill in tetrahedra hexahedra prisms mixed-volume polyhedra; do
     "$@" info "$folder/$fill.cgns" --json >"$folder/$fill.json"
     "$@" partition "$folder/$fill.cgns" -n 3 --json --write "$folder/$fill.vtkhdf" >"$folder/$fill.parts.json"
     "$python" "$tool/check_vtk.py" "$folder/$fill"
+done
+for fill in tetrahedra mixed-volume polyhedra; do
+    [ "$fill" != polyhedra ] || "$python" -c 'from vtkmodules.vtkCommonCore import vtkVersion as v
+exit((v.GetVTKMajorVersion(), v.GetVTKMinorVersion()) < (9, 5))' || continue # older ones read none
+    "$python" "$tool/check_vtk.py" --vtu "$folder/$fill"
+    for file in "$folder/$fill".*.vtu; do
+        "$@" info "$file" --json >"$file.json"
+    done
+    "$python" "$tool/check_vtk.py" --same "$folder/$fill.json" "$folder/$fill".*.vtu.json
 done

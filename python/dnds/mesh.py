@@ -54,7 +54,7 @@ def main(arguments=None):
     parser = argparse.ArgumentParser(prog="python -m dnds.mesh", description="Looks at mesh files.")
     commands = parser.add_subparsers(dest="command", required=True)
     info = commands.add_parser("info", help="cells by type, boundaries, volume")
-    info.add_argument("file", help="a CGNS, Gmsh, SU2, UGRID or VTKHDF file, or a case of OpenFOAM")
+    info.add_argument("file", help="a CGNS, Gmsh, SU2, UGRID, VTKHDF or VTU file, or a case of OpenFOAM")
     info.add_argument("--base", default="",
                       help="the base of a CGNS file, where several have cells; the zone of an SU2 file, "
                            "the region of a case of OpenFOAM")

@@ -87,7 +87,7 @@ void bindSource(nb::module_ &module) {
             "join_coincident_nodes"_a = false,
             nb::sig("def read(path: str | os.PathLike[str], comm: mpi4py.MPI.Comm | None = None, *, "
                     "base: str = '', join_coincident_nodes: bool = False) -> SourceMesh"),
-            R"(Reads a CGNS, Gmsh, SU2, UGRID or VTKHDF file, or a case of OpenFOAM, each rank its share. Collective.
+            R"(Reads a CGNS, Gmsh, SU2, UGRID, VTKHDF or VTU file, or a case of OpenFOAM, each rank its share. Collective.
 
 `base` is the base of a CGNS file (needed where several have cells), or the zone of an SU2 file or the region
 of a case of OpenFOAM that has several;

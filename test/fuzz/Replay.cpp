@@ -331,6 +331,7 @@ int main(const Options &options) {
                      mutantsOf("gmsh", seeds, scaled(4000)),
                      mutantsOf("su2", seeds, scaled(1500)),
                      mutantsOf("ugrid", seeds, scaled(1500)),
+                     mutantsOf("vtu", seeds, scaled(3000)),
                      mutantsOf("adf", seeds, scaled(600)),
                      mutantsOf("hdf5", seeds, scaled(600))};
 #ifdef DNDS_FUZZ_VTKHDF

@@ -5,6 +5,7 @@
 #include "DNDS/Geom/Vtk/VtkHdfWriter.hpp"
 #include "Geom/Gmsh/GmshFile.hpp"
 #include "Geom/Ugrid/UgridFiles.hpp"
+#include "Geom/Vtk/VtuFiles.hpp"
 
 #ifdef DNDS_FUZZ_CGNS
 #include "fuzz/CgnsTree.hpp"
@@ -132,6 +133,13 @@ std::vector<Seed> makeSeeds() {
     const std::string tag = "MARKER_TAG=";
     zones.replace(zones.find(tag), tag.size(), "Markertag =");
     seeds.push_back({"su2", "zones", zones});
+    const SourceMesh mixed = box(BoxCells::MixedVolume, false);
+    seeds.push_back({"vtu", "ascii", test::vtuFile(mixed, {.cellArrays = "<Array type=\"String\" Name=\"s\"/>\n"})});
+    seeds.push_back({"vtu", "binary", test::vtuFile(mixed, {.format = "binary", .bigEndian = true, .single = true})});
+    seeds.push_back({"vtu", "zlib", test::vtuFile(mixed, {.format = "appended", .compressed = true})});
+    seeds.push_back({"vtu", "polyhedra", test::vtuFile(box(BoxCells::Polyhedra, false), {})});
+    seeds.push_back(
+        {"vtu", "raw", test::vtuFile(box(BoxCells::Polyhedra, false), {.format = "appended", .numberedFaces = true})});
 #ifdef DNDS_FUZZ_VTKHDF
     seeds.push_back({"vtkhdf", "volume", vtkHdfBytes(box(BoxCells::MixedVolume, false))});
     seeds.push_back({"vtkhdf", "polyhedra", vtkHdfBytes(box(BoxCells::Polyhedra, false))});

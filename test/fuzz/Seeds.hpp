@@ -8,7 +8,7 @@
 namespace DNDS::Geom::fuzz {
 
 struct Seed {
-    std::string format; ///< "gmsh", "su2", "ugrid", "adf", "hdf5", "vtkhdf", "checkpoint"
+    std::string format; ///< "gmsh", "su2", "ugrid", "adf", "hdf5", "vtkhdf", "vtu", "checkpoint"
     std::string name;
     std::string bytes;
 };

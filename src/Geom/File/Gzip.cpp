@@ -57,4 +57,11 @@ class ZlibContent final : public GzipContent {
 
 std::unique_ptr<GzipContent> openGzip(const std::string &path) { return std::make_unique<ZlibContent>(path); }
 
+bool inflateBlock(const std::string &, std::string_view compressed, std::span<char> into) {
+    uLongf size = into.size();
+    return ::uncompress(reinterpret_cast<Bytef *>(into.data()), &size,
+                        reinterpret_cast<const Bytef *>(compressed.data()), compressed.size()) == Z_OK &&
+           size == into.size();
+}
+
 } // namespace DNDS::Geom

@@ -1,12 +1,14 @@
 /// @file Gzip.hpp
-/// @brief The content of compressed files (gzip).
+/// @brief The content of compressed files (gzip), and of compressed parts of files (zlib).
 #pragma once
 
 #include "DNDS/Base/Types.hpp"
 
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 
 namespace DNDS::Geom {
 
@@ -25,5 +27,9 @@ class GzipContent {
 /// Defined in Gzip.cpp or, for builds without zlib, in GzipAbsent.cpp. Throws DataError with the path if the file
 /// cannot be opened, NotBuiltError without zlib. Local.
 std::unique_ptr<GzipContent> openGzip(const std::string &path);
+
+/// Decompresses data in zlib's format that was read from the file `path`; false if it is damaged or its size is not
+/// that of `into`. Local. NotBuiltError, with the path, without zlib.
+bool inflateBlock(const std::string &path, std::string_view compressed, std::span<char> into);
 
 } // namespace DNDS::Geom

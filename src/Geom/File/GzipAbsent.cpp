@@ -11,4 +11,11 @@ std::unique_ptr<GzipContent> openGzip(const std::string &path) {
         "{} is compressed (gzip), which this build cannot read: it was made without zlib; unpack it", path));
 }
 
+bool inflateBlock(const std::string &path, std::string_view, std::span<char>) {
+    throw NotBuiltError(
+        fmt::format("{} has compressed arrays (vtkZLibDataCompressor), which this build cannot read: it "
+                    "was made without zlib; save the file without compression",
+                    path));
+}
+
 } // namespace DNDS::Geom

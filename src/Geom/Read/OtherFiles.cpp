@@ -140,6 +140,8 @@ bool isXmlOf(const FileStart &file, std::string_view element) {
 
 constexpr auto byGmsh = "Gmsh converts it: gmsh FILE -save -format msh41 -o NEW.msh"sv;
 constexpr auto byMeshio = "meshio converts it: meshio convert FILE NEW.msh"sv;
+constexpr auto piecewise = "read its pieces (.vtu) one at a time; or merge them and save one .vtu (in ParaView: the "
+                           "filter Clean to Grid)"sv;
 constexpr auto unpack = "unpack it"sv;
 constexpr auto fromFluent = "Fluent exports CGNS; or ParaView (5.11 and later) reads it and saves CGNS"sv;
 constexpr auto fromFreeFem = "savemesh(Th, \"NEW.mesh\") in FreeFem writes a Medit mesh, which Gmsh converts"sv;
@@ -163,6 +165,10 @@ constexpr std::array signatures{
     Signature{"compressed (zstd)", unpack, "\x28\xb5\x2f\xfd"},
     Signature{"compressed (zip)", unpack, "PK\x03\x04"},
     Signature{"a VTK file", byMeshio, "# vtk DataFile"},
+    Signature{"a list of VTK files (.pvtu)",
+              piecewise,
+              {},
+              [](const FileStart &file) { return isXmlOf(file, "<VTKFile") && isXmlOf(file, "PUnstructuredGrid"); }},
     Signature{"a VTK file", byMeshio, {}, [](const FileStart &file) { return isXmlOf(file, "<VTKFile"); }},
     Signature{"an XDMF file", byMeshio, {}, [](const FileStart &file) { return isXmlOf(file, "<Xdmf"); }},
     Signature{"a DOLFIN mesh", byMeshio, {}, [](const FileStart &file) { return isXmlOf(file, "<dolfin"); }},

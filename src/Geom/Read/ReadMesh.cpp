@@ -10,6 +10,7 @@
 #include "DNDS/Geom/Ugrid/UgridFile.hpp"
 #include "DNDS/Geom/Ugrid/UgridReader.hpp"
 #include "DNDS/Geom/Vtk/VtkHdfReader.hpp"
+#include "DNDS/Geom/Vtk/VtuReader.hpp"
 #include "DNDS/Mpi/BroadcastList.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
 
@@ -99,6 +100,8 @@ MeshFormat meshFormatOf(std::string_view firstBytes) {
         return MeshFormat::OpenFoam;
     if (isUgrid("", firstBytes, 0))
         return MeshFormat::Ugrid;
+    if (isVtu(firstBytes))
+        return MeshFormat::Vtu;
     if (!describeOtherFile({firstBytes}).empty())
         return MeshFormat::Unknown;
     const std::size_t begin = firstBytes.find_first_not_of(" \t\r\n");
@@ -128,6 +131,9 @@ SourceMesh readMesh(CommunicatorView comm, const std::string &path, const CgnsOp
         case MeshFormat::VtkHdf:
             requireNoBase("VTKHDF");
             return readVtkHdf(comm, path, cgns.fields);
+        case MeshFormat::Vtu:
+            requireNoBase("VTU");
+            return readVtu(comm, path, cgns.fields);
         case MeshFormat::Ugrid:
             requireNoBase("UGRID");
             return readUgrid(comm, path);
@@ -142,8 +148,8 @@ SourceMesh readMesh(CommunicatorView comm, const std::string &path, const CgnsOp
             break;
         }
         throw DataError(
-            fmt::format("{} is not a mesh file of a known format (CGNS, Gmsh, OpenFOAM, SU2, UGRID, VTKHDF){}{}", path,
-                        file.other.empty() ? "" : ": ", file.other));
+            fmt::format("{} is not a mesh file of a known format (CGNS, Gmsh, OpenFOAM, SU2, UGRID, VTKHDF, VTU){}{}",
+                        path, file.other.empty() ? "" : ": ", file.other));
     });
 }
 

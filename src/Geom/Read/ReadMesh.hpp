@@ -12,7 +12,7 @@
 
 namespace DNDS::Geom {
 
-enum class MeshFormat : std::uint8_t { Unknown, CgnsHdf5, CgnsAdf, Gmsh, Su2, OpenFoam, Ugrid, VtkHdf };
+enum class MeshFormat : std::uint8_t { Unknown, CgnsHdf5, CgnsAdf, Gmsh, Su2, OpenFoam, Ugrid, VtkHdf, Vtu };
 
 /// Recognizes a format by the first bytes of a file. Local. UGRID: text only.
 MeshFormat meshFormatOf(std::string_view firstBytes);
@@ -23,8 +23,8 @@ MeshFormat meshFormat(CommunicatorView comm, const std::string &path);
 
 /// Reads a mesh file, or the case of OpenFOAM in a folder, each rank its share. Collective. `cgns` selects what to read
 /// of CGNS files: see there; its `base` is also the number of the zone to read of an SU2 file with several, or the
-/// region of a case of OpenFOAM; its `fields` takes those of VTKHDF files, too. Other formats refuse a base and leave
-/// `fields` as it is.
+/// region of a case of OpenFOAM; its `fields` takes those of VTKHDF and VTU files, too. Other formats refuse a base and
+/// leave `fields` as it is.
 ///
 /// Errors, the same on all ranks: DataError as the format's reader, or for an unknown format; NotBuiltError if this
 /// build lacks the reader.

@@ -1,8 +1,7 @@
 #include "DNDS/Geom/Vtk/VtkHdfReader.hpp"
 
-#include "DNDS/Geom/File/ElementBlocks.hpp"
 #include "DNDS/Geom/File/MeshFile.hpp"
-#include "DNDS/Geom/Vtk/VtkElements.hpp"
+#include "DNDS/Geom/Vtk/VtkLists.hpp"
 #include "DNDS/Mpi/EvenSplit.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
 #include "DNDS/Serialize/HdfObject.hpp"
@@ -101,9 +100,6 @@ class GridFile {
     [[noreturn]] void fail(std::string_view name, const std::string &message) const {
         throw DataError(fmt::format("{}: VTKHDF/{} {}", path_, name, message));
     }
-    [[noreturn]] void failAt(index cell, const std::string &message) const {
-        throw DataError(fmt::format("{}: cell {} {}", path_, cell, message));
-    }
 
   private:
     static constexpr index anyColumns = -1;
@@ -148,121 +144,42 @@ class GridFile {
     HdfObject file_;
 };
 
-/// VTK's types whose points are in rows along x, both in the same direction.
-constexpr index voxel = 11;
-constexpr index pixel = 8;
-
-/// The element of a VTK type.
-std::optional<ElementType> elementOf(index vtk) {
-    static const auto elements = [] {
-        std::array<std::optional<ElementType>, 256> byType;
-        for (int value = 255; value >= 0; value--) { // of several, the first one counts
-            const auto type = static_cast<ElementType>(value);
-            if (isElementType(value) && type != ElementType::Mixed && type != ElementType::Pyra14)
-                byType[vtkElement(type).type] = type;
-        }
-        byType[voxel] = ElementType::Hexa8;
-        byType[pixel] = ElementType::Quad4;
-        return byType;
-    }();
-    return vtk >= 0 && vtk < std::ssize(elements) ? elements[static_cast<std::size_t>(vtk)] : std::nullopt;
+void requireAscending(const GridFile &file, const char *name, const std::vector<index> &values) {
+    if (values.front() < 0 || !std::ranges::is_sorted(values))
+        file.fail(name, "does not ascend");
 }
 
-/// This rank's cells, of all dimensions.
-class CellReader {
-  public:
-    CellReader(const GridFile &file, IndexRange own) : file_(file), first_(own.begin) {
-        vtkTypes_ = file.read<index>("Types", own.begin, own.size());
-        offsets_ = file.read<index>("Offsets", own.begin, own.size() + 1);
-        requireAscending("Offsets", offsets_);
-        nodes_ = file.read<index>("Connectivity", offsets_.front(), offsets_.back() - offsets_.front());
-        points_ = file.rows("Points", 3);
-        for (std::size_t c = 0; c < vtkTypes_.size(); c++) {
-            const std::optional<ElementType> type = elementOf(vtkTypes_[c]);
-            if (!type)
-                file.failAt(number(c), fmt::format("has VTK's type {}, which is not supported", vtkTypes_[c]));
-            types_.push_back(*type);
-        }
-        if (std::ranges::count(types_, ElementType::Polyhedron) > 0)
-            readFaces(own);
+/// Reads the range of faces that this rank's polyhedra name.
+void readFaces(const GridFile &file, IndexRange own, VtkLists &lists) {
+    VtkFaces faces;
+    faces.starts = file.read<index>("PolyhedronOffsets", own.begin, own.size() + 1);
+    requireAscending(file, "PolyhedronOffsets", faces.starts);
+    faces.faces =
+        file.read<index>("PolyhedronToFaces", faces.starts.front(), faces.starts.back() - faces.starts.front());
+    if (!faces.faces.empty()) {
+        const auto [lowest, highest] = std::ranges::minmax_element(faces.faces);
+        faces.first = *lowest;
+        if (*lowest < 0 || *highest >= file.rows("FaceOffsets"))
+            file.fail("PolyhedronToFaces", "has numbers of faces that do not exist");
+        faces.cornerStarts = file.read<index>("FaceOffsets", faces.first, *highest - faces.first + 2);
+        requireAscending(file, "FaceOffsets", faces.cornerStarts);
+        faces.corners = file.read<index>("FaceConnectivity", faces.cornerStarts.front(),
+                                         faces.cornerStarts.back() - faces.cornerStarts.front());
     }
+    listFaces(faces, lists.faceStarts, lists.faces);
+}
 
-    const std::vector<ElementType> &types() const { return types_; }
-
-    /// Appends cell `c` of this rank's.
-    void append(std::size_t c, ElementBlock &block) const {
-        if (types_[c] == ElementType::Polyhedron)
-            return appendElement(block, types_[c], polyhedron(c), number(c));
-        const std::span<const index> vtk =
-            std::span(nodes_).subspan(static_cast<std::size_t>(offsets_[c] - offsets_[0]),
-                                      static_cast<std::size_t>(offsets_[c + 1] - offsets_[c]));
-        const int width = elementInfo(types_[c]).nodes;
-        if ((width > 0 && std::ssize(vtk) != width) || (width == 0 && vtk.size() < 3))
-            file_.failAt(number(c), fmt::format("has VTK's type {} and {} nodes", vtkTypes_[c], vtk.size()));
-        requireNodes(c, vtk);
-        std::vector<index> nodes(vtk.begin(), vtk.end());
-        const auto order = vtkElement(types_[c]).order;
-        for (std::size_t k = 0; k < order.size(); k++)
-            nodes[order[k]] = vtk[k];
-        if (vtkTypes_[c] == voxel || vtkTypes_[c] == pixel)
-            for (std::size_t k = 0; k < nodes.size(); k += 4) // rows in x, both of them forward
-                std::swap(nodes[k + 2], nodes[k + 3]);
-        appendElement(block, types_[c], nodes, number(c));
-    }
-
-  private:
-    index number(std::size_t c) const { return first_ + static_cast<index>(c) + 1; }
-
-    void requireAscending(const char *name, const std::vector<index> &values) const {
-        if (values.front() < 0 || !std::ranges::is_sorted(values))
-            file_.fail(name, "does not ascend");
-    }
-    void requireNodes(std::size_t c, std::span<const index> nodes) const {
-        for (const index node : nodes)
-            if (node < 0 || node >= points_)
-                file_.failAt(number(c), fmt::format("has point {} of {}", node, points_));
-    }
-
-    /// Reads the range of faces that this rank's polyhedra name.
-    void readFaces(IndexRange own) {
-        faceStarts_ = file_.read<index>("PolyhedronOffsets", own.begin, own.size() + 1);
-        requireAscending("PolyhedronOffsets", faceStarts_);
-        faces_ = file_.read<index>("PolyhedronToFaces", faceStarts_.front(), faceStarts_.back() - faceStarts_.front());
-        if (faces_.empty())
-            return;
-        const auto [lowest, highest] = std::ranges::minmax_element(faces_);
-        firstFace_ = *lowest;
-        if (*lowest < 0 || *highest >= file_.rows("FaceOffsets"))
-            file_.fail("PolyhedronToFaces", "has numbers of faces that do not exist");
-        cornerStarts_ = file_.read<index>("FaceOffsets", firstFace_, *highest - firstFace_ + 2);
-        requireAscending("FaceOffsets", cornerStarts_);
-        corners_ =
-            file_.read<index>("FaceConnectivity", cornerStarts_.front(), cornerStarts_.back() - cornerStarts_.front());
-    }
-
-    /// The list of a polyhedron, as in ElementBlock.
-    std::vector<index> polyhedron(std::size_t c) const {
-        std::vector<index> list;
-        for (index f = faceStarts_[c] - faceStarts_[0]; f < faceStarts_[c + 1] - faceStarts_[0]; f++) {
-            const auto face = static_cast<std::size_t>(faces_[static_cast<std::size_t>(f)] - firstFace_);
-            const auto corners =
-                std::span(corners_).subspan(static_cast<std::size_t>(cornerStarts_[face] - cornerStarts_[0]),
-                                            static_cast<std::size_t>(cornerStarts_[face + 1] - cornerStarts_[face]));
-            requireNodes(c, corners);
-            list.push_back(std::ssize(corners));
-            list.insert(list.end(), corners.begin(), corners.end());
-        }
-        return list;
-    }
-
-    const GridFile &file_;
-    index first_;
-    index points_ = 0;
-    std::vector<index> vtkTypes_, offsets_, nodes_; ///< as in the file; offsets [own cells + 1]
-    std::vector<ElementType> types_;
-    std::vector<index> faceStarts_, faces_, cornerStarts_, corners_; ///< polyhedra: all faces in a range
-    index firstFace_ = 0;
-};
+/// This rank's cells. Local.
+void readCells(const GridFile &file, IndexRange own, VtkLists &lists) {
+    lists.firstCell = own.begin;
+    lists.types = file.read<index>("Types", own.begin, own.size());
+    lists.starts = file.read<index>("Offsets", own.begin, own.size() + 1);
+    requireAscending(file, "Offsets", lists.starts);
+    lists.nodes = file.read<index>("Connectivity", lists.starts.front(), lists.starts.back() - lists.starts.front());
+    lists.points = file.rows("Points", 3);
+    if (std::ranges::count(lists.types, vtkPolyhedron) > 0)
+        readFaces(file, own, lists);
+}
 
 /// Throws unless the file is one piece, the same at all steps. Local.
 void requireOneMesh(const GridFile &file, const std::string &path) {
@@ -323,16 +240,10 @@ std::vector<MeshField> readFields(CommunicatorView comm, const GridFile &file, c
                 warnings.push_back(error.message() + ", so it is left out");
                 continue;
             }
-            const auto columns = static_cast<std::size_t>(place.columns);
-            const std::vector<real> values =
-                file.read<real>(fmt::format("{}/{}", group, name), place.first + own.begin, own.size(), place.columns);
-            for (std::size_t c = 0; c < columns; c++) {
-                const std::string end = columns == 3 ? std::string(1, "XYZ"[c]) : std::to_string(c + 1);
-                MeshField &field = fields.emplace_back(MeshField{group, name + (columns == 1 ? "" : end), {}});
-                for (std::size_t row = 0; row < kept.size(); row++)
-                    if (kept[row])
-                        field.values.push_back(values[row * columns + c]);
-            }
+            addVtkFields(
+                group, name, place.columns,
+                file.read<real>(fmt::format("{}/{}", group, name), place.first + own.begin, own.size(), place.columns),
+                kept, fields);
         }
     });
     return fields;
@@ -340,47 +251,22 @@ std::vector<MeshField> readFields(CommunicatorView comm, const GridFile &file, c
 
 SourceMesh readParts(CommunicatorView comm, const std::string &path, MeshFields *fields) {
     std::optional<GridFile> file;
-    std::optional<CellReader> reader;
-    SourceMesh mesh;
-    mesh.origin = path;
+    VtkLists lists;
     comm.guarded([&] {
         file.emplace(path);
         requireOneMesh(*file, path);
     });
     comm.guarded([&] {
         const IndexRange own = EvenSplit(file->rows("Points", 3), comm.size()).part(comm.rank());
-        const std::vector<real> numbers = file->read<real>("Points", own.begin, own.size(), 3);
-        for (std::size_t at = 0; at < numbers.size(); at += 3)
-            mesh.coordinates.push_back({numbers[at], numbers[at + 1], numbers[at + 2]});
+        lists.coordinates = file->read<real>("Points", own.begin, own.size(), 3);
     });
-    comm.guarded([&] {
-        reader.emplace(*file, EvenSplit(file->rows("Types"), comm.size()).part(comm.rank()));
-        for (const ElementType type : reader->types())
-            mesh.cellDimension = std::max(mesh.cellDimension, elementInfo(type).dimension);
-    });
-    mesh.cellDimension = comm.allReduce(mesh.cellDimension, MPI_MAX);
-    DNDS_CHECK(mesh.cellDimension >= 2, DataError, "{} has no cells of two or three dimensions", path);
-    index left = 0;
-    comm.guarded([&] {
-        for (std::size_t c = 0; c < reader->types().size(); c++)
-            if (elementInfo(reader->types()[c]).dimension == mesh.cellDimension)
-                reader->append(c, mesh.cells);
-            else
-                left++;
-    });
-    left = comm.allReduce(left, MPI_SUM);
-    if (left > 0)
-        mesh.notes.push_back(
-            fmt::format("{}: {} cells of fewer than {} dimensions are left out", path, left, mesh.cellDimension));
-    numberNodes(comm, mesh);
-    numberBlock(comm, mesh.cells);
+    comm.guarded([&] { readCells(*file, EvenSplit(file->rows("Types"), comm.size()).part(comm.rank()), lists); });
+    std::vector<bool> kept;
+    SourceMesh mesh = meshOfVtk(comm, path, std::move(lists), kept);
     if (fields != nullptr) {
         const std::vector<bool> all(mesh.coordinates.size(), true);
-        std::vector<bool> kept;
-        for (const ElementType type : reader->types())
-            kept.push_back(elementInfo(type).dimension == mesh.cellDimension);
         fields->nodes = readFields(comm, *file, "PointData", mesh.globalNodes, all, mesh.warnings);
-        fields->cells = readFields(comm, *file, "CellData", mesh.cells.globalSize + left, kept, mesh.warnings);
+        fields->cells = readFields(comm, *file, "CellData", file->rows("Types"), kept, mesh.warnings);
     }
     return mesh;
 }

@@ -292,7 +292,9 @@ TEST(WildFiles, KindsOfOtherFilesAreNamedWithWhatConvertsThem) {
         {"\xef\xbb\xbf$MeshFormat\n", "it is text with a byte order mark; save it as text without one"},
         {"\x1f\x8b more", "it is compressed (gzip); unpack it"},
         {"# vtk DataFile Version 3.0\n", "it is a VTK file; meshio converts it"},
-        {"<?xml version=\"1.0\"?>\n<VTKFile type=\"UnstructuredGrid\">", "it is a VTK file; meshio converts it"},
+        {"<?xml version=\"1.0\"?>\n<VTKFile type=\"PolyData\">", "it is a VTK file; meshio converts it"},
+        {"<?xml version=\"1.0\"?>\n<VTKFile type=\"PUnstructuredGrid\">",
+         "it is a list of VTK files (.pvtu); read its pieces (.vtu) one at a time"},
         {"<?xml version=\"1.0\"?>\n<!DOCTYPE Xdmf>\n<Xdmf>", "it is an XDMF file; meshio converts it"},
         {"<?xml version=\"1.0\"?>\n<html>", "it is XML"},
         {"CDF\x01" + nothing + "num_nodes num_elem", "it is an Exodus mesh; meshio converts it"},
@@ -313,10 +315,10 @@ TEST(WildFiles, KindsOfOtherFilesAreNamedWithWhatConvertsThem) {
         {"    -1\n  2411\n         1         1         1        11\n", "it is an I-DEAS universal file (UNV)"},
         {"mesh3d\ndimension\n3\n", "it is a Netgen mesh; meshio converts it"},
         {"4 2 4\n0 0 1\n1 0 1\n1 1 1\n0 1 1\n1 2 3 0\n", "it is a FreeFem mesh; savemesh(Th, \"NEW.mesh\")"},
-        {"no format of anybody", "(CGNS, Gmsh, OpenFOAM, SU2, UGRID, VTKHDF)"},
+        {"no format of anybody", "(CGNS, Gmsh, OpenFOAM, SU2, UGRID, VTKHDF, VTU)"},
     };
     for (const auto &[content, expected] : kinds) {
-        expectFailure(content, "is not a mesh file of a known format (CGNS, Gmsh, OpenFOAM, SU2, UGRID, VTKHDF)");
+        expectFailure(content, "is not a mesh file of a known format (CGNS, Gmsh, OpenFOAM, SU2, UGRID, VTKHDF, VTU)");
         expectFailure(content, expected);
     }
 }
