@@ -61,18 +61,18 @@ PlaceKey keyOf(const Pattern::Node &node, std::span<const index> nodes) {
 }
 
 /// Rows of consecutive nodes.
-struct Piece {
+struct RowPiece {
     index first;
     std::span<const real> rows;
 };
 
 /// Deals rows of all ranks, which together are those of nodes 0 to `total` - 1, out in blocks of equal size; returns
 /// the first node of this rank's. Collective.
-index dealOut(CommunicatorContext &context, std::span<const Piece> pieces, index total, std::size_t width,
+index dealOut(CommunicatorContext &context, std::span<const RowPiece> pieces, index total, std::size_t width,
               std::vector<real> &rows) {
     const EvenSplit split(total, context.comm().size());
     std::vector<std::pair<index, const real *>> list; // number, row
-    for (const Piece &piece : pieces)
+    for (const RowPiece &piece : pieces)
         for (std::size_t at = 0; at < piece.rows.size(); at += width)
             list.emplace_back(piece.first + static_cast<index>(at / width), piece.rows.data() + at);
     const RankLists received = sparseExchange(
@@ -125,7 +125,7 @@ class LevelRefiner {
         fine.periodic = coarse_.periodic;
         fine.warnings = coarse_.warnings;
         fine.notes = coarse_.notes;
-        const Piece pieces[] = {{coarse_.firstNode, rows_}, {placed_.first, placed_.rows}, {nextInner_, inner_}};
+        const RowPiece pieces[] = {{coarse_.firstNode, rows_}, {placed_.first, placed_.rows}, {nextInner_, inner_}};
         fine.globalNodes = coarse_.globalNodes + placed_.newNodes + inner->globalSize();
         children.clear();
         cut(coarse_.cells, true, fine.cells, children);

@@ -10,13 +10,13 @@ namespace DNDS::Geom {
 namespace {
 
 /// A child by its corners, as nodes of the parent's complete second-order element.
-struct Piece {
+struct InnerPiece {
     ReferenceShape shape;
     std::vector<int> corners;
 };
 
 /// The middle that remains when a copy at each corner is cut off.
-std::vector<Piece> middleOf(ReferenceShape shape) {
+std::vector<InnerPiece> middleOf(ReferenceShape shape) {
     using Shape = ReferenceShape;
     switch (shape) {
     case Shape::Triangle:
@@ -53,7 +53,7 @@ std::vector<PlacedPiece> piecesOf(ReferenceShape shape) {
         for (int j = 0; j < corners; j++)
             pieces.back().corners.push_back(0.5 * (referenceNode(shape, k) + referenceNode(shape, j)));
     }
-    for (const Piece &piece : middleOf(shape)) {
+    for (const InnerPiece &piece : middleOf(shape)) {
         pieces.push_back({piece.shape, {}});
         for (const int corner : piece.corners)
             pieces.back().corners.push_back(referenceNode(shape, corner));

@@ -13,10 +13,10 @@ namespace DNDS::Geom {
 namespace {
 
 constexpr std::size_t lists = 8;
-constexpr std::array<std::string_view, lists> names{"nodes",      "triangles", "quadrilaterals", "tags",
-                                                    "tetrahedra", "pyramids",  "prisms",         "hexahedra"};
+constexpr std::array<std::string_view, lists> listNames{"nodes",      "triangles", "quadrilaterals", "tags",
+                                                        "tetrahedra", "pyramids",  "prisms",         "hexahedra"};
 constexpr std::array<index, lists> widths{3, 3, 4, 1, 4, 5, 6, 8};
-constexpr std::size_t tags = 3;
+constexpr std::size_t tagsList = 3;
 constexpr std::size_t longestWord = 64;
 constexpr std::string_view blanks = " \t\r\n\v\f";
 
@@ -53,11 +53,11 @@ Counts countsOf(const UgridForm &form, std::string_view begin) {
     Counts counts{};
     const char *at = begin.data() + (form.records ? 4 : 0);
     for (std::size_t list = 0; list < lists; list++)
-        if (list != tags) {
+        if (list != tagsList) {
             counts[list] = decodeInteger(at, form.integerBytes, form.swapped);
             at += form.integerBytes;
         }
-    counts[tags] = counts[1] + counts[2];
+    counts[tagsList] = counts[1] + counts[2];
     return counts;
 }
 
@@ -222,14 +222,14 @@ UgridFile::UgridFile(CommunicatorView comm, const std::string &path)
 void UgridFile::openText() {
     Words words(file_);
     for (std::size_t list = 0; list < lists; list++)
-        if (list != tags)
-            counts_[list] = words.integer(fmt::format("the number of {}", names[list]), 0, file_.size());
-    counts_[tags] = counts_[1] + counts_[2];
+        if (list != tagsList)
+            counts_[list] = words.integer(fmt::format("the number of {}", listNames[list]), 0, file_.size());
+    counts_[tagsList] = counts_[1] + counts_[2];
     for (std::size_t list = 0; list < lists; list++) {
         index at = 0;
         const auto skipTo = [&](index word) {
             for (; at < word; at++)
-                words.next(names[list]);
+                words.next(listNames[list]);
         };
         for (int rank = 0; rank < comm_.size(); rank++) {
             skipTo(part(static_cast<UgridList>(list), rank).begin * widths[list]);
@@ -252,7 +252,7 @@ void UgridFile::openBinary(std::string_view begin) {
         if (counts_[list] < 0 || counts_[list] > file_.size())
             fail(0, fmt::format(
                         "the file announces {} {}, but has {} bytes: it is damaged, cut off or in another byte order",
-                        counts_[list], names[list], file_.size()));
+                        counts_[list], listNames[list], file_.size()));
     const index need = bytesOf(form_, counts_);
     if (form_.records)
         return findRecords(need);
@@ -262,8 +262,8 @@ void UgridFile::openBinary(std::string_view begin) {
     std::size_t list = 0;
     while (bytesBefore(static_cast<UgridList>(list)) + listBytes(form_, counts_, list) <= pieces_[0].size)
         list++;
-    fail(file_.size(),
-         fmt::format("the file ends in its {}: its counts need {} bytes more", names[list], need - pieces_[0].size));
+    fail(file_.size(), fmt::format("the file ends in its {}: its counts need {} bytes more", listNames[list],
+                                   need - pieces_[0].size));
 }
 
 /// Finds the subrecords of the second record. The mark before one is negative if another follows, the mark after it
@@ -304,9 +304,9 @@ IndexRange UgridFile::part(UgridList list, int rank) const {
     const bool cells = list > UgridList::Tags;
     const bool faces = list == UgridList::Triangles || list == UgridList::Quadrilaterals;
     index before = 0;
-    for (std::size_t other = cells ? tags + 1 : 1; (cells || faces) && other < at; other++)
+    for (std::size_t other = cells ? tagsList + 1 : 1; (cells || faces) && other < at; other++)
         before += counts_[other];
-    const index total = cells ? counts_[4] + counts_[5] + counts_[6] + counts_[7] : counts_[faces ? tags : at];
+    const index total = cells ? counts_[4] + counts_[5] + counts_[6] + counts_[7] : counts_[faces ? tagsList : at];
     const IndexRange all = EvenSplit(total, comm_.size()).part(rank);
     return {std::clamp<index>(all.begin - before, 0, counts_[at]), std::clamp<index>(all.end - before, 0, counts_[at])};
 }
@@ -386,8 +386,8 @@ std::vector<index> UgridFile::integers(UgridList list, index lowest, index highe
     forEachNumber(list, form_.integerBytes, [&](const char *bytes, index byte) {
         const index value = decodeInteger(bytes, form_.integerBytes, form_.swapped);
         if (value < lowest || value > highest)
-            fail(placeOf(byte),
-                 fmt::format("{} of the {} is {}: it must lie in [{}, {}]", what, names[at], value, lowest, highest));
+            fail(placeOf(byte), fmt::format("{} of the {} is {}: it must lie in [{}, {}]", what, listNames[at], value,
+                                            lowest, highest));
         numbers.push_back(value);
     });
     return numbers;
