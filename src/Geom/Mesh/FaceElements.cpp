@@ -109,9 +109,11 @@ std::vector<LocalIndex> nodesOnFace(const UnstructuredMesh &mesh, LocalIndex cel
     }
     std::vector<LocalIndex> result;
     forEachListedFace(mesh, cell, [&](int number, LocalIndex f) {
-        if (f == face)
-            for (const int k : faceOf(type, number).nodes())
-                result.push_back(nodes[k]);
+        if (f != face)
+            return;
+        const SubElement own = faceOf(type, number);
+        for (const int k : own.nodes())
+            result.push_back(nodes[k]);
     });
     return result;
 }

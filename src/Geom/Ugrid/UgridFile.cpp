@@ -57,7 +57,8 @@ Counts countsOf(const UgridForm &form, std::string_view begin) {
             counts[list] = decodeInteger(at, form.integerBytes, form.swapped);
             at += form.integerBytes;
         }
-    counts[tagsList] = counts[1] + counts[2];
+    if (__builtin_add_overflow(counts[1], counts[2], &counts[tagsList]))
+        counts[tagsList] = -1; // no header of this form
     return counts;
 }
 
