@@ -88,8 +88,8 @@ inline void advance(ChannelState &state, ChannelEvent event, std::string_view ch
 }
 
 /// A byte a channel for the channels of one exchange that carry data, in the order of sending. Channels of blocks
-/// without memory have no byte and cost nothing: their notes that there are no data are sent, received and discarded
-/// unseen, so that they are stale before and after.
+/// without memory have no byte and cost nothing: their empty messages would be sent, received and discarded unseen, so
+/// that they are stale before and after.
 class ChannelStates {
   public:
     /// The number of channels that are not stale, and the state of the one that was the k-th to send.

@@ -23,7 +23,7 @@ int distinctCorners(const ElementFace &face, AdjacencyRow<const LocalIndex> node
 }
 
 /// Calls `visit(number, face)` for each of `elementInfo(type).faces` of a cell with shape functions that is a face of
-/// the mesh: those that have become edges or points are not.
+/// the mesh: collapsed faces, which are edges or points, are left out.
 template <class Visit>
 void forEachListedFace(const UnstructuredMesh &mesh, LocalIndex cell, Visit &&visit) {
     const ElementInfo &info = elementInfo(mesh.cellTypes[static_cast<std::size_t>(cell)]);
