@@ -144,6 +144,8 @@ if $with_openmpi; then
     say "unpacking Open MPI"
     mkdir "$work/bundle/openmpi"
     tar xzf "$openmpi" -C "$work/bundle/openmpi"
+    # Run paths of the old style hold for the libraries of libraries, too, which the bundle has beside each other.
+    sed -i 's/ *-Wl,--enable-new-dtags//' "$work"/bundle/openmpi/share/openmpi/*-wrapper-data.txt
     [ -x "$work/bundle/openmpi/bin/mpiexec" ] || fail "$openmpi holds no bin/mpiexec"
     # What misses a library on the other machine would be found out there, too late. Plug-ins for libraries that only
     # this machine is sure to have are left out: Open MPI does without.

@@ -4,7 +4,7 @@
 # fields (several ranks sharing the GPU), the benchmarks, and compute-sanitizer where it works. Writes a report.
 #
 #   scripts/gpu-check.sh [--out FOLDER] [--budget SECONDS] [--bundle FILE] [--build FOLDER] [--parts LIST] [--jobs N]
-#                        [--fresh] [--dry-run] [--emulated | --without-gpu CC]
+#                        [--fresh] [--dry-run] [--emulated | --without-gpu CC [--pack FILE]] [--prebuilt FILE]
 #
 #   --out FOLDER      where DATE.md and DATE.json are written (default $OUT where that is set, else docs/gpu-results)
 #   --budget SECONDS  end within this time (default 520); the same command continues a call that was cut
@@ -17,6 +17,8 @@
 #   --dry-run         say what this machine has, what it lacks and what would be run; run nothing
 #   --emulated        a rehearsal on a machine without a GPU: the same with the emulated device, no CUDA needed
 #   --without-gpu CC  a rehearsal with nvcc for GPUs of compute capability CC (9.0, ...): tests find no device and skip
+#   --pack FILE       with --without-gpu: run no test, and pack the programs for a machine with a GPU (.tar.xz)
+#   --prebuilt FILE   build nothing, and run programs packed elsewhere, whose sources and build folder had the same paths
 #
 # Exit code: 0 everything passed, 1 something failed or did not end in time, 2 wrong usage, 3 the machine lacks something
 # (no GPU, no nvcc, ...; the text says what), in which case nothing was built, 4 the time was up before everything had run:
@@ -25,7 +27,7 @@
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 case " $* " in *" -h "* | *" --help "*)
-    sed -n '2,27s/^# \{0,1\}//p' "$0"
+    sed -n '2,29s/^# \{0,1\}//p' "$0"
     exit 0
     ;;
 esac

@@ -19,6 +19,7 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import device_tests  # noqa: E402
 import machine  # noqa: E402
+import programs  # noqa: E402
 import report  # noqa: E402
 from runner import Runner, tail  # noqa: E402
 
@@ -45,6 +46,8 @@ def arguments(argv):
     parser.add_argument("--emulated", action="store_true")
     parser.add_argument("--without-gpu", metavar="CC")
     parser.add_argument("--fresh", action="store_true")
+    parser.add_argument("--pack", metavar="FILE")
+    parser.add_argument("--prebuilt", metavar="FILE")
     options = parser.parse_args(argv)
     options.parts = [part for part in options.parts.split(",") if part]
     for part in options.parts:
@@ -52,6 +55,10 @@ def arguments(argv):
             parser.error(f"--parts: there is no part {part}; there are {', '.join(PARTS)}")
     if options.without_gpu and (options.emulated or not re.fullmatch(r"\d+\.\d", options.without_gpu)):
         parser.error("--without-gpu: give a compute capability, such as 9.0, and not --emulated")
+    if options.pack and not options.without_gpu:
+        parser.error("--pack: programs are packed by a rehearsal, --without-gpu CC")
+    if options.prebuilt and not os.path.exists(options.prebuilt):
+        parser.error(f"--prebuilt: {options.prebuilt} does not exist; --without-gpu CC --pack FILE makes it")
     if options.budget < 60:
         parser.error("--budget: at least 60 seconds are needed")
     standard = os.path.join(ROOT, "build", "gpu-bundle", "bundle.tar.gz")
@@ -253,9 +260,15 @@ class Check:
                    "--jobs", str(self.options.jobs)])
 
     def configure(self):
+        if self.options.prebuilt:
+            why = programs.unpack(self.options.prebuilt, self.options.build, ROOT)
+            if why:
+                self.not_run("everything", why)
+            return why is None
         flags = ["-S", ROOT, "-B", self.options.build, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
                  "-DDNDS_BUILD_BENCHMARKS=ON", "-DDNDS_PETSC=OFF", "-DDNDS_HYPRE=OFF", "-DDNDS_INSTALL=OFF",
-                 "-DDNDS_BUILD_PYTHON=OFF", f"-DDNDS_CCACHE={os.environ.get('DNDS_CCACHE', 'OFF')}", *self.flags]
+                 "-DDNDS_BUILD_PYTHON=OFF", "-DDNDS_FAST_COMPILE=ON",
+                 f"-DDNDS_CCACHE={os.environ.get('DNDS_CCACHE', 'OFF')}", *self.flags]
         if self.options.emulated:
             flags.append("-DDNDS_DEVICE=emulated")
         else:
@@ -271,6 +284,8 @@ class Check:
 
     def build(self, part, targets):
         """Builds the targets of a part. Returns whether all are there."""
+        if self.options.prebuilt:
+            return True
         command = ["ninja", "-C", self.options.build, f"-j{self.options.jobs}", "-k", "0"]
         outcome = self.step("build", f"build {part}", [*command, *sorted(set(targets))])
         if outcome["status"] != "passed":
@@ -298,6 +313,8 @@ class Check:
         if not chosen():
             return
         self.build(group, [test["target"] for test in chosen()])
+        if self.options.pack:
+            return
         reasons = {}
         for test, why in device_tests.run(chosen(), self.runner, self.limit(group), done):
             reasons.setdefault(why, []).append(test["name"])
@@ -340,7 +357,7 @@ class Check:
         return found[0] if found else None
 
     def heat(self):
-        if self.without_gpu("the heat case on device and host") or not self.build("heat", ["heat"]):
+        if not self.build("heat", ["heat"]) or self.without_gpu("the heat case on device and host"):
             return
         program = self.program("cases/heat/heat")
         size = ["--cells", "64,48,40", "--steps", "40"] if self.options.emulated else ["--cells", "256,192,128",
@@ -381,7 +398,7 @@ class Check:
     def euler_case(self):
         """Cells a second of the Euler case on the device, and on the host for comparison."""
         folder = os.path.join(ROOT, "cases", "euler")
-        if self.without_gpu("the Euler case on the device") or not self.build("the Euler case", ["euler"]):
+        if not self.build("the Euler case", ["euler"]) or self.without_gpu("the Euler case on the device"):
             return
         program = self.program("cases/euler/euler")
         cells, steps = (16, 4) if self.options.emulated else (1000, 60)
@@ -452,7 +469,7 @@ class Check:
             if not self.probe():
                 return
         if set(self.options.parts) - {"layout"}:
-            say("configuring")
+            say(f"taking the programs of {self.options.prebuilt}" if self.options.prebuilt else "configuring")
             if not self.configure():
                 return
         for part in self.options.parts:
@@ -465,6 +482,9 @@ class Check:
             getattr(self, part.replace("-", "_"))()
             if not self.cut(part):
                 self.results["done"].append(part)
+        if self.options.pack and self.runner.left() > 0:
+            count = programs.pack(self.options.build, self.runner.environment, self.options.pack)
+            say(f"{self.options.pack}: {count} files, {os.path.getsize(self.options.pack) // 1000000} MB")
         self.results["finished"] = set(self.options.parts) <= set(self.results["done"])
 
     def close(self):

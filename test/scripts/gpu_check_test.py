@@ -19,6 +19,7 @@ import device_tests  # noqa: E402
 import hip_kernels  # noqa: E402
 import kernels  # noqa: E402
 import machine  # noqa: E402
+import programs  # noqa: E402
 import report  # noqa: E402
 from runner import Runner, tail  # noqa: E402
 
@@ -533,6 +534,24 @@ class Cut(unittest.TestCase):
                          [("not run", "device_tests was not built"), ("not run", "dof_tests was not built")])
         self.assertFalse(run.results["finished"])
         self.assertEqual(report.verdict(run.results)[0], "incomplete")
+
+
+class Packed(unittest.TestCase):
+    def test_programs_come_back_where_their_paths_fit_and_are_refused_elsewhere(self):
+        with tempfile.TemporaryDirectory() as folder:
+            build, path = os.path.join(folder, "build"), os.path.join(folder, "programs.tar.xz")
+            heat = os.path.join(build, "cases", "heat", "heat")
+            os.makedirs(os.path.dirname(heat))
+            with open(heat, "w", encoding="utf-8") as file:
+                file.write("#!/bin/sh\n")
+            os.chmod(heat, 0o755)
+            with open(os.path.join(build, "CMakeCache.txt"), "w", encoding="utf-8") as file:
+                file.write(f"CMAKE_HOME_DIRECTORY:INTERNAL=/sources\nCMAKE_CACHEFILE_DIR:INTERNAL={build}\n")
+            self.assertEqual(programs.pack(build, dict(os.environ), path), 2)
+            os.remove(heat)
+            self.assertIsNone(programs.unpack(path, build, "/sources"))
+            self.assertTrue(os.access(heat, os.X_OK))
+            self.assertIn("for the sources in /sources", programs.unpack(path, build, "/elsewhere"))
 
 
 class WithoutGpu(unittest.TestCase):

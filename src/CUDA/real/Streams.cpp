@@ -119,11 +119,11 @@ void recordUse(void *stream) {
     const auto user = static_cast<cudaStream_t>(stream);
     Streams &all = Streams::instance();
     const std::scoped_lock lock(all.mutex);
-    if (all.streams.contains(user))
-        return;
     DNDS_CHECK(!captures(user), StateError,
                "a stream's use of memory cannot be recorded while its work is captured for a graph: call recordUse "
                "after the graph was launched");
+    if (all.streams.contains(user))
+        return;
     all.forgetPassedUses();
     all.uses.push_back(std::make_shared<RecordedEvent>(user));
 }
