@@ -4,7 +4,7 @@
 # fields (several ranks sharing the GPU), the benchmarks, and compute-sanitizer where it works. Writes a report.
 #
 #   scripts/gpu-check.sh [--out FOLDER] [--budget SECONDS] [--bundle FILE] [--build FOLDER] [--parts LIST] [--jobs N]
-#                        [--fresh] [--dry-run] [--emulated | --without-gpu CC [--pack FILE]] [--prebuilt FILE]
+#                        [--fresh] [--dry-run] [--no-mps] [--emulated | --without-gpu CC [--pack FILE]] [--prebuilt FILE]
 #
 #   --out FOLDER      where DATE.md and DATE.json are written (default $OUT where that is set, else docs/gpu-results)
 #   --budget SECONDS  end within this time (default 520); the same command continues a call that was cut
@@ -13,6 +13,7 @@
 #   --build FOLDER    the build folder, which also keeps what earlier calls found (default build/gpu-check)
 #   --parts LIST      only some of layout,core,tasks,euler,one-sided,fields,bench,sanitizer
 #   --jobs N          compile N at a time (default: the number of processors)
+#   --no-mps          let ranks take turns on the GPU, also where CUDA's Multi-Process Service (MPS) can be started
 #   --fresh           start over, also where an earlier call was cut
 #   --dry-run         say what this machine has, what it lacks and what would be run; run nothing
 #   --emulated        a rehearsal on a machine without a GPU: the same with the emulated device, no CUDA needed
@@ -27,7 +28,7 @@
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 case " $* " in *" -h "* | *" --help "*)
-    sed -n '2,29s/^# \{0,1\}//p' "$0"
+    sed -n '2,30s/^# \{0,1\}//p' "$0"
     exit 0
     ;;
 esac

@@ -14,6 +14,7 @@ import signal
 import subprocess
 import sys
 import tarfile
+import tempfile
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -46,6 +47,7 @@ def arguments(argv):
     parser.add_argument("--emulated", action="store_true")
     parser.add_argument("--without-gpu", metavar="CC")
     parser.add_argument("--fresh", action="store_true")
+    parser.add_argument("--no-mps", action="store_true")
     parser.add_argument("--pack", metavar="FILE")
     parser.add_argument("--prebuilt", metavar="FILE")
     options = parser.parse_args(argv)
@@ -91,6 +93,7 @@ class Check:
             "rehearsal": self.rehearsal, "source": source_version(), "bundle": None, "steps": [], "tests": [],
             "benchmarks": [], "done": [],
         }
+        self.mps = None  # the tool that controls it and its folder, while it runs
         self.before = self.results["seconds"]
         self.results["calls"] += 1
         self.results.update(finished=False, budget_s=options.budget, parts=options.parts, machine=found, not_run=[])
@@ -234,6 +237,35 @@ class Check:
                                check=False, env=self.runner.environment, timeout=30)
         return re.search("open.?mpi|openrte|prrte", asked.stdout.decode(errors="replace"), re.I) is not None
 
+    def start_mps(self):
+        """Lets ranks run kernels at the same time instead of taking turns. The report says whether they do."""
+        tool = self.found.get("mps_control")
+        self.results["mps"] = False
+        if not tool or self.rehearsal or self.options.no_mps:
+            return
+        folder = tempfile.mkdtemp(prefix="dnds-mps-")
+        variables = {"CUDA_MPS_PIPE_DIRECTORY": folder, "CUDA_MPS_LOG_DIRECTORY": folder}
+        self.runner.environment.update(variables)
+        self.mps = (tool, folder)
+        # Not by the runner, which ends what its commands leave.
+        started = subprocess.run([tool, "-d"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False,
+                                 env=self.runner.environment, timeout=15).returncode == 0
+        self.results["mps"] = started
+        if not started:
+            self.stop_mps()
+        say("ranks share the GPU through MPS" if started else "MPS did not start: ranks take turns on the GPU")
+
+    def stop_mps(self):
+        """A control daemon is no child of this process, and would stay."""
+        if self.mps:
+            tool, folder = self.mps
+            subprocess.run([tool], input=b"quit\n", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False,
+                           env=self.runner.environment, timeout=15)
+            shutil.rmtree(folder, ignore_errors=True)
+            for variable in ("CUDA_MPS_PIPE_DIRECTORY", "CUDA_MPS_LOG_DIRECTORY"):
+                self.runner.environment.pop(variable, None)
+            self.mps = None
+
     def probe(self):
         """Whether a kernel compiled here runs here. Returns False if nothing further makes sense."""
         source, program = os.path.join(self.options.build, "probe.cu"), os.path.join(self.options.build, "probe")
@@ -264,6 +296,7 @@ class Check:
             why = programs.unpack(self.options.prebuilt, self.options.build, ROOT)
             if why:
                 self.not_run("everything", why)
+            self.results["source"] = file_text(os.path.join(self.options.build, "source")) or "unknown"
             return why is None
         flags = ["-S", ROOT, "-B", self.options.build, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
                  "-DDNDS_BUILD_BENCHMARKS=ON", "-DDNDS_PETSC=OFF", "-DDNDS_HYPRE=OFF", "-DDNDS_INSTALL=OFF",
@@ -436,6 +469,7 @@ class Check:
         if self.rehearsal or not tool:
             self.not_run("compute-sanitizer", "a rehearsal has no GPU" if self.rehearsal else "it was not found")
             return
+        self.stop_mps()  # the two do not go together
         # Some virtual machines keep it from the device; that is no failure of DNDS.
         memcheck = [tool, "--tool", "memcheck", "--error-exitcode", "99", "--target-processes", "all"]
         outcome = self.runner.run("sanitizer probe", [*memcheck, os.path.join(self.options.build, "probe")], 30)
@@ -468,6 +502,7 @@ class Check:
             say("a first kernel")
             if not self.probe():
                 return
+            self.start_mps()
         if set(self.options.parts) - {"layout"}:
             say(f"taking the programs of {self.options.prebuilt}" if self.options.prebuilt else "configuring")
             if not self.configure():
@@ -483,11 +518,13 @@ class Check:
             if not self.cut(part):
                 self.results["done"].append(part)
         if self.options.pack and self.runner.left() > 0:
+            report.write_file(os.path.join(self.options.build, "source"), source_version())
             count = programs.pack(self.options.build, self.runner.environment, self.options.pack)
             say(f"{self.options.pack}: {count} files, {os.path.getsize(self.options.pack) // 1000000} MB")
         self.results["finished"] = set(self.options.parts) <= set(self.results["done"])
 
     def close(self):
+        self.stop_mps()
         self.keep_logs()
         self.save()
 

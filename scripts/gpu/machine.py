@@ -208,6 +208,7 @@ def facts():
         "nvcc_version": version([nvcc, "--version"], r"release ([\d.]+)"),
         "cub": finds_cub(nvcc),
         "compute_sanitizer": sanitizer,
+        "mps_control": find_tool("nvidia-cuda-mps-control"),
         "cxx": os.environ.get("CXX", "c++"),
         "cxx_version": version([os.environ.get("CXX", "c++"), "-dumpfullversion"], r"([\d.]+)"),
         "cmake_version": version(["cmake", "--version"], r"version ([\d.]+)"),

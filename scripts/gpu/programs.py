@@ -9,7 +9,8 @@ import tempfile
 import device_tests
 
 CASES = ["cases/heat/heat", "cases/euler/euler", "bench/gpu/bench_gpu"]
-CONFIGURED = ("CMakeCache.txt", "CTestTestfile.cmake")  # which MPI starts programs, and which tests there are
+# Which MPI starts programs, which tests there are, and which sources the programs are of.
+CONFIGURED = ("CMakeCache.txt", "CTestTestfile.cmake", "source")
 
 
 def pack(build, environment, path):

@@ -158,6 +158,8 @@ def markdown(results):
               f"{results['calls']} call{'s' if results['calls'] > 1 else ''} of at most {results['budget_s']:.0f} s.",
               "", "## Machine", ""]
     lines += [f"- {line}" for line in machine_lines(results["machine"])]
+    if not results["rehearsal"]:
+        lines.append("- ranks share the GPU " + ("through MPS" if results.get("mps") else "by taking turns"))
     if results["bundle"]:
         lines.append(f"- libraries from a bundle, {results['bundle'][0]}; "
                      + next((line for line in results["bundle"] if line.startswith("with CUDA")), "no MPI in it"))

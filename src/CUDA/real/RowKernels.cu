@@ -9,7 +9,7 @@ namespace DNDS::Device {
 
 namespace {
 
-constexpr std::uint32_t threads = 256;
+constexpr std::uint32_t threads = copyThreads;
 
 /// The largest launch in one dimension.
 constexpr std::uint64_t maxBlocks = 2147483647;

@@ -119,7 +119,8 @@ void recordUse(void *stream) {
     const auto user = static_cast<cudaStream_t>(stream);
     Streams &all = Streams::instance();
     const std::scoped_lock lock(all.mutex);
-    DNDS_CHECK(!captures(user), StateError,
+    // The default stream cannot be captured, and must not be asked while others are.
+    DNDS_CHECK(user == nullptr || !captures(user), StateError,
                "a stream's use of memory cannot be recorded while its work is captured for a graph: call recordUse "
                "after the graph was launched");
     if (all.streams.contains(user))

@@ -88,8 +88,30 @@ DNDS_HOST_DEVICE inline Chunk loadOfRows(const CopySegment &segment, std::uint64
     return loadAs<Chunk>(segment.source + from * sizeof(Chunk));
 }
 
-/// Rows of a tile: consecutive threads copy consecutive chunks, so that stores are coalesced. Several loads are issued
-/// before the first store, since the compiler must assume that the two overlap.
+/// Stores `load(0)`, `load(1)`, ... one after the other from `to`, consecutive ones by consecutive threads, so that
+/// stores are coalesced. Several loads are issued before the first store, since the compiler must assume that the two
+/// overlap.
+template <class Chunk, std::uint32_t atOnce, class Load>
+DNDS_HOST_DEVICE inline void copyChunks(std::byte *to, std::uint32_t chunks, std::uint32_t thread,
+                                        std::uint32_t threads, const Load &load) {
+    for (std::uint32_t begin = thread; begin < chunks; begin += threads * atOnce) {
+        Chunk held[atOnce];
+        for (std::uint32_t k = 0; k < atOnce; ++k) {
+            const std::uint32_t chunk = begin + k * threads;
+            if (chunk >= chunks)
+                break;
+            held[k] = load(chunk);
+        }
+        for (std::uint32_t k = 0; k < atOnce; ++k) {
+            const std::uint32_t chunk = begin + k * threads;
+            if (chunk >= chunks)
+                break;
+            storeAs(to + std::uint64_t{chunk} * sizeof(Chunk), held[k]);
+        }
+    }
+}
+
+/// Rows of a tile.
 template <class Chunk>
 DNDS_HOST_DEVICE inline void copyTileRows(const CopySegment &segment, std::uint64_t firstRow, std::uint32_t rows,
                                           std::uint32_t thread, std::uint32_t threads) {
@@ -102,21 +124,8 @@ DNDS_HOST_DEVICE inline void copyTileRows(const CopySegment &segment, std::uint6
                              [&](std::uint32_t chunk) { return loadOfRows<Chunk>(segment, firstRow, chunk); });
             return;
         }
-    for (std::uint32_t begin = thread; begin < chunks; begin += threads * atOnce) {
-        Chunk held[atOnce];
-        for (std::uint32_t k = 0; k < atOnce; ++k) {
-            const std::uint32_t chunk = begin + k * threads;
-            if (chunk >= chunks)
-                break;
-            held[k] = loadOfRows<Chunk>(segment, firstRow, chunk);
-        }
-        for (std::uint32_t k = 0; k < atOnce; ++k) {
-            const std::uint32_t chunk = begin + k * threads;
-            if (chunk >= chunks)
-                break;
-            storeAs(to + std::uint64_t{chunk} * sizeof(Chunk), held[k]);
-        }
-    }
+    copyChunks<Chunk, atOnce>(to, chunks, thread, threads,
+                              [&](std::uint32_t chunk) { return loadOfRows<Chunk>(segment, firstRow, chunk); });
 }
 
 template <class Chunk>
@@ -129,14 +138,17 @@ DNDS_HOST_DEVICE inline void copyBlock(const std::byte *from, std::byte *to, std
                 [&](std::uint32_t chunk) { return loadAs<Chunk>(from + std::size_t{chunk} * sizeof(Chunk)); });
             return;
         }
-    for (std::uint64_t at = std::uint64_t{lane} * sizeof(Chunk); at < bytes; at += std::uint64_t{lanes} * sizeof(Chunk))
-        storeAs(to + at, loadAs<Chunk>(from + at));
+    constexpr std::uint32_t atOnce = 4;
+    const auto chunks = static_cast<std::uint32_t>(bytes / sizeof(Chunk));
+    copyChunks<Chunk, atOnce>(to, chunks, lane, lanes, [&](std::uint32_t chunk) {
+        return loadAs<Chunk>(from + std::size_t{chunk} * sizeof(Chunk));
+    });
 }
 
-/// Blocks of a tile: a group of `lanes` threads copies one block.
+/// Blocks of a tile: a group of threads copies one block, so that short ones keep as many threads busy as long ones.
 DNDS_HOST_DEVICE inline void copyTileBlocks(const CopySegment &segment, std::uint64_t first, std::uint32_t count,
                                             std::uint32_t thread, std::uint32_t threads) {
-    const std::uint32_t lanes = threads < 32 ? threads : 32;
+    const std::uint32_t lanes = threads < segment.lanes ? threads : segment.lanes;
     for (std::uint32_t k = thread / lanes; k < count; k += threads / lanes) {
         const CopyBlock block = asGlobal(segment.blocks)[first + k];
         const std::byte *from = segment.source + block.source;
@@ -156,7 +168,7 @@ DNDS_HOST_DEVICE inline void copyTileBlocks(const CopySegment &segment, std::uin
 
 DNDS_HOST_DEVICE inline void copyTile(const CopyTable &table, std::uint64_t tile, std::uint32_t thread,
                                       std::uint32_t threads) {
-    const CopySegment segment = table.segments[table.segmentOfTile[tile]];
+    const CopySegment segment = table.segments[table.segmentOfTile == nullptr ? 0 : table.segmentOfTile[tile]];
     const std::uint64_t first = (tile - segment.firstTile) * segment.itemsPerTile;
     if (first >= segment.items) // left out of this launch
         return;

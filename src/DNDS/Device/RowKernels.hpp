@@ -13,6 +13,9 @@
 
 namespace DNDS::Device {
 
+/// Threads of a block, which copies one tile.
+inline constexpr std::uint32_t copyThreads = 256;
+
 /// Bytes to copy, relative to the bases of a segment.
 struct CopyBlock {
     std::uint64_t source;
@@ -33,12 +36,13 @@ struct CopySegment {
     std::uint32_t chunksPerRow;
     std::uint32_t reciprocal; ///< 2^32 / chunksPerRow, rounded up
     std::uint32_t wideStores; ///< 1: chunks are stored 16 bytes at a time: for pinned memory, whose link likes that
+    std::uint32_t lanes;      ///< threads that share one of `blocks`: a power of two up to 32
 };
 
 /// All segments of one launch, cut into tiles of some kilobytes; a block of threads copies one tile.
 struct CopyTable {
     const CopySegment *segments;
-    const std::uint32_t *segmentOfTile;
+    const std::uint32_t *segmentOfTile; ///< null: there is one segment
     std::uint64_t tiles;
 };
 

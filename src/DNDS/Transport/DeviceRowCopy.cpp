@@ -12,13 +12,13 @@ namespace DNDS {
 
 namespace {
 
-/// Blocks are cut to this size, so that a group of threads finishes one soon.
-constexpr std::uint64_t blockBytes = 4096;
+/// Blocks are cut to this size, so that a group of threads finishes one soon: two chunks of 16 bytes for each of 32.
+constexpr std::uint64_t blockBytes = 1024;
 
-/// Tiles are as large as keeps some thousand blocks of threads busy, within these bounds.
+/// Tiles are as large as leaves one for each block of threads that a large GPU runs at a time, within these bounds.
 constexpr std::size_t minTile = 2048;
 constexpr std::size_t largestTile = 16384;
-constexpr std::size_t tilesWanted = 2048;
+constexpr std::size_t tilesWanted = 1024;
 
 /// So that row numbers times chunks stay within what the kernel's division by multiplication is exact for.
 constexpr std::size_t maxChunks = 65536;
@@ -95,9 +95,15 @@ void DeviceRowCopy::point(std::size_t segment, const std::byte *source, std::byt
 
 std::uint32_t DeviceRowCopy::itemsPerTile(const Plan &plan, std::size_t tileBytes) {
     if (plan.rows.empty())
-        return static_cast<std::uint32_t>(std::max<std::size_t>(1, tileBytes / blockBytes));
+        return Device::copyThreads / lanesOf(plan); // each group of threads has one block
     DNDS_CHECK(plan.stride <= maxChunks, ArgumentError, "rows of {} bytes cannot be gathered one by one", plan.stride);
     return static_cast<std::uint32_t>(std::max<std::size_t>(1, std::min(tileBytes, maxChunks) / plan.stride));
+}
+
+std::uint32_t DeviceRowCopy::lanesOf(const Plan &plan) {
+    const std::uint64_t chunks =
+        plan.bytes / std::max<std::size_t>(1, plan.blocks.size()) / 16; // of a block, on average
+    return static_cast<std::uint32_t>(std::bit_ceil(std::clamp<std::uint64_t>(chunks, 1, 32)));
 }
 
 void DeviceRowCopy::uploadLists(Device::StreamHandle stream) {
@@ -153,6 +159,7 @@ void DeviceRowCopy::uploadSegments(Device::StreamHandle stream) {
         segment.items = itemsOf(plan);
         segment.firstTile = plan.firstTile;
         segment.itemsPerTile = itemsPerTile(plan, tileBytes_);
+        segment.lanes = lanesOf(plan);
         segment.wideStores = plan.destinationSpace == MemorySpace::Host ? 1 : 0;
         if (!plan.rows.empty()) {
             segment.chunkBytes = chunkBytesOf(segment.source, segment.destination, plan.stride);
@@ -190,7 +197,8 @@ void DeviceRowCopy::launch(Device::StreamHandle stream) {
         uploadSegments(stream);
     Device::CopyTable table{};
     table.segments = segments_.data();
-    table.segmentOfTile = reinterpret_cast<const std::uint32_t *>(lists_.data() + segmentOfTileAt_);
+    if (plans_.size() > 1)
+        table.segmentOfTile = reinterpret_cast<const std::uint32_t *>(lists_.data() + segmentOfTileAt_);
     table.tiles = tiles_;
     Device::copyRows(table, stream);
 }

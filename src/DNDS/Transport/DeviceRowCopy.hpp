@@ -31,12 +31,12 @@ class DeviceRowCopy {
   public:
     /// Gathers rows, packed. Returns the segment's number. O(rows).
     std::size_t addGather(const RowGather &gather);
-    /// `bytes` bytes as they are. O(bytes / 4096).
+    /// `bytes` bytes as they are. O(bytes / 1024).
     std::size_t addRange(std::size_t bytes);
     /// Scatters packed bytes into the rows of `scatter`; the destination's base is that of the part, plus
-    /// `scatter.offset()`. O(bytes / 4096 + runs).
+    /// `scatter.offset()`. O(bytes / 1024 + runs).
     std::size_t addScatter(const RowScatter &scatter);
-    /// Blocks of any size and order that do not overlap in the destination. O(bytes / 4096 + blocks).
+    /// Blocks of any size and order that do not overlap in the destination. O(bytes / 1024 + blocks).
     std::size_t addBlocks(std::span<const Device::CopyBlock> blocks);
 
     /// Sets the bases of a segment. The kernel that runs later reads and writes there, and writes to pinned host memory
@@ -68,6 +68,7 @@ class DeviceRowCopy {
     void uploadLists(Device::StreamHandle stream);
     void uploadSegments(Device::StreamHandle stream);
     static std::uint32_t itemsPerTile(const Plan &plan, std::size_t tileBytes);
+    static std::uint32_t lanesOf(const Plan &plan);
     static std::uint64_t itemsOf(const Plan &plan) { return plan.rows.empty() ? plan.blocks.size() : plan.rows.size(); }
 
     std::vector<Plan> plans_;

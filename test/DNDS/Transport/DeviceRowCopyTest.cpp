@@ -113,22 +113,22 @@ TEST(RowKernelBodies, WideStoresOfBlocksWriteEachWordOnce) {
     std::ranges::copy(randomBytes(contents.size(), random), contents.begin());
     const std::vector<Device::CopyBlock> blocks{
         {8, 0, 104}, {208, 104, 8}, {20, 112, 52}, {1000, 168, 1000}, {3, 1170, 5}};
-    for (const std::uint32_t threads : {1U, 32U, 256U}) {
+    for (const auto &[threads, lanes] : {std::pair{1U, 32U}, {32U, 32U}, {256U, 32U}, {256U, 4U}, {256U, 1U}}) {
         alignas(16) std::array<std::byte, 4096> target{}, expected{};
         Device::CopySegment segment{};
+        segment.lanes = lanes;
         segment.source = contents.data();
         segment.destination = target.data() + 8;
         segment.blocks = blocks.data();
         segment.items = blocks.size();
         segment.itemsPerTile = 4;
         segment.wideStores = 1;
-        const std::array<std::uint32_t, 2> segmentOfTile{};
         for (std::uint32_t tile = 0; tile < 2; ++tile)
             for (std::uint32_t thread = 0; thread < threads; ++thread)
-                Device::copyTile({&segment, segmentOfTile.data(), 2}, tile, thread, threads);
+                Device::copyTile({&segment, nullptr, 2}, tile, thread, threads);
         for (const Device::CopyBlock &block : blocks)
             std::copy_n(contents.data() + block.source, block.bytes, expected.data() + 8 + block.destination);
-        EXPECT_EQ(target, expected) << threads;
+        EXPECT_EQ(target, expected) << threads << " threads, " << lanes << " a block";
     }
 }
 
