@@ -41,8 +41,8 @@ void runOnHost([[maybe_unused]] int threads, index count, const Functor &functor
 
 #if defined(__CUDACC__)
 
-/// Threads per block; small enough for kernels that need many registers.
-inline constexpr int threadsPerBlock = 256;
+/// Threads per block: few, so that a multiprocessor has room for several blocks of kernels that need many registers.
+inline constexpr int threadsPerBlock = 128;
 
 template <class Functor>
 __global__ void __launch_bounds__(threadsPerBlock) kernelOf(index count, const Functor functor) {

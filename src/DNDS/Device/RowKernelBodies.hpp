@@ -88,30 +88,8 @@ DNDS_HOST_DEVICE inline Chunk loadOfRows(const CopySegment &segment, std::uint64
     return loadAs<Chunk>(segment.source + from * sizeof(Chunk));
 }
 
-/// Stores `load(0)`, `load(1)`, ... one after the other from `to`, consecutive ones by consecutive threads, so that
-/// stores are coalesced. Several loads are issued before the first store, since the compiler must assume that the two
-/// overlap.
-template <class Chunk, std::uint32_t atOnce, class Load>
-DNDS_HOST_DEVICE inline void copyChunks(std::byte *to, std::uint32_t chunks, std::uint32_t thread,
-                                        std::uint32_t threads, const Load &load) {
-    for (std::uint32_t begin = thread; begin < chunks; begin += threads * atOnce) {
-        Chunk held[atOnce];
-        for (std::uint32_t k = 0; k < atOnce; ++k) {
-            const std::uint32_t chunk = begin + k * threads;
-            if (chunk >= chunks)
-                break;
-            held[k] = load(chunk);
-        }
-        for (std::uint32_t k = 0; k < atOnce; ++k) {
-            const std::uint32_t chunk = begin + k * threads;
-            if (chunk >= chunks)
-                break;
-            storeAs(to + std::uint64_t{chunk} * sizeof(Chunk), held[k]);
-        }
-    }
-}
-
-/// Rows of a tile.
+/// Rows of a tile: consecutive threads copy consecutive chunks, so that stores are coalesced. Several loads are issued
+/// before the first store, since the compiler must assume that the two overlap.
 template <class Chunk>
 DNDS_HOST_DEVICE inline void copyTileRows(const CopySegment &segment, std::uint64_t firstRow, std::uint32_t rows,
                                           std::uint32_t thread, std::uint32_t threads) {
@@ -124,8 +102,21 @@ DNDS_HOST_DEVICE inline void copyTileRows(const CopySegment &segment, std::uint6
                              [&](std::uint32_t chunk) { return loadOfRows<Chunk>(segment, firstRow, chunk); });
             return;
         }
-    copyChunks<Chunk, atOnce>(to, chunks, thread, threads,
-                              [&](std::uint32_t chunk) { return loadOfRows<Chunk>(segment, firstRow, chunk); });
+    for (std::uint32_t begin = thread; begin < chunks; begin += threads * atOnce) {
+        Chunk held[atOnce];
+        for (std::uint32_t k = 0; k < atOnce; ++k) {
+            const std::uint32_t chunk = begin + k * threads;
+            if (chunk >= chunks)
+                break;
+            held[k] = loadOfRows<Chunk>(segment, firstRow, chunk);
+        }
+        for (std::uint32_t k = 0; k < atOnce; ++k) {
+            const std::uint32_t chunk = begin + k * threads;
+            if (chunk >= chunks)
+                break;
+            storeAs(to + std::uint64_t{chunk} * sizeof(Chunk), held[k]);
+        }
+    }
 }
 
 template <class Chunk>
@@ -138,11 +129,8 @@ DNDS_HOST_DEVICE inline void copyBlock(const std::byte *from, std::byte *to, std
                 [&](std::uint32_t chunk) { return loadAs<Chunk>(from + std::size_t{chunk} * sizeof(Chunk)); });
             return;
         }
-    constexpr std::uint32_t atOnce = 4;
-    const auto chunks = static_cast<std::uint32_t>(bytes / sizeof(Chunk));
-    copyChunks<Chunk, atOnce>(to, chunks, lane, lanes, [&](std::uint32_t chunk) {
-        return loadAs<Chunk>(from + std::size_t{chunk} * sizeof(Chunk));
-    });
+    for (std::uint64_t at = std::uint64_t{lane} * sizeof(Chunk); at < bytes; at += std::uint64_t{lanes} * sizeof(Chunk))
+        storeAs(to + at, loadAs<Chunk>(from + at));
 }
 
 /// Blocks of a tile: a group of threads copies one block, so that short ones keep as many threads busy as long ones.

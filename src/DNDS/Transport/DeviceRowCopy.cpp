@@ -15,10 +15,10 @@ namespace {
 /// Blocks are cut to this size, so that a group of threads finishes one soon: two chunks of 16 bytes for each of 32.
 constexpr std::uint64_t blockBytes = 1024;
 
-/// Tiles are as large as leaves one for each block of threads that a large GPU runs at a time, within these bounds.
+/// Tiles are as large as keeps some thousand blocks of threads busy, within these bounds.
 constexpr std::size_t minTile = 2048;
 constexpr std::size_t largestTile = 16384;
-constexpr std::size_t tilesWanted = 1024;
+constexpr std::size_t tilesWanted = 2048;
 
 /// So that row numbers times chunks stay within what the kernel's division by multiplication is exact for.
 constexpr std::size_t maxChunks = 65536;
