@@ -32,6 +32,20 @@ struct Measure {
         results(i, 0) = 0.0;
         for (index q = 0; q < rule.size(); q++)
             results(i, 0) += rule.weight(q) * mapPoint(shapeFunctions(type, rule.point(q)), nodeAt).measure();
+    }
+};
+
+struct Invert {
+    ArrayView<const int, 1> types;
+    ArrayView<const real, 3> nodes;
+    ArrayView<real, 2> results;
+
+    DNDS_HOST_DEVICE void operator()(index i) const {
+        const auto type = static_cast<ElementType>(types(i));
+        const auto nodeAt = [&](int k) {
+            const real *node = nodes[maxElementNodes * i + k];
+            return Point{node[0], node[1], node[2]};
+        };
         const Point at{0.2, 0.1, 0.3};
         const Point target = mapPoint(shapeFunctions(type, at), nodeAt).position;
         const InverseMap inverse = findReferencePoint(type, nodeAt, target);
@@ -67,6 +81,8 @@ TEST(ElementKernel, GivesTheVolumesOfTheHost) {
     results.resize(count);
     parallelFor(Executor::host(), count,
                 Measure{std::as_const(types).view(), std::as_const(nodes).view(), rules.view(), results.view()});
+    parallelFor(Executor::host(), count,
+                Invert{std::as_const(types).view(), std::as_const(nodes).view(), results.view()});
     for (index i = 0; i < count; i++) {
         const ElementLayout layout = elementLayout(list[toSize(i)]);
         if (layout.order == 2) {
@@ -87,6 +103,9 @@ TEST(ElementKernel, GivesTheVolumesOfTheHost) {
     parallelFor(Executor::device(stream), count,
                 Measure{std::as_const(types).deviceView<device>(), std::as_const(nodes).deviceView<device>(),
                         rules.view<device>(), results.deviceView<device>()});
+    parallelFor(Executor::device(stream), count,
+                Invert{std::as_const(types).deviceView<device>(), std::as_const(nodes).deviceView<device>(),
+                       results.deviceView<device>()});
     results.toHost(stream);
     Executor::device(stream).synchronize();
     for (index i = 0; i < count; i++) {
