@@ -4,6 +4,7 @@
 //
 // It ends with exit code 0 only if no heat is lost.
 
+#include "DNDS/Blocks/BlockVectors.hpp"
 #include "DNDS/Blocks/NdArray.hpp"
 #include "DNDS/Mpi/RunMain.hpp"
 
@@ -49,12 +50,7 @@ int run(DNDS::CommunicatorView world) {
         std::swap(temperature, next);
     }
 
-    double heat = 0;
-    const auto end = std::as_const(temperature).view();
-    for (Index i = 0; i < end.extent(0); ++i)
-        for (Index j = 0; j < end.extent(1); ++j)
-            heat += end(i, j);
-    heat = world.allReduce(heat, MPI_SUM);
+    const double heat = sum(temperature.field());
     if (world.rank() == 0)
         fmt::print("{}\nheat {:.6f}\n", temperature.describe(), heat);
     return std::abs(heat - 1) < 1e-12 ? 0 : 1;

@@ -92,56 +92,62 @@ void withRow(StreamHandle stream, Apply apply, std::span<real> x, std::span<cons
 // ---------------------------------------------------------------------------------------------------------------------
 // Sums, in the blocks and lanes of the host
 
-struct Product {
-    const real *a;
-    const real *b;
-    DNDS_HOST_DEVICE real operator()(std::size_t i) const { return a[i] * b[i]; }
-};
-struct SquaredDifference {
-    const real *a;
-    const real *b;
-    DNDS_HOST_DEVICE real operator()(std::size_t i) const { return (a[i] - b[i]) * (a[i] - b[i]); }
-};
-struct Element {
-    const real *a;
-    DNDS_HOST_DEVICE real operator()(std::size_t i) const { return a[i]; }
-};
-
 /// Neighbouring threads read neighbouring elements.
-template <class Term>
+template <class TTerm>
 struct LaneSums {
-    Term term;
-    std::size_t count;
-    real *sums; ///< [blocks x lanes]
+    TTerm term;
+    BoxBatch<ElementBox> batch;
+    real *sums; ///< [chunks x lanes]
     DNDS_HOST_DEVICE void operator()(index thread) const {
-        const std::size_t begin = static_cast<std::size_t>(thread) / lanes * blockSize;
-        const std::size_t size = count - begin < blockSize ? count - begin : blockSize;
-        const std::size_t end = begin + size / lanes * lanes;
+        index part = thread / lanes;
+        const ElementBox &box = batch.boxOf(part);
+        const ElementBox chunk = chunkOf(box, part);
         real sum = 0;
-        for (std::size_t i = begin + static_cast<std::size_t>(thread) % lanes; i < end; i += lanes)
-            sum += term(i);
+        for (index i = thread % lanes; i < chunk.counts[3] / lanes * lanes; i += lanes)
+            sum += term(chunk.first + i * chunk.strides[3]);
         sums[thread] = sum;
     }
 };
-template <class Term>
-struct BlockSums {
-    Term term;
-    std::size_t count;
+template <class TTerm>
+struct ChunkSums {
+    TTerm term;
+    BoxBatch<ElementBox> batch;
     const real *ofLanes;
-    real *sums; ///< [blocks]
-    DNDS_HOST_DEVICE void operator()(index block) const {
-        const std::size_t begin = static_cast<std::size_t>(block) * blockSize;
-        const std::size_t size = count - begin < blockSize ? count - begin : blockSize;
+    real *sums; ///< [chunks]
+    DNDS_HOST_DEVICE void operator()(index number) const {
+        index part = number;
+        const ElementBox &box = batch.boxOf(part);
+        const ElementBox chunk = chunkOf(box, part);
         real rest = 0;
-        for (std::size_t i = begin + size / lanes * lanes; i < begin + size; ++i)
-            rest += term(i);
+        for (index i = chunk.counts[3] / lanes * lanes; i < chunk.counts[3]; ++i)
+            rest += term(chunk.first + i * chunk.strides[3]);
         real ofLane[lanes];
-        for (std::size_t lane = 0; lane < lanes; ++lane)
-            ofLane[lane] = ofLanes[static_cast<std::size_t>(block) * lanes + lane];
-        for (std::size_t half = lanes / 2; half > 0; half /= 2)
-            for (std::size_t lane = 0; lane < half; ++lane)
+        for (index lane = 0; lane < lanes; ++lane)
+            ofLane[lane] = ofLanes[number * lanes + lane];
+        for (index half = lanes / 2; half > 0; half /= 2)
+            for (index lane = 0; lane < half; ++lane)
                 ofLane[lane] += ofLane[lane + half];
-        sums[block] = ofLane[0] + rest;
+        sums[number] = ofLane[0] + rest;
+    }
+};
+
+/// The exact sum of one lane of every `groups`-th chunk.
+template <class TTerm>
+struct ExactLaneSums {
+    TTerm term;
+    BoxBatch<ElementBox> batch;
+    index groups;
+    WideExactAccumulator *sums; ///< [groups x lanes]
+    DNDS_HOST_DEVICE void operator()(index thread) const {
+        WideExactAccumulator sum;
+        for (index number = thread / lanes; number < batch.parts; number += groups) {
+            index part = number;
+            const ElementBox &box = batch.boxOf(part);
+            const ElementBox chunk = chunkOf(box, part);
+            for (index i = thread % lanes; i < chunk.counts[3]; i += lanes)
+                sum += term(chunk.first + i * chunk.strides[3]);
+        }
+        sums[thread] = sum;
     }
 };
 
@@ -153,38 +159,34 @@ std::vector<T> fetched(StreamHandle stream, const T *values, std::size_t count) 
     return result;
 }
 
-template <class Term>
-real sumOf(StreamHandle stream, std::size_t count, const Term &term) {
-    Device::requireDevice("add up the elements of an array");
-    if (count == 0)
-        return 0;
-    const std::size_t blocks = (count + blockSize - 1) / blockSize;
-    const Device::DeviceBuffer<real> ofLanes(blocks * lanes);
-    const Device::DeviceBuffer<real> ofBlocks(blocks);
-    launch(stream, blocks * lanes, LaneSums<Term>{term, count, ofLanes.data()});
-    launch(stream, blocks, BlockSums<Term>{term, count, ofLanes.data(), ofBlocks.data()});
-    real total = 0;
-    for (const real block : fetched(stream, ofBlocks.data(), blocks))
-        total += block;
-    return total;
-}
-
 struct LaneExtremes {
     const real *x;
-    std::size_t count;
-    Extremes *found; ///< [blocks x lanes]
+    BoxBatch<ElementBox> batch;
+    Extremes *found; ///< [chunks x lanes]
     DNDS_HOST_DEVICE void operator()(index thread) const {
-        const std::size_t begin = static_cast<std::size_t>(thread) / lanes * blockSize;
-        const std::size_t end = count - begin < blockSize ? count : begin + blockSize;
+        index part = thread / lanes;
+        const ElementBox &box = batch.boxOf(part);
+        const ElementBox chunk = chunkOf(box, part);
         Extremes extremes{std::numeric_limits<real>::infinity(), -std::numeric_limits<real>::infinity()};
-        for (std::size_t i = begin + static_cast<std::size_t>(thread) % lanes; i < end; i += lanes) {
-            const real value = x[i]; // NaN is kept: comparisons with it are false
+        for (index i = thread % lanes; i < chunk.counts[3]; i += lanes) {
+            const real value = x[chunk.first + i * chunk.strides[3]]; // NaN is kept: comparisons with it are false
             extremes.min = value < extremes.min || value != value ? value : extremes.min;
             extremes.max = value > extremes.max || value != value ? value : extremes.max;
         }
         found[thread] = extremes;
     }
 };
+
+/// Calls `work(batch)` for all boxes, some at a time.
+template <class Work>
+void forBatches(Boxes boxes, const Work &work) {
+    Device::requireDevice("add up the elements of an array");
+    for (BoxBatch<ElementBox> batch; !boxes.empty();) {
+        batch.take(boxes, [](const ElementBox &box) { return chunksOf(box); });
+        if (batch.parts > 0)
+            work(batch);
+    }
+}
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Sums for each element of a row, in the tiles of the host
@@ -238,29 +240,45 @@ void combineScalars(StreamHandle stream, Operation operation, std::span<real> x,
 
 void fillRows(StreamHandle stream, std::span<real> x, std::span<const real> row) { withRow(stream, Second{}, x, row); }
 
-real dot(StreamHandle stream, std::span<const real> x, std::span<const real> y) {
-    return sumOf(stream, x.size(), Product{x.data(), y.data()});
+real sum(StreamHandle stream, Terms terms, const real *x, const real *y, Boxes boxes) {
+    return withTerms(terms, x, y, [&](auto term) {
+        real total = 0;
+        forBatches(boxes, [&](const BoxBatch<ElementBox> &batch) {
+            const Device::DeviceBuffer<real> ofLanes(toSize(batch.parts * lanes));
+            const Device::DeviceBuffer<real> ofChunks(toSize(batch.parts));
+            launch(stream, ofLanes.size(), LaneSums<decltype(term)>{term, batch, ofLanes.data()});
+            launch(stream, ofChunks.size(), ChunkSums<decltype(term)>{term, batch, ofLanes.data(), ofChunks.data()});
+            for (const real chunk : fetched(stream, ofChunks.data(), ofChunks.size()))
+                total += chunk;
+        });
+        return total;
+    });
 }
 
-real squaredDistance(StreamHandle stream, std::span<const real> x, std::span<const real> y) {
-    return sumOf(stream, x.size(), SquaredDifference{x.data(), y.data()});
+WideExactAccumulator exactSum(StreamHandle stream, Terms terms, const real *x, const real *y, Boxes boxes) {
+    return withTerms(terms, x, y, [&](auto term) {
+        WideExactAccumulator total;
+        forBatches(boxes, [&](const BoxBatch<ElementBox> &batch) {
+            const index groups = std::min<index>(batch.parts, 256);
+            const Device::DeviceBuffer<WideExactAccumulator> sums(toSize(groups * lanes));
+            launch(stream, sums.size(), ExactLaneSums<decltype(term)>{term, batch, groups, sums.data()});
+            for (const WideExactAccumulator &some : fetched(stream, sums.data(), sums.size()))
+                total += some;
+        });
+        return total;
+    });
 }
 
-real sum(StreamHandle stream, std::span<const real> x) { return sumOf(stream, x.size(), Element{x.data()}); }
-
-Extremes extremes(StreamHandle stream, std::span<const real> x) {
+Extremes extremes(StreamHandle stream, const real *x, Boxes boxes) {
     Extremes result{std::numeric_limits<real>::infinity(), -std::numeric_limits<real>::infinity()};
-    if (x.empty())
-        return result;
-    const std::size_t threads = (x.size() + blockSize - 1) / blockSize * lanes;
-    const Device::DeviceBuffer<Extremes> found(threads);
-    launch(stream, threads, LaneExtremes{x.data(), x.size(), found.data()});
-    for (const Extremes &one : fetched(stream, found.data(), threads)) {
-        if (std::isnan(one.min))
-            return one;
-        result.min = std::min(result.min, one.min);
-        result.max = std::max(result.max, one.max);
-    }
+    forBatches(boxes, [&](const BoxBatch<ElementBox> &batch) {
+        const Device::DeviceBuffer<Extremes> found(toSize(batch.parts * lanes));
+        launch(stream, found.size(), LaneExtremes{x, batch, found.data()});
+        for (const Extremes &one : fetched(stream, found.data(), found.size())) {
+            result.min = one.min < result.min || std::isnan(one.min) ? one.min : result.min;
+            result.max = one.max > result.max || std::isnan(one.max) ? one.max : result.max;
+        }
+    });
     return result;
 }
 
@@ -297,5 +315,36 @@ void fill(std::span<real> x, real value, const Executor &on) {
 void addTo(std::span<real> y, real a, std::span<const real> x, const Executor &on) {
     parallelFor(on, std::ssize(y), AddScaled{y.data(), a, x.data()});
 }
+
+namespace {
+
+/// A functor of elements for `forBoxes`.
+template <class Kernel>
+struct OfElement {
+    Kernel kernel;
+    DNDS_HOST_DEVICE void operator()(const ElementBox & /*box*/, const index * /*at*/, index element) const {
+        kernel(element);
+    }
+};
+template <class Kernel>
+void inBoxes(const Executor &on, Boxes boxes, const Kernel &kernel) {
+    forBoxes(on, boxes, OfElement<Kernel>{kernel});
+}
+
+} // namespace
+
+void combine(Operation operation, real *x, real a, Boxes boxes, const Executor &on) {
+    withOperation(operation, [&](auto apply) { inBoxes(on, boxes, WithNumber<decltype(apply)>{apply, x, a}); });
+}
+
+void fill(real *x, real value, Boxes boxes, const Executor &on) {
+    inBoxes(on, boxes, WithNumber<Second>{{}, x, value});
+}
+
+void copy(real *to, const real *from, Boxes boxes, const Executor &on) {
+    inBoxes(on, boxes, WithElements<Second>{{}, to, from});
+}
+
+void addTo(real *y, real a, const real *x, Boxes boxes, const Executor &on) { inBoxes(on, boxes, AddScaled{y, a, x}); }
 
 } // namespace DNDS::DofKernels

@@ -17,14 +17,14 @@ namespace {
 using namespace Partition;
 
 template <class Term>
-real blockSum(std::size_t begin, std::size_t end, const Term &term) {
+real chunkSum(index count, const Term &term) {
     std::array<real, lanes> sums{};
-    std::size_t i = begin;
-    for (; i + lanes <= end; i += lanes)
-        for (std::size_t lane = 0; lane < lanes; ++lane)
-            sums[lane] += term(i + lane);
+    index i = 0;
+    for (; i + lanes <= count; i += lanes)
+        for (index lane = 0; lane < lanes; ++lane)
+            sums[toSize(lane)] += term(i + lane);
     real rest = 0;
-    for (; i < end; ++i)
+    for (; i < count; ++i)
         rest += term(i);
     for (std::size_t half = lanes / 2; half > 0; half /= 2)
         for (std::size_t lane = 0; lane < half; ++lane)
@@ -32,13 +32,39 @@ real blockSum(std::size_t begin, std::size_t end, const Term &term) {
     return sums[0] + rest;
 }
 
-template <class Term>
-real sumOf(std::size_t count, const Term &term) {
-    real total = 0;
-    for (std::size_t begin = 0; begin < count; begin += blockSize)
-        total += blockSum(begin, std::min(begin + blockSize, count), term);
-    return total;
+/// Calls `visit(count, element)` for all chunks: `element(i)` is the place of its i-th element.
+template <class Visit>
+void forChunks(Boxes boxes, const Visit &visit) {
+    for (const ElementBox &box : boxes)
+        for (index n = 0; n < chunksOf(box); ++n) {
+            const ElementBox chunk = chunkOf(box, n);
+            const index first = chunk.first, stride = chunk.strides[3];
+            if (stride == 1) // vectorises
+                visit(chunk.counts[3], [first](index i) { return first + i; });
+            else
+                visit(chunk.counts[3], [first, stride](index i) { return first + i * stride; });
+        }
 }
+
+/// The smallest and the largest element so far, and whether there was a NaN.
+struct ExtremesInLanes {
+    std::array<real, lanes> least;
+    std::array<real, lanes> most;
+    bool nan = false;
+
+    ExtremesInLanes() {
+        least.fill(std::numeric_limits<real>::infinity());
+        most.fill(-std::numeric_limits<real>::infinity());
+    }
+    void take(std::size_t lane, real value) {
+        least[lane] = value < least[lane] ? value : least[lane];
+        most[lane] = value > most[lane] ? value : most[lane];
+        nan |= value != value;
+    }
+};
+
+/// All elements of a span, as a box.
+std::array<ElementBox, 1> allOf(std::span<const real> x) { return {ElementBox::run(std::ssize(x))}; }
 
 /// Accumulates the rows of `x`, or of `x - y`, in `result`.
 template <class How>
@@ -110,47 +136,59 @@ void fillRows(std::span<real> x, std::span<const real> row, const Executor &on) 
 }
 
 real dot(std::span<const real> x, std::span<const real> y, const Executor &on) {
-    if (on.onDevice())
-        return DofDeviceKernels::dot(on.stream(), x, y);
-    return sumOf(x.size(), [a = x.data(), b = y.data()](std::size_t i) { return a[i] * b[i]; });
+    return sum(Terms::Products, x.data(), y.data(), allOf(x), on);
 }
 
 real squaredDistance(std::span<const real> x, std::span<const real> y, const Executor &on) {
-    if (on.onDevice())
-        return DofDeviceKernels::squaredDistance(on.stream(), x, y);
-    return sumOf(x.size(), [a = x.data(), b = y.data()](std::size_t i) { return (a[i] - b[i]) * (a[i] - b[i]); });
+    return sum(Terms::SquaredDifferences, x.data(), y.data(), allOf(x), on);
 }
 
-real sum(std::span<const real> x, const Executor &on) {
+real sum(std::span<const real> x, const Executor &on) { return sum(Terms::Elements, x.data(), nullptr, allOf(x), on); }
+
+real sum(Terms terms, const real *x, const real *y, Boxes boxes, const Executor &on) {
     if (on.onDevice())
-        return DofDeviceKernels::sum(on.stream(), x);
-    return sumOf(x.size(), [a = x.data()](std::size_t i) { return a[i]; });
+        return DofDeviceKernels::sum(on.stream(), terms, x, y, boxes);
+    return withTerms(terms, x, y, [&](auto term) {
+        real total = 0;
+        forChunks(boxes, [&](index count, auto element) {
+            total += chunkSum(count, [term, element](index i) { return term(element(i)); });
+        });
+        return total;
+    });
 }
 
-Extremes extremes(std::span<const real> x, const Executor &on) {
+WideExactAccumulator exactSum(Terms terms, const real *x, const real *y, Boxes boxes, const Executor &on) {
     if (on.onDevice())
-        return DofDeviceKernels::extremes(on.stream(), x);
-    std::array<real, lanes> least;
-    std::array<real, lanes> most;
-    least.fill(std::numeric_limits<real>::infinity());
-    most.fill(-std::numeric_limits<real>::infinity());
-    bool nan = false;
-    std::size_t i = 0;
-    for (; i + lanes <= x.size(); i += lanes)
-        for (std::size_t lane = 0; lane < lanes; ++lane) {
-            const real value = x[i + lane];
-            least[lane] = value < least[lane] ? value : least[lane];
-            most[lane] = value > most[lane] ? value : most[lane];
-            nan |= value != value;
-        }
-    for (; i < x.size(); ++i) {
-        least[0] = std::min(least[0], x[i]);
-        most[0] = std::max(most[0], x[i]);
-        nan |= std::isnan(x[i]);
-    }
-    if (nan)
+        return DofDeviceKernels::exactSum(on.stream(), terms, x, y, boxes);
+    return withTerms(terms, x, y, [&](auto term) {
+        WideExactAccumulator total;
+        forChunks(boxes, [&](index count, auto element) {
+            for (index i = 0; i < count; ++i)
+                total += term(element(i));
+        });
+        return total;
+    });
+}
+
+Extremes extremes(std::span<const real> x, const Executor &on) { return extremes(x.data(), allOf(x), on); }
+
+Extremes extremes(const real *x, Boxes boxes, const Executor &on) {
+    if (on.onDevice())
+        return DofDeviceKernels::extremes(on.stream(), x, boxes);
+    ExtremesInLanes found;
+    forChunks(boxes, [&](index count, auto element) {
+        ExtremesInLanes here = found;
+        index i = 0;
+        for (; i + lanes <= count; i += lanes)
+            for (index lane = 0; lane < lanes; ++lane)
+                here.take(toSize(lane), x[element(i + lane)]);
+        for (; i < count; ++i)
+            here.take(0, x[element(i)]);
+        found = here;
+    });
+    if (found.nan)
         return {std::numeric_limits<real>::quiet_NaN(), std::numeric_limits<real>::quiet_NaN()};
-    return {*std::min_element(least.begin(), least.end()), *std::max_element(most.begin(), most.end())};
+    return {*std::ranges::min_element(found.least), *std::ranges::max_element(found.most)};
 }
 
 void accumulate(Component component, std::span<const real> x, std::span<const real> y, std::span<real> result,

@@ -1,9 +1,9 @@
 /// @file DofPartition.hpp
-/// @brief What the loops of `ArrayDof` compute, on the host and on the device alike, and how their sums are cut into
-/// parts: their order is their result. And the loops of the device.
+/// @brief The terms and operations of the loops of `ArrayDof`, on the host and on the device alike, and how their sums
+/// are cut into parts: their order is their result. And the loops of the device.
 #pragma once
 
-#include "DNDS/Array/DofKernels.hpp"
+#include "DNDS/Array/BoxKernels.hpp"
 #include "DNDS/Device/Hooks.hpp"
 
 #include <algorithm>
@@ -14,9 +14,56 @@
 namespace DNDS::DofKernels::Partition {
 
 /// Independent partial sums, so that additions overlap and vectorise without reordering by the compiler.
-inline constexpr std::size_t lanes = 8;
+inline constexpr index lanes = 8;
 /// Elements whose sum is made before it is added to the total.
-inline constexpr std::size_t blockSize = 1024;
+inline constexpr index blockSize = 1024;
+
+/// Lines of boxes are cut into chunks of up to `blockSize` elements.
+DNDS_HOST_DEVICE inline index chunksOf(const ElementBox &box) {
+    return box.lines() * ((box.counts[3] + blockSize - 1) / blockSize);
+}
+/// Chunk `n` of a box: counts[3] elements, strides[3] apart.
+DNDS_HOST_DEVICE inline ElementBox chunkOf(const ElementBox &box, index n) {
+    const index perLine = (box.counts[3] + blockSize - 1) / blockSize;
+    const index begin = n % perLine * blockSize;
+    const index left = box.counts[3] - begin;
+    index at[4]; // NOLINT
+    return {box.lineStart(n / perLine, at) + begin * box.strides[3],
+            {1, 1, 1, left < blockSize ? left : +blockSize},
+            {0, 0, 0, box.strides[3]}};
+}
+
+/// A term of a sum.
+template <Terms terms>
+struct Term {
+    const real *a;
+    const real *b; ///< null for terms of one number
+    DNDS_HOST_DEVICE real operator()(index i) const {
+        if constexpr (terms == Terms::Magnitudes)
+            return std::fabs(a[i]);
+        else if constexpr (terms == Terms::Products)
+            return a[i] * b[i];
+        else if constexpr (terms == Terms::SquaredDifferences)
+            return (a[i] - b[i]) * (a[i] - b[i]);
+        else
+            return a[i];
+    }
+};
+
+/// Calls `function` with the Term.
+template <class Function>
+auto withTerms(Terms terms, const real *x, const real *y, const Function &function) {
+    switch (terms) {
+    case Terms::Magnitudes:
+        return function(Term<Terms::Magnitudes>{x, y});
+    case Terms::Products:
+        return function(Term<Terms::Products>{x, y});
+    case Terms::SquaredDifferences:
+        return function(Term<Terms::SquaredDifferences>{x, y});
+    default:
+        return function(Term<Terms::Elements>{x, y});
+    }
+}
 
 /// Rows are handled several at once, in tiles of about this many elements, so that narrow rows make long loops.
 inline constexpr std::size_t tileSize = 128;
@@ -74,18 +121,19 @@ void withComponent(Component component, const Function &function) {
 namespace DNDS::DofDeviceKernels {
 
 using Device::StreamHandle;
+using DofKernels::Boxes;
 using DofKernels::Component;
 using DofKernels::Extremes;
 using DofKernels::Operation;
+using DofKernels::Terms;
 
-/// As the functions of these names in DofKernels.hpp.
+/// As the functions of these names in DofKernels.hpp and BoxKernels.hpp.
 void combineRows(StreamHandle stream, Operation operation, std::span<real> x, std::span<const real> row);
 void combineScalars(StreamHandle stream, Operation operation, std::span<real> x, std::span<const real> scalars);
 void fillRows(StreamHandle stream, std::span<real> x, std::span<const real> row);
-real dot(StreamHandle stream, std::span<const real> x, std::span<const real> y);
-real squaredDistance(StreamHandle stream, std::span<const real> x, std::span<const real> y);
-real sum(StreamHandle stream, std::span<const real> x);
-Extremes extremes(StreamHandle stream, std::span<const real> x);
+real sum(StreamHandle stream, Terms terms, const real *x, const real *y, Boxes boxes);
+WideExactAccumulator exactSum(StreamHandle stream, Terms terms, const real *x, const real *y, Boxes boxes);
+Extremes extremes(StreamHandle stream, const real *x, Boxes boxes);
 void accumulate(StreamHandle stream, Component component, std::span<const real> x, std::span<const real> y,
                 std::span<real> result);
 

@@ -1,5 +1,7 @@
 #include "DNDS/Blocks/BlockRows.hpp"
 
+#include "DNDS/Blocks/BlockBoundary.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -92,7 +94,18 @@ const Task::Region &BlockRows::region(const std::string &name) const {
     return cells_;
 }
 
-Task::Adjacency BlockRows::stencil(const std::shared_ptr<const BlockPattern> &pattern, const GhostWidths &widths) {
+Task::Region BlockRows::boundaryGhosts(const std::shared_ptr<const BlockPattern> &pattern) {
+    std::vector<index> rows;
+    for (const BoundarySlab &slab : BoundaryGeometry::slabsOf(*pattern))
+        forEachCell(slab.ghosts, [&](const IndexVector &cell) {
+            rows.push_back(pattern->rows() + rowOf(pattern->blocks()[toSize(slab.local)], cell));
+        });
+    Task::RowSpace space("blocks", pattern->rows(), pattern->rows(), pattern->exchange());
+    return space.define("ghosts beyond faces", rows);
+}
+
+Task::Adjacency BlockRows::stencil(const std::shared_ptr<const BlockPattern> &pattern, const GhostWidths &widths,
+                                   bool boundaryFilled) {
     const int dims = pattern->grid()->dims();
     widths.requireFor(dims);
     for (int d = 0; d < dims; ++d)
@@ -108,14 +121,17 @@ Task::Adjacency BlockRows::stencil(const std::shared_ptr<const BlockPattern> &pa
     reachable->widths = widths;
     reachable->rows = pattern->rows();
     reachable->kinds.assign(toSize(pattern->rows()), Reachable::Nothing);
+    const auto mark = [&](const BlockMemory &memory, const Box &box, Reachable::Kind kind) {
+        forEachCell(box, [&](const IndexVector &cell) { reachable->kinds[toSize(rowOf(memory, cell))] = kind; });
+    };
     for (const BlockMemory &memory : pattern->blocks()) {
-        const auto mark = [&](const Box &box, Reachable::Kind kind) {
-            forEachCell(box, [&](const IndexVector &cell) { reachable->kinds[toSize(rowOf(memory, cell))] = kind; });
-        };
-        mark(memory.cells, Reachable::Cell);
+        mark(memory, memory.cells, Reachable::Cell);
         for (const GhostRegion &region : pattern->grid()->ghostRegions(memory.block, pattern->ghosts()))
-            mark(region.ghosts, Reachable::Ghost);
+            mark(memory, region.ghosts, Reachable::Ghost);
     }
+    if (boundaryFilled)
+        for (const BoundarySlab &slab : BoundaryGeometry::slabsOf(*pattern))
+            mark(pattern->blocks()[toSize(slab.local)], slab.ghosts, Reachable::Ghost);
     std::string name = "the stencil";
     for (int d = 0; d < dims; ++d)
         name += fmt::format(" -{}..{}", widths.low[toSize(d)], widths.high[toSize(d)]);

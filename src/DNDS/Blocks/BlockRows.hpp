@@ -82,8 +82,12 @@ class BlockRows {
     const std::shared_ptr<const BlockPattern> &pattern() const noexcept { return pattern_; }
 
     /// The rows of cells and ghosts within `widths`, in all directions. Throws ArgumentError if the fields have fewer
-    /// ghosts. Omits ghosts that are copies of no cell: they belong to the program.
-    static Task::Adjacency stencil(const std::shared_ptr<const BlockPattern> &pattern, const GhostWidths &widths);
+    /// ghosts. Omits ghosts that are copies of no cell, as they belong to the program; or only those of holes, if
+    /// ghosts beyond the ends of index spaces are filled after pulls.
+    static Task::Adjacency stencil(const std::shared_ptr<const BlockPattern> &pattern, const GhostWidths &widths,
+                                   bool boundaryFilled = false);
+    /// The ghosts beyond the ends of index spaces that are copies of no cell.
+    static Task::Region boundaryGhosts(const std::shared_ptr<const BlockPattern> &pattern);
 
     /// The memory rows of the cells in `cells` (null: of all cells): one list, or one per component if components are
     /// outside. Local.

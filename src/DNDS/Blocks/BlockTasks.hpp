@@ -2,6 +2,7 @@
 /// @brief Fields on blocks as data of tasks: include it where graphs read and write them.
 #pragma once
 
+#include "DNDS/Blocks/BlockBoundary.hpp"
 #include "DNDS/Blocks/BlockField.hpp"
 #include "DNDS/Blocks/BlockRows.hpp"
 #include "DNDS/Device/DeviceBuffer.hpp"
@@ -124,6 +125,28 @@ struct KernelOfBlocks {
         const int block = blockOfRow(places, blocks, row);
         views[block].call(kernel, places[block].cellOf(row, block));
     }
+};
+
+/// Fills the ghosts of a field that have rules.
+template <class T, class TFunction>
+class BoundaryBody final : public TaskBody {
+  public:
+    /// Refers to both, which must outlive this.
+    BoundaryBody(BlockField<T> &field, const BlockBoundary<T, TFunction> &boundary)
+        : field_(&field), boundary_(&boundary) {
+        if (Device::available()) // before work is captured
+            boundary.timeIn(MemorySpace::Device);
+    }
+    void bind(MemorySpace /*space*/, std::span<const RowGuard> /*guards*/) override {}
+    void run(const Executor &executor, const PartRows & /*rows*/, index /*begin*/, index /*end*/) const override {
+        fillGhosts(*field_, *boundary_, executor);
+    }
+    /// Whether it is of this boundary.
+    bool fills(const BlockBoundary<T, TFunction> &boundary) const noexcept { return boundary_ == &boundary; }
+
+  private:
+    BlockField<T> *field_;
+    const BlockBoundary<T, TFunction> *boundary_;
 };
 
 /// A loop's functor with its views, block by block.
@@ -256,5 +279,34 @@ struct TaskArgument<TField, does> {
 };
 
 } // namespace Task
+
+inline namespace DNDS_DEVICE_COMPILATION {
+
+/// The same if ghosts beyond the ends of index spaces are filled by rules, after each exchange that plans of `graph`
+/// make: `stencil(step, u, {1, 1}, boundary)`. Tasks that also read `field` by the other `stencil` find these ghosts
+/// filled by the latest exchange. Rules are those of the graph's first run; `boundary.setTime` is for each run.
+/// `boundary` must outlive graph and plans. Local. Throws ArgumentError also for a boundary of another pattern, and if
+/// the graph fills the field's ghosts by another one.
+template <class T, class TFunction>
+Task::RowSelection<BlockField<T>> stencil(Task::Graph &graph, BlockField<T> &field, const GhostWidths &widths,
+                                          const BlockBoundary<T, TFunction> &boundary) {
+    using Body = Task::BoundaryBody<T, TFunction>;
+    boundary.requireFits(field);
+    Task::GraphModel &model = graph.model();
+    const std::size_t array = model.add(std::make_shared<Task::HandleOf<BlockField<T>>>(field));
+    const auto known = std::ranges::find(model.finishes, array, &Task::PullFinish::array);
+    if (known == model.finishes.end()) {
+        model.add(Task::PullFinish{array, BlockRows::boundaryGhosts(field.blockPattern()),
+                                   std::make_shared<Body>(field, boundary)});
+    } else {
+        const auto *body = dynamic_cast<const Body *>(known->body.get());
+        DNDS_CHECK(body != nullptr && body->fills(boundary), ArgumentError,
+                   "the ghosts of '{}' are filled by two boundaries in graph '{}': use one", field.name(),
+                   graph.name());
+    }
+    return {&field, Task::AccessRange::Through, BlockRows::stencil(field.blockPattern(), widths, true)};
+}
+
+} // namespace DNDS_DEVICE_COMPILATION
 
 } // namespace DNDS

@@ -1,0 +1,119 @@
+#include "DNDS/Blocks/BlockBoundary.hpp"
+
+#include <algorithm>
+
+namespace DNDS {
+
+namespace {
+
+/// The ghosts of a block beyond a face of its index space.
+Box beyond(const Box &extent, const Box &space, const BlockFace &face) {
+    Box ghosts = extent;
+    const std::size_t d = toSize(face.dim);
+    if (face.high)
+        ghosts.lower[d] = std::max(extent.lower[d], space.upper[d]);
+    else
+        ghosts.upper[d] = std::min(extent.upper[d], space.lower[d]);
+    return ghosts;
+}
+
+/// Copies beyond a face, and what lies beside them beyond the ends of the other dimensions: a neighbour, not a wall.
+Box withSides(Box copies, const Box &extent, const Box &space, const BlockFace &face) {
+    for (int d = 0; d < space.dims; ++d) {
+        const std::size_t k = toSize(d);
+        if (d == face.dim)
+            continue;
+        if (copies.lower[k] == space.lower[k])
+            copies.lower[k] = extent.lower[k];
+        if (copies.upper[k] == space.upper[k])
+            copies.upper[k] = extent.upper[k];
+    }
+    return copies;
+}
+
+} // namespace
+
+namespace BoundaryGeometry {
+
+std::vector<BoundarySlab> slabsOf(const BlockPattern &pattern) {
+    const BlockGrid &grid = *pattern.grid();
+    std::vector<std::vector<GhostRegion>> copies;
+    for (const BlockMemory &block : pattern.blocks())
+        copies.push_back(grid.ghostRegions(block.block, pattern.ghosts()));
+    std::vector<BoundarySlab> slabs;
+    for (int d = 0; d < grid.dims(); ++d)
+        for (std::size_t b = 0; b < copies.size(); ++b)
+            for (const bool high : {false, true}) {
+                const BlockMemory &block = pattern.blocks()[b];
+                const BlockFace face{d, high, grid.block(block.block).space};
+                const IndexSpace &space = grid.spaces()[toSize(face.space)];
+                if (space.periodic[toSize(d)])
+                    continue;
+                std::vector<Box> left{beyond(block.extent, space.cells, face)};
+                for (const GhostRegion &region : copies[b]) {
+                    std::vector<Box> still;
+                    for (const Box &piece : left)
+                        subtractBox(piece, withSides(region.ghosts, block.extent, space.cells, face), still);
+                    left = std::move(still);
+                }
+                for (const Box &piece : left)
+                    if (!piece.empty())
+                        slabs.push_back({static_cast<int>(b), face, piece});
+            }
+    return slabs;
+}
+
+std::vector<int> spacesOf(const BlockGrid &grid, const BlockFace &face) {
+    const int count = static_cast<int>(grid.spaces().size());
+    DNDS_CHECK(face.dim >= 0 && face.dim < grid.dims() && face.space >= -1 && face.space < count, ArgumentError,
+               "a face of dimension {} of index space {} gets a rule: there are {} dimensions and {} spaces (-1: all)",
+               face.dim, face.space, grid.dims(), count);
+    std::vector<int> spaces;
+    for (int space = 0; space < count; ++space)
+        if ((face.space < 0 || face.space == space) && !grid.spaces()[toSize(space)].periodic[toSize(face.dim)])
+            spaces.push_back(space);
+    DNDS_CHECK(!spaces.empty(), ArgumentError,
+               "a face of dimension {} of index space {} gets a rule, but the dimension is periodic: it has no faces",
+               face.dim, face.space);
+    return spaces;
+}
+
+void requireMirrored(const BlockPattern &pattern, const BlockFace &face) {
+    const BlockGrid &grid = *pattern.grid();
+    const std::size_t d = toSize(face.dim);
+    for (const int space : spacesOf(grid, face)) {
+        const Box &cells = grid.spaces()[toSize(space)].cells;
+        for (const Block &block : grid.blocks()) {
+            if (block.space != space || block.cells.empty())
+                continue;
+            const Box extent = block.cells.grow(pattern.ghosts());
+            const index layers = beyond(extent, cells, face).extent(face.dim);
+            const index reached = face.high ? cells.upper[d] - std::max(extent.lower[d], cells.lower[d])
+                                            : std::min(extent.upper[d], cells.upper[d]) - cells.lower[d];
+            DNDS_CHECK(layers <= reached, ArgumentError,
+                       "{} layers of ghosts mirror cells at the {} face of dimension {} of index space '{}', but the "
+                       "block with cells {} has {} layers there, ghosts included: use larger blocks or fewer ghosts",
+                       layers, face.high ? "high" : "low", face.dim, grid.spaces()[toSize(space)].name,
+                       toString(block.cells), reached);
+        }
+    }
+}
+
+ElementBox elementsOf(const BlockMemory &block, const Box &box, index width, rowsize component) {
+    ElementBox elements;
+    index row = 0;
+    index stride = 1;
+    for (int d = box.dims - 1; d >= 0; --d) {
+        const int to = d + maxBlockDims - box.dims;
+        elements.counts[to] = box.extent(d);
+        elements.strides[to] = stride * width;
+        row += stride * (box.lower[toSize(d)] - block.extent.lower[toSize(d)]);
+        stride *= block.extent.extent(d);
+    }
+    elements.first = (block.firstRow + row) * width + component * (width > 1 ? 1 : block.extent.size());
+    return elements;
+}
+
+} // namespace BoundaryGeometry
+
+} // namespace DNDS
