@@ -98,7 +98,7 @@ void expectSameRuns(T background) {
         SCOPED_TRACE(grid.name);
         Drifting<T> still(grid, background);
         Drifting<T> moving(grid, background);
-        for (std::uint64_t round = 0; round < 20; ++round) {
+        for (std::uint64_t round = 0; round < 14; ++round) {
             for (auto *run : {&still, &moving}) {
                 if (round % 5 == 0)
                     run->disturb(round);
