@@ -16,6 +16,7 @@
 #include <fstream>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -91,8 +92,9 @@ class Balance {
     Balance(const CommunicatorView &comm, bool wanted) : comm_(comm), wanted_(wanted) {}
 
     void afterStep(SparseAdvection::SparseRun &run) {
-        if (!wanted_ || !policy_.isDue(comm_, run.stepSeconds()))
-            return;
+        seconds_ += run.stepSeconds();
+        if (!wanted_ || ++steps_ % 10 != 0 || !policy_.isDue(comm_, std::exchange(seconds_, 0)))
+            return; // asking is collective: not in each step of a millisecond
         before_ += busiest(run);
         const double begin = MPI_Wtime();
         run.rebalance();
@@ -116,7 +118,9 @@ class Balance {
 
     CommunicatorView comm_;
     bool wanted_;
-    DNDS::Rebalancing policy_{0.1}; // less than 10 % more than the mean is left alone
+    DNDS::Rebalancing policy_{0.25}; // less than 25 % more than the mean is left alone
+    int steps_ = 0;
+    double seconds_ = 0; ///< since the policy was last asked
     int moves_ = 0;
     double before_ = 0; ///< sums over moves
     double after_ = 0;
