@@ -100,14 +100,11 @@ SparseRun::SparseRun(const CommunicatorView &comm, const Setup &setup, const DND
     : setup_(setup), pattern_(DNDS::SparsePattern::make(comm, setup.grid(comm), {2, 2, 2})) {
     DNDS::SparseFieldOptions options = thresholds;
     options.stages = 3;
-    std::vector<DNDS::SparseFieldCore *> cores;
     for (const Species &species : setup.species)
         fields_.emplace_back(species.name, pattern_, options);
     for (auto &field : fields_)
-        cores.push_back(&field);
-    for (auto &field : fields_)
         dropped_.emplace_back(field);
-    exchange_ = std::make_unique<DNDS::SparseFields>("species", cores);
+    makeExchange();
     for (std::size_t s = 0; s < fields_.size(); ++s)
         for (int b = 0; b < fields_[s].blocks(); ++b) {
             fields_[s].allocate(b);
@@ -122,10 +119,42 @@ SparseRun::SparseRun(const CommunicatorView &comm, const Setup &setup, const DND
         }
 }
 
+void SparseRun::makeExchange() {
+    std::vector<DNDS::SparseFieldCore *> cores;
+    for (auto &field : fields_)
+        cores.push_back(&field);
+    exchange_ = std::make_unique<DNDS::SparseFields>("species", cores);
+}
+
+void SparseRun::rebalance() {
+    std::vector<real> costs(pattern_->blocks().size(), 0); // [blocks of this rank]
+    for (const auto &field : fields_)
+        for (const int b : field.allocatedBlocks())
+            costs[toSize(b)] += 1;
+    const CommunicatorView comm = pattern_->context()->comm();
+    pattern_ = DNDS::SparsePattern::make(comm, grid()->rebalanced(comm, costs), pattern_->ghosts());
+    for (std::size_t s = 0; s < fields_.size(); ++s) {
+        fields_[s] = fields_[s].moved(pattern_);
+        dropped_[s].follow(fields_[s]);
+    }
+    earlier_ = traffic();
+    makeExchange();
+}
+
+DNDS::SparseTraffic SparseRun::traffic() const {
+    DNDS::SparseTraffic traffic = exchange_->traffic();
+    traffic.bytes += earlier_.bytes;
+    traffic.allocations += earlier_.allocations;
+    traffic.frees += earlier_.frees;
+    return traffic;
+}
+
 void SparseRun::step() {
+    stepSeconds_ = 0;
     // Stage 0 is now, stage 1 the start of the step, stage 2 is written.
     for (const real keep : {0.0, 0.5}) {
         exchange_->exchangeGhosts();
+        const double begin = MPI_Wtime();
         for (std::size_t s = 0; s < fields_.size(); ++s) {
             auto &field = fields_[s];
             const auto courants = courantsOf(setup_.species[s], setup_);
@@ -137,6 +166,7 @@ void SparseRun::step() {
                 field.swapStages(0, 1);
             field.swapStages(0, 2);
         }
+        stepSeconds_ += MPI_Wtime() - begin;
     }
 }
 
@@ -231,8 +261,9 @@ real largestDifference(const SparseRun &sparse, const DenseRun &dense) {
     real largest = 0;
     for (std::size_t s = 0; s < dense.fields().size(); ++s) {
         const auto &there = sparse.fields()[s];
+        const auto all = dense.fields()[s].moved(sparse.grid());
         for (int b = 0; b < there.blocks(); ++b) {
-            const auto u = dense.fields()[s].view(b);
+            const auto u = all.view(b);
             const auto v = there.isAllocated(b) ? there.view(b) : BlockView<const real>();
             forEachCell(u, [&](index i, index j, index k) {
                 largest = std::max(largest, std::abs(u(i, j, k) - (v.data() == nullptr ? 0 : v(i, j, k))));

@@ -58,9 +58,14 @@ class SparseRun {
   public:
     SparseRun(const DNDS::CommunicatorView &comm, const Setup &setup, const DNDS::SparseFieldOptions &thresholds);
     void step();
+    /// Seconds that this rank has computed in the last step, without exchanges.
+    double stepSeconds() const { return stepSeconds_; }
+    /// Moves blocks to other ranks, so that all have about the same number of allocated ones. Collective.
+    void rebalance();
     std::vector<DNDS::SparseField<real>> &fields() { return fields_; }
     const std::vector<DNDS::SparseField<real>> &fields() const { return fields_; }
-    DNDS::SparseTraffic traffic() const { return exchange_->traffic(); }
+    const std::shared_ptr<const DNDS::BlockGrid> &grid() const { return pattern_->grid(); }
+    DNDS::SparseTraffic traffic() const;
     /// Bytes of blocks and messages on this rank, and how many blocks there are of all species.
     double memory() const;
     double allocatedBlocks() const;
@@ -70,11 +75,15 @@ class SparseRun {
     std::vector<real> dropped() const;
 
   private:
+    void makeExchange();
+
     Setup setup_;
     std::shared_ptr<const DNDS::SparsePattern> pattern_;
     std::vector<DNDS::SparseField<real>> fields_;
     std::vector<DNDS::DroppedSums<real>> dropped_;
     std::unique_ptr<DNDS::SparseFields> exchange_;
+    DNDS::SparseTraffic earlier_; ///< of the exchanges before the last move
+    double stepSeconds_ = 0;
 };
 
 /// The same on dense fields.
@@ -97,7 +106,7 @@ class DenseRun {
     DNDS::ExchangeGroup group_;
 };
 
-/// The largest difference of the two runs in a cell of this rank.
+/// The largest difference of the two runs in a cell of this rank. Collective.
 real largestDifference(const SparseRun &sparse, const DenseRun &dense);
 
 } // namespace SparseAdvection

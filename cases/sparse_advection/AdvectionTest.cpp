@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace SparseAdvection {
@@ -24,6 +25,8 @@ TEST(SparseAdvection, IsTheDenseRunAtThreshold0) {
     for (int step = 0; step < 8; ++step) {
         sparse.step();
         dense.step();
+        if (step % 3 == 1)
+            sparse.rebalance();
         ASSERT_EQ(largestDifference(sparse, dense), 0) << step;
     }
     EXPECT_LT(world().allReduce(sparse.allocatedBlocks(), MPI_SUM), 3 * 6 * 6 * 6);
@@ -37,6 +40,8 @@ TEST(SparseAdvection, LosesNoMoreThanTheThresholdsCut) {
     for (int step = 0; step < 60; ++step) {
         sparse.step();
         dense.step();
+        if (step % 10 == 0)
+            sparse.rebalance();
     }
     EXPECT_LT(largestDifference(sparse, dense), 1e-4);
     const auto after = sparse.masses();
@@ -47,6 +52,26 @@ TEST(SparseAdvection, LosesNoMoreThanTheThresholdsCut) {
     }
     EXPECT_GT(*std::ranges::max_element(dropped), 0);
     EXPECT_GT(world().allReduce(static_cast<double>(sparse.traffic().frees), MPI_SUM), 0);
+}
+
+TEST(SparseAdvection, BlocksMoveWithoutChangingBits) {
+    const DNDS::SparseFieldOptions thresholds{.allocationThreshold = 1e-4, .deallocationThreshold = 1e-5};
+    SparseRun still(world(), small(), thresholds);
+    SparseRun moving(world(), small(), thresholds);
+    for (int step = 0; step < 40; ++step) {
+        still.step();
+        moving.step();
+        if (step % 7 == 0)
+            moving.rebalance();
+        ASSERT_EQ(moving.masses(), still.masses()) << step;
+    }
+    EXPECT_EQ(moving.dropped(), still.dropped());
+    for (const auto count : {&DNDS::SparseTraffic::allocations, &DNDS::SparseTraffic::frees})
+        EXPECT_EQ(world().allReduce(static_cast<real>(moving.traffic().*count), MPI_SUM),
+                  world().allReduce(static_cast<real>(still.traffic().*count), MPI_SUM));
+    moving.rebalance();
+    const real mean = world().allReduce(moving.allocatedBlocks(), MPI_SUM) / world().size();
+    EXPECT_LE(moving.allocatedBlocks(), std::max(1.1 * mean, mean + 3)) << "blocks of 3 species are the grains";
 }
 
 TEST(SparseAdvection, QuietRimsKeepMass) {

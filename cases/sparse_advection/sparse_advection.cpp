@@ -4,6 +4,7 @@
 
 #include "Advection.hpp"
 
+#include "DNDS/Mpi/Rebalancing.hpp"
 #include "DNDS/Mpi/RunMain.hpp"
 
 #include <CLI/CLI.hpp>
@@ -15,6 +16,7 @@
 #include <fstream>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -29,6 +31,7 @@ struct Options {
     real periods = 1; ///< periods of a wind of 1
     int pictures = 6;
     bool dense = false;
+    bool balance = true;
     std::string output;
 };
 
@@ -83,6 +86,46 @@ class Record {
     double maxMemory_ = 0;
 };
 
+/// Moves blocks where that pays. On all ranks.
+class Balance {
+  public:
+    Balance(const CommunicatorView &comm, bool wanted) : comm_(comm), wanted_(wanted) {}
+
+    void afterStep(SparseAdvection::SparseRun &run) {
+        seconds_ += run.stepSeconds();
+        if (!wanted_ || ++steps_ % 10 != 0 || !policy_.isDue(comm_, std::exchange(seconds_, 0)))
+            return; // asking is collective: not in each step of a millisecond
+        before_ += busiest(run);
+        const double begin = MPI_Wtime();
+        run.rebalance();
+        policy_.moved(comm_, MPI_Wtime() - begin);
+        after_ += busiest(run);
+        ++moves_;
+    }
+    std::string describe(int steps) const {
+        if (moves_ == 0)
+            return "blocks stayed on their ranks";
+        return fmt::format(
+            "blocks moved to other ranks after {} of {} steps; allocated blocks of the busiest rank over "
+            "the mean: {:.2f} before, {:.2f} after",
+            moves_, steps, before_ / moves_, after_ / moves_);
+    }
+
+  private:
+    double busiest(const SparseAdvection::SparseRun &run) const {
+        return 1 + DNDS::measureImbalance(comm_, run.allocatedBlocks()).imbalance();
+    }
+
+    CommunicatorView comm_;
+    bool wanted_;
+    DNDS::Rebalancing policy_{0.25}; // less than 25 % more than the mean is left alone
+    int steps_ = 0;
+    double seconds_ = 0; ///< since the policy was last asked
+    int moves_ = 0;
+    double before_ = 0; ///< sums over moves
+    double after_ = 0;
+};
+
 template <class Work>
 double secondsOf(const CommunicatorView &comm, Work &&work) {
     comm.barrier();
@@ -104,11 +147,15 @@ int carry(const CommunicatorView &comm, const Options &options) {
     const std::vector<real> before = run.masses();
     say(fmt::format("{0}^3 blocks of {1}^3 cells, {2} species, {3} steps", options.setup.blocks, options.setup.cells,
                     options.setup.species.size(), steps));
+    Balance balance(comm, options.balance);
     double seconds = 0;
     for (int step = 0; step < steps; ++step) {
         if (step % every == 0)
             record.picture(step, run);
-        seconds += secondsOf(comm, [&] { run.step(); });
+        seconds += secondsOf(comm, [&] {
+            run.step();
+            balance.afterStep(run);
+        });
         record.step(step, run);
     }
     record.picture(steps, run);
@@ -126,6 +173,8 @@ int carry(const CommunicatorView &comm, const Options &options) {
     const double allocations = comm.allReduce(static_cast<double>(traffic.allocations), MPI_SUM);
     const double frees = comm.allReduce(static_cast<double>(traffic.frees), MPI_SUM);
     say(fmt::format("blocks came {:.0f} times and went {:.0f} times", allocations, frees));
+    if (comm.size() > 1)
+        say(balance.describe(steps));
     if (options.dense) {
         SparseAdvection::DenseRun dense(comm, options.setup);
         const double denseSeconds = secondsOf(comm, [&] {
@@ -166,6 +215,7 @@ int main(int argc, char **argv) {
     app.add_flag("!--no-quiet", options.thresholds.sendBelowThreshold, "send no rims below the threshold");
     app.add_option("--pictures", options.pictures, "of which blocks are there, in the output")->capture_default_str();
     app.add_flag("--dense", options.dense, "run the dense fields, too, and compare");
+    app.add_flag("!--no-balance", options.balance, "leave blocks on their ranks");
     app.add_option("--output", options.output, "JSON for plot.py");
     CLI11_PARSE(app, argc, argv);
     return DNDS::runMain(argc, argv, [&](CommunicatorView world) { return carry(world, options); });

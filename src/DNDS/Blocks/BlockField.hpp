@@ -112,6 +112,25 @@ class BlockField : public BlockFieldCore {
         array().swapData(other.array());
     }
 
+    /// The same field on the blocks of `to`, which have other ranks: see `BlockGrid::rebalanced`. Cells and ghosts of
+    /// all components, those at walls included, name, ghost widths, order and side are the same; this field is
+    /// unchanged:
+    ///
+    ///     u = u.moved(grid);
+    ///
+    /// Exchanges are set up again at first use; task graphs, groups and views are the program's to remake. Collective.
+    /// Needs the memory of both fields at once. Throws on all ranks ArgumentError for a grid of other blocks,
+    /// StateError for a field in an exchange, and as the constructor; StaleError as exchangeGhosts.
+    BlockField moved(const std::shared_ptr<const BlockGrid> &to) const {
+        requireMade();
+        const CommunicatorView &comm = pattern()->context().comm();
+        const BlockPattern &here = *blockPattern();
+        BlockField result(array_->name(), comm, BlockPattern::make(comm, to, here.ghosts(), here.componentsOutside()),
+                          components());
+        copyTo(result);
+        return result;
+    }
+
     /// A view of the block `memory` in `all`, a copy of the field's memory with the same layout. Local, O(1).
     template <class U>
     BlockView<U> viewOf(U *all, const BlockMemory &memory) const {

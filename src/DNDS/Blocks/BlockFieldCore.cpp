@@ -3,21 +3,71 @@
 #include "DNDS/Mpi/NodeArena.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
 
+#include <map>
 #include <utility>
+#include <vector>
 
 namespace DNDS {
 
+namespace {
+
+ExchangeMember memberOf(const std::shared_ptr<ArrayBase> &father, const std::shared_ptr<ArrayBase> &son) {
+    const auto layoutOf = [](const std::shared_ptr<ArrayBase> &array) {
+        return [array](MemorySpace space, Access access, RowLayout &into) { array->rowLayout(space, access, into); };
+    };
+    const auto onDevice = [father, son] {
+        return father->valid(MemorySpace::Device) && son->valid(MemorySpace::Device);
+    };
+    return {.name = std::string(father->label()),
+            .father = layoutOf(father),
+            .son = layoutOf(son),
+            .onDevice = onDevice,
+            .pattern = nullptr};
+}
+
+/// All rows of a rank's blocks, by the ranks that these blocks have in `other`.
+ExchangePattern::PeerBoxes wholeBlocks(std::span<const BlockMemory> blocks, const BlockGrid &other) {
+    std::map<int, std::vector<RowBox>> byRank;
+    for (const BlockMemory &block : blocks) {
+        RowBox &rows = byRank[other.block(block.block).rank].emplace_back();
+        rows.first = block.firstRow;
+        rows.counts.back() = block.rows;
+        rows.strides.back() = 1;
+    }
+    ExchangePattern::PeerBoxes boxes;
+    for (const auto &[rank, rows] : byRank)
+        boxes.append(rank, RowList::boxes(rows));
+    return boxes;
+}
+
+} // namespace
+
 ExchangeMember BlockFieldCore::member() const {
     requireMade();
-    // Cells and ghosts are rows of one array, which serves as father and as son.
-    const auto layout = [array = data_](MemorySpace space, Access access, RowLayout &into) {
-        array->rowLayout(space, access, into);
-    };
-    return {.name = std::string(data_->label()),
-            .father = layout,
-            .son = layout,
-            .onDevice = [array = data_] { return array->valid(MemorySpace::Device); },
-            .pattern = nullptr};
+    return memberOf(data_, data_); // cells and ghosts are rows of one array
+}
+
+void BlockFieldCore::copyTo(BlockFieldCore &into) const {
+    const std::shared_ptr<const BlockPattern> &from = pattern_;
+    const std::shared_ptr<const BlockPattern> &to = into.pattern_;
+    const auto rows = ExchangePattern::fromBoxes(from->exchange()->sharedContext(), [&] {
+        DNDS_CHECK(from->grid()->hasBlocksOf(*to->grid()), ArgumentError,
+                   "'{}' cannot move to a grid of other blocks: make it by `rebalanced`", data_->label());
+        DNDS_CHECK(!onHost_.inFlight() && !onDevice_.inFlight(), StateError,
+                   "an exchange of '{}' is under way: finish it before the field moves", data_->label());
+        if (side_ == MemorySpace::Device)
+            into.toDevice();
+        return ExchangePattern::Boxes{from->rows(), to->rows(), wholeBlocks(from->blocks(), *to->grid()),
+                                      wholeBlocks(to->blocks(), *from->grid())};
+    });
+    PersistentExchange move(Direction::Pull);
+    move.init(rows->context(), data_->label(),
+              [&] {
+                  return ExchangeRequest{rows, {memberOf(data_, into.data_)}};
+              },
+              {.space = side_ == MemorySpace::Device ? ExchangeSpace::Device : ExchangeSpace::Host});
+    move.get(data_->label())->start();
+    move.get(data_->label())->wait();
 }
 
 void BlockFieldCore::bind(std::shared_ptr<const BlockPattern> pattern, std::shared_ptr<ArrayBase> data,

@@ -81,6 +81,9 @@ class BlockFieldCore {
     /// Exchanges do not move the array. Local.
     static HostMemoryResource memoryFor(const BlockPattern &pattern);
     const BlockMemory &memoryOf(int local) const;
+    /// Copies all blocks with their ghosts to `into`, which is on the same blocks on other ranks, and brings it to the
+    /// same side. Collective.
+    void copyTo(BlockFieldCore &into) const;
     void requireMade(SourceLocation where = SourceLocation::current()) const;
 
   private:

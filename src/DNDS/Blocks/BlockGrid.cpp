@@ -160,6 +160,11 @@ void BlockGrid::addRanks() {
         ofRank_[next[toSize(blocks_[b].rank)]++] = static_cast<int>(b);
 }
 
+bool BlockGrid::hasBlocksOf(const BlockGrid &other) const noexcept {
+    return std::ranges::equal(blocks_, other.blocks_,
+                              [](const Block &a, const Block &b) { return a.cells == b.cells && a.space == b.space; });
+}
+
 std::uint64_t BlockGrid::cellsSignature() const {
     ContentHash hash;
     hash.addText("cells of index spaces");

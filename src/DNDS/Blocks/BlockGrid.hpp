@@ -94,6 +94,18 @@ class BlockGrid {
         return blocksOf(comm, space, std::span(blockShape.begin(), blockShape.size()));
     }
 
+    /// The same blocks on other ranks: each gets a run of consecutive blocks, in the order of their numbers (the curve
+    /// of `blocksOf`), with a nearly equal share of the costs. `costs` are those of this rank's blocks, in the order of
+    /// `blocksOfRank`: seconds, cells, any unit. The busiest rank gets at most (1 + imbalance) x the mean, or where
+    /// blocks are too coarse 1 % more than the best such runs. Of these runs, takes the ones that move the fewest
+    /// blocks (or few, where thousands of ranks are far from balance), with ranks in the same order; each rank gets a
+    /// block if there are enough. Fields follow by `BlockField::moved`, `SparseField::moved`.
+    ///
+    /// Collective. Memory O(blocks), and at most 40 MB, on each rank. Throws on all ranks ArgumentError for costs
+    /// that are negative, not finite or not one a block, a negative imbalance, and grids for more ranks than there are.
+    std::shared_ptr<const BlockGrid> rebalanced(const CommunicatorView &comm, std::span<const real> costs,
+                                                real imbalance = 0.1) const;
+
     BlockGrid(const BlockGrid &) = delete;
     BlockGrid &operator=(const BlockGrid &) = delete;
     ~BlockGrid();
@@ -120,6 +132,9 @@ class BlockGrid {
     /// Widths may exceed blocks and periods. O(regions x blocks nearby). Throws ArgumentError if ghosts reach through
     /// 1000 periods or connections.
     std::vector<GhostRegion> ghostRegions(int block, const GhostWidths &widths) const;
+
+    /// Whether both grids have the same blocks, by number, whatever their ranks. Local. O(blocks).
+    bool hasBlocksOf(const BlockGrid &other) const noexcept;
 
     /// A readable description of the cut and of each rank's part. Local.
     std::string describe() const;

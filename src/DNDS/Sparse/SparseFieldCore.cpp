@@ -1,9 +1,11 @@
 #include "DNDS/Sparse/SparseFieldCore.hpp"
 
+#include "DNDS/Mpi/Rendezvous.hpp"
 #include "DNDS/Sparse/SparseFieldState.hpp"
 #include "DNDS/Sparse/SparseFields.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <numeric>
 #include <utility>
 
@@ -259,6 +261,42 @@ HostDeviceBuffer &SparseFieldCore::viewTable(int stage, std::size_t bytes) const
         table.renew(bytes + bytes / 4);
     table.toHost();
     return table;
+}
+
+// A block in a message: its number, the exchanges in which it was empty, the bytes of all stages as they lie in memory.
+void SparseFieldCore::copyTo(SparseFieldCore &into) const {
+    const SparseFieldState &from = state();
+    SparseFieldState &to = into.state();
+    from.requireNoFlight("moved to other ranks");
+    DNDS_CHECK(grid() != nullptr && into.grid() != nullptr && grid()->hasBlocksOf(*into.grid()) &&
+                   pattern()->ghosts() == into.pattern()->ghosts(),
+               ArgumentError, "'{}' cannot move to a pattern of other blocks or ghosts: make it of a `rebalanced` grid",
+               name());
+    const std::vector<int> there = allocatedBlocks();
+    const auto wordsOf = [](std::size_t bytes) { return static_cast<index>(alignTo8(bytes) / sizeof(index)); };
+    const RankLists arrived =
+        sparseExchange(*pattern()->context(),
+                       packByRank(
+                           pattern()->context()->comm().size(), there.size(),
+                           [&](std::size_t k) { return into.grid()->block(block(there[k]).block).rank; },
+                           [&](std::size_t k) { return 2 + wordsOf(from.totalBytes(there[k])); },
+                           [&](std::size_t k, index *words) {
+                               const SparseFieldState::Memory &memory = from.blocks[toSize(there[k])];
+                               words[0] = block(there[k]).block;
+                               words[1] = memory.below;
+                               memory.owner->toHost(); // a copy: the field's space stays the same
+                               std::memcpy(words + 2, std::as_const(*memory.owner).read(MemorySpace::Host, name()),
+                                           from.totalBytes(there[k]));
+                           }));
+    for (RecordReader words(arrived.values); !words.atEnd();) {
+        const int local = into.pattern()->localOf(static_cast<int>(words.next()));
+        into.allocate(local);
+        to.blocks[toSize(local)].below = static_cast<int>(words.next());
+        const std::size_t bytes = to.totalBytes(local);
+        std::memcpy(to.blocks[toSize(local)].bytes, words.next(wordsOf(bytes)).data(), bytes);
+    }
+    to.places = from.places;
+    to.moveTo(from.space);
 }
 
 void SparseFieldCore::onFree(std::function<void(int, const std::byte *)> visit) {

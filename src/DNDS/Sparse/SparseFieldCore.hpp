@@ -114,6 +114,9 @@ class SparseFieldCore {
     /// Memory for views of the allocated blocks, to be written on the host. Throws IndexError, MemoryError.
     HostDeviceBuffer &viewTable(int stage, std::size_t bytes) const;
     const SparseElements &elements() const;
+    /// Copies all blocks to `into`, which is on the same blocks on other ranks and has none yet: all stages, counters,
+    /// and the side. Collective, within `failTogether`.
+    void copyTo(SparseFieldCore &into) const;
 
   private:
     friend class SparseFields;

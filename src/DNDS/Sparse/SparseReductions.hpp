@@ -13,7 +13,6 @@
 #include <limits>
 #include <memory>
 #include <span>
-#include <utility>
 #include <vector>
 
 namespace DNDS {
@@ -124,10 +123,16 @@ class DroppedSums {
     using Weight = std::function<real(int local, index cell)>;
 
     /// Local; ranks give the same weights. Throws StateError during an exchange.
-    explicit DroppedSums(SparseField<T> &field, Weight weight = {})
-        : counts_(std::make_shared<Counts>(Counts{field.pattern(), field.defaultValue(), std::move(weight),
-                                                  std::vector<WideExactAccumulator>(toSize(field.components()))})) {
+    explicit DroppedSums(SparseField<T> &field, const Weight &weight = {})
+        : counts_(std::make_shared<Counts>(Counts{
+              nullptr, field.defaultValue(), {}, std::vector<WideExactAccumulator>(toSize(field.components()))})) {
+        follow(field, weight);
+    }
+    /// Continues with the field that `SparseField::moved` made, with a weight for its blocks. Local. Throws as above.
+    void follow(SparseField<T> &field, const Weight &weight = {}) {
         field.onFree([counts = counts_](int local, const std::byte *stage0) { counts->add(local, stage0); });
+        counts_->pattern = field.pattern();
+        counts_->weight = weight;
     }
     DroppedSums(DroppedSums &&) noexcept = default;
     DroppedSums &operator=(DroppedSums &&) = delete;

@@ -10,7 +10,6 @@
 #include "DNDS/Mpi/RequireSame.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 #include <tuple>
 #include <unordered_map>
@@ -270,40 +269,6 @@ std::vector<int> targetsOf(const UnstructuredMesh &mesh, std::span<const index> 
 std::vector<int> repartitionTargets(const UnstructuredMesh &mesh, std::span<const index> costs,
                                     const RepartitionOptions &options) {
     return failTogether(mesh.comm, [&] { return targetsOf(mesh, costs, options); });
-}
-
-// ---------------------------------------------------------------------------------------------------------------------
-// When
-
-RankStatistics measureImbalance(const CommunicatorView &comm, double own) {
-    comm.guarded(
-        [&] { DNDS_CHECK(own >= 0 && std::isfinite(own), ArgumentError, "a rank's work is measured as {}", own); });
-    return RankStatistics::over(comm, own);
-}
-
-std::string describeImbalance(const CommunicatorView &comm, const RankStatistics &work) {
-    if (comm.size() == 1 || work.mean == 0)
-        return "there is nothing to balance";
-    return fmt::format("rank {} has {:.2f} x the mean of {} ranks: balancing would save at most {:.0f} % of a step",
-                       work.maxRank, work.imbalance() + 1, comm.size(), 100 * (1 - work.mean / work.max));
-}
-
-Rebalancing::Rebalancing(double threshold) : threshold_(threshold) {
-    DNDS_CHECK(threshold >= 0, ArgumentError, "a threshold of {} for balancing: give 0 or more", threshold);
-}
-
-// Rent or buy: moving pays once the time lost to imbalance since the last move has reached the cost of that move.
-bool Rebalancing::isDue(const CommunicatorView &comm, double seconds) {
-    requireSameSettings(comm, "Rebalancing",
-                        [&] { return std::vector<std::string>{fmt::format("threshold = {}", threshold_)}; });
-    last_ = measureImbalance(comm, seconds);
-    lost_ += last_.max - last_.mean;
-    return last_.imbalance() > threshold_ && lost_ >= cost_;
-}
-
-void Rebalancing::moved(const CommunicatorView &comm, double seconds) {
-    cost_ = measureImbalance(comm, seconds).max;
-    lost_ = 0;
 }
 
 } // namespace DNDS::Geom

@@ -120,5 +120,27 @@ TEST_F(BlockDevice, ExchangesFollowTheFieldFromSideToSide) {
     checkField(std::as_const(u), 3, modulo(space));
 }
 
+TEST_F(BlockDevice, FieldsMoveToOtherRanks) {
+    const IndexSpace space{"torus", Box({0, 0}, {17, 13}), {true, true}};
+    const auto grid = BlockGrid::blocksOf(world(), space, {3, 4});
+    BlockField<real> u("u", world(), grid, {.ghosts = {1, 1}, .components = 2});
+    fillField(u, 1);
+    u.exchangeGhosts();
+    u.toDevice();
+    std::vector<real> costs;
+    for (const int block : grid->blocksOfRank(world().rank()))
+        costs.push_back(block < 3 ? 10 : 1);
+    BlockField<real> moved = u.moved(grid->rebalanced(world(), costs));
+    EXPECT_EQ(moved.side(), MemorySpace::Device);
+    for (auto *field : {&u, &moved}) {
+        field->toHost();
+        checkField(std::as_const(*field), 1, modulo(space));
+    }
+    moved.toDevice();
+    moved.exchangeGhosts();
+    moved.toHost();
+    checkField(std::as_const(moved), 1, modulo(space));
+}
+
 } // namespace
 } // namespace DNDS

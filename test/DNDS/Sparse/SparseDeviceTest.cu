@@ -166,6 +166,30 @@ struct SparseAddOne {
 
 const SparseGrid torus{"torus", {{"torus", Box({0, 0}, {24, 16}), {true, true}}}, {5, 4}, {1, 1}};
 
+TEST_F(SparseOnDevice, FieldsMoveToOtherRanks) {
+    for (const SparseGrid &grid : sparseGrids()) {
+        SCOPED_TRACE(grid.name);
+        auto pattern = SparsePattern::make(world(), grid.on(world()), grid.ghosts);
+        const auto options = Species::options(2, 0.5, 0.25, true);
+        SparseField<real> host("host", pattern, options, 0.1);
+        SparseField<real> device("device", pattern, options, 0.1);
+        for (std::uint64_t round = 0; round < 4; ++round) {
+            fillAlike(host, device, round);
+            device.toDevice();
+            host.exchangeGhosts();
+            device.exchangeGhosts();
+            std::vector<real> costs;
+            for (int b = 0; b < host.blocks(); ++b)
+                costs.push_back(host.isAllocated(b) ? 1 : 0);
+            pattern = SparsePattern::make(world(), pattern->grid()->rebalanced(world(), costs), grid.ghosts);
+            host = host.moved(pattern);
+            device = device.moved(pattern);
+            EXPECT_EQ(device.space(), MemorySpace::Device);
+            expectSame(host, device);
+        }
+    }
+}
+
 TEST_F(SparseOnDevice, KernelsSeeAllAllocatedBlocks) {
     SparseField<real> u("u", SparsePattern::make(world(), torus.on(world()), torus.ghosts));
     for (int b = 0; b < u.blocks(); b += 2)

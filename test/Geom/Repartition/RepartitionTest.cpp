@@ -12,7 +12,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 #include <string>
 #include <string_view>
@@ -447,30 +446,6 @@ TEST(RepartitionTargets, ShareCostsAndLeaveCellsWhereTheyAre) {
         const index own = std::accumulate(moved.data(), moved.data() + moved.size(), index{0});
         EXPECT_LT(measureImbalance(world(), static_cast<double>(own)).imbalance(), 0.06);
     }
-}
-
-TEST(Rebalancing, IsDueWhenItPaysOff) {
-    Rebalancing policy(0.1);
-    const double slow = worldSize() > 1 ? 2 : 1;
-    const double mine = worldRank() == worldSize() - 1 ? slow : 1;
-    const bool uneven = worldSize() > 1;
-    EXPECT_FALSE(policy.isDue(world(), 1)) << "all are equal";
-    EXPECT_EQ(policy.isDue(world(), mine), uneven) << "nobody knows yet what moving costs";
-    EXPECT_EQ(policy.last().maxRank, uneven ? worldSize() - 1 : 0);
-    EXPECT_NE(describeImbalance(world(), policy.last()).find(uneven ? "x the mean of" : "nothing to balance"),
-              std::string::npos);
-    policy.moved(world(), 100);
-    EXPECT_FALSE(policy.isDue(world(), mine)) << "moving again would cost more than was lost";
-    int steps = 1;
-    while (uneven && !policy.isDue(world(), mine))
-        ++steps;
-    const double lost = slow - (slow + worldSize() - 1) / worldSize(); // a step
-    EXPECT_TRUE(!uneven || std::abs(steps - 100 / lost) < 2) << steps;
-    messageOnAll<ArgumentError>([&] { measureImbalance(world(), worldRank() == 0 ? -1.0 : 1.0); });
-    EXPECT_THROW(Rebalancing(-1), ArgumentError);
-    Rebalancing other(worldRank() == 0 ? 0.1 : 10);
-    if (uneven)
-        expectContains(messageOnAll<ArgumentError>([&] { other.isDue(world(), mine); }), "threshold = 10 on rank 1");
 }
 
 } // namespace
