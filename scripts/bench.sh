@@ -2,11 +2,18 @@
 # Builds a benchmark for this machine's processor and runs it.
 #
 #   scripts/bench.sh NAME [--ranks 2,4] [--quick] [--json FILE] [--jobs N] [--no-petsc] [--no-install] [ARGUMENT]...
+#   scripts/bench.sh NAME --record [--runs 5]
+#   scripts/bench.sh --plot [NAME]...
 #
 #   NAME         a folder of bench/; its program is bench_NAME
 #   --ranks LIST rank counts to run it on, one after the other (default 2,4)
 #   --quick      passed on to the program: few repetitions
 #   --json FILE  write the records of all runs to FILE as one JSON list
+#   --record     run it several times with the arguments of scripts/bench/programs.py, append its ratios to
+#                bench/history/NAME.jsonl, and renew docs/reference/performance.md
+#   --runs N     how many times (default 5)
+#   --plot       draw the ratios of all records, of all benchmarks or those named: build/bench-history/NAME.svg
+#   --preset P   the build (default bench); the history names it
 #   --no-petsc   do not install PETSc, the baseline of some benchmarks
 #   --no-install install nothing
 #   --help       this text; after NAME: builds the program and lists its own options
@@ -21,23 +28,34 @@ name=""
 ranks=2,4
 json=""
 jobs=$(nproc)
+preset=bench
+record=false
+runs=5
 packages=(--petsc)
 install=true
 help=false
 arguments=()
 while [ $# -gt 0 ]; do
     case "$1" in
-    --ranks | --json | --jobs) [ $# -ge 2 ] || fail "$1 needs a value" ;;
+    --ranks | --json | --jobs | --runs | --preset) [ $# -ge 2 ] || fail "$1 needs a value" ;;
     esac
     case "$1" in
     --ranks) ranks=$2 && shift ;;
     --json) json=$2 && shift ;;
     --jobs) jobs=$2 && shift ;;
+    --preset) preset=$2 && shift ;;
+    --record) record=true ;;
+    --runs) runs=$2 && shift ;;
+    --plot)
+        shift
+        python=$(scripts/find-python.sh matplotlib) || fail "pictures need it: scripts/install-deps.sh --plot"
+        exec "$python" scripts/bench/plot.py "$@"
+        ;;
     --no-petsc) packages=() ;;
     --no-install) install=false ;;
     -h | --help)
         if [ -z "$name" ]; then
-            sed -n '2,13s/^# \{0,1\}//p' "$0"
+            sed -n '2,20s/^# \{0,1\}//p' "$0"
             exit 0
         fi
         help=true
@@ -49,6 +67,9 @@ done
 if [ -z "$name" ] || [ ! -d "bench/$name" ]; then
     fail "which benchmark? There are: $(cd bench && find . -mindepth 1 -maxdepth 1 -type d ! -name support -printf '%f ')"
 fi
+if $record && { [ ${#arguments[@]} -gt 0 ] || [ "$ranks" != 2,4 ] || [ -n "$json" ]; }; then
+    fail "--record takes ranks and arguments from scripts/bench/programs.py, so that records compare"
+fi
 case "$json" in "" | /*) ;; *) json=${OLDPWD:-$PWD}/$json ;; esac
 
 if $install; then
@@ -58,13 +79,20 @@ if $install; then
 fi
 
 say "building bench_$name with $jobs jobs"
-configured=$(cmake --preset bench)
+configured=$(cmake --preset "$preset" -DDNDS_BUILD_BENCHMARKS=ON)
 grep -E '^-- DNDS' <<<"$configured" || true # what is left out, and why
-cmake --build --preset bench --parallel "$jobs" --target "bench_$name"
+cmake --build --preset "$preset" --parallel "$jobs" --target "bench_$name"
 
-program=build/bench/bench/$name/bench_$name
+folder=build/$preset/bench/$name
+program=$folder/bench_$name
 if $help; then
     scripts/mpirun.sh 1 "$program" --help
+    exit
+fi
+if $record; then
+    say "bench_$name, $runs times"
+    python3 scripts/bench/history.py "$name" "$program" --runs "$runs" --build "$preset"
+    python3 scripts/bench/page.py
     exit
 fi
 parts=()
@@ -72,7 +100,7 @@ for count in ${ranks//,/ }; do
     say "bench_$name on $count ranks"
     part=()
     if [ -n "$json" ]; then
-        file=$PWD/build/bench/bench/$name/ranks$count.json
+        file=$PWD/$folder/ranks$count.json
         rm -f "$file"
         parts+=("$file")
         part=(--json "$file")

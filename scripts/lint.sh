@@ -4,8 +4,8 @@
 #   scripts/lint.sh [--fix] [--tidy] [--tidy-seconds N] [--only CHECK] [--subject FILE]
 #
 #   --fix             format C++ files in place instead of complaining
-#   --only CHECK      one of format, lists, layers, kernel_types, collectives, shell, names, settings, weight, subjects,
-#                     descriptions, python
+#   --only CHECK      one of format, lists, layers, kernel_types, collectives, shell, names, settings, performance, weight,
+#                     subjects, descriptions, python
 #   --subject FILE    whether a commit's message in a file has a subject of at most 72 characters, for a hook
 #   --tidy            clang-tidy over src/ instead of everything else; needs a configured build/release
 #   --tidy-seconds N  stop clang-tidy after N seconds, without failing (default 300)
@@ -158,6 +158,12 @@ check_settings() {
     python3 scripts/settings.py --check || failed+=("settings (scripts/settings.py mends the page)")
 }
 
+# docs/reference/performance.md shows the newest records of bench/history.
+check_performance() {
+    say "performance"
+    python3 scripts/bench/page.py --check || failed+=("performance (scripts/bench/page.py mends the page)")
+}
+
 # Figures that may only fall: classes, lines, phrases to avoid (scripts/weight.json).
 check_weight() {
     say "weight"
@@ -259,6 +265,7 @@ else
     check_shell
     check_names
     check_settings
+    check_performance
     check_weight
     check_subjects
     check_descriptions

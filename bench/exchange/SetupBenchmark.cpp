@@ -44,6 +44,7 @@ void report(const Setting &setting, const Problem &problem, int width, index gho
         record["stage"] = stage;
         record["regime"] = std::string(regimeName(regime));
         record["median_us"] = own.microseconds;
+        record["min_us"] = numberOrNull(quantile(own.times, 0));
         std::vector<std::string> row{fmt::format("  {} {}", method, stage), numberOrDash(own.microseconds)};
         for (const auto &[key, baseline] :
              {std::pair{"ratio_to_raw_mpi", timeOf(RawMpiName, stage == "graph" ? "bound" : stage)},

@@ -126,7 +126,8 @@ int run(int argc, char **argv, CommunicatorView comm) {
                      {"method", methods[k]},
                      {"rows", choice.rows},
                      {"exact_microseconds", exact},
-                     {"microseconds", plain}});
+                     {"microseconds", plain},
+                     {"ratio_to_plain_sums", exact / plain}});
     }
     say(comm, fmt::format("{} rows on {} ranks, {} iterations, the median of {} solves, an iteration\n{}", choice.rows,
                           comm.size(), choice.iterations, choice.repetitions, table.text()));

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <limits>
 
 namespace DNDS::Bench {
 
@@ -18,6 +19,15 @@ double medianOf(const std::vector<Block> &blocks) {
         times.push_back(block.microseconds);
     std::sort(times.begin(), times.end());
     return times[times.size() / 2];
+}
+
+/// Of a repetition.
+double leastOf(const std::vector<Block> &blocks) {
+    double least = std::numeric_limits<double>::infinity();
+    for (const Block &block : blocks)
+        for (const double time : block.times)
+            least = std::min(least, time);
+    return least;
 }
 
 } // namespace
@@ -36,7 +46,9 @@ double measure(Setting &setting, Table &table, const std::string &what, int repe
                                 {"method", contestants[0].name},
                                 {"microseconds", ours},
                                 {"baseline", contestants[k].name},
-                                {"baselineMicroseconds", theirs}});
+                                {"baselineMicroseconds", theirs},
+                                {"ratio_to_baseline", numberOrNull(ours / theirs)},
+                                {"least_to_baseline", numberOrNull(leastOf(blocks[0]) / leastOf(blocks[k]))}});
     }
     table.add(row);
     return ours;

@@ -126,6 +126,8 @@ int run(int argc, char **argv, CommunicatorView comm) {
                         {"parts", parts},
                         {"method", methods[k].name},
                         {"seconds", median(seconds)},
+                        {"ratio_to_thorough", median(seconds) / itsSeconds},
+                        {"cut_ratio_to_thorough", cut / itsCut},
                         {"cut", quality.cut},
                         {"most_ghosts", maxGhosts(quality)},
                         {"imbalance", quality.imbalance}});

@@ -18,6 +18,13 @@ from mpi4py import MPI
 COMM = MPI.COMM_WORLD
 
 
+def processor():
+    """Its name as the system knows it."""
+    with open("/proc/cpuinfo", encoding="utf-8") as file:
+        names = [line.split(": ", 1)[1].strip() for line in file if line.startswith("model name")]
+    return names[0] if names else "unknown"
+
+
 def python_pulls(field, count):
     """Seconds that a pull takes in a loop of Python."""
     pull = field.pull
@@ -69,7 +76,8 @@ def measure(name, field, width, repetitions, count, seed=1):
     medians = {method: statistics.median(values) for method, values in times.items()}
     added = statistics.median(p - c for p, c in zip(times["python"], times["c++"], strict=True))
     return {"case": name, "ranks": COMM.size, "ghosts": COMM.allreduce(field.ghost_count, MPI.MAX), "width": width,
-            "microseconds": medians, "added": added, "ratio": medians["python"] / medians["c++"]}
+            "microseconds": medians, "added": added, "ratio": medians["python"] / medians["c++"],
+            "mpi": MPI.Get_library_version().split(",")[0], "cpu": processor()}
 
 
 def main():

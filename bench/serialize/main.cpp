@@ -136,7 +136,8 @@ void report(CommunicatorView comm, const std::vector<Method> &methods, const std
                      {"scattered", choice.scattered},
                      {"repetitions", choice.repetitions},
                      {"MB_per_s", rate},
-                     {"share_of_baseline", share}});
+                     {"share_of_baseline", share},
+                     {"ratio_to_baseline", 1 / share}});
     }
     say(comm, fmt::format("{} ranks, {:.1f} MB in '{}', rows {}, median of {}\n{}", comm.size(),
                           static_cast<double>(bytes) / 1e6, choice.folder,
