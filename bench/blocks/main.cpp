@@ -1,6 +1,6 @@
 /// @file main.cpp
 /// @brief bench_blocks: ghosts of structured blocks against hand-written MPI, PETSc's DMDA and strided copies.
-#include "BlockMeasurement.hpp"
+#include "CopyMeasurement.hpp"
 #include "Options.hpp"
 #include "RunBenchmark.hpp"
 
@@ -22,7 +22,7 @@ struct Options {
     std::vector<int> components{1, 5};
     std::vector<index> widths{1, 2};
     std::vector<std::string> cuts{"x", "z", "best"};
-    std::vector<std::string> what{"box", "many", "own"};
+    std::vector<std::string> what{"box", "many", "own", "copy"};
     std::vector<std::string> transports{"packed", "node-shared", "auto"};
     index edgeOfBlocks = 32;
     int blocksPerRank = 64;
@@ -40,9 +40,10 @@ std::optional<int> parseOptions(Options &options, int argc, char **argv, Communi
         ->delimiter(',')
         ->check(CLI::IsMember({"x", "z", "best"}))
         ->capture_default_str();
-    app.add_option("--what", options.what, "box, many (blocks a rank), own (between a rank's own blocks)")
+    app.add_option("--what", options.what,
+                   "box, many (blocks a rank), own (between a rank's own blocks), copy (from slabs to other slabs)")
         ->delimiter(',')
-        ->check(CLI::IsMember({"box", "many", "own"}))
+        ->check(CLI::IsMember({"box", "many", "own", "copy"}))
         ->capture_default_str();
     app.add_option("--transports", options.transports, "the library's transports")
         ->delimiter(',')
@@ -144,7 +145,7 @@ int run(int argc, char **argv, CommunicatorView comm) {
         setting.transports.push_back(transportFromName(name));
     say(comm, fmt::format("{} ranks, {}, {}\n\"by hand\" is the better of packing and subarray types.\n"
                           "Goals on a node: z 0.35 and x 0.8 of \"by hand\", best 0.1 of g2l; many blocks 1.15 of one "
-                          "block's us/MB; own blocks 1 of the copy.\n",
+                          "block's us/MB; own blocks 1 of the copy; copies between slabs 1.15 of memcpy.\n",
                           comm.size(), mpiLibrary(), cpuName()));
     if (comm.size() == 1)
         say(comm, "1 rank: copies between its own blocks only\n");
@@ -159,6 +160,9 @@ int run(int argc, char **argv, CommunicatorView comm) {
         if (options.wants("own"))
             measureOwn(setting, options, components);
     }
+    if (options.wants("copy"))
+        for (const index edge : options.edges)
+            measureCopies(setting, edge);
     if (!options.common.json.empty() && comm.rank() == 0)
         report.write(options.common.json);
     return 0;

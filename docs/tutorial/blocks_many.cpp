@@ -1,9 +1,10 @@
-// The second program of docs/guides/blocks.md: many blocks a rank, and two grids that touch.
+// The second program of docs/guides/blocks.md: many blocks a rank, two grids that touch, copies to other cuts.
 //
 //   mpiexec -n 2 blocks_many
 //
 // It ends with exit code 0 only if ghosts are what they should be.
 
+#include "DNDS/Blocks/BlockCopy.hpp"
 #include "DNDS/Blocks/BlockField.hpp"
 #include "DNDS/Exchange/ExchangeGroup.hpp"
 #include "DNDS/Mpi/RunMain.hpp"
@@ -64,13 +65,43 @@ bool twoZones(DNDS::CommunicatorView world) {
     return u.blocks() == 0 || u.block(0).block != 0 || (u.view(0)(8, 0) == 170 && u.view(0)(8, 7) == 100);
 }
 
+/// Transposes a matrix whose rows are distributed, and gathers it on rank 0. Returns whether both are right here.
+bool transposed(DNDS::CommunicatorView world) {
+    const IndexSpace matrix{"matrix", Box({0, 0}, {60, 40}), {}};
+    const auto rows = BlockGrid::cut(world, matrix, {.parts = {-1, 1}});
+    const auto turned = BlockGrid::cut(world, {"transpose", Box({0, 0}, {40, 60}), {}}, {.parts = {-1, 1}});
+    const auto onRank0 = BlockGrid::make({matrix}, {{matrix.cells, 0, 0}});
+    BlockField<double> a("a", world, rows, {});
+    BlockField<double> b("b", world, turned, {});
+    BlockField<double> all("all", world, onRank0, {});
+    for (int n = 0; n < a.blocks(); ++n) {
+        const auto v = a.view(n);
+        for (Index i = 0; i < v.extent(0); ++i)
+            for (Index j = 0; j < v.extent(1); ++j)
+                v(i, j) = static_cast<double>(1000 * v.global(i, 0) + v.global(j, 1));
+    }
+    const auto transpose = makeBlockCopy(a, b, {.axes = {1, 0}}); // b(j, i) = a(i, j)
+    transpose->start();
+    transpose->wait();
+    copyBlocks(a, all);
+    bool right = all.blocks() == 0 || all.view()(59, 39) == 59039;
+    for (int n = 0; n < b.blocks(); ++n) {
+        const auto v = b.view(n);
+        for (Index j = 0; j < v.extent(0); ++j)
+            for (Index i = 0; i < v.extent(1); ++i)
+                right = right && v(j, i) == static_cast<double>(1000 * v.global(i, 1) + v.global(j, 0));
+    }
+    return right;
+}
+
 int run(DNDS::CommunicatorView world) {
     const std::size_t messages = manyBlocks(world);
-    const bool right = world.allReduce(twoZones(world) ? 1 : 0, MPI_MIN) == 1;
+    const bool touch = world.allReduce(twoZones(world) ? 1 : 0, MPI_MIN) == 1;
+    const bool right = world.allReduce(transposed(world) ? 1 : 0, MPI_MIN) == 1;
     if (world.rank() == 0)
-        fmt::print("64 blocks, 2 fields: {} peers, the rank itself among them; zones {}\n", messages,
-                   right ? "touch" : "do not touch");
-    return right ? 0 : 1;
+        fmt::print("64 blocks, 2 fields: {} peers, the rank itself among them; zones {}; the transpose is {}\n",
+                   messages, touch ? "touch" : "do not touch", right ? "right" : "wrong");
+    return touch && right ? 0 : 1;
 }
 
 } // namespace

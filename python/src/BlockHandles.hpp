@@ -54,6 +54,16 @@ struct BlockFieldHandle {
     void finish();
 };
 
+/// A copy between two fields, which Python keeps alive.
+struct BlockCopyHandle {
+    BlockFieldHandle *from;
+    BlockFieldHandle *to;
+    std::shared_ptr<Exchange> copy;
+
+    /// Copies. Collective. Throws StateError while ghosts of either field are exchanged.
+    void run();
+};
+
 /// Makes a field of the type of `kind`. Collective.
 std::shared_ptr<AnyBlockField> makeBlockField(ElementKind kind, const std::string &name, const GridHandle &grid,
                                               const BlockFieldOptions &options);
@@ -67,6 +77,8 @@ IndexVector indicesOf(nanobind::handle numbers, int dims, const char *what);
 
 void bindBlockGrid(nanobind::module_ &module);
 void bindBlockField(nanobind::module_ &module);
+/// Copies between fields; after them.
+void bindBlockCopy(nanobind::module_ &module);
 /// NetCDF files; after the others.
 void bindBlockFiles(nanobind::module_ &module);
 

@@ -25,6 +25,7 @@ NB_MODULE(_core, module) {
     bindFieldGroup(module);
     bindBlockGrid(module);
     bindBlockField(module);
+    bindBlockCopy(module);
     bindBlockFiles(module);
     bindSparse(module);
     bindSource(module);

@@ -147,6 +147,30 @@ def test_many_blocks_a_rank(comm):
         u.view(len(u))
 
 
+def test_copies_to_another_cut(comm):
+    shape = (9, 14)
+    a = dnds.BlockField(dnds.BlockGrid.blocks_of(shape, (4, 5), comm=comm), 2, "float32", ghosts=1, order="outside")
+    b = dnds.BlockField(dnds.BlockGrid.cut(shape[::-1], parts=(-1, 1), comm=comm), 2, "float32")
+    for n in range(len(a)):
+        for component in range(2):
+            a.view(n)[component] = number(cells_of(a.box(n)), shape) + 1000 * component
+    transpose = dnds.BlockCopy(a, b, axes=(1, 0))
+    transpose.run()
+    for n in range(len(b)):
+        j, i = cells_of(b.box(n))
+        for component in range(2):
+            np.testing.assert_array_equal(b.view(n)[..., component], number((i, j), shape) + 1000 * component)
+    assert "peer" in transpose.describe()
+    before = [b.view(n).copy() for n in range(len(b))]
+    dnds.BlockCopy(a, b, axes=[1, 0], op="sum").run()
+    for n in range(len(b)):
+        np.testing.assert_array_equal(b.view(n), 2 * before[n])
+    with pytest.raises(dnds.ArgumentError, match="equal index spaces"):
+        dnds.BlockCopy(a, b)
+    with pytest.raises(dnds.Error):
+        dnds.BlockCopy(a, b, axes=(1, 0) if comm.rank == 0 else (1, "x"), op="mean")
+
+
 def test_what_is_wrong_on_one_rank_raises_on_all(comm):
     last = comm.rank == comm.size - 1
     a = dnds.NdArray("a")

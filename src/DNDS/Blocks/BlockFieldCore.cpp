@@ -78,11 +78,8 @@ void BlockFieldCore::bind(std::shared_ptr<const BlockPattern> pattern, std::shar
 }
 
 HostMemoryResource BlockFieldCore::memoryFor(const BlockPattern &pattern) {
-    const CommunicatorContext &context = pattern.exchange()->context();
-    for (const int owner : pattern.exchange()->owners().ranks)
-        if (owner != context.comm().rank() && context.node().sameNode(owner))
-            return context.node().arena;
-    return nullptr;
+    const NodeTopology &node = pattern.exchange()->context().node();
+    return node.members.size() > 1 ? HostMemoryResource(node.arena) : nullptr;
 }
 
 const BlockMemory &BlockFieldCore::memoryOf(int local) const {

@@ -77,8 +77,8 @@ class BlockFieldCore {
 
     /// Takes the array, which has no rows yet. Local.
     void bind(std::shared_ptr<const BlockPattern> pattern, std::shared_ptr<ArrayBase> data, rowsize components);
-    /// The resource for the array's memory: shared with the ranks of the node if some of them send ghosts to this one.
-    /// Exchanges do not move the array. Local.
+    /// The resource for the array's memory: shared with the other ranks of the node, so that they can write ghosts and
+    /// copies there. Exchanges do not move the array. Local.
     static HostMemoryResource memoryFor(const BlockPattern &pattern);
     const BlockMemory &memoryOf(int local) const;
     /// Copies all blocks with their ghosts to `into`, which is on the same blocks on other ranks, and brings it to the

@@ -180,6 +180,7 @@ std::uint64_t BlockGrid::cellsSignature() const {
 void BlockGrid::sign() {
     ContentHash hash;
     const auto addVector = [&](const IndexVector &vector) { hash.addBytes(vector.data(), sizeof vector); };
+    hash.add(static_cast<std::uint64_t>(dims())); // a plane of 6 x 5 cells is no box of 6 x 5 x 1
     for (const IndexSpace &space : spaces_) {
         hash.addText(space.name);
         addVector(space.cells.lower);

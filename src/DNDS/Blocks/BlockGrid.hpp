@@ -132,6 +132,8 @@ class BlockGrid {
     /// Widths may exceed blocks and periods. O(regions x blocks nearby). Throws ArgumentError if ghosts reach through
     /// 1000 periods or connections.
     std::vector<GhostRegion> ghostRegions(int block, const GhostWidths &widths) const;
+    /// The sources of all cells of `box`, which may reach out of its index space. Cost and errors as `ghostRegions`.
+    std::vector<GhostRegion> sourcesOf(int space, const Box &box) const;
 
     /// Whether both grids have the same blocks, by number, whatever their ranks. Local. O(blocks).
     bool hasBlocksOf(const BlockGrid &other) const noexcept;

@@ -6,7 +6,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
+#include <limits>
 #include <map>
+#include <numeric>
+#include <utility>
 
 namespace DNDS {
 
@@ -55,15 +59,26 @@ RowBox boxRowsOf(const Box &box, const IndexTransform &toBlock, const BlockMemor
     return rows;
 }
 
+/// The layout of a field's rows in memory.
+struct Layout {
+    const BlockGrid &grid;
+    const GhostWidths &ghosts;
+    rowsize componentsOutside;
+
+    Layout(const BlockGrid &blocks, const GhostWidths &widths, rowsize outside)
+        : grid(blocks), ghosts(widths), componentsOutside(outside) {}
+    explicit Layout(const BlockPattern &pattern)
+        : Layout(*pattern.grid(), pattern.ghosts(), pattern.componentsOutside()) {}
+};
+
 /// The memory of one rank's blocks.
-std::vector<BlockMemory> memoryOfRank(const BlockGrid &grid, int rank, const GhostWidths &ghosts,
-                                      rowsize componentsOutside) {
+std::vector<BlockMemory> memoryOfRank(const Layout &layout, int rank) {
     std::vector<BlockMemory> all;
     index next = 0;
-    for (const int number : grid.blocksOfRank(rank)) {
-        const Box &cells = grid.block(number).cells;
-        BlockMemory memory{number, cells, cells.grow(ghosts), next, 0};
-        index rows = std::max<index>(1, componentsOutside);
+    for (const int number : layout.grid.blocksOfRank(rank)) {
+        const Box &cells = layout.grid.block(number).cells;
+        BlockMemory memory{number, cells, cells.grow(layout.ghosts), next, 0};
+        index rows = std::max<index>(1, layout.componentsOutside);
         for (int d = 0; d < cells.dims; ++d) {
             const index extent = memory.extent.extent(d);
             DNDS_CHECK(rows <= (index{1} << 60) / extent, ArgumentError,
@@ -83,26 +98,87 @@ struct GhostLinks {
     std::vector<index> words;
 };
 
-std::map<int, GhostLinks> ghostsByOwner(const BlockGrid &grid, std::span<const BlockMemory> blocks,
-                                        const GhostWidths &ghosts, rowsize componentsOutside) {
+/// The regions of a block of `to`, and their sources among the blocks of `from`.
+using Sources = std::function<std::vector<GhostRegion>(const BlockMemory &)>;
+/// Changes the rows of a link here and at its owner.
+using Adaptation = std::function<void(RowBox &here, RowBox &there)>;
+
+std::map<int, GhostLinks> ghostsByOwner(const Layout &from, const Layout &to, std::span<const BlockMemory> blocks,
+                                        const Sources &sourcesOf, const Adaptation &adapt) {
     std::map<int, GhostLinks> byOwner;
     std::map<int, std::map<int, BlockMemory>> known; // memory of each owner's blocks
-    const IndexTransform here = IndexTransform::translation(grid.dims(), {});
+    const IndexTransform here = IndexTransform::translation(to.grid.dims(), {});
     for (const BlockMemory &block : blocks)
-        for (const GhostRegion &region : grid.ghostRegions(block.block, ghosts)) {
-            const int owner = grid.block(region.source).rank;
+        for (const GhostRegion &region : sourcesOf(block)) {
+            const int owner = from.grid.block(region.source).rank;
             auto [memories, isNew] = known.try_emplace(owner);
             if (isNew)
-                for (const BlockMemory &memory : memoryOfRank(grid, owner, ghosts, componentsOutside))
+                for (const BlockMemory &memory : memoryOfRank(from, owner))
                     memories->second.emplace(memory.block, memory);
             const BlockMemory &source = memories->second.at(region.source);
             GhostLinks &found = byOwner[owner];
-            found.links.push_back({block.block, boxRowsOf(region.ghosts, here, block, componentsOutside)});
-            const auto rows = boxWordsOf(boxRowsOf(region.ghosts, region.toSource, source, componentsOutside));
+            RowBox ghosts = boxRowsOf(region.ghosts, here, block, to.componentsOutside);
+            RowBox cells = boxRowsOf(region.ghosts, region.toSource, source, from.componentsOutside);
+            adapt(ghosts, cells);
+            found.links.push_back({block.block, ghosts});
+            const auto rows = boxWordsOf(cells);
             found.words.push_back(region.source);
             found.words.insert(found.words.end(), rows.begin(), rows.end());
         }
     return byOwner;
+}
+
+BlockLinks linksBetween(CommunicatorContext &context, const Layout &from, const Layout &to, const Sources &sourcesOf,
+                        const Adaptation &adapt) {
+    BlockLinks links;
+    links.blocks = memoryOfRank(to, context.comm().rank());
+    RankLists wanted;
+    for (auto &[owner, found] : ghostsByOwner(from, to, links.blocks, sourcesOf, adapt)) {
+        wanted.append(owner, found.words);
+        links.received.push_back({owner, std::move(found.links)});
+    }
+    const RankLists heard = sparseExchange(context, wanted);
+    for (std::size_t k = 0; k < heard.size(); ++k) {
+        PeerLinks &reader = links.given.emplace_back(PeerLinks{heard.ranks[k], {}});
+        for (std::span<const index> words = heard.list(k); !words.empty(); words = words.subspan(wordsOfLink))
+            reader.links.push_back({static_cast<int>(words[0]), boxFromWords(words.subspan(1, wordsOfRowBox))});
+    }
+    return links;
+}
+
+/// The rows of `rows` as single values. In links the loop over components is the first one.
+RowBox valuesOf(RowBox rows, rowsize componentsInside) {
+    rows.first *= componentsInside;
+    for (index &stride : rows.strides)
+        stride *= componentsInside;
+    if (componentsInside > 1) {
+        rows.counts[0] = componentsInside;
+        rows.strides[0] = 1;
+    }
+    return rows;
+}
+
+/// Orders the loops of both sides alike: as `to` lies in memory, so that it is written in runs, but with the fastest
+/// loop of `from` next to the innermost one, so that a cache line that is read is used up soon.
+void orderLoops(RowBox &to, RowBox &from) {
+    std::array<std::size_t, RowBox::loops> order{};
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    const auto stepOf = [&](const RowBox &rows) {
+        return [&rows](std::size_t loop) {
+            return rows.counts[loop] > 1 ? std::abs(rows.strides[loop]) : std::numeric_limits<index>::max();
+        };
+    };
+    std::ranges::stable_sort(order, std::ranges::greater(), stepOf(to));
+    const auto fastest = std::ranges::min_element(order, {}, stepOf(from));
+    if (fastest != order.end() - 1)
+        std::rotate(fastest, fastest + 1, order.end() - 1);
+    for (RowBox *rows : {&to, &from}) {
+        const RowBox before = *rows;
+        for (std::size_t loop = 0; loop < RowBox::loops; ++loop) {
+            rows->counts[loop] = before.counts[order[loop]];
+            rows->strides[loop] = before.strides[order[loop]];
+        }
+    }
 }
 
 } // namespace
@@ -126,20 +202,32 @@ std::uint64_t agreeOnBlocks(const CommunicatorView &comm, const BlockGrid *grid,
 
 BlockLinks blockLinksOf(CommunicatorContext &context, const BlockGrid &grid, const GhostWidths &ghosts,
                         rowsize componentsOutside) {
-    BlockLinks links;
-    links.blocks = memoryOfRank(grid, context.comm().rank(), ghosts, componentsOutside);
-    RankLists wanted;
-    for (auto &[owner, found] : ghostsByOwner(grid, links.blocks, ghosts, componentsOutside)) {
-        wanted.append(owner, found.words);
-        links.received.push_back({owner, std::move(found.links)});
+    const Layout layout(grid, ghosts, componentsOutside);
+    return linksBetween(
+        context, layout, layout, [&](const BlockMemory &block) { return grid.ghostRegions(block.block, ghosts); },
+        [](RowBox &, RowBox &) {});
+}
+
+BlockLinks valueLinksOf(CommunicatorContext &context, const BlockPattern &from, const BlockPattern &to,
+                        rowsize components, const Sources &sourcesOf) {
+    const auto inside = [&](const BlockPattern &pattern) { return pattern.componentsOutside() > 0 ? 1 : components; };
+    return linksBetween(context, Layout(from), Layout(to), sourcesOf, [&](RowBox &here, RowBox &there) {
+        here = valuesOf(here, inside(to));
+        there = valuesOf(there, inside(from));
+        orderLoops(here, there);
+    });
+}
+
+ExchangePattern::PeerBoxes rowsOf(std::span<const PeerLinks> peers) {
+    ExchangePattern::PeerBoxes boxes;
+    std::vector<RowBox> rows;
+    for (const PeerLinks &peer : peers) {
+        rows.clear();
+        for (const BlockLink &link : peer.links)
+            rows.push_back(link.rows);
+        boxes.append(peer.rank, RowList::boxes(rows));
     }
-    const RankLists heard = sparseExchange(context, wanted);
-    for (std::size_t k = 0; k < heard.size(); ++k) {
-        PeerLinks &reader = links.given.emplace_back(PeerLinks{heard.ranks[k], {}});
-        for (std::span<const index> words = heard.list(k); !words.empty(); words = words.subspan(wordsOfLink))
-            reader.links.push_back({static_cast<int>(words[0]), boxFromWords(words.subspan(1, wordsOfRowBox))});
-    }
-    return links;
+    return boxes;
 }
 
 } // namespace DNDS

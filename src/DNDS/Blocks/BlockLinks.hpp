@@ -4,11 +4,14 @@
 
 #include "DNDS/Blocks/BlockPattern.hpp"
 
+#include <functional>
+#include <span>
 #include <vector>
 
 namespace DNDS {
 
-/// Ghosts of one block that are copies of cells of one other block (or of itself), as one end sees them.
+/// Ghosts of one block that are copies of cells of one other block (or of itself), as one end sees them. In copies
+/// between fields, "ghosts" are all cells of the target.
 struct BlockLink {
     int block = 0; ///< the block at this end, by its number in the grid
     RowBox rows;   ///< in the memory of this rank
@@ -37,5 +40,15 @@ std::uint64_t agreeOnBlocks(const CommunicatorView &comm, const BlockGrid *grid,
 /// sparse exchange. Cost O(links).
 BlockLinks blockLinksOf(CommunicatorContext &context, const BlockGrid &grid, const GhostWidths &ghosts,
                         rowsize componentsOutside);
+
+/// The links of a copy from cells on `from` to cells and ghosts on `to`. Rows are single values: a cell whose
+/// components are inside is `components` of them. `sourcesOf` names the regions of a block of `to` and their sources
+/// among the blocks of `from`. Collective, within `failTogether`; one sparse exchange. Cost O(links).
+BlockLinks valueLinksOf(CommunicatorContext &context, const BlockPattern &from, const BlockPattern &to,
+                        rowsize components,
+                        const std::function<std::vector<GhostRegion>(const BlockMemory &)> &sourcesOf);
+
+/// The rows of all links with each rank, for ExchangePattern. Local.
+ExchangePattern::PeerBoxes rowsOf(std::span<const PeerLinks> peers);
 
 } // namespace DNDS

@@ -11,18 +11,6 @@ namespace DNDS {
 
 namespace {
 
-ExchangePattern::PeerBoxes boxesOf(std::span<const PeerLinks> peers) {
-    ExchangePattern::PeerBoxes boxes;
-    std::vector<RowBox> rows;
-    for (const PeerLinks &peer : peers) {
-        rows.clear();
-        for (const BlockLink &link : peer.links)
-            rows.push_back(link.rows);
-        boxes.append(peer.rank, RowList::boxes(rows));
-    }
-    return boxes;
-}
-
 /// The patterns of a communicator that are in use, by their ingredients.
 struct KnownPatterns {
     std::map<std::uint64_t, std::weak_ptr<const BlockPattern>> byKey;
@@ -55,7 +43,7 @@ std::shared_ptr<const BlockPattern> BlockPattern::make(const CommunicatorView &c
         made->rows_ = made->blocks_.empty() ? 0 : made->blocks_.back().firstRow + made->blocks_.back().rows;
         made->exchange_ = ExchangePattern::fromBoxes(context, [&] {
             // Cells and their ghosts lie in one allocation.
-            return ExchangePattern::Boxes{made->rows_, made->rows_, boxesOf(links.given), boxesOf(links.received)};
+            return ExchangePattern::Boxes{made->rows_, made->rows_, rowsOf(links.given), rowsOf(links.received)};
         });
         place = made;
         return std::shared_ptr<const BlockPattern>(made);

@@ -164,12 +164,12 @@ void BlockGrid::addPassage(int space, Passage passage, std::size_t number) {
     all.insert(place, passage);
 }
 
-/// Follows ghost cells of one block through passages to the blocks that own them.
+/// Follows the cells of a box through passages to the blocks that own them.
 class BlockGrid::GhostFinder {
   public:
-    GhostFinder(const BlockGrid &grid, int block, const GhostWidths &widths) : grid_(grid), block_(block) {
-        const Block &mine = grid.block(block);
-        find(mine.space, mine.cells.grow(widths), IndexTransform::translation(grid.dims(), {}), 0);
+    /// Leaves out the cells of `box` that are those of `block`, if any.
+    GhostFinder(const BlockGrid &grid, int space, const Box &box, int block) : grid_(grid), box_(box), block_(block) {
+        find(space, box, IndexTransform::translation(grid.dims(), {}), 0);
     }
     std::vector<GhostRegion> take() { return std::move(regions_); }
 
@@ -177,10 +177,11 @@ class BlockGrid::GhostFinder {
     /// Finds the owners of the cells of `box`, to which `toHere` maps the ghosts. Returns the cells without an owner.
     /// Terminates, because each passage brings cells nearer to their index space; `passed` counts the passages so far.
     std::vector<Box> find(int space, const Box &box, const IndexTransform &toHere, int passed) {
-        DNDS_CHECK(passed <= maxPassed && ++searches_ <= maxSearches, ArgumentError,
-                   "the ghosts of block {} reach through {} periods and connections in {} pieces: they are far wider "
-                   "than the index spaces",
-                   block_, passed, searches_);
+        DNDS_CHECK(
+            passed <= maxPassed && ++searches_ <= maxSearches, ArgumentError,
+            "the ghosts in {} reach through {} periods and connections in {} pieces: they are far wider than the "
+            "index spaces",
+            toString(box_), passed, searches_);
         const bool own = passed == 0;
         const Box &cells = grid_.spaces_[toSize(space)].cells;
         std::vector<Box> left = findInside(space, box.intersect(cells), toHere, own);
@@ -228,6 +229,7 @@ class BlockGrid::GhostFinder {
     static constexpr int maxSearches = 1000000;
 
     const BlockGrid &grid_;
+    const Box &box_;
     int block_;
     int searches_ = 0;
     std::vector<GhostRegion> regions_;
@@ -235,7 +237,12 @@ class BlockGrid::GhostFinder {
 
 std::vector<GhostRegion> BlockGrid::ghostRegions(int block, const GhostWidths &widths) const {
     widths.requireFor(dims());
-    return GhostFinder(*this, block, widths).take();
+    const Block &mine = this->block(block);
+    return GhostFinder(*this, mine.space, mine.cells.grow(widths), block).take();
+}
+
+std::vector<GhostRegion> BlockGrid::sourcesOf(int space, const Box &box) const {
+    return GhostFinder(*this, space, box, -1).take();
 }
 
 } // namespace DNDS

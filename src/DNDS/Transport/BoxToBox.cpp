@@ -1,8 +1,10 @@
 #include "DNDS/Transport/BoxToBox.hpp"
 
 #include "DNDS/Base/Error.hpp"
+#include "DNDS/Transport/StreamWriter.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <optional>
 #include <type_traits>
@@ -128,21 +130,44 @@ std::vector<PlacedBox> allInPlace(const BoxCopy &rows) {
     return boxes;
 }
 
-template <std::size_t Bytes>
-void copyPiece(const BoxToBox::Piece &piece, const std::byte *from, std::byte *to) {
-    const std::size_t bytes = Bytes > 0 ? Bytes : piece.bytes;
+/// The tile of a transpose: where the next loop is faster in the source than that over runs, this many runs are copied
+/// for each of its steps. As many lines of the source stay in the nearest cache until they are used up.
+constexpr index runsPerTile = 16;
+
+/// Calls `copyRun(to, from)` for each run.
+template <class CopyRun>
+void forEachRun(const BoxToBox::Piece &piece, const std::byte *from, std::byte *to, CopyRun &&copyRun) {
     const auto &[c0, c1, c2, c3, runs] = piece.counts;
     const auto &f = piece.fromStrides;
     const auto &t = piece.toStrides;
+    const index tile = std::abs(f[3]) < std::abs(f[4]) && c3 > 1 ? runsPerTile : runs;
     for (index i = 0; i < c0; ++i)
         for (index j = 0; j < c1; ++j)
             for (index k = 0; k < c2; ++k)
-                for (index l = 0; l < c3; ++l) {
-                    const std::byte *read = from + i * f[0] + j * f[1] + k * f[2] + l * f[3];
-                    std::byte *write = to + i * t[0] + j * t[1] + k * t[2] + l * t[3];
-                    for (index run = 0; run < runs; ++run)
-                        std::memcpy(write + run * t[4], read + run * f[4], bytes);
-                }
+                for (index begin = 0; begin < runs; begin += tile)
+                    for (index l = 0; l < c3; ++l) {
+                        const std::byte *read = from + i * f[0] + j * f[1] + k * f[2] + l * f[3];
+                        std::byte *write = to + i * t[0] + j * t[1] + k * t[2] + l * t[3];
+                        for (index run = begin; run < std::min(begin + tile, runs); ++run)
+                            copyRun(write + run * t[4], read + run * f[4]);
+                    }
+}
+
+void copyPiece(const BoxToBox::Piece &piece, const std::byte *from, std::byte *to) {
+    std::size_t all = piece.bytes;
+    for (const index count : piece.counts)
+        all *= toSize(count);
+    if (!piece.inSlot && isStreamed(piece.bytes, all)) {
+        forEachRun(piece, from, to,
+                   [&](std::byte *write, const std::byte *read) { streamRun(write, read, piece.bytes); });
+        endStreaming();
+        return;
+    }
+    withRunLength(piece.bytes, [&]<std::size_t Bytes>() {
+        const std::size_t bytes = Bytes > 0 ? Bytes : piece.bytes;
+        forEachRun(piece, from, to,
+                   [bytes](std::byte *write, const std::byte *read) { std::memcpy(write, read, bytes); });
+    });
 }
 
 } // namespace
@@ -186,9 +211,7 @@ BoxToBox::BoxToBox(std::span<const ByteBox> from, std::span<const PlacedBox> to)
 
 void BoxToBox::copy(const std::byte *from, std::byte *to, std::byte *slot) const {
     for (const Piece &piece : pieces_)
-        withRunLength(piece.bytes, [&]<std::size_t Bytes>() {
-            copyPiece<Bytes>(piece, from + piece.from, (piece.inSlot ? slot : to) + piece.to);
-        });
+        copyPiece(piece, from + piece.from, (piece.inSlot ? slot : to) + piece.to);
 }
 
 } // namespace DNDS

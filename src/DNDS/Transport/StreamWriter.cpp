@@ -37,6 +37,20 @@ constexpr std::size_t directRun = 4096;
 
 } // namespace
 
+void streamRun(std::byte *to, const std::byte *from, std::size_t bytes) noexcept {
+    const std::size_t head = std::min(bytes, (64 - reinterpret_cast<std::uintptr_t>(to) % 64) % 64);
+    const std::size_t whole = (bytes - head) / 64 * 64;
+    std::memcpy(to, from, head);
+    streamLines(to + head, from + head, whole);
+    std::memcpy(to + head + whole, from + head + whole, bytes - head - whole);
+}
+
+void endStreaming() noexcept {
+#if defined(__SSE2__)
+    _mm_sfence();
+#endif
+}
+
 // The stage is written before it is read, so it is not cleared.
 StreamWriter::StreamWriter(std::byte *to) noexcept // NOLINT(cppcoreguidelines-pro-type-member-init)
     : skip_(reinterpret_cast<std::uintptr_t>(to) % line), fill_(skip_) {
@@ -85,9 +99,7 @@ void StreamWriter::finish() noexcept {
     flush();
     if (fill_ > skip_)
         std::memcpy(lineStart_ + skip_, stage_.data() + skip_, fill_ - skip_);
-#if defined(__SSE2__)
-    _mm_sfence();
-#endif
+    endStreaming();
     lineStart_ += fill_;
     skip_ = reinterpret_cast<std::uintptr_t>(lineStart_) % line;
     lineStart_ -= skip_;

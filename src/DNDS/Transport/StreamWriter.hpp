@@ -7,6 +7,17 @@
 
 namespace DNDS {
 
+/// Whether `all` bytes in runs of `run` bytes are copied past the caches: they exceed a core's share of these, and
+/// partial lines are few.
+constexpr bool isStreamed(std::size_t run, std::size_t all) noexcept {
+    return run >= 512 && all >= std::size_t{16} << 20U;
+}
+
+/// Copies `bytes` bytes past the caches, partial lines at either end ordinarily; `endStreaming` orders them before the
+/// caller's next release store. Local.
+void streamRun(std::byte *to, const std::byte *from, std::size_t bytes) noexcept;
+void endStreaming() noexcept;
+
 /// Collects bytes in a stage that stays in the nearest cache and writes whole cache lines of it with non-temporal
 /// stores, which do not first fetch the reader's copy of the line. Without such stores (other processors than x86) it
 /// copies ordinarily.

@@ -58,6 +58,8 @@ TEST(BlockPattern, IsSharedByAllThatAskForTheSame) {
     auto first = BlockPattern::make(comm, cut(), {1, 1});
     EXPECT_EQ(BlockPattern::make(comm, cut(), {1, 1}), first) << "equal grids, made twice";
     EXPECT_NE(BlockPattern::make(comm, cut(), {2, 1}), first);
+    const auto flat = BlockGrid::cut(comm, std::vector<index>{12, 10, 1}, {}, {});
+    EXPECT_NE(BlockPattern::make(comm, flat, {1, 1}), first) << "three dimensions";
     EXPECT_NE(BlockPattern::make(comm, cut(), {1, 1}, 3), first);
     const std::weak_ptr<const BlockPattern> gone = first;
     auto kept = comm.rank() == 0 ? first : nullptr; // one rank has it longer than others

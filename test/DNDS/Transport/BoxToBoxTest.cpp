@@ -5,6 +5,7 @@
 #include "DNDS/Exchange/FieldCase.hpp"
 #include "DNDS/Transport/RowGather.hpp"
 #include "DNDS/Transport/RowScatter.hpp"
+#include "DNDS/Transport/StreamWriter.hpp"
 
 #include <gtest/gtest.h>
 
@@ -132,6 +133,19 @@ TEST(BoxToBox, SidesMayBeCutDifferently) {
                     to.append(counts, random);
                 expectSameAsPacking(from, to, round % 2 == 0 ? 8 : 40, random);
             }
+}
+
+TEST(BoxToBox, LargeCopiesGoPastTheCaches) {
+    constexpr std::size_t stride = 9; // at any place in a cache line
+    constexpr index planes = 2, lines = 1030, cells = 1021;
+    const auto boxOf = [&](index first, index width) {
+        return ScatteredBoxes{{RowBox{first, {1, 1, planes, lines, cells}, {0, 0, lines * width, width, 1}}},
+                              first + planes * lines * width};
+    };
+    static_assert(isStreamed(cells * stride, planes * lines * cells * stride));
+    std::mt19937_64 random(seed());
+    expectSameAsPacking(boxOf(3, 1025), boxOf(1, 1027), stride, random);
+    expectSameAsPacking(boxOf(0, cells), boxOf(2, 1022), stride, random);
 }
 
 TEST(BoxToBox, KeepsAFewLoopsABox) {

@@ -1,0 +1,162 @@
+#include "DNDS/Blocks/BlockCopy.hpp"
+
+#include "DNDS/Base/ContentHash.hpp"
+#include "DNDS/Blocks/BlockLinks.hpp"
+#include "DNDS/Mpi/FailTogether.hpp"
+#include "DNDS/Mpi/RequireSame.hpp"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+namespace DNDS {
+
+namespace {
+
+const char *sideName(const BlockFieldCore &field) { return field.side() == MemorySpace::Device ? "device" : "host"; }
+
+/// The map from cells of `from` to cells of `to`. Throws ArgumentError unless it maps index spaces to equal ones.
+IndexTransform transformBetween(const BlockFieldCore &from, const BlockFieldCore &to, const std::vector<int> &axes) {
+    const std::vector<IndexSpace> &mine = from.grid()->spaces();
+    const std::vector<IndexSpace> &others = to.grid()->spaces();
+    const int dims = from.grid()->dims();
+    DNDS_CHECK(mine.size() == others.size() && dims == to.grid()->dims(), ArgumentError,
+               "'{}' has {} index spaces of {} dimensions, '{}' has {} of {}: cells are copied between equal index "
+               "spaces",
+               from.name(), mine.size(), dims, to.name(), others.size(), to.grid()->dims());
+    IndexTransform transform = IndexTransform::translation(dims, {});
+    std::vector<int> all(toSize(dims));
+    std::iota(all.begin(), all.end(), 0);
+    DNDS_CHECK(axes.empty() || std::ranges::is_permutation(axes, all), ArgumentError,
+               "the axes of the copy from '{}' to '{}' are [{}]: name each dimension from 0 to {} once", from.name(),
+               to.name(), fmt::join(axes, ", "), dims - 1);
+    std::ranges::copy(axes, transform.axis.begin());
+    for (std::size_t s = 0; s < mine.size(); ++s) {
+        const Box image = transform(mine[s].cells);
+        DNDS_CHECK(image == others[s].cells, ArgumentError,
+                   "index space '{}' of '{}' has the cells {}{}, '{}' of '{}' has {}: cells are copied between equal "
+                   "index spaces",
+                   mine[s].name, from.name(), toString(image), axes.empty() ? "" : " after its axes are permuted",
+                   others[s].name, to.name(), toString(others[s].cells));
+    }
+    return transform;
+}
+
+/// Throws LayoutError unless both have values of one type.
+void requireSameType(const BlockFieldCore &from, const BlockFieldCore &to) {
+    RowLayout source;
+    RowLayout target;
+    from.member().father(from.side(), Access::Read, source);
+    to.member().father(to.side(), Access::Read, target);
+    const RowPart &a = source.parts[0];
+    const RowPart &b = target.parts[0];
+    DNDS_CHECK(a.kind == b.kind && a.elementBytes == b.elementBytes, LayoutError,
+               "the values of '{}' are {} of {} bytes, those of '{}' are {} of {}: cells are copied between fields of "
+               "one type",
+               from.name(), elementKindName(a.kind), a.elementBytes, to.name(), elementKindName(b.kind),
+               b.elementBytes);
+}
+
+/// Checks what does not need other ranks, and then that all pass the same. Collective, within `failTogether`.
+IndexTransform agreeOnCopy(const CommunicatorView &comm, const BlockFieldCore &from, const BlockFieldCore &to,
+                           const BlockCopyOptions &options) {
+    DNDS_CHECK(&from != &to, ArgumentError, "'{}' is to be copied to itself: copy to another field", to.name());
+    DNDS_CHECK(&from.pattern()->context() == &to.pattern()->context(), ArgumentError,
+               "'{}' and '{}' are on different communicators: cells are copied within one", from.name(), to.name());
+    requireSameType(from, to);
+    DNDS_CHECK(from.components() == to.components(), ArgumentError,
+               "'{}' has {} components a cell, '{}' has {}: cells are copied between fields of as many", from.name(),
+               from.components(), to.name(), to.components());
+    DNDS_CHECK(from.side() == to.side(), StateError,
+               "'{}' is on the {}, '{}' on the {}: bring both to one side (toDevice, toHost) before making the copy",
+               from.name(), sideName(from), to.name(), sideName(to));
+    DNDS_CHECK(!options.ghosts || options.op == PushOp::Replace, ArgumentError,
+               "ghosts of '{}' can only be replaced by a copy: combine its cells, then call exchangeGhosts", to.name());
+    const IndexTransform transform = transformBetween(from, to, options.axes);
+    ContentHash key;
+    for (const BlockFieldCore *field : {&from, &to}) {
+        key.add(field->pattern()->serial());
+        key.add(static_cast<std::uint64_t>(field->components()));
+    }
+    key.addBytes(&transform.axis, sizeof transform.axis);
+    for (const int number : {static_cast<int>(from.side()), static_cast<int>(options.ghosts),
+                             static_cast<int>(options.op), static_cast<int>(options.transport)})
+        key.add(static_cast<std::uint64_t>(number));
+    DNDS_CHECK(isSameOnAll(comm, key.value()), StateError,
+               "ranks copy from '{}' to '{}' with different fields or options: all have to pass the same", from.name(),
+               to.name());
+    return transform;
+}
+
+/// The rows of a field as single values, as patterns of copies count them.
+auto valuesOf(const ExchangeMember &field) {
+    return [rows = field.father](MemorySpace space, Access access, RowLayout &into) {
+        rows(space, access, into);
+        RowPart &values = into.parts[0];
+        into.rows *= static_cast<index>(values.stride / values.elementBytes);
+        values.stride = values.elementBytes;
+        into.signature = static_cast<std::uint64_t>(values.kind) << 32U | values.elementBytes;
+    };
+}
+
+/// The number of single values in this rank's memory.
+index valueCount(const BlockFieldCore &field) {
+    const BlockPattern &pattern = *field.blockPattern();
+    return pattern.rows() * (pattern.componentsOutside() > 0 ? 1 : field.components());
+}
+
+std::shared_ptr<const ExchangePattern> patternOf(const std::shared_ptr<CommunicatorContext> &context,
+                                                 const BlockFieldCore &from, const BlockFieldCore &to,
+                                                 const IndexTransform &toTarget, const BlockCopyOptions &options) {
+    const IndexTransform toSource = toTarget.inverse();
+    const auto sourcesOf = [&](const BlockMemory &block) {
+        const int space = to.grid()->block(block.block).space;
+        auto regions = from.grid()->sourcesOf(space, toSource(options.ghosts ? block.extent : block.cells));
+        for (GhostRegion &region : regions)
+            region = {toTarget(region.ghosts), region.source, toSource.then(region.toSource)};
+        return regions;
+    };
+    const BlockLinks links =
+        valueLinksOf(*context, *from.blockPattern(), *to.blockPattern(), to.components(), sourcesOf);
+    return ExchangePattern::fromBoxes(context, [&] {
+        ExchangePattern::Boxes boxes{valueCount(from), valueCount(to), rowsOf(links.given), rowsOf(links.received)};
+        if (options.op != PushOp::Replace) { // pushed from `from`, as ghosts, to `to`, as owned rows
+            std::swap(boxes.fatherSize, boxes.sonSize);
+            std::swap(boxes.given, boxes.received);
+        }
+        return boxes;
+    });
+}
+
+} // namespace
+
+std::shared_ptr<Exchange> makeBlockCopy(const BlockFieldCore &from, BlockFieldCore &to,
+                                        const BlockCopyOptions &options) {
+    const ExchangeMember source = from.member();
+    const ExchangeMember target = to.member();
+    const auto context = to.pattern()->sharedContext();
+    const auto pattern = failTogether(context->comm(), [&] {
+        return patternOf(context, from, to, agreeOnCopy(context->comm(), from, to, options), options);
+    });
+    const bool replaces = options.op == PushOp::Replace;
+    const auto describe = [&] {
+        ExchangeMember member;
+        member.name = fmt::format("{} to {}", source.name, target.name);
+        member.father = valuesOf(replaces ? source : target);
+        member.son = valuesOf(replaces ? target : source);
+        return ExchangeRequest{pattern, {std::move(member)}};
+    };
+    const ExchangeSpace space = to.side() == MemorySpace::Device ? ExchangeSpace::Device : ExchangeSpace::Host;
+    return Exchange::make(*context, replaces ? Direction::Pull : Direction::Push, describe,
+                          {.transport = options.transport, .space = space}, options.op);
+}
+
+void copyBlocks(const BlockFieldCore &from, BlockFieldCore &to, const BlockCopyOptions &options) {
+    const auto copy = makeBlockCopy(from, to, options);
+    copy->start();
+    copy->wait();
+}
+
+} // namespace DNDS
