@@ -43,6 +43,17 @@ class MpiWindow {
         MPI_Win_flush(rank, window_);
         return before;
     }
+    /// Adds to the first `count` reals of a rank.
+    void accumulate(const double *from, std::size_t count, int rank) const {
+        const auto n = static_cast<int>(count);
+        MPI_Accumulate(from, n, MPI_DOUBLE, rank, 0, n, MPI_DOUBLE, MPI_SUM, window_);
+        MPI_Win_flush(rank, window_);
+    }
+    void getAccumulate(const double *from, double *before, std::size_t count, int rank) const {
+        const auto n = static_cast<int>(count);
+        MPI_Get_accumulate(from, n, MPI_DOUBLE, before, n, MPI_DOUBLE, rank, 0, n, MPI_DOUBLE, MPI_SUM, window_);
+        MPI_Win_flush(rank, window_);
+    }
     std::int64_t compareSwap(std::int64_t expected, std::int64_t value, int rank) const {
         std::int64_t before = 0;
         MPI_Compare_and_swap(&value, &expected, &before, MPI_INT64_T, rank, 0, window_);

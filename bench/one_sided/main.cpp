@@ -7,7 +7,7 @@
 #include "MpiWindow.hpp"
 #include "RunBenchmark.hpp"
 
-#include "DNDS/OneSided/SymmetricHeap.hpp"
+#include "DNDS/OneSided/Window.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -17,6 +17,7 @@
 #include <cstring>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace DNDS::Bench {
 
@@ -87,6 +88,79 @@ void atomics(Setting &setting, SymmetricHeap &heap, SymmetricPointer<std::int64_
     measure(setting, table, "compare and swap", repeats,
             {contestant("heap", [&] { seen += heap.compareSwap(word, 5, 7, 1); }), contestant("", [] {}),
              contestant("shared window", [&] { seen += shared.compareSwap(5, 7, 1); })});
+    say(setting.comm, table.text());
+}
+
+/// Sums of reals into rank 1's window, by one call for all of them; windows of one rank a node get them as messages.
+void batches(Setting &setting, const MpiWindow &allocated, const MpiWindow &shared) {
+    const Communicator apart = Communicator::duplicate(setting.comm.handle());
+    ::setenv("DNDS_RANKS_PER_NODE", "1", 1); // read at the first use of a communicator
+    constexpr std::size_t most = 10000;
+    Window messages = Window::allocate(apart.view(), most * sizeof(double), sizeof(double));
+    ::unsetenv("DNDS_RANKS_PER_NODE");
+    Window mapped = Window::allocate(setting.comm, most * sizeof(double), sizeof(double));
+    const bool first = setting.comm.rank() == 0;
+    const std::vector<double> ones(most, 1);
+    std::vector<double> before(most);
+    Table table({"microseconds", "window", "MPI_Win_allocate (ratio)", "shared window (ratio)"});
+    const auto compare = [&](const std::string &what, Window &window, LockType lock, std::size_t count, bool gets) {
+        const int repeats = std::max(2, static_cast<int>(20000 / (count + 100)));
+        const auto contestant = [&](const char *name, auto operation) {
+            return byRankZero(setting.comm, name, repeats, operation);
+        };
+        const auto ours = [&, count, gets] {
+            gets ? window.getAccumulate(ones.data(), before.data(), count, 1, 0, AccumulateOp::Sum)
+                 : window.accumulate(ones.data(), count, 1, 0, AccumulateOp::Sum);
+            window.flush(1);
+        };
+        const auto theirs = [&](const MpiWindow &mpi) {
+            return [&, count, gets] {
+                gets ? mpi.getAccumulate(ones.data(), before.data(), count, 1) : mpi.accumulate(ones.data(), count, 1);
+            };
+        };
+        Contestant batch = contestant("window", ours);
+        batch.timed = [&window, operate = batch.timed] { // all others serve in the barrier
+            operate();
+            window.barrier();
+        };
+        if (first)
+            window.lock(lock, 1);
+        window.barrier(); // serves the lock
+        measure(setting, table, fmt::format("{} {} reals, {}", gets ? "get and add" : "add", count, what), repeats,
+                {&window == &messages ? batch : contestant("window", ours),
+                 contestant("MPI_Win_allocate", theirs(allocated)), contestant("shared window", theirs(shared))});
+        if (first)
+            window.unlock(1);
+        window.barrier();
+    };
+    for (const std::size_t count : {std::size_t{1}, std::size_t{10}, std::size_t{1000}, most}) {
+        compare("shared lock", mapped, LockType::Shared, count, false);
+        compare("exclusive lock", mapped, LockType::Exclusive, count, false);
+    }
+    compare("shared lock", mapped, LockType::Shared, 1000, true);
+    compare("exclusive lock", mapped, LockType::Exclusive, 1000, true);
+    for (const std::size_t count : {std::size_t{1}, std::size_t{1000}, most})
+        compare("by messages", messages, LockType::Shared, count, false);
+    compare("by messages", messages, LockType::Shared, 1000, true);
+    say(setting.comm, table.text());
+}
+
+/// All ranks make a window and destroy it.
+void lives(Setting &setting) {
+    Table table({"microseconds", "window", "MPI_Win_allocate (ratio)"});
+    constexpr int repeats = 5;
+    const auto contestant = [&](const char *name, auto operation) {
+        return Contestant{name,
+                          {},
+                          [operation] {
+                              for (int k = 0; k < repeats; ++k)
+                                  operation();
+                          },
+                          {}};
+    };
+    measure(setting, table, "make and destroy a window", repeats,
+            {contestant("window", [&] { Window::allocate(setting.comm, 64, 8); }),
+             contestant("MPI_Win_allocate", [&] { MpiWindow(setting.comm, 64, MpiWindow::Kind::Allocated); })});
     say(setting.comm, table.text());
 }
 
@@ -212,6 +286,8 @@ int run(int argc, char **argv, CommunicatorView comm) {
         say(comm, fmt::format("{} ranks, {}, {}\n\n", comm.size(), mpiLibrary(), cpuName()));
         transfers(setting, heap, inbox, allocated, shared);
         atomics(setting, heap, word, allocated, shared);
+        batches(setting, allocated, shared);
+        lives(setting);
         rounds(setting, heap, inbox, signal);
         throughProxy(setting, heap, inbox, word);
     }

@@ -307,26 +307,66 @@ DNDS_HOST_DEVICE inline std::uint64_t apply(void *address, const AtomicRequest &
         [] { return std::uint64_t{0}; });
 }
 
+/// Applies `op` to `count` words, each with its operand (`operands` null: zeros); their old values go to `before`,
+/// which may be `operands`, or null: nowhere.
+template <AtomicWord T>
+DNDS_HOST_DEVICE void applyEach(T *words, AtomicOp op, const T *operands, T *before, index count, T compare = {}) {
+    for (index k = 0; k < count; ++k) {
+        const T seen = apply(words + k, op, operands == nullptr ? T{} : operands[k], compare);
+        if (before != nullptr)
+            before[k] = seen;
+    }
+}
+
+/// The same for words of `bytes` bytes and a request, whose own operand is ignored.
+inline void applyEach(std::byte *words, const AtomicRequest &request, const std::byte *operands, std::byte *before,
+                      std::size_t bytes) {
+    visitNumber(
+        request.kind,
+        [&](auto zero) {
+            using T = decltype(zero);
+            applyEach(reinterpret_cast<T *>(words), request.op, reinterpret_cast<const T *>(operands),
+                      reinterpret_cast<T *>(before), static_cast<index>(bytes / sizeof(T)),
+                      fromBits<T>(request.compare));
+        },
+        [] {});
+}
+
+/// `applyEach` for Set, Add, Min, Max, And, Or and Swap of words that no other thread or rank changes meanwhile: by
+/// loads and stores, which take a small part of the time. For the host.
+template <AtomicWord T>
+void changeAlone(T *words, AtomicOp op, const T *operands, T *before, index count) {
+    const auto each = [&](auto changed) {
+        for (index k = 0; k < count; ++k) {
+            const T seen = words[k];
+            words[k] = changed(seen, operands[k]);
+            if (before != nullptr)
+                before[k] = seen;
+        }
+    };
+    const auto combine = [&](auto fixed) {
+        each([](T value, T operand) { return combined<T>(decltype(fixed)::value, value, operand); });
+    };
+    switch (op) {
+    case AtomicOp::Add:
+        return combine(std::integral_constant<AtomicOp, AtomicOp::Add>{});
+    case AtomicOp::Min:
+        return combine(std::integral_constant<AtomicOp, AtomicOp::Min>{});
+    case AtomicOp::Max:
+        return combine(std::integral_constant<AtomicOp, AtomicOp::Max>{});
+    case AtomicOp::And:
+        return combine(std::integral_constant<AtomicOp, AtomicOp::And>{});
+    case AtomicOp::Or:
+        return combine(std::integral_constant<AtomicOp, AtomicOp::Or>{});
+    default:
+        return each([](T /*value*/, T operand) { return operand; });
+    }
+}
+
 /// The request of a typed operation.
 template <AtomicWord T>
 DNDS_HOST_DEVICE AtomicRequest request(AtomicOp op, T operand, T compare = T{}) {
     return {op, std::integral_constant<ElementKind, elementKindOf<T>()>::value, toBits(operand), toBits(compare)};
-}
-
-/// Calls `applyTo(at, request)` for each word of `bytes` bytes, at offset `at`: with its operand from `from` (null:
-/// zeros); what that returns, which the word was, goes to `to` (null: nowhere). Both may be the same.
-template <class ApplyTo>
-void forEachWord(AtomicRequest request, const void *from, void *to, std::size_t bytes, ApplyTo &&applyTo) {
-    const auto number = static_cast<unsigned>(request.kind) - static_cast<unsigned>(ElementKind::Int8);
-    const std::size_t size = number < 8 ? std::size_t{1} << (number / 2) : request.kind == ElementKind::Float32 ? 4 : 8;
-    for (std::size_t at = 0; at < bytes; at += size) {
-        request.operand = 0;
-        if (from != nullptr)
-            std::memcpy(&request.operand, static_cast<const std::byte *>(from) + at, size);
-        const std::uint64_t before = applyTo(at, request);
-        if (to != nullptr)
-            std::memcpy(static_cast<std::byte *>(to) + at, &before, size);
-    }
 }
 
 } // namespace Atomics

@@ -3,6 +3,7 @@
 #include "DNDS/Device/KernelLoading.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <new>
 #include <span>
 
@@ -16,6 +17,22 @@ struct DeviceMessage {
     std::array<char, 184> scheduler{};
     std::uint64_t lazy = 0;
 };
+
+/// Calls `applyTo(at, request)` for each word of `bytes` bytes, at offset `at`: with its operand from `from` (null:
+/// zeros); what that returns, which the word was, goes to `to` (null: nowhere). Both may be the same.
+template <class ApplyTo>
+void forEachWord(AtomicRequest request, const void *from, void *to, std::size_t bytes, ApplyTo &&applyTo) {
+    const auto number = static_cast<unsigned>(request.kind) - static_cast<unsigned>(ElementKind::Int8);
+    const std::size_t size = number < 8 ? std::size_t{1} << (number / 2) : request.kind == ElementKind::Float32 ? 4 : 8;
+    for (std::size_t at = 0; at < bytes; at += size) {
+        request.operand = 0;
+        if (from != nullptr)
+            std::memcpy(&request.operand, static_cast<const std::byte *>(from) + at, size);
+        const std::uint64_t before = applyTo(at, request);
+        if (to != nullptr)
+            std::memcpy(static_cast<std::byte *>(to) + at, &before, size);
+    }
+}
 
 } // namespace
 
@@ -141,14 +158,13 @@ void DeviceAccess::operate(const RemoteOperation &operation, const void *from, v
                atomicOpName(op), rank, whyNoAtomics(rank));
     const std::lock_guard lock(mutex_);
     if (words)
-        Atomics::forEachWord(operation.request, from, to, operation.bytes,
-                             [&](std::size_t at, const AtomicRequest &request) {
-                                 Detail::launchAtomic(stream_, there + at, request, &pinned_->result);
-                                 if (!operation.isAnswered())
-                                     return std::uint64_t{0};
-                                 stream_.synchronize();
-                                 return pinned_->result;
-                             });
+        forEachWord(operation.request, from, to, operation.bytes, [&](std::size_t at, const AtomicRequest &request) {
+            Detail::launchAtomic(stream_, there + at, request, &pinned_->result);
+            if (!operation.isAnswered())
+                return std::uint64_t{0};
+            stream_.synchronize();
+            return pinned_->result;
+        });
     else if (gets)
         Device::copy(to, MemorySpace::Host, there, MemorySpace::Device, operation.bytes, stream_);
     else

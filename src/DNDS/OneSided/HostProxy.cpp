@@ -1,11 +1,13 @@
 #include "DNDS/OneSided/HostProxy.hpp"
 
 #include "DNDS/Device/Stream.hpp"
+#include "DNDS/Mpi/CommunicatorContext.hpp"
 #include "DNDS/Mpi/ProgressEngine.hpp"
 
 #include <algorithm>
 #include <chrono>
 #include <new>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -14,29 +16,82 @@ namespace DNDS {
 using Detail::ProxyRing;
 using Detail::ProxySlot;
 
+struct HostProxy::Server {
+    explicit Server(bool ofThread) : hasThread(ofThread) {}
+
+    void add(HostProxy &proxy) {
+        const std::lock_guard lock(mutex);
+        if (hasThread && !thread.joinable())
+            thread = std::jthread([this](const std::stop_token &stop) { run(stop); });
+        proxies.push_back(&proxy);
+    }
+    void remove(HostProxy &proxy) noexcept {
+        std::jthread ended; // joined without the lock
+        const std::lock_guard lock(mutex);
+        std::erase(proxies, &proxy);
+        if (proxies.empty())
+            ended = std::move(thread);
+    }
+    bool serve() noexcept {
+        const std::lock_guard lock(mutex);
+        if (serving) // this thread, in a wait: requests are carried out in order
+            return false;
+        serving = true;
+        bool any = false;
+        for (std::size_t k = 0; k < proxies.size(); ++k)
+            any = proxies[k]->serveWaiting() || any;
+        serving = false;
+        return any;
+    }
+    void run(const std::stop_token &stop) noexcept {
+        constexpr auto longest = std::chrono::microseconds(500);
+        auto pause = std::chrono::microseconds(1);
+        for (int idle = 0; !stop.stop_requested();) {
+            if (serve()) {
+                idle = 0;
+                pause = std::chrono::microseconds(1);
+            } else if (++idle < 100) {
+                std::this_thread::yield();
+            } else {
+                std::this_thread::sleep_for(pause);
+                pause = std::min(pause * 2, longest);
+            }
+        }
+    }
+
+    const bool hasThread;
+    std::recursive_mutex mutex; ///< guards all below; held while requests are carried out
+    bool serving = false;
+    std::vector<HostProxy *> proxies;
+    std::jthread thread; ///< the last member: it uses the others
+};
+
 namespace {
 
-/// The proxies that this thread serves; null where they have ended.
-using Entries = std::vector<std::shared_ptr<std::atomic<HostProxy *>>>;
-Entries &entries() noexcept {
-    static thread_local Entries mine;
+/// The server of this thread; null until its first proxy.
+std::shared_ptr<HostProxy::Server> &threadServer() noexcept {
+    static thread_local std::shared_ptr<HostProxy::Server> mine;
     return mine;
 }
 
 } // namespace
 
+std::shared_ptr<HostProxy::Server> HostProxy::makeServer() { return std::make_shared<Server>(true); }
+
+std::shared_ptr<HostProxy::Server> HostProxy::serverOf(CommunicatorContext &context) {
+    context.attach<Server>(makeServer);
+    return context.attachment<Server>();
+}
+
+std::shared_ptr<HostProxy::Server> HostProxy::serverOfThread() {
+    if (!threadServer())
+        threadServer() = std::make_shared<Server>(false);
+    return threadServer();
+}
+
 bool Detail::serveProxies() noexcept {
-    static thread_local bool inside = false;
-    Entries &mine = entries();
-    if (mine.empty() || inside) // requests are carried out in order
-        return false;
-    inside = true;
-    bool any = false;
-    for (std::size_t k = 0; k < mine.size(); ++k)
-        if (HostProxy *proxy = mine[k]->load())
-            any = proxy->serveWaiting() || any;
-    inside = false;
-    return any;
+    HostProxy::Server *const mine = threadServer().get();
+    return mine != nullptr && mine->serve();
 }
 
 void Detail::pauseOnHost() noexcept {
@@ -46,9 +101,9 @@ void Detail::pauseOnHost() noexcept {
     std::this_thread::yield();
 }
 
-HostProxy::HostProxy(MemorySpace space, CarryOut carryOut, std::function<void()> failed, Serving serving)
-    : space_(space), serving_(serving), carryOut_(std::move(carryOut)), failed_(std::move(failed)),
-      hostTickets_(std::make_unique<std::uint64_t>(0)) {
+HostProxy::HostProxy(MemorySpace space, CarryOut carryOut, std::function<void()> failed, std::shared_ptr<Server> server)
+    : space_(space), carryOut_(std::move(carryOut)), failed_(std::move(failed)),
+      hostTickets_(std::make_unique<std::uint64_t>(0)), server_(std::move(server)) {
     if (space == MemorySpace::Device) {
         ring_.reset(new (Device::allocatePinned(sizeof(ProxyRing))) ProxyRing, Device::deallocatePinned);
         deviceTickets_ = Device::DeviceBuffer<std::uint64_t>(1);
@@ -66,13 +121,7 @@ void HostProxy::start() {
                      sizeof(std::uint64_t), stream);
         stream.synchronize();
     }
-    if (serving_ == Serving::ByThread) {
-        thread_ = std::thread([this] { run(); });
-        return;
-    }
-    entry_ = std::make_shared<std::atomic<HostProxy *>>(this);
-    std::erase_if(entries(), [](const auto &entry) { return entry->load() == nullptr; });
-    entries().push_back(entry_);
+    server_->add(*this);
 }
 
 void HostProxy::restart() {
@@ -87,44 +136,20 @@ void HostProxy::restart() {
     start();
 }
 
-/// Serves all requests so far.
+/// Serves waiting requests, at most a ring of them: others are waiting, too.
 bool HostProxy::serveWaiting() noexcept {
-    bool any = false;
+    std::uint64_t served = 0;
     try {
-        while (!stop_ && Atomics::loadAcquire(&ring_->broken) == 0 && serveNext())
-            any = true;
+        while (!stop_ && served < Detail::proxySlots && Atomics::loadAcquire(&ring_->broken) == 0 && serveNext())
+            ++served;
     } catch (...) {
         fail();
     }
-    return any;
+    return served > 0;
 }
 
 ProxyView HostProxy::view() const noexcept {
     return {ring_.get(), space_ == MemorySpace::Device ? deviceTickets_.data() : hostTickets_.get()};
-}
-
-void HostProxy::run() noexcept {
-    constexpr auto longest = std::chrono::microseconds(500);
-    auto pause = std::chrono::microseconds(1);
-    try {
-        if (space_ == MemorySpace::Device)
-            Device::requireDevice("serve kernels"); // each thread chooses its device
-        for (int idle = 0; !stop_;) {
-            if (serveNext()) {
-                idle = 0;
-                pause = std::chrono::microseconds(1);
-                continue;
-            }
-            if (++idle < 100) {
-                std::this_thread::yield();
-                continue;
-            }
-            std::this_thread::sleep_for(pause);
-            pause = std::min(pause * 2, longest);
-        }
-    } catch (...) {
-        fail();
-    }
 }
 
 void HostProxy::fail() noexcept {
@@ -143,7 +168,9 @@ bool HostProxy::serveNext() {
         return false;
     const RemoteOperation &operation = slot.operation;
     const bool answered = operation.isAnswered();
-    carryOut_(operation, slot.data.data());
+    if (space_ == MemorySpace::Device)
+        Device::requireDevice("serve kernels"); // each thread chooses its device
+    carryOut_(operation, ring_->data[next_ % Detail::proxySlots].data());
     if (operation.verb == RemoteVerb::Quiet)
         unfinished_ = false;
     else if (!answered && operation.verb != RemoteVerb::Fence)
@@ -168,16 +195,13 @@ std::uint64_t HostProxy::ticketsDrawn() const {
 void HostProxy::drain() {
     const std::uint64_t drawn = ticketsDrawn();
     while (!stop_ && next_ < drawn && Atomics::loadAcquire(&ring_->broken) == 0)
-        if (!entry_ || !serveWaiting())
+        if (server_ != threadServer() || !server_->serve())
             std::this_thread::yield();
 }
 
 void HostProxy::stop() noexcept {
     stop_ = true;
-    if (entry_)
-        entry_->store(nullptr);
-    if (thread_.joinable())
-        thread_.join();
+    server_->remove(*this);
 }
 
 void HostProxy::rethrow() {

@@ -1,5 +1,5 @@
 /// @file HostProxy.hpp
-/// @brief The thread that carries out requests of kernels.
+/// @brief Carries out requests of kernels on the host.
 #pragma once
 
 #include "DNDS/Base/MemorySpace.hpp"
@@ -12,23 +12,31 @@
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <thread>
 
 namespace DNDS {
 
-/// Takes requests out of the ring of a `ProxyView`, in order: on a thread of its own, as kernels wait for it while the
-/// host waits for the kernels; or, if only one thread may call MPI, in the waits of that thread, and while kernels run
-/// on it.
+class CommunicatorContext;
+
+/// Takes requests out of the ring of a `ProxyView`, in order: on a thread that serves all proxies of a communicator, as
+/// kernels wait for it while the host waits for the kernels; or, if only one thread may call MPI, in the waits of that
+/// thread, and while kernels run on it.
 class HostProxy {
   public:
-    enum class Serving : unsigned char { ByThread, InWaits };
-
     /// Carries out a request with `data`, which receives its results. May throw, which ends the proxy.
     using CarryOut = std::function<void(const RemoteOperation &operation, std::byte *data)>;
+    /// Serves proxies in turns.
+    struct Server;
 
-    /// For kernels in `space`. InWaits serves in waits of the calling thread. `failed` is called once, after a
-    /// failed request. Local. Throws std::system_error, and device errors for device memory.
-    HostProxy(MemorySpace space, CarryOut carryOut, std::function<void()> failed, Serving serving = Serving::ByThread);
+    /// A server with a thread, which runs while there are proxies. Local.
+    static std::shared_ptr<Server> makeServer();
+    /// That of a communicator. Collective at the first call.
+    static std::shared_ptr<Server> serverOf(CommunicatorContext &context);
+    /// The one in the waits of this thread. Local.
+    static std::shared_ptr<Server> serverOfThread();
+
+    /// For kernels in `space`. `failed` is called once, after a failed request. Local. Throws std::system_error where
+    /// there can be no thread, and device errors for device memory.
+    HostProxy(MemorySpace space, CarryOut carryOut, std::function<void()> failed, std::shared_ptr<Server> server);
     HostProxy(const HostProxy &) = delete;
     HostProxy &operator=(const HostProxy &) = delete;
     ~HostProxy() { stop(); }
@@ -38,7 +46,7 @@ class HostProxy {
     /// Waits until all earlier requests are carried out; kernels have been waited for. Does not throw
     /// the proxy's errors.
     void drain();
-    /// Carries out nothing from now on. Waits for the request in progress.
+    /// Carries out nothing from now on. Waits for the request that the server carries out, of any proxy.
     void stop() noexcept;
     /// After `stop`, while no kernel runs: forgets requests and failures, and carries out new requests. Views stay
     /// valid.
@@ -47,17 +55,13 @@ class HostProxy {
     void rethrow();
 
   private:
-    friend bool Detail::serveProxies() noexcept;
-
     void start();
     bool serveWaiting() noexcept;
-    void run() noexcept;
     bool serveNext();
     std::uint64_t ticketsDrawn() const;
     void fail() noexcept;
 
     MemorySpace space_;
-    Serving serving_;
     CarryOut carryOut_;
     std::function<void()> failed_;
     std::shared_ptr<Detail::ProxyRing> ring_; ///< pinned for kernels on a device
@@ -69,8 +73,7 @@ class HostProxy {
     std::atomic<bool> stop_{false};
     std::mutex mutex_; ///< guards failure_
     std::exception_ptr failure_;
-    std::shared_ptr<std::atomic<HostProxy *>> entry_; ///< InWaits, in the list of the thread that made this
-    std::thread thread_;                              ///< the last member: it uses the others
+    std::shared_ptr<Server> server_;
 };
 
 } // namespace DNDS

@@ -212,18 +212,15 @@ void MessageService::renew() {
 }
 
 MessageAccess::MessageAccess(std::shared_ptr<CommunicatorContext> context, std::string name, std::byte *base,
-                             std::size_t bytes)
+                             RmaWindow window)
     : MessageAccess(
           std::move(context), std::move(name),
           [this, base](const RemoteOperation &operation, std::byte *data) {
-              window_.sync();
-              Atomics::forEachWord(operation.request, data, data, operation.bytes,
-                                   [&](std::size_t at, const AtomicRequest &request) {
-                                       return Atomics::apply(base + operation.offset + at, request);
-                                   });
-              window_.sync();
+              sync();
+              Atomics::applyEach(base + operation.offset, operation.request, data, data, operation.bytes);
+              sync();
           },
-          [&](const CommunicatorView &comm) { return RmaWindow(comm, base, bytes); }) {}
+          std::move(window)) {}
 
 MessageAccess::MessageAccess(std::shared_ptr<CommunicatorContext> context, std::string name, RemoteAccess &owner)
     : MessageAccess(
@@ -232,13 +229,12 @@ MessageAccess::MessageAccess(std::shared_ptr<CommunicatorContext> context, std::
               Device::requireDevice("serve ranks of other nodes"); // each thread chooses its device
               owner.operate(operation, data, data, Completion::Now);
           },
-          [](const CommunicatorView &) { return RmaWindow(); }) {}
+          RmaWindow()) {}
 
 MessageAccess::MessageAccess(std::shared_ptr<CommunicatorContext> context, std::string name,
-                             MessageService::Serve serve,
-                             const std::function<RmaWindow(const CommunicatorView &)> &makeWindow)
+                             MessageService::Serve serve, RmaWindow window)
     : context_(std::move(context)), name_(std::move(name)), service_(&MessageService::of(*context_)),
-      number_(context_->nextSerial()), window_(makeWindow(context_->comm())) {
+      number_(context_->nextSerial()), window_(std::move(window)) {
     try {
         context_->comm().guarded([&] {
             service_->add(number_, {name_, std::move(serve)});

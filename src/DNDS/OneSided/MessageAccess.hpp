@@ -99,9 +99,9 @@ class MessageService final : public Recoverable {
 /// requests, too.
 class MessageAccess final : public RemoteAccess {
   public:
-    /// `base` and `bytes` are this rank's memory; `name` is for messages. Collective. Throws on all ranks: StateError
-    /// if the thread cannot be started.
-    MessageAccess(std::shared_ptr<CommunicatorContext> context, std::string name, std::byte *base, std::size_t bytes);
+    /// Memory from `base` on this rank, with a window over it for puts and gets; without one, only words are changed.
+    /// `name` is for messages. Collective. Throws on all ranks: StateError if the thread cannot be started.
+    MessageAccess(std::shared_ptr<CommunicatorContext> context, std::string name, std::byte *base, RmaWindow window);
     /// The same for device memory, which `owner` operates on at this rank.
     MessageAccess(std::shared_ptr<CommunicatorContext> context, std::string name, RemoteAccess &owner);
     ~MessageAccess() override { stop(); }
@@ -120,14 +120,14 @@ class MessageAccess final : public RemoteAccess {
 
   private:
     MessageAccess(std::shared_ptr<CommunicatorContext> context, std::string name, MessageService::Serve serve,
-                  const std::function<RmaWindow(const CommunicatorView &)> &makeWindow);
+                  RmaWindow window);
     void flushUsed();
 
     std::shared_ptr<CommunicatorContext> context_;
     std::string name_;
     MessageService *service_;
     std::uint64_t number_;
-    RmaWindow window_;    ///< empty for device memory
+    RmaWindow window_;    ///< may be empty
     std::mutex flushing_; ///< held while marks are taken and their ranks flushed; before `marking_`
     std::mutex marking_;
     std::set<int> used_; ///< ranks with unflushed puts or gets

@@ -42,7 +42,7 @@ enum class Completion : unsigned char { Now, AtQuiet };
 
 namespace Detail {
 
-/// Carries out requests of host kernels to the proxies of this thread (`HostProxy::Serving::InWaits`);
+/// Carries out requests of host kernels to the proxies that this thread serves (`HostProxy::serverOfThread`);
 /// true if there were any. Local.
 bool serveProxies() noexcept;
 /// One pause of a kernel on the host while it waits: serves requests, also of other ranks, or yields.
@@ -118,7 +118,7 @@ DNDS_HOST_DEVICE inline void copyShare(std::byte *to, const std::byte *from, std
         copyRest(std::uint8_t{});
 }
 
-/// Data bytes of a slot: longer puts and gets take several.
+/// Data bytes of a request: longer puts and gets take several.
 inline constexpr std::size_t proxyDataBytes = 4096;
 /// Limit of requests in flight; further ones wait.
 inline constexpr std::uint64_t proxySlots = 256;
@@ -128,7 +128,6 @@ inline constexpr std::uint64_t proxySlots = 256;
 struct alignas(128) ProxySlot {
     std::uint64_t stage = 0;
     RemoteOperation operation;
-    alignas(16) std::array<std::byte, proxyDataBytes> data;
 };
 
 /// The ring, in memory that kernels and the host share.
@@ -136,6 +135,7 @@ struct ProxyRing {
     std::uint64_t complete = 0;            ///< tickets below it are complete at their targets
     alignas(128) std::uint32_t broken = 0; ///< 1 after an error: no request is carried out any more
     std::array<ProxySlot, proxySlots> slots;
+    alignas(128) std::array<std::array<std::byte, proxyDataBytes>, proxySlots> data; ///< untouched until used
 };
 
 } // namespace Detail
@@ -182,7 +182,7 @@ class ProxyView {
                     return false;
                 slot.operation = operation;
                 if (from != nullptr)
-                    Detail::copyShare(slot.data.data(), from + at, operation.bytes, {});
+                    Detail::copyShare(dataOf(first + k), from + at, operation.bytes, {});
                 Atomics::storeRelease(&slot.stage, stageOf(first + k) + 1); // with this thread's earlier stores
             }
             for (std::uint64_t k = 0; answered && k < count; ++k) {
@@ -191,7 +191,7 @@ class ProxyView {
                 if (!reaches(slot, stageOf(first + k) + 2)) // an unanswered slot is never used again
                     return false;
                 if (to != nullptr)
-                    Detail::copyShare(to + at, slot.data.data(), pieceOf(bytes, at), {});
+                    Detail::copyShare(to + at, dataOf(first + k), pieceOf(bytes, at), {});
                 Atomics::storeRelease(&slot.stage, stageOf(first + k) + 3);
             }
             next += count * step;
@@ -230,6 +230,9 @@ class ProxyView {
     }
     DNDS_HOST_DEVICE Detail::ProxySlot &slotOf(std::uint64_t ticket) const {
         return ring_->slots[ticket % Detail::proxySlots];
+    }
+    DNDS_HOST_DEVICE std::byte *dataOf(std::uint64_t ticket) const {
+        return ring_->data[ticket % Detail::proxySlots].data();
     }
     /// The slot's stage when it is free for this request.
     DNDS_HOST_DEVICE static std::uint64_t stageOf(std::uint64_t ticket) { return 3 * (ticket / Detail::proxySlots); }

@@ -157,8 +157,10 @@ RemoteMemory::RemoteMemory(std::shared_ptr<CommunicatorContext> context, std::sh
         device_ = device.get();
         remote_ = std::move(device);
     } else if (comm.allReduce(std::ranges::find(mapped_, nullptr) != mapped_.end() ? 1 : 0, MPI_MAX) != 0) {
-        remote_ =
-            std::make_unique<MessageAccess>(context_, name_, memory_.get(), extra == 0 ? bytes : behind() + extra);
+        const bool onlyWords = std::ranges::all_of(bytes_, [](std::uint64_t size) { return size == 0; });
+        remote_ = std::make_unique<MessageAccess>(
+            context_, name_, memory_.get(),
+            onlyWords ? RmaWindow() : RmaWindow(comm, memory_.get(), extra == 0 ? bytes : behind() + extra));
     }
     startProxy();
     const OnFailure undo([&] { context_->delist(*this); });
@@ -296,6 +298,8 @@ void RemoteMemory::startProxy() {
     const bool byMessages = device_ != nullptr ? device_->sendsRequests() : remote_ != nullptr;
     if (!forced && !byMessages)
         return;
+    std::shared_ptr<HostProxy::Server> server =
+        byMessages && !mpiServesAllThreads() ? HostProxy::serverOfThread() : HostProxy::serverOf(*context_);
     context_->comm().guarded([&] {
         const std::string whyNot = device_ != nullptr ? whyNoDeviceProxy(byMessages) : std::string();
         DNDS_CHECK(!forced || whyNot.empty(), StateError, "{}: DNDS_ONE_SIDED_PROXY=1, but there can be no proxy: {}",
@@ -310,8 +314,7 @@ void RemoteMemory::startProxy() {
             deviceOnlyOwn_ = Detail::toDeviceBuffer(onlyOwn_);
         proxy_ = std::make_unique<HostProxy>(
             space_, [this](const RemoteOperation &operation, std::byte *data) { carryOut(operation, data); },
-            [this] { hostFaults_->note(AccessFault::Proxy, RemoteCall::Flush, rank_, 0, 0); },
-            byMessages && !mpiServesAllThreads() ? HostProxy::Serving::InWaits : HostProxy::Serving::ByThread);
+            [this] { hostFaults_->note(AccessFault::Proxy, RemoteCall::Flush, rank_, 0, 0); }, std::move(server));
     });
 }
 
@@ -372,10 +375,7 @@ void RemoteMemory::carryOut(const RemoteOperation &operation, std::byte *data) {
     }
     if (base == nullptr)
         return operate(operation, data, operation.isAnswered() ? data : nullptr);
-    const auto applyTo = [&](std::size_t at, const AtomicRequest &request) {
-        return Atomics::apply(base + operation.offset + at, request);
-    };
-    Atomics::forEachWord(operation.request, data, data, operation.bytes, applyTo);
+    Atomics::applyEach(base + operation.offset, operation.request, data, data, operation.bytes);
 }
 
 void RemoteMemory::drainProxy() { proxy_->drain(); }

@@ -44,17 +44,18 @@ class RemoteAddress {
             backend_->operate({RemoteVerb::Get, rank_, offset_ + at, bytes}, nullptr, to, lane, completion);
     }
     /// Changes `count` words, each atomically, with its operand from `operands` (null where `op` takes none). What they
-    /// were goes to `before`, if not null; then they are complete on return, and at `quiet` otherwise.
+    /// were goes to `before`, if not null; then they are complete on return, and at `quiet` otherwise. `alone`: no
+    /// other thread or rank changes them meanwhile.
     template <AtomicWord T>
     DNDS_HOST_DEVICE void words(std::uint64_t at, AtomicOp op, const T *operands, T *before, index count,
-                                T compare = T{}) const {
+                                T compare = T{}, [[maybe_unused]] bool alone = false) const {
         if (address_ != nullptr) [[likely]] {
             T *const words = reinterpret_cast<T *>(address_ + at);
-            for (index k = 0; k < count; ++k) {
-                const T seen = Atomics::apply(words + k, op, operands == nullptr ? T{} : operands[k], compare);
-                if (before != nullptr)
-                    before[k] = seen;
-            }
+#if !defined(__CUDA_ARCH__)
+            if (alone && operands != nullptr) [[unlikely]]
+                return Atomics::changeAlone(words, op, operands, before, count);
+#endif
+            Atomics::applyEach(words, op, operands, before, count, compare);
         } else if (backend_ != nullptr && count > 0) {
             backend_->operate({before != nullptr ? RemoteVerb::FetchAtomic : RemoteVerb::Atomic, rank_, offset_ + at,
                                static_cast<std::uint64_t>(count) * sizeof(T), Atomics::request(op, T{}, compare)},
@@ -337,14 +338,16 @@ class WindowVerbs {
     DNDS_HOST_DEVICE void accumulate(const T *origin, Count count, int rank, Count at, AccumulateOp op) const {
         const auto target = addressOf<T>(RemoteCall::Atomic, count, rank, at, sizeof(T), atomicOpOf(op));
         if (op != AccumulateOp::NoOp)
-            target.words(0, atomicOpOf(op), origin, static_cast<T *>(nullptr), static_cast<index>(count));
+            target.words(0, atomicOpOf(op), origin, static_cast<T *>(nullptr), static_cast<index>(count), T{},
+                         self().isAlone(rank));
     }
     /// The elements as they were before go to `result`.
     template <AtomicWord T>
     DNDS_HOST_DEVICE void getAccumulate(const T *origin, T *result, Count count, int rank, Count at,
                                         AccumulateOp op) const {
         addressOf<T>(RemoteCall::Atomic, count, rank, at, sizeof(T), atomicOpOf(op))
-            .words(0, atomicOpOf(op), op == AccumulateOp::NoOp ? nullptr : origin, result, static_cast<index>(count));
+            .words(0, atomicOpOf(op), op == AccumulateOp::NoOp ? nullptr : origin, result, static_cast<index>(count),
+                   T{}, self().isAlone(rank));
     }
     template <AtomicWord T>
     DNDS_HOST_DEVICE T fetchAndOp(T origin, int rank, Count at, AccumulateOp op) const {

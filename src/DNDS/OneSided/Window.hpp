@@ -27,7 +27,8 @@ using WindowInfo = std::map<std::string, std::string>;
 ///
 /// Elements of accumulating operations are integers of 8 to 64 bits and reals of 32 or 64; each element is changed
 /// atomically, and the operations of one rank on one element happen in its order. Displacements count the target's
-/// units.
+/// units. Under an exclusive lock, elements of memory from `allocate` that is mapped are changed by loads and stores:
+/// one thread of the rank accumulates at a time, and the target does not change them otherwise.
 ///
 ///     Window window = Window::allocate(comm, 1000 * sizeof(double), sizeof(double));
 ///     window.lock(LockType::Shared, neighbour);
@@ -140,6 +141,10 @@ class Window : public WindowVerbs<Window, std::size_t> {
     std::uint64_t unitOf(int rank) const { return core().units[static_cast<std::size_t>(rank)]; }
     std::uint32_t held(int rank) const { return core().held[static_cast<std::size_t>(rank)]; }
     void setHeld(int rank, std::uint32_t how) const;
+    /// Whether others change a rank's memory neither through this window nor another object.
+    bool isAlone(int rank) const {
+        return held(rank) == static_cast<std::uint32_t>(LockType::Exclusive) && !core().ownWords;
+    }
     /// Throws errors of kernels, then `fault`.
     bool isRight(AccessFault fault, RemoteCall call, int rank) const {
         core().checkKernels();

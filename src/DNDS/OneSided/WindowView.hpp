@@ -56,6 +56,8 @@ class WindowView : public WindowVerbs<WindowView, index> {
     DNDS_HOST_DEVICE void setHeld(int rank, std::uint32_t how) const {
         mine<std::uint32_t>(heldAt(words_.ranks))[rank] = how;
     }
+    /// Threads of a kernel share their rank's locks.
+    DNDS_HOST_DEVICE static constexpr bool isAlone(int /*rank*/) { return false; }
     DNDS_HOST_DEVICE bool isRight(AccessFault fault, RemoteCall call, int rank) const {
         if (fault != AccessFault::None)
             data_.faults->note(fault, call, rank, 0, 0);

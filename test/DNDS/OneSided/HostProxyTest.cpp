@@ -27,9 +27,7 @@ class Memory {
         else if (operation.verb == RemoteVerb::Get)
             std::memcpy(data, at, operation.bytes);
         else
-            Atomics::forEachWord(
-                operation.request, data, data, operation.bytes,
-                [&](std::size_t k, const AtomicRequest &request) { return Atomics::apply(at + k, request); });
+            Atomics::applyEach(at, operation.request, data, data, operation.bytes);
     }
     std::int64_t word(std::size_t k) const {
         std::int64_t value = 0;
@@ -44,10 +42,10 @@ class Memory {
 };
 
 /// A proxy to that memory.
-HostProxy proxyOf(Memory &memory, HostProxy::Serving serving = HostProxy::Serving::ByThread) {
+HostProxy proxyOf(Memory &memory, std::shared_ptr<HostProxy::Server> server = HostProxy::makeServer()) {
     return {MemorySpace::Host,
             [&memory](const RemoteOperation &operation, std::byte *data) { memory.carryOut(operation, data); }, [] {},
-            serving};
+            std::move(server)};
 }
 
 /// Requests of kernels.
@@ -104,7 +102,7 @@ TEST(HostProxies, ManyProducersAndMoreRequestsThanSlots) {
 TEST(HostProxies, ServeInWaitsWhereNoThreadMay) {
     Memory memory(16);
     {
-        HostProxy proxy = proxyOf(memory, HostProxy::Serving::InWaits);
+        HostProxy proxy = proxyOf(memory, HostProxy::serverOfThread());
         const Asking view{proxy.view()};
         std::uint64_t before = 7;
         EXPECT_TRUE(view.addOne(0));
@@ -131,7 +129,7 @@ TEST(HostProxies, ServeInWaitsWhereNoThreadMay) {
 TEST(HostProxies, PiecesOfALongGetAreUnderWayTogether) {
     constexpr std::size_t bytes = 8 * Detail::proxyDataBytes;
     Memory memory(bytes);
-    HostProxy proxy = proxyOf(memory, HostProxy::Serving::InWaits);
+    HostProxy proxy = proxyOf(memory, HostProxy::serverOfThread());
     std::vector<std::byte> to(bytes, std::byte{1});
     std::atomic<bool> done{false};
     std::thread kernel([&, view = Asking{proxy.view()}] {
@@ -188,7 +186,7 @@ TEST(HostProxies, AnErrorEndsItAndNobodyWaits) {
             if (operation.verb == RemoteVerb::Signal)
                 throw std::runtime_error("a peer has ended");
         },
-        [&] { ++told; });
+        [&] { ++told; }, HostProxy::makeServer());
     const Asking view{proxy.view()};
     std::uint64_t bits = 0;
     EXPECT_TRUE(view.fetchAddOne(0, bits));

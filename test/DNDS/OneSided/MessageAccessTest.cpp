@@ -36,7 +36,7 @@ class MessageAccesses : public testing::Test {
             GTEST_SKIP() << "for ranks on nodes of their own";
         before_ = context_->nextChannel();
         access_ = std::make_unique<MessageAccess>(context_, "words of the test", reinterpret_cast<std::byte *>(words),
-                                                  sizeof words);
+                                                  RmaWindow(context_->comm(), words, sizeof words));
         context_->enlist(*access_);
         words[0] = 0;
         MPI_Barrier(MPI_COMM_WORLD);
@@ -105,7 +105,7 @@ TEST_F(MessageAccesses, WhatFailsWhileServingRevokesTheCommunicator) {
 /// Memory made last is that of a thread that has ended: waits of this one still serve the other.
 TEST_F(MessageAccesses, ThatAnotherThreadMadeLaterLeaveTheFirstServed) {
     std::unique_ptr<MessageAccess> later;
-    std::thread([&] { later = std::make_unique<MessageAccess>(context_, "later", nullptr, 0); }).join();
+    std::thread([&] { later = std::make_unique<MessageAccess>(context_, "later", nullptr, RmaWindow()); }).join();
     const int last = worldSize() - 1;
     if (worldRank() == 0) {
         const std::int64_t five = 5;

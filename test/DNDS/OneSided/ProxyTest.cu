@@ -10,6 +10,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <deque>
+#include <fstream>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -197,6 +200,40 @@ TEST(ProxiesOfThreads, ManyThreadsAtOnce) {
     EXPECT_EQ(std::count(wrong.begin(), wrong.end(), 0), threads);
     EXPECT_EQ(*counter.local(), threads * each);
     heap.barrier();
+}
+
+/// The threads of this process; 0 where /proc does not say.
+int proxyTestThreads() {
+    std::ifstream status("/proc/self/status");
+    for (std::string line; std::getline(status, line);)
+        if (line.rfind("Threads:", 0) == 0)
+            return std::stoi(line.substr(8));
+    return 0;
+}
+
+TEST(ProxiesOfManyWindows, ShareAThread) {
+    constexpr int count = 200;
+    std::deque<Window> windows;
+    windows.push_back(Window::allocate(MPI_COMM_WORLD, 8, 8));
+    const int threads = proxyTestThreads();
+    while (windows.size() < count)
+        windows.push_back(Window::allocate(MPI_COMM_WORLD, 8, 8));
+    EXPECT_EQ(proxyTestThreads(), threads);
+    for (std::size_t k = 0; k < count; ++k) {
+        const auto value = static_cast<std::int64_t>(k) + worldRank();
+        windows[k].lock(LockType::Shared, next());
+        const WindowView view = windows[k].view();
+        view.accumulate(&value, 1, next(), 0, AccumulateOp::Sum);
+        EXPECT_EQ(view.fetchAndOp(std::int64_t{0}, next(), 0, AccumulateOp::NoOp), value);
+        windows[k].unlock(next());
+    }
+    for (std::size_t k = 0; k < count; ++k) {
+        windows[k].barrier();
+        EXPECT_EQ(*static_cast<const std::int64_t *>(windows[k].own()),
+                  static_cast<std::int64_t>(k) + test::previous());
+    }
+    while (!windows.empty())
+        windows.pop_front();
 }
 
 INSTANTIATE_TEST_SUITE_P(InBothSpaces, Proxies, testing::Values(MemorySpace::Host, MemorySpace::Device),
