@@ -104,7 +104,7 @@ PROGRAMS = {
         tables=(
             Table({"way": "solver", "cells": "triangles"}, (
                 Column("cells a second / one rank's", "speed_up"),
-                Column("/ a mesh for each rank", "ratio_to_own_meshes")), {"benchmark": "solver"}),
+                Column("/ a mesh for each rank", "ratio_to_own_meshes")), {"benchmark": "solver", "way": "all ranks"}),
             Table({"cells": "a flow loop of first order, quadrilaterals"}, (
                 Column("time / by hand", "ratio_to_by_hand"),
                 Column("processor time / by hand", "processor_ratio_to_by_hand")), {"benchmark": "airfoil"}),
@@ -118,7 +118,8 @@ PROGRAMS = {
         tables=(
             Table({"shape": "small tasks", "tasks": "tasks"}, tuple(
                 Column(f"flow graph / plan, {count} thread{'s' if count > 1 else ''}", "ratio_to_plan",
-                       {"threads": count}) for count in (1, 2)), {"benchmark": "plans", "method": "flow graph"}),
+                       {"threads": count}) for count in (1, 2)),
+                {"benchmark": "plans", "method": "flow graph", "shape": ("one task", "fan")}),
             Table({"method": "a step on small meshes", "cells_per_rank": "cells a rank"}, (
                 Column("time / by hand", "ratio_to_by_hand"),),
                 {"benchmark": "latency", "method": ("plan", "plan, recomputing")}),
@@ -132,7 +133,7 @@ PROGRAMS = {
             tuple(Column(f"time / {title}", "least_to_baseline", {"baseline": names}) for title, names in (
                 ("MPI_Win_allocate", "MPI_Win_allocate"), ("shared window", "shared window"),
                 ("by hand", ("copy and fence", "copy", "by hand")))),
-            {"method": "heap", "operation": ("put, complete 8 B", "get 8 B", "put, complete 64 KiB", "get 64 KiB",
+            {"method": "heap", "operation": ("put, complete 8 B", "get 8 B", "put, complete 64 KiB",
                                              "fetch and add", "round 8 B")}),)),
     "sparse": Program(
         arguments="--grid 8 --repeats 5",
@@ -146,7 +147,8 @@ PROGRAMS = {
         arguments="--rows 100000 --iterations 30 --repeats 3",
         case=("method", "rows"),
         ratios=("ratio_to_plain_sums",),
-        tables=(Table({"method": "an iteration with exact sums / without"}, on_ranks("ratio_to_plain_sums", 1, 2)),)),
+        tables=(Table({"method": "an iteration with exact sums / without"}, on_ranks("ratio_to_plain_sums", 1, 2),
+                      {"method": ("cg", "gmres")}),)),
     "assembly": Program(
         ranks=(1, 2),
         arguments="--cells 20 --repeats 5",
