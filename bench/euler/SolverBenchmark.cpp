@@ -111,8 +111,8 @@ void benchmarkSolver(const Setting &setting) {
     say(comm,
         fmt::format("\n{} {}, {} ranks, at most {} ghosts a rank, imbalance {:.2g} %; {} steps of {} stages a turn\n",
                     cells, setting.fill, comm.size(), ghosts, 100 * imbalance, setting.steps, stages));
-    Table table({"", "ms a step", "Mcells/s/core", "speed-up", "processor ms", "speed-up", "of own meshes", "pulls %",
-                 "bare pulls %"});
+    Table table({"", "ms a step", "ns a cell stage", "Mcells/s/core", "speed-up", "processor ms", "speed-up",
+                 "of own meshes", "pulls %", "bare pulls %"});
     for (std::size_t k = 0; k < ways.size(); k++) {
         const double wall = times[k].medianWall() / setting.steps;
         const double processor = times[k].medianProcessor() / setting.steps;
@@ -125,9 +125,11 @@ void benchmarkSolver(const Setting &setting) {
         const double pull =
             pulls ? (k == AllRanks ? togetherPulls : waitingPulls).perTurn(comm) / setting.steps : NotMeasured;
         const double bareShare = pulls ? stages * bare / processor : NotMeasured;
-        table.add({fmt::format("  {}", ways[k].name), numberOrDash(1e3 * wall), numberOrDash(1e-6 * rate),
-                   numberOrDash(speedUp), numberOrDash(1e3 * processor), numberOrDash(processorSpeedUp),
-                   numberOrDash(ofOwn), numberOrDash(100 * pull / wall), numberOrDash(100 * bareShare)});
+        const double stage = 1e9 * cores / (stages * processorRate(k));
+        table.add({fmt::format("  {}", ways[k].name), numberOrDash(1e3 * wall), numberOrDash(stage),
+                   numberOrDash(1e-6 * rate), numberOrDash(speedUp), numberOrDash(1e3 * processor),
+                   numberOrDash(processorSpeedUp), numberOrDash(ofOwn), numberOrDash(100 * pull / wall),
+                   numberOrDash(100 * bareShare)});
         setting.report.add(
             {{"benchmark", "solver"},
              {"way", ways[k].name},
@@ -138,6 +140,7 @@ void benchmarkSolver(const Setting &setting) {
              {"seconds_a_step", wall},
              {"processor_seconds_a_step", processor},
              {"cells_a_second_a_core", rate},
+             {"processor_ns_a_cell_stage", stage},
              {"speed_up", speedUp},
              {"processor_speed_up", processorSpeedUp},
              {"ratio_to_own_meshes", numberOrNull(ofOwn)},

@@ -75,7 +75,8 @@ DNDS_HOST_DEVICE inline Conserved operator*(real a, const Conserved &b) {
 struct Gas {
     real gamma = 1.4;
 
-    DNDS_HOST_DEVICE real soundSpeed(const Primitive &w) const { return std::sqrt(gamma * w.pressure / w.density); }
+    DNDS_HOST_DEVICE real soundSquare(const Primitive &w) const { return gamma * w.pressure / w.density; }
+    DNDS_HOST_DEVICE real soundSpeed(const Primitive &w) const { return std::sqrt(soundSquare(w)); }
     DNDS_HOST_DEVICE real mach(const Primitive &w) const {
         return std::sqrt(dot(w.velocity, w.velocity)) / soundSpeed(w);
     }

@@ -86,9 +86,9 @@ TEST(Reconstruction, LimitersAndPositiveStates) {
 
     real mean[variables] = {1, 2, 3, 4, 5};
     real gradient[gradientWidth] = {-3, 0, 0, 1, 0, 0};
-    EXPECT_EQ(stateAt(mean, gradient, {0.1}).density, 0.7);
-    EXPECT_EQ(stateAt(mean, gradient, {0.1}).velocity.x, 2.1);
-    const Primitive kept = stateAt(mean, gradient, {1});
+    EXPECT_EQ(stateAt<3>(mean, gradient, {0.1}).density, 0.7);
+    EXPECT_EQ(stateAt<3>(mean, gradient, {0.1}).velocity.x, 2.1);
+    const Primitive kept = stateAt<3>(mean, gradient, {1});
     EXPECT_NEAR(kept.density, 0.1, 1e-15);
     EXPECT_NEAR(kept.velocity.x, 2.3, 1e-15);
 }

@@ -8,6 +8,8 @@
 #include "DNDS/Geom/Mesh/MeshView.hpp"
 #include "DNDS/Task/KernelRows.hpp"
 
+#include <cstddef>
+
 namespace Euler {
 
 using DNDS::ArrayPair;
@@ -15,6 +17,7 @@ using DNDS::ArrayView;
 using DNDS::LocalIndex;
 using DNDS::ParArray;
 using DNDS::rowsize;
+using DNDS::Task::prefetchRow;
 
 /// A field with ghosts.
 template <rowsize width>
@@ -31,6 +34,23 @@ template <rowsize width>
 using WriteOwn = DNDS::Task::WriteRows<DNDS::Array<real, width>>;
 
 inline constexpr int gradientWidth = 3 * variables; ///< derivatives of the first variable, of the second, ...
+
+/// In two dimensions one velocity and one derivative of each variable are 0: kernels compute the `unknowns` others.
+template <int dimension>
+inline constexpr int unknowns = dimension + 2;
+template <int dimension>
+using Unknowns = real[static_cast<std::size_t>(unknowns<dimension>)];
+/// Where unknown `k` is among the variables.
+template <int dimension>
+DNDS_HOST_DEVICE constexpr int variableOf(int k) {
+    return k > dimension ? variables - 1 : k;
+}
+/// The change of a variable along `offset`, by its derivatives.
+template <int dimension>
+DNDS_HOST_DEVICE real changeAlong(const real *derivatives, Vector offset) {
+    const real change = derivatives[0] * offset.x + derivatives[1] * offset.y;
+    return dimension == 3 ? change + derivatives[2] * offset.z : change;
+}
 
 enum class GradientScheme : unsigned char { LeastSquares, GreenGauss };
 enum class Limiter : unsigned char { None, BarthJespersen, Venkatakrishnan };
@@ -53,7 +73,8 @@ DNDS_HOST_DEVICE inline real barthJespersen(real change, real most) {
 DNDS_HOST_DEVICE inline real venkatakrishnan(real change, real most, real square) {
     const real allowed = most * most + square;
     const real denominator = allowed + 2 * change * change + most * change;
-    return denominator > 0 ? (allowed + 2 * most * change) / denominator : 1;
+    const real none = denominator > 0 ? real(0) : real(1); // 0 / 0 is 1
+    return (allowed + 2 * most * change + none) / (denominator + none);
 }
 
 /// Limited gradients of the primitive variables in a cell.
@@ -76,36 +97,49 @@ struct GradientKernel {
 
     DNDS_HOST_DEVICE void operator()(index cell, const ReadRows<variables> &state,
                                      const WriteRows<gradientWidth> &gradient) const {
+        dimension == 3 ? compute<3>(cell, state, gradient[cell]) : compute<2>(cell, state, gradient[cell]);
+    }
+    void prefetch(index cell, const ReadRows<variables> &state, const WriteRows<gradientWidth> & /*gradient*/) const {
+        const auto faces = mesh.cellFaces[cell];
+        const auto cells = mesh.cellCells[cell];
+        for (rowsize j = 0; j < faces.size(); j++) {
+            prefetchRow(mesh.faceCentres, faces[j]);
+            if (cells[j] >= 0)
+                prefetchRow(state, cells[j]);
+        }
+    }
+
+  private:
+    template <int dim>
+    DNDS_HOST_DEVICE void compute(index cell, const ReadRows<variables> &state, real *result) const {
+        constexpr int count = unknowns<dim>;
         const real *own = state[cell];
         const real *weight = weights[cell];
         const auto faces = mesh.cellFaces[cell];
         const auto cells = mesh.cellCells[cell];
-        real lowest[variables];
-        real highest[variables];
-        real slope[gradientWidth] = {};
-        for (int k = 0; k < variables; k++)
-            lowest[k] = highest[k] = own[k];
+        Unknowns<dim> lowest{}, highest{}; // differences to the own state
+        real slope[static_cast<std::size_t>(count * dim)] = {};
         for (rowsize j = 0; j < faces.size(); j++, weight += 3) {
             real other[variables];
             if (!neighbourState(own, state, faces[j], cells[j], other))
                 continue;
-            for (int k = 0; k < variables; k++) {
-                lowest[k] = smaller(lowest[k], other[k]);
-                highest[k] = larger(highest[k], other[k]);
-                const real difference = other[k] - own[k];
-                for (int d = 0; d < 3; d++)
-                    slope[3 * k + d] += weight[d] * difference;
+            for (int k = 0; k < count; k++) {
+                const real difference = other[variableOf<dim>(k)] - own[variableOf<dim>(k)];
+                lowest[k] = smaller(lowest[k], difference);
+                highest[k] = larger(highest[k], difference);
+                for (int d = 0; d < dim; d++)
+                    slope[dim * k + d] += weight[d] * difference;
             }
         }
-        real share[variables];
-        limit(cell, own, lowest, highest, slope, share);
-        real *result = gradient[cell];
-        for (int k = 0; k < variables; k++)
-            for (int d = 0; d < 3; d++)
-                result[3 * k + d] = share[k] * slope[3 * k + d];
+        Unknowns<dim> share;
+        limit<dim>(cell, lowest, highest, slope, share);
+        for (int k = 0; k < gradientWidth; k++)
+            result[k] = 0;
+        for (int k = 0; k < count; k++)
+            for (int d = 0; d < dim; d++)
+                result[3 * variableOf<dim>(k) + d] = share[k] * slope[dim * k + d];
     }
 
-  private:
     /// The state across a face: of the cell there, or from the boundary condition.
     DNDS_HOST_DEVICE bool neighbourState(const real *own, const ReadRows<variables> &state, LocalIndex face,
                                          LocalIndex neighbour, real *other) const {
@@ -122,48 +156,63 @@ struct GradientKernel {
         return true;
     }
 
-    DNDS_HOST_DEVICE void limit(index cell, const real *own, const real *lowest, const real *highest, const real *slope,
+    /// Limiters fall with the change, so that the largest and the smallest change at faces decide.
+    template <int dim>
+    DNDS_HOST_DEVICE void limit(index cell, const real *lowest, const real *highest, const real *slope,
                                 real *share) const {
-        for (int k = 0; k < variables; k++)
+        constexpr int count = unknowns<dim>;
+        for (int k = 0; k < count; k++)
             share[k] = 1;
         if (choice.limiter == Limiter::None)
             return;
-        const real volume = mesh.volumes(cell);
-        const real cube = (dimension == 3 ? volume : volume * std::sqrt(volume)) * choice.constant * choice.constant *
-                          choice.constant / (choice.length * choice.length * choice.length);
+        Unknowns<dim> rise{}, fall{};
         const Vector centre = Vector::load(mesh.centroids[cell]);
         const auto faces = mesh.cellFaces[cell];
         const auto cells = mesh.cellCells[cell];
-        const bool capped = dimension == 3 && choice.limiter == Limiter::Venkatakrishnan;
         for (rowsize j = 0; j < faces.size(); j++) {
             if (cells[j] < 0)
                 continue; // values at walls may exceed all means
             const Vector offset = Vector::load(mesh.faceCentres[faces[j]]) - centre;
-            for (int k = 0; k < variables; k++) {
-                const real change = dot(Vector::load(slope + 3 * k), offset);
-                const real most = change > 0 ? highest[k] - own[k] : lowest[k] - own[k];
-                const real now = choice.limiter == Limiter::BarthJespersen
-                                     ? barthJespersen(change, most)
-                                     : venkatakrishnan(change, most, cube * choice.scales[k] * choice.scales[k]);
-                share[k] = smaller(share[k], now);
-                if (!capped)
-                    continue;
-                const real half = 0.5 * larger(highest[k] - own[k], own[k] - lowest[k]);
-                if (std::fabs(change) > half)
-                    share[k] = smaller(share[k], half / std::fabs(change));
+            for (int k = 0; k < count; k++) {
+                const real change = changeAlong<dim>(slope + dim * k, offset);
+                rise[k] = larger(rise[k], change);
+                fall[k] = smaller(fall[k], change);
             }
+        }
+        if (choice.limiter == Limiter::BarthJespersen) {
+            for (int k = 0; k < count; k++)
+                share[k] = smaller(barthJespersen(rise[k], highest[k]), barthJespersen(fall[k], lowest[k]));
+            return;
+        }
+        const real volume = mesh.volumes(cell);
+        const real cube = (dim == 3 ? volume : volume * std::sqrt(volume)) * choice.constant * choice.constant *
+                          choice.constant / (choice.length * choice.length * choice.length);
+        for (int k = 0; k < count; k++) {
+            const real scale = choice.scales[variableOf<dim>(k)];
+            const real square = cube * scale * scale;
+            share[k] = smaller(smaller(share[k], venkatakrishnan(rise[k], highest[k], square)),
+                               venkatakrishnan(fall[k], lowest[k], square));
+            if (dim != 3)
+                continue;
+            const real half = 0.5 * larger(highest[k], -lowest[k]);
+            const real change = larger(rise[k], -fall[k]);
+            if (change > half)
+                share[k] = smaller(share[k], half / change);
         }
     }
 };
 
 /// The state of a cell at `point`. If density or pressure would fall below a tenth of the mean, the whole state moves
 /// towards the mean until they do not: Zhang and Shu, J. Comput. Phys. 229 (2010), for primitive variables.
-DNDS_HOST_DEVICE inline Primitive stateAt(const real *mean, const real *gradient, Vector offset) {
+template <int dimension>
+DNDS_HOST_DEVICE Primitive stateAt(const real *mean, const real *gradient, Vector offset) {
     constexpr real least = 0.1;
-    real change[variables];
+    real change[variables] = {};
     real share = 1;
-    for (int k = 0; k < variables; k++)
-        change[k] = dot(Vector::load(gradient + 3 * k), offset);
+    for (int i = 0; i < unknowns<dimension>; i++) {
+        const int k = variableOf<dimension>(i);
+        change[k] = changeAlong<dimension>(gradient + 3 * k, offset);
+    }
     for (int k = 0; k < variables; k += variables - 1) // density, pressure
         if (mean[k] + change[k] < least * mean[k])
             share = smaller(share, (least - 1) * mean[k] / change[k]);

@@ -18,12 +18,16 @@ struct RoeAverage {
 
     DNDS_HOST_DEVICE RoeAverage(const Gas &gas, const Primitive &left, const Primitive &right) {
         const real ratio = std::sqrt(right.density / left.density);
-        const real share = 1 / (1 + ratio);
-        const auto enthalpyOf = [&](const Primitive &w) { return (gas.energy(w) + w.pressure) / w.density; };
+        const real leftShare = 1 / (1 + ratio);
+        const real rightShare = ratio * leftShare;
         density = ratio * left.density;
-        velocity = share * (left.velocity + ratio * right.velocity);
-        enthalpy = share * (enthalpyOf(left) + ratio * enthalpyOf(right));
-        soundSpeed = std::sqrt((gas.gamma - 1) * (enthalpy - 0.5 * dot(velocity, velocity)));
+        velocity = leftShare * left.velocity + rightShare * right.velocity;
+        // Roe's (gamma - 1) (enthalpy - velocity^2 / 2), without the difference: always positive.
+        const Vector jump = right.velocity - left.velocity;
+        const real square = leftShare * gas.soundSquare(left) + rightShare * gas.soundSquare(right) +
+                            0.5 * (gas.gamma - 1) * leftShare * rightShare * dot(jump, jump);
+        enthalpy = square / (gas.gamma - 1) + 0.5 * dot(velocity, velocity);
+        soundSpeed = std::sqrt(square);
     }
 };
 
@@ -45,16 +49,19 @@ DNDS_HOST_DEVICE inline Conserved hllcFlux(const Gas &gas, const Primitive &left
     const real rightMass = right.density * (fastest - rightSpeed);
     const real contact =
         (right.pressure - left.pressure + leftMass * leftSpeed - rightMass * rightSpeed) / (leftMass - rightMass);
-    const bool leftOfContact = contact >= 0;
-    const Primitive &w = leftOfContact ? left : right;
-    const real wave = leftOfContact ? slowest : fastest;
-    const real speed = leftOfContact ? leftSpeed : rightSpeed;
-    const real mass = leftOfContact ? leftMass : rightMass;
-    const real starDensity = mass / (wave - contact);
+    // Weights, not a branch: which side of the contact a face is on depends on its orientation and is hard to predict.
+    const real ofLeft = contact >= 0 ? 1 : 0;
+    const real ofRight = 1 - ofLeft;
+    const auto upwind = [&](real ofLeftSide, real ofRightSide) { return ofLeft * ofLeftSide + ofRight * ofRightSide; };
+    const Primitive w{upwind(left.density, right.density), ofLeft * left.velocity + ofRight * right.velocity,
+                      upwind(left.pressure, right.pressure)};
+    const real wave = upwind(slowest, fastest);
+    const real speed = upwind(leftSpeed, rightSpeed);
+    const real mass = upwind(leftMass, rightMass);
+    const real share = 1 / (wave - contact);
     const real starPressure = w.pressure + mass * (contact - speed);
-    const real energy =
-        ((wave - speed) * gas.energy(w) - w.pressure * speed + starPressure * contact) / (wave - contact);
-    const real through = starDensity * contact;
+    const real energy = share * ((wave - speed) * gas.energy(w) - w.pressure * speed + starPressure * contact);
+    const real through = share * mass * contact;
     const Vector velocity = w.velocity + (contact - speed) * n;
     return {through, through * velocity + starPressure * n, contact * (energy + starPressure)};
 }

@@ -40,7 +40,8 @@ void Solver::declareFluxes(Graph &graph, const RowSpace &cells, const RowSpace &
     graph.task("flux", faces)
         .reads(through(state_, mesh_.faceCells), through(gradient_, mesh_.faceCells))
         .writes(flux_)
-        .run(FluxKernel{kernelMesh_, faceCondition, conditions, gas_, scheme_.flux, scheme_.entropyFix});
+        .run(FluxKernel{kernelMesh_, faceCondition, conditions, gas_, scheme_.flux, scheme_.entropyFix,
+                        mesh_.dimension});
 }
 
 /// All stages of a step.

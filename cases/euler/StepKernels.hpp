@@ -17,18 +17,29 @@ struct FluxKernel {
     Gas gas;
     FluxScheme scheme;
     real entropyFix;
+    int dimension;
 
     DNDS_HOST_DEVICE void operator()(index face, const ReadRows<variables> &state,
                                      const ReadRows<gradientWidth> &gradient, const WriteOwn<variables> &flux) const {
-        through(face, state, gradient).store(flux[face]);
+        (dimension == 3 ? through<3>(face, state, gradient) : through<2>(face, state, gradient)).store(flux[face]);
+    }
+    void prefetch(index face, const ReadRows<variables> &state, const ReadRows<gradientWidth> &gradient,
+                  const WriteOwn<variables> & /*flux*/) const {
+        for (const LocalIndex cell : mesh.faceCells[face])
+            if (cell >= 0) {
+                prefetchRow(state, cell);
+                prefetchRow(gradient, cell);
+                prefetchRow(mesh.centroids, cell);
+            }
     }
 
   private:
+    template <int dim>
     DNDS_HOST_DEVICE Conserved through(index face, const ReadRows<variables> &state,
                                        const ReadRows<gradientWidth> &gradient) const {
         const auto reconstructed = [&](LocalIndex cell) {
             const Vector offset = Vector::load(mesh.faceCentres[face]) - Vector::load(mesh.centroids[cell]);
-            return stateAt(state[cell], gradient[cell], offset);
+            return stateAt<dim>(state[cell], gradient[cell], offset);
         };
         const real area = mesh.areas(face);
         const Vector normal = (1 / area) * Vector::load(mesh.areaVectors[face]);
@@ -47,8 +58,8 @@ struct FluxKernel {
 DNDS_HOST_DEVICE inline Conserved rateOf(const DNDS::Geom::MeshView &mesh, index cell, const ReadOwn<variables> &flux) {
     Conserved sum;
     for (const LocalIndex face : mesh.cellFaces[cell]) {
-        const Conserved through = Conserved::load(flux[face]);
-        sum = mesh.faceCells(face, 0) == cell ? sum - through : sum + through;
+        const real sign = mesh.faceCells(face, 0) == cell ? -1 : 1;
+        sum = sum + sign * Conserved::load(flux[face]);
     }
     return (1 / mesh.volumes(cell)) * sum;
 }

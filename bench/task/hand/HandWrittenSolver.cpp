@@ -204,7 +204,8 @@ void Solver::runStage(std::size_t stage, real keep) {
                                    toRead(std::as_const(conditions_)),
                                    gas_,
                                    scheme_.flux,
-                                   scheme_.entropyFix};
+                                   scheme_.entropyFix,
+                                   mesh_.dimension};
     const Euler::GhostTurns turns{toRead(std::as_const(images_)), toRead(std::as_const(turns_))};
     pullAround(
         state_, [&] { runPart(firstPart + InnerGradients, inner(), [&] { run(inner(), innerCells_, gradients); }); },

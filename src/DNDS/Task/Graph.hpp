@@ -95,8 +95,13 @@ class [[nodiscard("a task without run() is not in the graph")]] TaskBuilder {
     /// Ends the declaration. A loop calls `functor(row, views...)`, a call `functor(views...)`, with one view for each
     /// array named above, in that order, by value or const reference. In loops `functor` must be callable by several
     /// threads at once; on the device it is trivially copyable, with DNDS_HOST_DEVICE on its operator, and this call is
-    /// in a source for kernels (see parallelFor). Local. Throws ArgumentError for contradictions, naming task and
-    /// array.
+    /// in a source for kernels (see parallelFor).
+    ///
+    /// If it has a function `prefetch(row, views...)`, loops on the host call that some rows ahead: there `prefetchRow`
+    /// fetches rows that `functor` will read through an adjacency, whose addresses no processor predicts. It pays for
+    /// arrays larger than the caches.
+    ///
+    /// Local. Throws ArgumentError for contradictions, naming task and array.
     template <class Functor>
     void run(Functor functor) && {
         if (model_.kind == TaskKind::Loop)

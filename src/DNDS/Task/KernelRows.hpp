@@ -6,6 +6,7 @@
 #include "DNDS/Base/MemorySpace.hpp"
 #include "DNDS/Task/RowMask.hpp"
 
+#include <cstddef>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -144,6 +145,19 @@ class AddedRows {
     index last_ = 0;
     const RowGuard *guard_ = nullptr;
 };
+
+/// Fetches a row of a view with elements in rows of one width into the processor's caches, for a functor's `prefetch`:
+/// see TaskBuilder::run. On the host.
+template <class View>
+void prefetchRow(const View &view, index row) {
+    constexpr index cacheLine = 64;
+    const auto *elements = view[row];
+    const auto *bytes = reinterpret_cast<const std::byte *>(elements);
+    const auto size = static_cast<index>(sizeof(*elements)) * view.rowSize(row);
+    for (index offset = 0; offset < size; offset += cacheLine)
+        __builtin_prefetch(bytes + offset);
+    asm volatile(""); // an effect: GCC drops calls of functions that only prefetch
+}
 
 /// A kernel's argument for an array (a pair, or an array without ghosts) that its task reads, writes or adds to.
 template <class TArray>

@@ -235,6 +235,9 @@ template <class Kernel, class... Arguments>
 class LoopBody final : public TaskBody {
     using Views = KernelTuple<typename Arguments::View...>;
     static constexpr bool adds = (Arguments::adds || ...);
+    static constexpr bool prefetches = requires(const Kernel &kernel, const typename Arguments::View &...views) {
+        kernel.prefetch(index{}, views...);
+    };
 
   public:
     /// Takes the functor, and arguments that refer to the arrays. Call `bind` before it runs.
@@ -275,6 +278,9 @@ class LoopBody final : public TaskBody {
     [[gnu::flatten]] void loop(const PartRows &rows, index begin, index end) const {
         for (index i = begin; i < end; ++i) {
             const index row = rows(i);
+            if constexpr (prefetches)
+                if (constexpr index lead = 16; i + lead < end)
+                    views_.call([this](const auto &...arguments) { kernel_.prefetch(arguments...); }, rows(i + lead));
             if constexpr (owned)
                 views_.assumeOwned(row);
 #if defined(DNDS_DEBUG_CHECKS)

@@ -65,6 +65,40 @@ TEST_F(PlanTest, TwoAdjacenciesOfOneArrayNeedOnePull) {
                   static_cast<real>(std::ranges::count_if(cells[row], [](LocalIndex k) { return k >= 0; })));
 }
 
+/// Counts calls: 1 a prefetch, which comes first and once, 100 a computation.
+struct PrefetchingKernel : MeanKernel {
+    std::vector<index> *calls; ///< [rows]
+
+    template <class In, class Out>
+    void operator()(index row, const In &in, const Out &out) const {
+        MeanKernel::operator()(row, in, out);
+        (*calls)[toSize(row)] += 100;
+    }
+    template <class In, class Out>
+    void prefetch(index row, const In &in, const Out & /*out*/) const {
+        EXPECT_EQ((*calls)[toSize(row)]++, 0) << row;
+        for (const LocalIndex cell : adjacency[row])
+            if (cell >= 0)
+                prefetchRow(in, cell);
+    }
+};
+
+TEST_F(PlanTest, FunctorsPrefetchRowsAhead) {
+    Graph graph = this->graph();
+    std::vector<index> calls(toSize(world.cells.size()));
+    graph.task("mean", world.cells)
+        .reads(through(*u, world.cellCells))
+        .writes(*v)
+        .run(PrefetchingKernel{{world.viewOf(world.cellCells)}, &calls});
+    Plan plan = graph.compile();
+    plan.run();
+    expectCells(*v, meanOfAll(allU), "with prefetches");
+    EXPECT_EQ(std::ranges::count(calls, 100) + std::ranges::count(calls, 101), world.cells.owned);
+    if (world.comm.size() == 1) {
+        EXPECT_EQ(std::ranges::count(calls, 100), 16); // the first rows
+    }
+}
+
 TEST_F(PlanTest, PullsOfOnePatternTravelTogether) {
     Graph graph = this->graph();
     const auto cellCells = world.viewOf(world.cellCells), cellFaces = world.viewOf(world.cellFaces);
