@@ -23,9 +23,9 @@ Box withSides(Box copies, const Box &extent, const Box &space, const BlockFace &
         const std::size_t k = toSize(d);
         if (d == face.dim)
             continue;
-        if (copies.lower[k] == space.lower[k])
+        if (copies.lower[k] <= space.lower[k])
             copies.lower[k] = extent.lower[k];
-        if (copies.upper[k] == space.upper[k])
+        if (copies.upper[k] >= space.upper[k])
             copies.upper[k] = extent.upper[k];
     }
     return copies;

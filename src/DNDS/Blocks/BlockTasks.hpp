@@ -10,6 +10,7 @@
 #include "DNDS/Task/Graph.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <concepts>
 #include <list>
 #include <tuple>
@@ -140,6 +141,9 @@ class BoundaryBody final : public TaskBody {
     void bind(MemorySpace /*space*/, std::span<const RowGuard> /*guards*/) override {}
     void run(const Executor &executor, const PartRows & /*rows*/, index /*begin*/, index /*end*/) const override {
         fillGhosts(*field_, *boundary_, executor);
+    }
+    std::uint64_t inputs() const override {
+        return std::bit_cast<std::uint64_t>(*boundary_->timeIn(MemorySpace::Host));
     }
     /// Whether it is of this boundary.
     bool fills(const BlockBoundary<T, TFunction> &boundary) const noexcept { return boundary_ == &boundary; }
@@ -297,7 +301,7 @@ Task::RowSelection<BlockField<T>> stencil(Task::Graph &graph, BlockField<T> &fie
     const auto known = std::ranges::find(model.finishes, array, &Task::PullFinish::array);
     if (known == model.finishes.end()) {
         model.add(Task::PullFinish{array, BlockRows::boundaryGhosts(field.blockPattern()),
-                                   std::make_shared<Body>(field, boundary)});
+                                   std::make_shared<Body>(field, boundary), true});
     } else {
         const auto *body = dynamic_cast<const Body *>(known->body.get());
         DNDS_CHECK(body != nullptr && body->fills(boundary), ArgumentError,

@@ -139,6 +139,8 @@ class TaskBody {
     virtual void runAdding(const PartRows & /*rows*/, index /*first*/, index /*last*/) const {}
     /// The same on the device.
     virtual void runAdding(const Executor & /*executor*/, const Contributions & /*sums*/) const {}
+    /// A number that changes with values other than arrays that it depends on, the same on all ranks.
+    virtual std::uint64_t inputs() const { return 0; }
     /// Rows that a thread takes at once, as set by the program; 0: as many as pay off for cells.
     virtual index rowsPerChunk() const { return 0; }
 };
@@ -204,6 +206,7 @@ struct PullFinish {
     std::size_t array = 0;
     Region ghosts;
     std::shared_ptr<TaskBody> body;
+    bool readsOwned = false; ///< it also reads owned rows
 };
 
 /// Reduced rows, a list for each group of columns: one for all, or one a column if each has rows of its

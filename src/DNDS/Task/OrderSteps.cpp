@@ -116,6 +116,12 @@ void Order::addTransfers(std::size_t t, Direction direction) {
             for (const std::size_t a : transfer.arrays) {
                 const ArrayHandle &array = *graph_.arrays[a];
                 RowMask owned(array.size());
+                const bool readsOwned = wait && direction == Direction::Pull &&
+                                        std::ranges::any_of(graph_.finishes, [&](const PullFinish &finish) {
+                                            return finish.array == a && finish.readsOwned;
+                                        });
+                if (readsOwned)
+                    owned = RowMask(array.size(), 0, array.owned());
                 for (const index row : transfer.pattern->boundaryRows())
                     owned.set(row);
                 RowMask ghosts(array.size(), array.owned(), array.size());

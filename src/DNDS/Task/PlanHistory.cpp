@@ -76,9 +76,19 @@ index PlanHistory::begin(index run) {
     return std::ranges::count(dropped_, true);
 }
 
+std::uint64_t PlanHistory::finisherOf(std::size_t array) const {
+    const auto finish = std::ranges::find(graph_.finishes, array, &PullFinish::array);
+    if (finish == graph_.finishes.end())
+        return 0;
+    ContentHash mark;
+    mark.add(firstFinisher_ + array);
+    mark.add(finish->body->inputs());
+    return mark.value();
+}
+
 PlanHistory::Contents PlanHistory::contentsOf(std::size_t array) const {
     const ArrayHandle &handle = *graph_.arrays[array];
-    return {handle.father().version(), handle.son() != nullptr ? handle.son()->version() : 0};
+    return {handle.father().version(), handle.son() != nullptr ? handle.son()->version() : 0, finisherOf(array)};
 }
 
 void PlanHistory::look() {

@@ -30,11 +30,9 @@ class PlanHistory {
     /// Whether this run leaves the transfer out.
     bool isDropped(std::size_t transfer) const { return dropped_[transfer]; }
     const std::vector<bool> &dropped() const noexcept { return dropped_; }
-    /// Mark of ghosts of the array that are finished as far as necessary: a number of plan and array, since a
-    /// swap moves the mark with the contents; 0 where there is nothing to finish.
-    std::uint64_t finisherOf(std::size_t array) const noexcept {
-        return graph_.isFinished(array) ? firstFinisher_ + array : 0;
-    }
+    /// Mark of ghosts of the array that are finished as far as necessary: a number of plan, array and the finisher's
+    /// inputs, since a swap moves the mark with the contents; 0 where there is nothing to finish.
+    std::uint64_t finisherOf(std::size_t array) const;
 
     /// Records a complete run.
     void noteOutcome();
@@ -45,6 +43,7 @@ class PlanHistory {
     /// Contents of an array at some moment.
     struct Contents {
         std::uint64_t father = 0, son = 0; ///< versions
+        std::uint64_t finisher = 0;        ///< `finisherOf`
         bool operator==(const Contents &other) const = default;
     };
     Contents contentsOf(std::size_t array) const;
