@@ -1,4 +1,4 @@
-// Rules beyond walls in task graphs: their time, and what they read; and walls beside connections.
+// Rules beyond walls in task graphs: their time, and their sources; and walls beside connections.
 
 #include "DNDS/Blocks/BlockBoundary.hpp"
 #include "DNDS/Blocks/BlockTasks.hpp"
