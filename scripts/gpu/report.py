@@ -110,7 +110,7 @@ def machine_lines(found):
     lines.append(f"driver: {smi['driver_version']}, for CUDA {named['cuda_of_driver']}; "
                  f"clocks at most {smi.get('clocks.max.sm', '?')} (SM), {smi.get('clocks.max.mem', '?')} (memory); "
                  f"compute mode {smi.get('compute_mode', '?')}, MIG {smi.get('mig.mode.current', '?')}")
-    lines.append(f"nvcc: {named['nvcc_version']}; {found.get('cxx')} {named['cxx_version']}; "
+    lines.append(f"nvcc: {named['nvcc_version']}; {os.path.basename(found.get('cxx') or '?')} {named['cxx_version']}; "
                  f"CMake {named['cmake_version']}; ninja {named['ninja_version']}; "
                  f"Python {found.get('python_version')}; "
                  f"CUB {'yes' if found.get('cub') else 'no'}; "
@@ -205,10 +205,21 @@ def write_file(path, text):
     os.replace(path + ".partial", path)
 
 
+def without_folders(results):
+    """The same with names instead of paths: those of one machine tell nothing on others."""
+    def short(entry):
+        return {**entry, "log": os.path.basename(entry["log"])} if entry.get("log") else entry
+
+    tools = {key: os.path.basename(value) for key, value in results["machine"].items()
+             if key in ("cxx", "nvcc", "compute_sanitizer", "mps_control") and value}
+    return {**results, "machine": {**results["machine"], **tools}, "steps": [short(step) for step in results["steps"]],
+            "tests": [short(test) for test in results["tests"]]}
+
+
 def write(results, stem):
     """Writes stem.json and stem.md."""
     os.makedirs(os.path.dirname(stem), exist_ok=True)
-    write_file(stem + ".json", json.dumps(results, indent=1) + "\n")
+    write_file(stem + ".json", json.dumps(without_folders(results), indent=1) + "\n")
     write_file(stem + ".md", markdown(results))
 
 

@@ -86,8 +86,8 @@ class RemoteMemory final : public Recoverable {
                                                const std::string &name);
 
     /// `bytes` bytes from `memory` in `space` on this rank, which is `lent` where another one allocated it; `name` is
-    /// for messages. The caller gets `extra` bytes after it, the same number on all ranks, at `RemoteTable::behind`;
-    /// `check` refuses accesses to them. Collective. Throws on all ranks as `DeviceAccess` and `MessageAccess` do.
+    /// for messages. From `RemoteTable::behind` on, the caller has `extra` more bytes, equally many on all ranks, to
+    /// which `check` refuses access. Collective. Throws on all ranks as `DeviceAccess` and `MessageAccess` do.
     RemoteMemory(std::shared_ptr<CommunicatorContext> context, std::shared_ptr<std::byte> memory, std::size_t bytes,
                  MemorySpace space, std::string name, std::optional<LentMemory> lent = {}, std::size_t extra = 0);
     /// Collective: completes everything on all ranks, kernels too. During an exception, which revokes the communicator,

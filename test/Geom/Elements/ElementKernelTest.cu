@@ -15,7 +15,16 @@
 namespace DNDS::Geom {
 namespace {
 
-/// One element a row: its volume, and how far the inverse map misses a reference point.
+struct NodesOfElement {
+    ArrayView<const real, 3> nodes; ///< `maxElementNodes` for each element
+    index element;
+    DNDS_HOST_DEVICE Point operator()(int k) const {
+        const real *node = nodes[maxElementNodes * element + k];
+        return Point{node[0], node[1], node[2]};
+    }
+};
+
+/// The volume of each element.
 struct Measure {
     ArrayView<const int, 1> types;
     ArrayView<const real, 3> nodes; ///< `maxElementNodes` for each element
@@ -24,10 +33,7 @@ struct Measure {
 
     DNDS_HOST_DEVICE void operator()(index i) const {
         const auto type = static_cast<ElementType>(types(i));
-        const auto nodeAt = [&](int k) {
-            const real *node = nodes[maxElementNodes * i + k];
-            return Point{node[0], node[1], node[2]};
-        };
+        const NodesOfElement nodeAt{nodes, i};
         const QuadratureView &rule = rules[elementLayout(type).shape];
         results(i, 0) = 0.0;
         for (index q = 0; q < rule.size(); q++)
@@ -35,6 +41,7 @@ struct Measure {
     }
 };
 
+/// The distance by which the inverse map of each element misses a reference point.
 struct Invert {
     ArrayView<const int, 1> types;
     ArrayView<const real, 3> nodes;
@@ -42,10 +49,7 @@ struct Invert {
 
     DNDS_HOST_DEVICE void operator()(index i) const {
         const auto type = static_cast<ElementType>(types(i));
-        const auto nodeAt = [&](int k) {
-            const real *node = nodes[maxElementNodes * i + k];
-            return Point{node[0], node[1], node[2]};
-        };
+        const NodesOfElement nodeAt{nodes, i};
         const Point at{0.2, 0.1, 0.3};
         const Point target = mapPoint(shapeFunctions(type, at), nodeAt).position;
         const InverseMap inverse = findReferencePoint(type, nodeAt, target);
