@@ -2,6 +2,7 @@
 
 #include "DNDS/Base/Attempt.hpp"
 #include "DNDS/Mpi/Check.hpp"
+#include "DNDS/Mpi/ProgressEngine.hpp"
 #include "DNDS/Mpi/Wait.hpp"
 
 #include <algorithm>
@@ -143,6 +144,7 @@ MessageReduction::MessageReduction(CommunicatorContext &context, std::string nam
     const OnFailure undo([&] { context.delist(*this); });
     context.comm().guarded([&] {
         setUp.requireAlone();
+        engine_ = std::make_unique<ProgressEngine>();
         state_ = std::make_shared<State>();
         state_->name = std::move(name);
         state_->channel = channel;
@@ -154,7 +156,7 @@ MessageReduction::MessageReduction(CommunicatorContext &context, std::string nam
 }
 
 MessageReduction::~MessageReduction() {
-    engine_.end();
+    engine_->end();
     context_.delist(*this);
     if (!mpiActive() || !state_->active())
         return;
@@ -182,17 +184,17 @@ void MessageReduction::start(std::span<const std::byte> mine, Combine combine) {
     context_.running("reduction of", state_->name, [&] {
         begin(mine, combine);
         if (pending())
-            engine_.begin([this] { static_cast<void>(state_->progress()); });
+            engine_->begin([this] { static_cast<void>(state_->progress()); });
     });
 }
 
 bool MessageReduction::progress() {
-    engine_.moveHere();
-    if (const std::exception_ptr failure = engine_.takeFailure())
+    engine_->moveHere();
+    if (const std::exception_ptr failure = engine_->takeFailure())
         std::rethrow_exception(failure);
     if (!state_->progress())
         return false;
-    engine_.end();
+    engine_->end();
     return true;
 }
 
@@ -225,7 +227,7 @@ void MessageReduction::reduceBytes(std::span<std::byte> values, Combine combine)
 }
 
 bool MessageReduction::settle() noexcept {
-    engine_.end();
+    engine_->end();
     return state_->settle();
 }
 

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "DNDS/Mpi/CommunicatorContext.hpp"
-#include "DNDS/Mpi/ProgressEngine.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -14,6 +13,8 @@
 #include <type_traits>
 
 namespace DNDS {
+
+class ProgressEngine;
 
 /// A reduction of short values over all ranks, whose result all ranks get. For running calls: if a rank fails the
 /// others throw RevokedError instead of waiting for it, as they would in MPI_Allreduce.
@@ -66,8 +67,8 @@ class MessageReduction final : public Recoverable {
     std::string awaited() const;
 
     CommunicatorContext &context_;
-    std::shared_ptr<State> state_; ///< shared with the context if destroyed in flight
-    ProgressEngine engine_;        ///< between `start` and the end
+    std::shared_ptr<State> state_;           ///< shared with the context if destroyed in flight
+    std::unique_ptr<ProgressEngine> engine_; ///< in use between `start` and the end
     std::uint64_t starts_ = 0;
 };
 

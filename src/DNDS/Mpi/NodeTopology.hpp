@@ -5,6 +5,7 @@
 #include "DNDS/Mpi/Communicator.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,6 +13,12 @@
 namespace DNDS {
 
 class NodeArena;
+
+/// A place in a rank's arena, as numbers that are the same for all ranks of the node.
+struct ArenaLocation {
+    std::uint32_t segment = 0;
+    std::uint64_t offset = 0;
+};
 
 /// The view that a communicator's ranks have of their node.
 struct NodeTopology {

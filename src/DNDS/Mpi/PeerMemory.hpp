@@ -2,6 +2,7 @@
 /// @brief The shared memory of the ranks of a node, mapped on demand.
 #pragma once
 
+#include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/Mpi/Revocation.hpp"
 #include "DNDS/Mpi/RollCall.hpp"
 #include "DNDS/Mpi/SharedSegment.hpp"
@@ -15,12 +16,6 @@
 #include <vector>
 
 namespace DNDS {
-
-/// A place in a rank's arena, as numbers that are the same for all ranks of the node.
-struct ArenaLocation {
-    std::uint32_t segment = 0;
-    std::uint64_t offset = 0;
-};
 
 /// Header at the start of each rank's first segment, from which others find the rest.
 struct ArenaHeader {

@@ -8,9 +8,11 @@
 #include "DNDS/Device/KernelLoading.hpp"
 #include "DNDS/Mpi/NodeArena.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
+#include "DNDS/Mpi/Wait.hpp"
 #include "DNDS/OneSided/DeviceAccess.hpp"
 #include "DNDS/OneSided/HostProxy.hpp"
 #include "DNDS/OneSided/MessageAccess.hpp"
+#include "DNDS/OneSided/RemoteAccess.hpp"
 
 #include <algorithm>
 #include <array>
@@ -233,6 +235,18 @@ void RemoteMemory::restore(std::size_t offset, const void *from, std::size_t byt
         std::memcpy(to + offset, from, bytes);
     else
         remote_->operate({RemoteVerb::Put, rank_, offset, bytes}, from, nullptr, Completion::Now);
+}
+
+bool RemoteMemory::serveRemote() noexcept { return remote_->progress(); }
+
+void RemoteMemory::syncRemote() { remote_->sync(); }
+
+void RemoteMemory::waitServing(const std::function<bool()> &done, const std::function<std::string()> &what) {
+    const auto served = [&] {
+        serve();
+        return done();
+    };
+    DNDS::waitUntil(*context_, served, what);
 }
 
 void RemoteMemory::exchangePlaces(std::size_t bytes, const std::optional<LentMemory> &lent) {

@@ -6,16 +6,15 @@
 #include "DNDS/Device/DeviceBuffer.hpp"
 #include "DNDS/Mpi/CommunicatorContext.hpp"
 #include "DNDS/Mpi/MessageReduction.hpp"
-#include "DNDS/Mpi/PeerMemory.hpp"
+#include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/Mpi/RollCall.hpp"
-#include "DNDS/Mpi/Wait.hpp"
-#include "DNDS/OneSided/RemoteAccess.hpp"
 #include "DNDS/OneSided/Verbs.hpp"
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -29,7 +28,7 @@ namespace DNDS {
 
 class DeviceAccess;
 class HostProxy;
-class NodeArena;
+class RemoteAccess;
 class RemoteMemory;
 
 /// Whether kernels may wait for other ranks.
@@ -193,7 +192,7 @@ class RemoteMemory final : public Recoverable {
     void sync() {
         Atomics::fenceSystem();
         if (remote_)
-            remote_->sync();
+            syncRemote();
     }
     /// `quiet` on all ranks; afterwards loads see all puts. Throws this rank's kernel faults once all ranks are
     /// here. Collective; serves other ranks meanwhile.
@@ -214,11 +213,12 @@ class RemoteMemory final : public Recoverable {
         moving(call, [&] {
             if (done())
                 return;
-            const auto served = [&] {
-                serve();
-                return done();
-            };
-            DNDS::waitUntil(*context_, served, std::forward<What>(what));
+            waitServing(std::ref(done), [&]() -> std::string {
+                if constexpr (std::is_invocable_v<What>)
+                    return what();
+                else
+                    return std::string(what);
+            });
         });
     }
     /// Waits until the word in this rank's memory satisfies the comparison, and returns it.
@@ -270,8 +270,12 @@ class RemoteMemory final : public Recoverable {
     }
     bool serve() noexcept {
         const bool asked = Detail::serveProxies();
-        return (remote_ != nullptr && remote_->progress()) || asked;
+        return (remote_ != nullptr && serveRemote()) || asked;
     }
+    bool serveRemote() noexcept;
+    void syncRemote();
+    /// Serves others until `done` returns true.
+    void waitServing(const std::function<bool()> &done, const std::function<std::string()> &what);
     void exchangePlaces(std::size_t bytes, const std::optional<LentMemory> &lent);
     void close();
     void startProxy();

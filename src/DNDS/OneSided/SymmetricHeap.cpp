@@ -1,5 +1,6 @@
 #include "DNDS/OneSided/SymmetricHeap.hpp"
 
+#include "DNDS/Base/BlockAllocator.hpp"
 #include "DNDS/Mpi/NodeMemory.hpp"
 
 #include <algorithm>
@@ -17,6 +18,11 @@ std::size_t inUnits(std::size_t bytes) {
 }
 
 } // namespace
+
+SymmetricHeap::Core::Core(std::size_t heapBytes)
+    : blocks(std::make_unique<BlockAllocator>(heapBytes)), size(heapBytes) {}
+
+SymmetricHeap::Core::~Core() = default;
 
 SymmetricHeap::SymmetricHeap(CommunicatorView comm, std::size_t bytes, MemorySpace space, std::string name) {
     const std::shared_ptr<CommunicatorContext> context = CommunicatorContext::of(comm);
@@ -54,6 +60,10 @@ HeapView SymmetricHeap::view(KernelWaits waits) const {
     return HeapView(table);
 }
 
+std::size_t SymmetricHeap::freeBytes() const { return core().blocks->freeBytes(); }
+
+std::size_t SymmetricHeap::largestFree() const { return core().blocks->largestFree(); }
+
 void SymmetricHeap::throwMoved() { throw StateError("this symmetric heap was moved from"); }
 
 HeapPlace SymmetricHeap::allocateBytes(std::size_t count, std::size_t objectBytes) {
@@ -71,11 +81,11 @@ HeapPlace SymmetricHeap::allocateBytes(std::size_t count, std::size_t objectByte
     const std::size_t needed = inUnits(bytes) + heapUnit;
     HeapBlock block;
     comm.guarded([&] {
-        const auto found = core().blocks.allocate(needed, heapUnit);
+        const auto found = core().blocks->allocate(needed, heapUnit);
         DNDS_CHECK(found.has_value(), MemoryError,
                    "{}: no room for {} bytes (and {} of its own): {} of {} bytes are free, the largest piece has {}",
-                   core().memory->name(), bytes, heapUnit, core().blocks.freeBytes(), core().size,
-                   core().blocks.largestFree());
+                   core().memory->name(), bytes, heapUnit, core().blocks->freeBytes(), core().size,
+                   core().blocks->largestFree());
         ++core().calls;
         block = {(core().number << 32U) + core().calls, *found + heapUnit, bytes};
         core().live.emplace(block.begin, block);
@@ -94,7 +104,7 @@ void SymmetricHeap::freeBlock(const HeapPlace &place) {
     DNDS_CHECK(known.min == 1, StateError, "{}: what is freed is not allocated in this heap, or was freed before",
                core().memory->name());
     comm.guarded([&] {
-        core().blocks.release(place.begin - heapUnit, inUnits(found->second.bytes) + heapUnit);
+        core().blocks->release(place.begin - heapUnit, inUnits(found->second.bytes) + heapUnit);
         writeBlock(place.begin, {});
         core().live.erase(found);
     });

@@ -2,7 +2,6 @@
 /// @brief Memory with the same layout on every rank, which any rank reads and writes.
 #pragma once
 
-#include "DNDS/Base/BlockAllocator.hpp"
 #include "DNDS/Device/Hooks.hpp"
 #include "DNDS/OneSided/HeapView.hpp"
 #include "DNDS/OneSided/RemoteMemory.hpp"
@@ -16,6 +15,8 @@
 #include <string_view>
 
 namespace DNDS {
+
+class BlockAllocator;
 
 /// One range of memory a rank, in which all ranks allocate together and get the same offsets.
 ///
@@ -73,8 +74,8 @@ class SymmetricHeap : public HeapVerbs<SymmetricHeap, std::size_t> {
     /// The path to the memory of another rank, as readable text.
     std::string path(int rank) const { return core().memory->path(rank); }
     /// Bytes that are free, and the largest piece of them.
-    std::size_t freeBytes() const { return core().blocks.freeBytes(); }
-    std::size_t largestFree() const { return core().blocks.largestFree(); }
+    std::size_t freeBytes() const;
+    std::size_t largestFree() const;
 
     /// `count` objects on each rank, uninitialised, at a multiple of 128 bytes. Collective. Throws on all ranks:
     /// ArgumentError where ranks ask for different amounts, MemoryError that says how much is free.
@@ -134,11 +135,12 @@ class SymmetricHeap : public HeapVerbs<SymmetricHeap, std::size_t> {
     friend class HeapVerbs<SymmetricHeap, std::size_t>;
 
     struct Core {
-        explicit Core(std::size_t heapBytes) : blocks(heapBytes), size(heapBytes) {}
+        explicit Core(std::size_t heapBytes);
+        ~Core();
 
         std::shared_ptr<CommunicatorContext> context;
         Detail::HeapTable table;
-        BlockAllocator blocks;
+        std::unique_ptr<BlockAllocator> blocks;
         std::size_t size;
         std::map<std::uint64_t, Detail::HeapBlock> live; ///< keyed by their offsets
         /// Of the heap, on its communicator: allocations of two heaps differ in their serials.
