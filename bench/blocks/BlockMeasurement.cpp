@@ -1,6 +1,6 @@
 #include "BlockMeasurement.hpp"
 
-#include "DNDS/Transport/TransportKind.hpp"
+#include "DNDS/Transport/TransportTypes.hpp"
 #include "Statistics.hpp"
 
 #include <fmt/format.h>

@@ -2,7 +2,7 @@
 
 #include "DNDS/Blocks/BlockCopy.hpp"
 #include "DNDS/Blocks/BlockField.hpp"
-#include "DNDS/Transport/TransportKind.hpp"
+#include "DNDS/Transport/TransportTypes.hpp"
 #include "Statistics.hpp"
 
 #include <fmt/format.h>

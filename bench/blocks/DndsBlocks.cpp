@@ -1,7 +1,7 @@
 #include "GhostMethod.hpp"
 
 #include "DNDS/Blocks/BlockField.hpp"
-#include "DNDS/Transport/TransportKind.hpp"
+#include "DNDS/Transport/TransportTypes.hpp"
 
 namespace DNDS::Bench {
 

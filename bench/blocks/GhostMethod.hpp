@@ -4,7 +4,7 @@
 
 #include "BlockCase.hpp"
 
-#include "DNDS/Exchange/ExchangeTypes.hpp"
+#include "DNDS/Exchange/Exchange.hpp"
 
 #include <memory>
 #include <string>

@@ -5,7 +5,7 @@
 #include "RunBenchmark.hpp"
 
 #include "DNDS/Blocks/CutBox.hpp"
-#include "DNDS/Transport/TransportKind.hpp"
+#include "DNDS/Transport/TransportTypes.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>

@@ -4,7 +4,7 @@
 
 #include "AirfoilFlow.hpp"
 
-#include "DNDS/Geom/Mesh/MeshMetrics.hpp"
+#include "DNDS/Geom/Mesh/MeshView.hpp"
 
 #include <memory>
 #include <span>

@@ -6,7 +6,7 @@
 #include "Problem.hpp"
 #include "Report.hpp"
 
-#include "DNDS/Exchange/ExchangeTypes.hpp"
+#include "DNDS/Exchange/Exchange.hpp"
 
 #include <string>
 #include <vector>

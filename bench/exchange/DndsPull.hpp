@@ -4,7 +4,7 @@
 
 #include "PullMethod.hpp"
 
-#include "DNDS/Exchange/ExchangeTypes.hpp"
+#include "DNDS/Exchange/Exchange.hpp"
 
 #include <memory>
 

@@ -4,7 +4,7 @@
 
 #include "Problem.hpp"
 
-#include "DNDS/Exchange/ExchangeTypes.hpp"
+#include "DNDS/Exchange/Exchange.hpp"
 
 #include <functional>
 #include <memory>

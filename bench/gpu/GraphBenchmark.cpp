@@ -3,7 +3,7 @@
 #include "Kernels.hpp"
 #include "Setting.hpp"
 
-#include "DNDS/Device/Graph.hpp"
+#include "DNDS/Device/Stream.hpp"
 #include "DNDS/Storage/Array.hpp"
 
 #include <fmt/format.h>

@@ -3,7 +3,7 @@
 #include "MeshMethod.hpp"
 
 #include "DNDS/Geom/Build/BuildMesh.hpp"
-#include "DNDS/Geom/Mesh/MeshMetrics.hpp"
+#include "DNDS/Geom/Mesh/MeshView.hpp"
 #include "DNDS/Geom/Read/ReadMesh.hpp"
 
 namespace DNDS::Bench {

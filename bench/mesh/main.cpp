@@ -7,7 +7,7 @@
 #include "RunBenchmark.hpp"
 #include "Statistics.hpp"
 
-#include "DNDS/Geom/Cgns/CgnsWriter.hpp"
+#include "DNDS/Geom/Cgns/Cgns.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>

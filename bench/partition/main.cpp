@@ -6,7 +6,6 @@
 #include "Statistics.hpp"
 
 #include "DNDS/Geom/Build/BuildMesh.hpp"
-#include "DNDS/Geom/Build/PartitionReport.hpp"
 #include "DNDS/Geom/Generate/BoxMesh.hpp"
 #include "DNDS/Geom/Read/ReadMesh.hpp"
 

@@ -10,7 +10,7 @@
 #include "DNDS/Array/ArrayPair.hpp"
 #include "DNDS/Geom/Build/BuildMesh.hpp"
 #include "DNDS/Geom/Generate/BoxMesh.hpp"
-#include "DNDS/Geom/Mesh/Fingerprint.hpp"
+#include "DNDS/Geom/Mesh/UnstructuredMesh.hpp"
 #include "DNDS/Geom/Repartition/Repartition.hpp"
 #include "DNDS/Serialize/Checkpoint.hpp"
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "DNDS/Geom/Source/SourceMesh.hpp"
-#include "DNDS/Petsc/Calls.hpp"
+#include "DNDS/Petsc/Session.hpp"
 
 #include <petscdmplex.h>
 

@@ -2,7 +2,6 @@
 /// @brief A step of a finite-volume method with cheap kernels, as a plan and by hand.
 #pragma once
 
-#include "DNDS/Geom/Mesh/MeshMetrics.hpp"
 #include "DNDS/Geom/Mesh/MeshView.hpp"
 #include "DNDS/Geom/Mesh/UnstructuredMesh.hpp"
 #include "DNDS/Task/Graph.hpp"

@@ -1,6 +1,6 @@
 #include "Diffusion.hpp"
 
-#include "DNDS/Mpi/ExactSum.hpp"
+#include "DNDS/Mpi/Reductions.hpp"
 
 #include <algorithm>
 #include <cmath>

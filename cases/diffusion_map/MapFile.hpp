@@ -4,7 +4,7 @@
 
 #include "Diffusion.hpp"
 
-#include "DNDS/GridFile/NetcdfReader.hpp"
+#include "DNDS/GridFile/Netcdf.hpp"
 
 #include <string>
 #include <utility>

@@ -1,6 +1,6 @@
 #include "Machine.hpp"
 
-#include "DNDS/Mpi/ClockOffset.hpp"
+#include "DNDS/Mpi/RankStatistics.hpp"
 #include "DNDS/Mpi/SparseExchange.hpp"
 
 #include <algorithm>

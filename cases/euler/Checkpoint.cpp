@@ -1,7 +1,7 @@
 #include "Checkpoint.hpp"
 
-#include "DNDS/Geom/Mesh/Fingerprint.hpp"
-#include "DNDS/Mpi/BroadcastList.hpp"
+#include "DNDS/Geom/Mesh/UnstructuredMesh.hpp"
+#include "DNDS/Mpi/Communicator.hpp"
 #include "DNDS/Serialize/Checkpoint.hpp"
 
 #include <nlohmann/json.hpp>

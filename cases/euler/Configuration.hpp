@@ -7,7 +7,7 @@
 #include "Kinetics.hpp"
 #include "Solver.hpp"
 
-#include "DNDS/Geom/Cgns/CgnsReader.hpp"
+#include "DNDS/Geom/Cgns/Cgns.hpp"
 #include "DNDS/Geom/Generate/BoxMesh.hpp"
 
 #include <array>

@@ -2,7 +2,7 @@
 
 #include "TestSupport.hpp"
 
-#include "DNDS/Device/Transfers.hpp"
+#include "DNDS/Device/DeviceMemory.hpp"
 
 #include <cstdlib>
 #include <sstream>

@@ -1,6 +1,6 @@
 #include "ImplicitSteps.hpp"
 
-#include "DNDS/Array/ExactSums.hpp"
+#include "DNDS/Array/DofKernels.hpp"
 #include "DNDS/Linear/BlockJacobi.hpp"
 #include "DNDS/Linear/Krylov.hpp"
 

@@ -5,7 +5,7 @@
 #include "Gas.hpp"
 
 #include "DNDS/Array/ParArray.hpp"
-#include "DNDS/Geom/Mesh/MeshMetrics.hpp"
+#include "DNDS/Geom/Mesh/MeshView.hpp"
 #include "DNDS/Geom/Mesh/UnstructuredMesh.hpp"
 
 #include <array>

@@ -2,7 +2,7 @@
 
 #include "Png.hpp"
 
-#include "DNDS/Base/Warning.hpp"
+#include "DNDS/Base/Error.hpp"
 #include "DNDS/Mpi/SparseExchange.hpp"
 
 #include <algorithm>

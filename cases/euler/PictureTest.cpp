@@ -4,7 +4,7 @@
 #include "Png.hpp"
 #include "TestSupport.hpp"
 
-#include "DNDS/Base/Warning.hpp"
+#include "DNDS/Base/Error.hpp"
 #include "support/TemporaryFolder.hpp"
 
 #include <gtest/gtest.h>

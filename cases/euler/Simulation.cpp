@@ -6,7 +6,7 @@
 
 #include "DNDS/Geom/Build/BuildMesh.hpp"
 #include "DNDS/Geom/Read/ReadMesh.hpp"
-#include "DNDS/Mpi/ExactSum.hpp"
+#include "DNDS/Mpi/Reductions.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,8 +1,8 @@
 #include "Solver.hpp"
 
 #include "DNDS/Array/DofKernels.hpp"
-#include "DNDS/Mpi/ExactSum.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
+#include "DNDS/Mpi/Reductions.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -5,9 +5,9 @@
 #include "StepKernels.hpp"
 
 #include "DNDS/Device/Algorithms.hpp"
-#include "DNDS/Device/DeviceBuffer.hpp"
+#include "DNDS/Device/DeviceMemory.hpp"
 #include "DNDS/Device/Stream.hpp"
-#include "DNDS/Geom/Mesh/MeshMetrics.hpp"
+#include "DNDS/Geom/Mesh/MeshView.hpp"
 #include "DNDS/Geom/Mesh/UnstructuredMesh.hpp"
 #include "DNDS/Task/Plan.hpp"
 

@@ -3,7 +3,7 @@
 
 #include "Solver.hpp"
 
-#include "DNDS/Array/ExactSums.hpp"
+#include "DNDS/Array/DofKernels.hpp"
 
 #include <algorithm>
 #include <cmath>

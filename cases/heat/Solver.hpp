@@ -5,7 +5,6 @@
 #include "Diffuse.hpp"
 
 #include "DNDS/Blocks/NdArray.hpp"
-#include "DNDS/Device/Event.hpp"
 #include "DNDS/Device/Stream.hpp"
 
 #include <array>

@@ -1,8 +1,8 @@
 // The output of dnds-mesh.
 #pragma once
 
-#include "DNDS/Geom/Build/PartitionReport.hpp"
-#include "DNDS/Geom/Source/MeshReport.hpp"
+#include "DNDS/Geom/Build/BuildMesh.hpp"
+#include "DNDS/Geom/Source/SourceChecks.hpp"
 
 #include <string>
 #include <vector>

@@ -3,15 +3,15 @@
 #include "MeshText.hpp"
 #include "Progress.hpp"
 
-#include "DNDS/Geom/Build/PartitionReport.hpp"
+#include "DNDS/Geom/Build/BuildMesh.hpp"
 #include "DNDS/Geom/Generate/BoxMesh.hpp"
-#include "DNDS/Geom/Mesh/MeshMetrics.hpp"
+#include "DNDS/Geom/Mesh/MeshView.hpp"
 #include "DNDS/Geom/Partition/GraphPartition.hpp"
 #include "DNDS/Geom/Read/ReadMesh.hpp"
 #include "DNDS/Geom/Refine/RefineUniformly.hpp"
 #include "DNDS/Geom/Source/SourceChecks.hpp"
 #include "DNDS/Geom/Write/WriteMesh.hpp"
-#include "DNDS/Index/GlobalMapping.hpp"
+#include "DNDS/Index/Mappings.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
 
 #include <CLI/CLI.hpp>

@@ -3,8 +3,7 @@
 #include "MeshText.hpp"
 
 #include "DNDS/Geom/Build/BuildMesh.hpp"
-#include "DNDS/Geom/Cgns/CgnsReader.hpp"
-#include "DNDS/Geom/Cgns/CgnsWriter.hpp"
+#include "DNDS/Geom/Cgns/Cgns.hpp"
 #include "DNDS/Geom/Generate/BoxMesh.hpp"
 #include "DNDS/Geom/Vtk/VtkHdfWriter.hpp"
 #include "Geom/Foam/FoamCaseFiles.hpp"

@@ -4,10 +4,10 @@
 #include "MeshTool.hpp"
 
 #include "DNDS/Geom/Build/BuildMesh.hpp"
-#include "DNDS/Geom/Mesh/MeshMetrics.hpp"
+#include "DNDS/Geom/Mesh/MeshView.hpp"
 #include "DNDS/Geom/Read/ReadMesh.hpp"
-#include "DNDS/Geom/Write/FileOrder.hpp"
-#include "DNDS/Mpi/ExactSum.hpp"
+#include "DNDS/Geom/Write/WriteMesh.hpp"
+#include "DNDS/Mpi/Reductions.hpp"
 #include "Json.hpp"
 #include "support/GatheredMesh.hpp"
 

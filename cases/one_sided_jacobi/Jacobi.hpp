@@ -3,7 +3,7 @@
 #pragma once
 
 #include "DNDS/Device/ParallelFor.hpp"
-#include "DNDS/OneSided/HeapView.hpp"
+#include "DNDS/OneSided/KernelViews.hpp"
 
 namespace Jacobi {
 

@@ -2,8 +2,8 @@
 
 #include "DNDS/Geom/Build/BuildMesh.hpp"
 #include "DNDS/Geom/Generate/BoxMesh.hpp"
-#include "DNDS/Geom/Mesh/MeshMetrics.hpp"
-#include "DNDS/Mpi/ExactSum.hpp"
+#include "DNDS/Geom/Mesh/MeshView.hpp"
+#include "DNDS/Mpi/Reductions.hpp"
 
 #include <algorithm>
 #include <utility>

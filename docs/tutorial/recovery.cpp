@@ -5,9 +5,9 @@
 //
 // It ends with exit code 0 only if the steps succeed in the end, and no heat is lost.
 
-#include "DNDS/Mpi/Recovery.hpp"
 #include "DNDS/DNDS.hpp"
-#include "DNDS/Mpi/PendingReduction.hpp"
+#include "DNDS/Mpi/FailTogether.hpp"
+#include "DNDS/Mpi/Reductions.hpp"
 
 #include <fmt/core.h>
 

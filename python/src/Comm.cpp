@@ -1,8 +1,8 @@
 #include "Comm.hpp"
 
-#include "DNDS/Mpi/ForeignLauncher.hpp"
-#include "DNDS/Mpi/Recovery.hpp"
+#include "DNDS/Mpi/FailTogether.hpp"
 #include "DNDS/Mpi/RollCall.hpp"
+#include "DNDS/Mpi/RunMain.hpp"
 
 #include <nanobind/stl/string.h>
 

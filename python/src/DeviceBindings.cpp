@@ -4,10 +4,9 @@
 #include "GivenMemory.hpp"
 #include "NumpyViews.hpp"
 
-#include "DNDS/Base/Warning.hpp"
+#include "DNDS/Base/Error.hpp"
 #include "DNDS/Device/Hooks.hpp"
-#include "DNDS/Device/KernelScope.hpp"
-#include "DNDS/Device/StreamUse.hpp"
+#include "DNDS/Device/Stream.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
 
 #include <nanobind/stl/pair.h>

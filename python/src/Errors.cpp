@@ -1,7 +1,6 @@
 #include "Errors.hpp"
 
-#include "DNDS/Base/Attempt.hpp"
-#include "DNDS/Base/Warning.hpp"
+#include "DNDS/Base/Error.hpp"
 
 #include <nanobind/stl/string.h>
 

@@ -3,7 +3,7 @@
 /// failures of all ranks.
 #pragma once
 
-#include "DNDS/Base/Attempt.hpp"
+#include "DNDS/Base/Error.hpp"
 #include "DNDS/Mpi/Communicator.hpp"
 
 #include <nanobind/nanobind.h>

@@ -4,7 +4,7 @@
 
 #include "FlightCounts.hpp"
 
-#include "DNDS/Exchange/PersistentExchanges.hpp"
+#include "DNDS/Exchange/ExchangeGroup.hpp"
 
 #include <nanobind/nanobind.h>
 

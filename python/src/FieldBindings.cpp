@@ -4,7 +4,7 @@
 #include "Integers.hpp"
 #include "NumpyViews.hpp"
 
-#include "DNDS/Array/GhostState.hpp"
+#include "DNDS/Array/ArrayTransformer.hpp"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>

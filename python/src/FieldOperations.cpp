@@ -1,6 +1,6 @@
 #include "Field.hpp"
 
-#include "DNDS/Mpi/ExactSum.hpp"
+#include "DNDS/Mpi/Reductions.hpp"
 
 #include <nanobind/eigen/dense.h>
 #include <nanobind/ndarray.h>

@@ -5,10 +5,10 @@
 #include "MeshHandle.hpp"
 #include "NumpyViews.hpp"
 
-#include "DNDS/Base/Attempt.hpp"
-#include "DNDS/Geom/Mesh/Fingerprint.hpp"
+#include "DNDS/Base/Error.hpp"
+#include "DNDS/Geom/Mesh/UnstructuredMesh.hpp"
 #include "DNDS/Geom/Repartition/Repartition.hpp"
-#include "DNDS/Mpi/RequireSame.hpp"
+#include "DNDS/Mpi/FailTogether.hpp"
 
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/optional.h>

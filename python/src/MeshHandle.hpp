@@ -7,7 +7,7 @@
 
 #include "DNDS/Geom/Build/BuildMesh.hpp"
 #include "DNDS/Geom/Clusters/MeshClusters.hpp"
-#include "DNDS/Geom/Mesh/MeshMetrics.hpp"
+#include "DNDS/Geom/Mesh/MeshView.hpp"
 
 #include <nanobind/nanobind.h>
 

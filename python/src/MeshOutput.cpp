@@ -6,8 +6,7 @@
 #include "NumpyViews.hpp"
 #include "SparseHandle.hpp"
 
-#include "DNDS/Base/Warning.hpp"
-#include "DNDS/Geom/Write/VtkGrid.hpp"
+#include "DNDS/Base/Error.hpp"
 #include "DNDS/Geom/Write/WriteMesh.hpp"
 
 #include <nanobind/ndarray.h>

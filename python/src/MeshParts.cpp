@@ -4,7 +4,7 @@
 #include "MeshHandle.hpp"
 #include "NumpyViews.hpp"
 
-#include "DNDS/Geom/Build/PartitionReport.hpp"
+#include "DNDS/Geom/Build/BuildMesh.hpp"
 
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>

@@ -1,6 +1,6 @@
 #include "PlanHandle.hpp"
 
-#include "DNDS/Base/Attempt.hpp"
+#include "DNDS/Base/Error.hpp"
 #include "Errors.hpp"
 
 #include <algorithm>

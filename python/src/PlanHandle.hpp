@@ -4,7 +4,7 @@
 
 #include "Tasks.hpp"
 
-#include "DNDS/Mpi/MessageReduction.hpp"
+#include "DNDS/Mpi/Reductions.hpp"
 #include "DNDS/Task/Plan.hpp"
 
 #include <memory>

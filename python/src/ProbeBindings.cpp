@@ -3,9 +3,7 @@
 #include "MeshHandle.hpp"
 #include "NumpyViews.hpp"
 
-#include "DNDS/Geom/Locate/PointLocator.hpp"
 #include "DNDS/Geom/Locate/Probe.hpp"
-#include "DNDS/Geom/Locate/WallDistance.hpp"
 
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>

@@ -7,8 +7,8 @@
 
 #include "DNDS/Array/ArrayDof.hpp"
 #include "DNDS/Array/ArrayPair.hpp"
-#include "DNDS/Base/Warning.hpp"
+#include "DNDS/Base/Error.hpp"
 #include "DNDS/Exchange/ExchangeGroup.hpp"
-#include "DNDS/Mpi/ExactSum.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
+#include "DNDS/Mpi/Reductions.hpp"
 #include "DNDS/Mpi/RunMain.hpp"

@@ -3,7 +3,7 @@
 
 #include <DNDS/Array/ArrayAdjacency.hpp>
 #include <DNDS/Array/ArrayPair.hpp>
-#include <DNDS/Mpi/Recovery.hpp>
+#include <DNDS/Mpi/FailTogether.hpp>
 #include <DNDS/Mpi/RunMain.hpp>
 
 #include <cstdio>

@@ -3,7 +3,7 @@
 /// test.
 #pragma once
 
-#include "DNDS/Serialize/CheckpointContent.hpp"
+#include "DNDS/Serialize/Checkpoint.hpp"
 #include "fuzz/Random.hpp"
 
 #include <array>

@@ -2,7 +2,7 @@
 
 #include "DNDS/Base/Error.hpp"
 #include "DNDS/Geom/Build/BuildMesh.hpp"
-#include "DNDS/Geom/Mesh/MeshMetrics.hpp"
+#include "DNDS/Geom/Mesh/MeshView.hpp"
 #include "DNDS/Geom/Read/ReadMesh.hpp"
 
 #include <filesystem>

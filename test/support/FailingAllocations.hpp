@@ -5,7 +5,7 @@
 
 #include "DNDS/Base/Error.hpp"
 #include "DNDS/Mpi/Communicator.hpp"
-#include "DNDS/Mpi/Recovery.hpp"
+#include "DNDS/Mpi/FailTogether.hpp"
 
 #include <gtest/gtest.h>
 

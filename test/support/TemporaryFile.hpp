@@ -2,7 +2,7 @@
 /// @brief For tests only: a file that rank 0 writes and all ranks may read.
 #pragma once
 
-#include "DNDS/Mpi/BroadcastList.hpp"
+#include "DNDS/Mpi/Communicator.hpp"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 
 #include "StepKernels.hpp"
 
-#include "DNDS/Device/Executor.hpp"
+#include "DNDS/Device/ParallelFor.hpp"
 
 namespace HandWritten {
 

@@ -1,6 +1,6 @@
 #include "StreamPair.hpp"
 
-#include "DNDS/Device/PinnedMemory.hpp"
+#include "DNDS/Device/DeviceMemory.hpp"
 
 namespace HandWritten {
 

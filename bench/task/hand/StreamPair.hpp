@@ -6,9 +6,7 @@
 
 #include "DNDS/Base/Error.hpp"
 #include "DNDS/Device/Algorithms.hpp"
-#include "DNDS/Device/DeviceBuffer.hpp"
-#include "DNDS/Device/Event.hpp"
-#include "DNDS/Device/Graph.hpp"
+#include "DNDS/Device/DeviceMemory.hpp"
 #include "DNDS/Device/Stream.hpp"
 #include "DNDS/Storage/HostDeviceBuffer.hpp"
 

@@ -2,7 +2,7 @@
 
 #include "DNDS/Base/Error.hpp"
 #include "DNDS/Device/KernelLoading.hpp"
-#include "DNDS/Device/StreamUse.hpp"
+#include "DNDS/Device/Stream.hpp"
 
 namespace DNDS::Device {
 

@@ -2,8 +2,6 @@
 
 #include "DNDS/Base/Error.hpp"
 
-#include "DNDS/Base/Attempt.hpp"
-
 #include <cerrno>
 #include <cstring>
 #include <exception>

@@ -1,6 +1,5 @@
 #include "EmulatedStreams.hpp"
 
-#include "DNDS/Base/Attempt.hpp"
 #include "DNDS/Base/Error.hpp"
 
 #include <algorithm>

@@ -2,9 +2,9 @@
 
 #include "DNDS/Base/Environment.hpp"
 #include "DNDS/Base/Error.hpp"
+#include "DNDS/Device/DeviceMemory.hpp"
 #include "DNDS/Device/KernelLoading.hpp"
-#include "DNDS/Device/StreamUse.hpp"
-#include "DNDS/Device/Transfers.hpp"
+#include "DNDS/Device/Stream.hpp"
 
 #include "EmulatedMemory.hpp"
 #include "EmulatedStreams.hpp"

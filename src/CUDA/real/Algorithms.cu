@@ -4,7 +4,7 @@
 #include "Streams.hpp"
 
 #include "DNDS/Base/Error.hpp"
-#include "DNDS/Device/DeviceBuffer.hpp"
+#include "DNDS/Device/DeviceMemory.hpp"
 #include "DNDS/Device/ParallelFor.hpp"
 
 #include <cub/device/device_radix_sort.cuh>

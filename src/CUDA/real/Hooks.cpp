@@ -7,7 +7,6 @@
 
 #include "DNDS/Base/Environment.hpp"
 #include "DNDS/Base/Error.hpp"
-#include "DNDS/Base/Warning.hpp"
 #include "DNDS/Device/KernelLoading.hpp"
 
 #include <atomic>

@@ -5,8 +5,8 @@
 #include "Streams.hpp"
 
 #include "DNDS/Base/Error.hpp"
+#include "DNDS/Device/DeviceMemory.hpp"
 #include "DNDS/Device/Hooks.hpp"
-#include "DNDS/Device/Transfers.hpp"
 
 #include <array>
 #include <cstring>

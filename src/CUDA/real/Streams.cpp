@@ -5,7 +5,7 @@
 #include "Check.hpp"
 
 #include "DNDS/Base/Error.hpp"
-#include "DNDS/Device/StreamUse.hpp"
+#include "DNDS/Device/Stream.hpp"
 
 #include <memory>
 #include <mutex>

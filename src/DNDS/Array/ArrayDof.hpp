@@ -5,8 +5,8 @@
 #include "DNDS/Array/ArrayMatrices.hpp"
 #include "DNDS/Array/ArrayPair.hpp"
 #include "DNDS/Array/DofKernels.hpp"
-#include "DNDS/Base/Attempt.hpp"
-#include "DNDS/Device/Executor.hpp"
+#include "DNDS/Base/Error.hpp"
+#include "DNDS/Device/ParallelFor.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,13 +1,18 @@
 /// @file ArrayTransformer.hpp
 /// @brief Connects a father (owned rows) with a son (ghost rows): makes the mapping, and pulls and pushes.
+///
+/// - `GhostState`: whether ghosts were pulled since this rank last wrote its own rows
+/// - `GhostWatch`: the check of each access to a ghost in programs that define DNDS_DEBUG_CHECKS
 #pragma once
 
-#include "DNDS/Array/GhostState.hpp"
-#include "DNDS/Array/GhostWatch.hpp"
 #include "DNDS/Array/ParArray.hpp"
-#include "DNDS/Exchange/PersistentExchanges.hpp"
-#include "DNDS/Index/GhostMapping.hpp"
+#include "DNDS/Base/Error.hpp"
+#include "DNDS/Exchange/ExchangeGroup.hpp"
+#include "DNDS/Index/Mappings.hpp"
+#include "DNDS/Storage/ArrayBase.hpp"
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -15,6 +20,123 @@
 #include <vector>
 
 namespace DNDS {
+
+/// State of a rank's ghosts from its own point of view: the version of its own father at their last pull.
+///
+/// Ranks that run the same program write their fathers between the same pulls, and then this holds for the
+/// owners, too. Where only some ranks write, the others do not notice: their ghosts count as current. Writes into
+/// the ghosts themselves after the pull are not considered; `ArrayBase::version` of the son tells them.
+enum class GhostState : unsigned char {
+    NeverPulled, ///< the last pull did not fill these rows: there was none, it is in flight, it failed, or it pulled
+                 ///< only some ghosts (ExchangePattern::restrictedTo)
+    Stale,       ///< the father was written, or its contents replaced, since the pull started
+    Current      ///< the father has the contents that it had when the pull started; or there are no ghosts
+};
+
+/// Compares the father's version with that of the last completed pull into `son`. Local, O(1). Non-const access counts
+/// as writing even if it only reads; see ArrayBase::version, also for writes that it misses.
+inline GhostState ghostStateOf(const ArrayBase &father, const ArrayBase &son) noexcept {
+    if (son.size() == 0)
+        return GhostState::Current;
+    if (son.pulledFrom() == 0)
+        return GhostState::NeverPulled;
+    return son.pulledFrom() == father.version() ? GhostState::Current : GhostState::Stale;
+}
+
+/// Check of ghosts by a view for reading, in code compiled with DNDS_DEBUG_CHECKS.
+enum class GhostUse : unsigned char {
+    Unchecked, ///< no check: old values are intended
+    Checked,   ///< on the host, each access to a ghost: see GhostWatch
+    Read       ///< ghosts must be current when the view is taken, on the device, too: StaleError; then as Checked
+};
+
+/// Throws StaleError naming the father unless `ghostStateOf` is Current. Local, O(1).
+inline void requireCurrentGhosts(const ArrayBase &father, const ArrayBase &son) {
+    const GhostState state = ghostStateOf(father, son);
+    DNDS_CHECK(state == GhostState::Current, StaleError, "the ghosts of '{}' are {}: pull before reading them",
+               father.label(), state == GhostState::NeverPulled ? "never pulled" : "older than the owned rows");
+}
+
+/// Decides whether a program may use the ghosts of a pair now. One per transformer, in every build; code compiled
+/// with DNDS_DEBUG_CHECKS reports mappings and pulls to it, and checks each access to a ghost through a pair or a
+/// pair's view of host memory. All is Local.
+///
+/// An access throws
+///
+/// - while a pull of all ghosts is in flight, for reading and writing: StateError;
+/// - for reading, if ghosts were never pulled, or if this rank's owned rows have other contents than when the last pull
+///   arrived: StaleError.
+///
+/// It does not throw if only the program can tell: ghosts that the program has written itself or taken for writing,
+/// pulls of some ghosts only, pulls that failed, and pulls by code that was compiled without DNDS_DEBUG_CHECKS.
+///
+/// It compares versions first, and contents (O(owned rows)) only if versions differ: so access that could have written
+/// but did not, as by a non-const `view()`, raises no false alarm.
+class GhostWatch {
+  public:
+    /// A view's check before it uses a ghost. Valid as long as the transformer.
+    class Access {
+      public:
+        /// Throws StateError or StaleError, see above. Safe in several threads at once.
+        void check() const { watch_.check(writes_); }
+        /// The ghosts are handed out as a view of their own, without checks.
+        void handOut() const noexcept { watch_.handOut(writes_); }
+
+      private:
+        friend class GhostWatch;
+        Access(GhostWatch &watch, bool writes) noexcept : watch_(watch), writes_(writes) {}
+        GhostWatch &watch_;
+        bool writes_;
+    };
+
+    /// The watch of these arrays, with ghosts in unknown state.
+    GhostWatch(const ArrayBase &father, const ArrayBase &son) noexcept : father_(&father), son_(&son) {}
+    /// Views and exchanges point to it.
+    GhostWatch(const GhostWatch &) = delete;
+    GhostWatch &operator=(const GhostWatch &) = delete;
+
+    /// Whether these are the watched arrays. Compares addresses only.
+    bool watches(const ArrayBase *father, const ArrayBase *son) const noexcept {
+        return father == father_ && son == son_;
+    }
+
+    /// The ghosts are new, and zero.
+    void created();
+    /// A pull of all ghosts has started.
+    void started() noexcept { state_.store(State::InFlight, std::memory_order_relaxed); }
+    /// A pull has completed. O(owned rows): keeps their hash.
+    void arrived();
+    /// Resets to unknown: no checks until the next pull.
+    void forget() noexcept { state_.store(State::Unknown, std::memory_order_relaxed); }
+
+    /// Whether nothing has written the ghosts since `created` or `arrived`.
+    bool unwritten() const noexcept;
+    /// Continues as if nothing had been taken for writing meanwhile: for views that ask `writing()`.
+    void keep() noexcept;
+    /// Swaps states, after the contents of the arrays were swapped.
+    void swap(GhostWatch &other) noexcept;
+
+    /// For views that read ghosts, and for views that may write them.
+    const Access &reading() const noexcept { return reading_; }
+    const Access &writing() const noexcept { return writing_; }
+
+  private:
+    enum class State : unsigned char { Unknown, NeverPulled, InFlight, Pulled };
+
+    void check(bool writes);
+    void handOut(bool writes) noexcept;
+    bool sameContents();
+
+    const ArrayBase *father_;
+    const ArrayBase *son_;
+    std::atomic<State> state_ = State::Unknown;
+    std::uint64_t sonVersion_ = 0;                 ///< version of the contents that `state_` describes
+    std::atomic<std::uint64_t> fatherVersion_ = 0; ///< version of contents equal to those at the last arrival
+    std::uint64_t fatherHash_ = 0;                 ///< hash of these
+    bool hashed_ = false;                          ///< false if the host copy was stale
+    Access reading_{*this, false};
+    Access writing_{*this, true};
+};
 
 /// The part of `ArrayTransformer` that is independent of element types: all but naming the arrays. Its base; move-only.
 ///

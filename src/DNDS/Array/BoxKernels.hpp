@@ -7,7 +7,7 @@
 
 #include "DNDS/Array/DofKernels.hpp"
 #include "DNDS/Base/ExactAccumulator.hpp"
-#include "DNDS/Device/ForBoxes.hpp"
+#include "DNDS/Device/ParallelFor.hpp"
 
 namespace DNDS::DofKernels {
 

@@ -1,6 +1,6 @@
 #include "DNDS/Array/DofPartition.hpp"
 
-#include "DNDS/Device/DeviceBuffer.hpp"
+#include "DNDS/Device/DeviceMemory.hpp"
 #include "DNDS/Device/ParallelFor.hpp"
 
 #include <algorithm>

@@ -9,17 +9,16 @@
 /// Sums have a fixed order that depends on the number of elements only, in blocks, so that rounding errors grow
 /// slowly. The device's are the same to the bit, unless the host's compiler fuses products and sums (it does so with
 /// DNDS_NATIVE on some processors).
+///
+/// `exactSums` adds up rows in host or device memory without rounding.
 #pragma once
 
 #include "DNDS/Base/Types.hpp"
-#include "DNDS/Device/Executor.hpp"
+#include "DNDS/Device/ParallelFor.hpp"
+#include "DNDS/Mpi/Reductions.hpp"
 
 #include <exception>
 #include <span>
-
-namespace DNDS {
-class CommunicatorView;
-}
 
 namespace DNDS::DofKernels {
 
@@ -74,3 +73,18 @@ void reduceOrThrow(const CommunicatorView &comm, std::span<real> values, Reducti
                    const std::exception_ptr &failure);
 
 } // namespace DNDS::DofKernels
+
+namespace DNDS {
+
+/// As `exactSums` of `Mpi/Reductions.hpp`, for rows in the memory of the executor: [own rows x columns]; some hundred
+/// bytes are copied to the host. The bits are those of the host. On the device it runs after the present work of the
+/// stream, and waits for the stream. Collective. Throws also device errors of any rank, on all ranks.
+void exactSums(CommunicatorView comm, const Executor &on, std::span<const real> rows, std::span<real> sums);
+
+/// The same for columns, or products of columns, in the memory of the executor.
+void exactSums(CommunicatorView comm, const Executor &on, const ExactColumns &columns, std::span<real> sums);
+
+/// The same in a running call, by messages.
+void exactSums(MessageReduction &messages, const Executor &on, const ExactColumns &columns, std::span<real> sums);
+
+} // namespace DNDS

@@ -1,4 +1,4 @@
-#include "DNDS/Array/ExactSums.hpp"
+#include "DNDS/Array/DofKernels.hpp"
 
 #include "DNDS/Device/Algorithms.hpp"
 

@@ -1,6 +1,4 @@
-#include "DNDS/Array/GhostWatch.hpp"
-
-#include "DNDS/Array/GhostState.hpp"
+#include "DNDS/Array/ArrayTransformer.hpp"
 
 #include <utility>
 

@@ -1,4 +1,4 @@
-#include "DNDS/Array/MatrixShapes.hpp"
+#include "DNDS/Array/ArrayMatricesView.hpp"
 
 #include <algorithm>
 #include <limits>

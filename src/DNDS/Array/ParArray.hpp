@@ -2,9 +2,8 @@
 /// @brief An array whose rows are part of a global numbering over the ranks of a communicator.
 #pragma once
 
-#include "DNDS/Index/GlobalMapping.hpp"
+#include "DNDS/Index/Mappings.hpp"
 #include "DNDS/Mpi/Communicator.hpp"
-#include "DNDS/Mpi/CommunicatorLife.hpp"
 #include "DNDS/Storage/Array.hpp"
 
 #include <memory>

@@ -1,4 +1,4 @@
-#include "DNDS/Base/Attempt.hpp"
+#include "DNDS/Base/Error.hpp"
 
 #include <new>
 

@@ -8,7 +8,16 @@
 /// A program may define `DNDS_DEBUG_CHECKS` for all of its own sources and link a library built without it: no class
 /// layout or signature depends on it, only whether inline functions throw. The program's inline functions are checked
 /// even if the library has a copy, since the linker takes the program's first.
+///
+/// - `Failure`, `attempt`: exceptions as values until ranks agree on them; `OnFailure`: clean-up where one passes
+/// - `warn`: messages of the library where it cannot throw
 #pragma once
+
+#include <array>
+#include <cstddef>
+#include <exception>
+#include <functional>
+#include <utility>
 
 // nvcc's host compilation in C++20 fails on fmt 9 without this.
 #if defined(__NVCC__) && !defined(FMT_USE_CONSTEXPR)
@@ -128,3 +137,97 @@ int errorRank() noexcept;
     do {                                                                                                               \
     } while (false)
 #endif
+
+namespace DNDS {
+
+/// Runs `body`; returns what it throws, null where that is nothing. For set-up calls, in which a rank that has failed
+/// still comes to the next agreement, for destructors and for what C functions call. Local.
+template <class Body>
+[[nodiscard]] std::exception_ptr attempt(Body &&body) noexcept {
+    try {
+        std::forward<Body>(body)();
+        return nullptr;
+    } catch (...) {
+        return std::current_exception();
+    }
+}
+
+/// The same; keeps the exception in `failure` unless something is kept there. Local.
+template <class Body>
+void attempt(std::exception_ptr &failure, Body &&body) noexcept {
+    std::exception_ptr thrown = attempt(std::forward<Body>(body));
+    if (!failure)
+        failure = std::move(thrown);
+}
+
+/// Whether `failure` is an exception of this type. Local.
+template <class Kind>
+bool holds(const std::exception_ptr &failure) noexcept {
+    try {
+        if (failure)
+            std::rethrow_exception(failure);
+        return false;
+    } catch (const Kind &) {
+        return true;
+    } catch (...) {
+        return false;
+    }
+}
+
+/// The text of an exception.
+struct Failure {
+    ErrorKind kind = ErrorKind::State; ///< for exceptions of other libraries: Memory for std::bad_alloc, else State
+    std::string message;               ///< the text alone
+    std::string function;              ///< the place of the throw; empty for exceptions of other libraries
+};
+
+/// Describes an exception; an empty text for null. Local.
+Failure describeFailure(const std::exception_ptr &failure);
+
+/// Calls `undo`, which does not throw, where its scope is left by an exception. Local.
+template <class Undo>
+class OnFailure {
+  public:
+    explicit OnFailure(Undo undo) : undo_(std::move(undo)) {} ///< Its scope begins.
+    OnFailure(const OnFailure &) = delete;
+    OnFailure &operator=(const OnFailure &) = delete;
+    ~OnFailure() {
+        if (std::uncaught_exceptions() > before_)
+            undo_();
+    }
+
+  private:
+    Undo undo_;
+    int before_ = std::uncaught_exceptions();
+};
+
+/// Takes the text of a warning, one or more lines without the last line's end; it says which rank where that matters.
+/// It may be called on any thread, also on several at a time and on threads of DNDS itself, which it must not
+/// end. What it throws is dropped.
+using WarningSink = std::function<void(std::string_view text)>;
+
+/// Gives this rank's warnings to `sink` from now on, say to a logger; with an empty one they go again where they go at
+/// the start: to stderr, or where the user says by DNDS_WARNINGS (docs/reference/settings.md). Failures that end the
+/// job go to stderr always. Local, thread-safe.
+///
+///     DNDS::setWarningSink([](std::string_view text) { spdlog::warn(text); });
+///     DNDS::setWarningSink([](std::string_view) {}); // silence
+void setWarningSink(WarningSink sink);
+
+/// Says `text`. Local, thread-safe.
+void warn(std::string_view text) noexcept;
+
+/// Says a formatted text of up to 2,000 characters, of which no memory is allocated. Local, thread-safe.
+template <class... Args>
+void warn(fmt::format_string<Args...> format, Args &&...args) noexcept {
+    try {
+        std::array<char, 2000> text;
+        const auto end = fmt::format_to_n(text.data(), text.size(), format, std::forward<Args>(args)...).out;
+        warn(std::string_view(text.data(), static_cast<std::size_t>(end - text.data())));
+    } catch (...) { // an argument that cannot be formatted
+        const fmt::string_view plain = format;
+        warn(std::string_view(plain.data(), plain.size()));
+    }
+}
+
+} // namespace DNDS

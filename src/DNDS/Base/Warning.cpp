@@ -1,6 +1,5 @@
-#include "DNDS/Base/Warning.hpp"
+#include "DNDS/Base/Error.hpp"
 
-#include "DNDS/Base/Attempt.hpp"
 #include "DNDS/Base/Environment.hpp"
 
 #include <array>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "DNDS/Blocks/BlockField.hpp"
-#include "DNDS/Device/ForBoxes.hpp"
+#include "DNDS/Device/ParallelFor.hpp"
 
 #include <cstddef>
 #include <memory>

@@ -3,7 +3,6 @@
 #include "DNDS/Base/ContentHash.hpp"
 #include "DNDS/Blocks/BlockLinks.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
-#include "DNDS/Mpi/RequireSame.hpp"
 
 #include <fmt/ranges.h>
 

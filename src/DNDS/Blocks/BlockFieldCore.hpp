@@ -3,7 +3,7 @@
 #pragma once
 
 #include "DNDS/Blocks/BlockPattern.hpp"
-#include "DNDS/Exchange/PersistentExchanges.hpp"
+#include "DNDS/Exchange/ExchangeGroup.hpp"
 #include "DNDS/Storage/ArrayBase.hpp"
 
 #include <memory>

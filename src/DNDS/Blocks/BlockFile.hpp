@@ -3,9 +3,8 @@
 #pragma once
 
 #include "DNDS/Blocks/BlockField.hpp"
-#include "DNDS/GridFile/NetcdfReader.hpp"
-#include "DNDS/GridFile/NetcdfWriter.hpp"
-#include "DNDS/GridFile/VtkGridFile.hpp"
+#include "DNDS/GridFile/Netcdf.hpp"
+#include "DNDS/GridFile/Slab.hpp"
 #include "DNDS/Storage/Array.hpp"
 
 #include <string>

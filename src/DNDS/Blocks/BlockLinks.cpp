@@ -1,7 +1,7 @@
 #include "DNDS/Blocks/BlockLinks.hpp"
 
 #include "DNDS/Base/ContentHash.hpp"
-#include "DNDS/Mpi/RequireSame.hpp"
+#include "DNDS/Mpi/FailTogether.hpp"
 #include "DNDS/Mpi/SparseExchange.hpp"
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 /// @brief The cells of blocks as rows for tasks, and the rows that stencils reach.
 #pragma once
 
-#include "DNDS/Base/MemorySpace.hpp"
+#include "DNDS/Base/Types.hpp"
 #include "DNDS/Blocks/BlockPattern.hpp"
 #include "DNDS/Task/GraphModel.hpp"
 #include "DNDS/Task/Region.hpp"

@@ -5,8 +5,7 @@
 #include "DNDS/Blocks/BlockBoundary.hpp"
 #include "DNDS/Blocks/BlockField.hpp"
 #include "DNDS/Blocks/BlockRows.hpp"
-#include "DNDS/Device/DeviceBuffer.hpp"
-#include "DNDS/Device/Transfers.hpp"
+#include "DNDS/Device/DeviceMemory.hpp"
 #include "DNDS/Task/Graph.hpp"
 
 #include <algorithm>

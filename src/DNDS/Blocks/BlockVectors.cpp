@@ -1,7 +1,7 @@
 #include "DNDS/Blocks/BlockVectors.hpp"
 
 #include "DNDS/Array/BoxKernels.hpp"
-#include "DNDS/Base/Attempt.hpp"
+#include "DNDS/Base/Error.hpp"
 #include "DNDS/Blocks/BlockBoundary.hpp"
 
 #include <algorithm>

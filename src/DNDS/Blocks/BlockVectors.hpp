@@ -16,7 +16,7 @@
 #pragma once
 
 #include "DNDS/Blocks/BlockField.hpp"
-#include "DNDS/Device/Executor.hpp"
+#include "DNDS/Device/ParallelFor.hpp"
 
 #include <optional>
 

@@ -7,9 +7,9 @@
 /// for sizes that do not match.
 #pragma once
 
-#include "DNDS/Base/FixedPointSums.hpp"
+#include "DNDS/Base/ExactAccumulator.hpp"
 #include "DNDS/Base/Types.hpp"
-#include "DNDS/Device/DeviceBuffer.hpp"
+#include "DNDS/Device/DeviceMemory.hpp"
 #include "DNDS/Device/Hooks.hpp"
 
 #include <optional>

@@ -1,4 +1,4 @@
-#include "DNDS/Device/PinnedMemory.hpp"
+#include "DNDS/Device/DeviceMemory.hpp"
 
 #include "DNDS/Base/Error.hpp"
 #include "DNDS/Device/Hooks.hpp"

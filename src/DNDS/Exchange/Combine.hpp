@@ -3,7 +3,7 @@
 #pragma once
 
 #include "DNDS/Base/ElementKind.hpp"
-#include "DNDS/Exchange/ExchangeTypes.hpp"
+#include "DNDS/Exchange/Exchange.hpp"
 
 #include <cstddef>
 

@@ -1,13 +1,19 @@
 /// @file Exchange.hpp
 /// @brief A pattern bound to arrays by transports: start, compute, wait.
+///
+/// With the types of exchanges (directions, operations, and paths to peers), and an exchange in flight as an object:
+/// leaving its scope waits.
 #pragma once
 
 #include "DNDS/Base/HostMemory.hpp"
+#include "DNDS/Base/Types.hpp"
 #include "DNDS/Device/Hooks.hpp"
 #include "DNDS/Exchange/ExchangePattern.hpp"
-#include "DNDS/Exchange/ExchangeTypes.hpp"
-#include "DNDS/Storage/RowLayout.hpp"
+#include "DNDS/Storage/ArrayLayout.hpp"
+#include "DNDS/Transport/TransportTypes.hpp"
 
+#include <cstddef>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <string>
@@ -15,6 +21,52 @@
 #include <vector>
 
 namespace DNDS {
+
+/// Combination of pushed ghost rows with the owner's row. Contributions are applied in ascending order of their rank,
+/// so that results do not depend on the order of arrival. Floating-point sums do depend on the distribution of terms
+/// over ranks; those of `ExactAccumulator` do not. `GhostsAfterPush` sets the ghosts' contents after the push.
+enum class PushOp : unsigned char {
+    Replace, ///< the row of the highest contributing rank stays
+    Sum,     ///< element-wise sum of the owner's row and all contributions; again at each push
+    Min,
+    Max
+};
+
+/// Contents of ghosts after a push. A push only sends them: a program that adds to ghosts and pushes with PushOp::Sum
+/// has to zero them before adding again, or the first contributions are added a second time.
+enum class GhostsAfterPush : unsigned char {
+    Keep, ///< the pushed values
+    Zero  ///< zero, ready for the next contributions; with PushOp::Sum only, as zero changes no sum
+};
+
+/// Path of one exchange to one peer.
+struct PeerPath {
+    int peer = 0;
+    TransportKind transport = TransportKind::Auto;
+    std::string name;          ///< name of the transport
+    std::string why;           ///< the reason for this transport, and for a slot, readable
+    std::size_t bytesSent = 0; ///< bytes of each run
+    std::size_t bytesReceived = 0;
+    /// Bytes of these that pass through a slot, because the peer cannot write them in place as the transport could.
+    std::size_t bytesThroughSlot = 0;
+    index rowsSent = 0;
+    index rowsReceived = 0;
+};
+
+/// The copies of the arrays that an exchange moves.
+enum class ExchangeSpace : unsigned char {
+    Auto, ///< the requested transport's space; else the device's where all arrays are current there, on all ranks,
+          ///< when the exchange is made; else the host's
+    Host,
+    Device
+};
+
+/// Choices a caller can make for one exchange.
+struct ExchangeOptions {
+    TransportKind transport = TransportKind::Auto; ///< Auto also reads the environment variable DNDS_TRANSPORT
+    ExchangeSpace space = ExchangeSpace::Auto;
+    GhostsAfterPush ghosts = GhostsAfterPush::Keep; ///< for pushes; pulls ignore it
+};
 
 /// Direction in which rows move.
 enum class Direction : unsigned char {
@@ -174,6 +226,42 @@ class Exchange {
     MemorySpace space_ = MemorySpace::Host;
     std::shared_ptr<State> state_; ///< shared with the context if destroyed in flight
     std::vector<PeerPath> paths_;
+};
+
+/// A started pull or push that has to be waited for.
+///
+///     {
+///         const Flight ghosts = u.trans.startPull();
+///         computeOnInnerRows();
+///     }                                             // the ghosts are there
+///
+/// The end of the scope waits, also where an exception leaves it, so that no peer is left waiting. It throws the
+/// error of `wait`, or the solver would continue with old ghosts; during another exception it throws nothing, and that
+/// one propagates. Move-only. It keeps the exchange, and does nothing if the exchange was waited for elsewhere.
+class [[nodiscard]] Flight {
+  public:
+    Flight() = default;
+    /// Starts the exchange. Local. Throws as Exchange::start.
+    [[nodiscard]] explicit Flight(std::shared_ptr<Exchange> exchange, Device::StreamHandle producer = nullptr);
+    Flight(Flight &&) noexcept = default;
+    /// Waits for the flight held here. Throws as Exchange::wait.
+    Flight &operator=(Flight &&other) noexcept(false); // NOLINT: ending the old flight may fail
+    Flight(const Flight &) = delete;
+    Flight &operator=(const Flight &) = delete;
+    ~Flight() noexcept(false); // NOLINT: see above
+
+    /// Completes the exchange; does nothing the second time, even if the first call threw. Local. See Exchange::wait.
+    void wait();
+    void wait(Device::StreamHandle consumer);
+    /// Whether nothing is left to wait for.
+    bool done() const noexcept {
+        return exchange_ == nullptr || !exchange_->inFlight() || exchange_->starts() != start_;
+    }
+
+  private:
+    std::shared_ptr<Exchange> exchange_;                ///< null once it was waited for
+    std::uint64_t start_ = 0;                           ///< number of this start
+    int exceptionsBefore_ = std::uncaught_exceptions(); ///< more at the end: the scope is left by an exception
 };
 
 } // namespace DNDS

@@ -1,7 +1,6 @@
 #include "DNDS/Exchange/ExchangeCounts.hpp"
 
-#include "DNDS/Base/Attempt.hpp"
-#include "DNDS/Base/Warning.hpp"
+#include "DNDS/Base/Error.hpp"
 #include "DNDS/Exchange/Report.hpp"
 #include "DNDS/Mpi/AtFinalize.hpp"
 #include "DNDS/Mpi/CommunicatorContext.hpp"

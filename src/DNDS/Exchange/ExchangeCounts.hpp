@@ -2,8 +2,8 @@
 /// @brief Counts of exchanges of one name on this rank, for `report`.
 #pragma once
 
-#include "DNDS/Exchange/ExchangeTypes.hpp"
-#include "DNDS/Mpi/ClockOffset.hpp"
+#include "DNDS/Exchange/Exchange.hpp"
+#include "DNDS/Mpi/RankStatistics.hpp"
 
 #include <array>
 #include <atomic>

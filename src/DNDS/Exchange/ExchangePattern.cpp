@@ -1,8 +1,8 @@
 #include "DNDS/Exchange/ExchangePattern.hpp"
-#include "DNDS/Base/Attempt.hpp"
+#include "DNDS/Base/Error.hpp"
 
 #include "DNDS/Base/ContentHash.hpp"
-#include "DNDS/Index/GhostMapping.hpp"
+#include "DNDS/Index/Mappings.hpp"
 #include "DNDS/Index/SortUnique.hpp"
 
 #include <algorithm>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "DNDS/Mpi/SparseExchange.hpp"
-#include "DNDS/Transport/RowList.hpp"
+#include "DNDS/Transport/TransportTypes.hpp"
 
 #include <cstdint>
 #include <functional>

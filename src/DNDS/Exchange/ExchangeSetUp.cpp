@@ -1,4 +1,4 @@
-#include "DNDS/Base/Attempt.hpp"
+#include "DNDS/Base/Error.hpp"
 #include "DNDS/Exchange/Combine.hpp"
 #include "DNDS/Exchange/ExchangeState.hpp"
 #include "DNDS/Mpi/NodeArena.hpp"

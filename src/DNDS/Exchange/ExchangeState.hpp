@@ -2,7 +2,7 @@
 /// @brief State of an exchange between set-up, start and wait.
 #pragma once
 
-#include "DNDS/Device/DeviceBuffer.hpp"
+#include "DNDS/Device/DeviceMemory.hpp"
 #include "DNDS/Exchange/Exchange.hpp"
 #include "DNDS/Exchange/ExchangeCounts.hpp"
 #include "DNDS/Exchange/MessagePlan.hpp"

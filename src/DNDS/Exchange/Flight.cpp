@@ -1,6 +1,6 @@
-#include "DNDS/Exchange/Flight.hpp"
+#include "DNDS/Exchange/Exchange.hpp"
 
-#include "DNDS/Base/Attempt.hpp"
+#include "DNDS/Base/Error.hpp"
 #include "DNDS/Mpi/Communicator.hpp"
 
 #include <utility>

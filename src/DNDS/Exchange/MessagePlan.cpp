@@ -1,7 +1,7 @@
 #include "DNDS/Exchange/MessagePlan.hpp"
 
 #include "DNDS/Base/ContentHash.hpp"
-#include "DNDS/Mpi/RequireSame.hpp"
+#include "DNDS/Mpi/FailTogether.hpp"
 #include "DNDS/Transport/TransportTable.hpp"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 #include "DNDS/Exchange/PeerAgreement.hpp"
 
-#include "DNDS/Base/Attempt.hpp"
+#include "DNDS/Base/Error.hpp"
 #include "DNDS/Exchange/ExchangePattern.hpp"
 #include "DNDS/Mpi/Wait.hpp"
 

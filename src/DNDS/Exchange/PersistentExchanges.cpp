@@ -1,4 +1,4 @@
-#include "DNDS/Exchange/PersistentExchanges.hpp"
+#include "DNDS/Exchange/ExchangeGroup.hpp"
 
 #include <utility>
 

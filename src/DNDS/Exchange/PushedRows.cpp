@@ -1,7 +1,7 @@
 #include "DNDS/Exchange/PushedRows.hpp"
 
 #include "DNDS/Base/Error.hpp"
-#include "DNDS/Device/PinnedMemory.hpp"
+#include "DNDS/Device/DeviceMemory.hpp"
 #include "DNDS/Device/RowKernelBodies.hpp"
 #include "DNDS/Exchange/Combine.hpp"
 

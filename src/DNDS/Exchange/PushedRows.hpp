@@ -2,7 +2,7 @@
 /// @brief Combination of pushed rows, from staging buffers, with their owners' rows.
 #pragma once
 
-#include "DNDS/Device/DeviceBuffer.hpp"
+#include "DNDS/Device/DeviceMemory.hpp"
 #include "DNDS/Device/RowKernels.hpp"
 #include "DNDS/Exchange/Exchange.hpp"
 #include "DNDS/Transport/DeviceRowCopy.hpp"

@@ -1,10 +1,10 @@
 #include "DNDS/Exchange/Report.hpp"
 
 #include "DNDS/Base/Environment.hpp"
+#include "DNDS/Base/Error.hpp"
 #include "DNDS/Base/Table.hpp"
-#include "DNDS/Base/Warning.hpp"
 #include "DNDS/Exchange/ExchangeCounts.hpp"
-#include "DNDS/Mpi/ClockOffset.hpp"
+#include "DNDS/Mpi/RankStatistics.hpp"
 
 #include <fmt/format.h>
 

@@ -2,7 +2,7 @@
 /// @brief Amounts that exchanges moved, times that ranks waited for each other, and memory used.
 #pragma once
 
-#include "DNDS/Exchange/ExchangeTypes.hpp"
+#include "DNDS/Exchange/Exchange.hpp"
 #include "DNDS/Mpi/RankStatistics.hpp"
 
 #include <array>

@@ -1,12 +1,11 @@
-#include "DNDS/GridFile/HdfDataset.hpp"
+#include "DNDS/GridFile/Slab.hpp"
 
-#include "DNDS/Base/Attempt.hpp"
+#include "DNDS/Base/Error.hpp"
 #include "DNDS/GridFile/ElementConversion.hpp"
 #include "DNDS/GridFile/HdfGrid.hpp"
 #include "DNDS/GridFile/SlabChunks.hpp"
-#include "DNDS/Mpi/BroadcastList.hpp"
+#include "DNDS/Mpi/Communicator.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
-#include "DNDS/Mpi/RequireSame.hpp"
 #include "DNDS/Serialize/DurableFile.hpp"
 
 #include <fmt/format.h>

@@ -1,7 +1,6 @@
 // Replaces HdfDataset.cpp, HdfGrid.cpp and VtkImage.cpp if no HDF5 fits this MPI.
 #include "DNDS/Base/Error.hpp"
-#include "DNDS/GridFile/HdfDataset.hpp"
-#include "DNDS/GridFile/VtkGridFile.hpp"
+#include "DNDS/GridFile/Slab.hpp"
 
 namespace DNDS {
 

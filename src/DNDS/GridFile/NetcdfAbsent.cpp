@@ -1,7 +1,6 @@
 // Replaces NetcdfReader.cpp and NetcdfWriter.cpp if no NetCDF library fits this MPI.
 #include "DNDS/Base/Error.hpp"
-#include "DNDS/GridFile/NetcdfReader.hpp"
-#include "DNDS/GridFile/NetcdfWriter.hpp"
+#include "DNDS/GridFile/Netcdf.hpp"
 
 namespace DNDS {
 

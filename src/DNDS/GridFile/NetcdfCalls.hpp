@@ -2,7 +2,7 @@
 /// @brief Types and descriptions shared by NetcdfReader and NetcdfWriter. Part of both.
 #pragma once
 
-#include "DNDS/GridFile/NetcdfContent.hpp"
+#include "DNDS/GridFile/Netcdf.hpp"
 
 #include <netcdf.h>
 

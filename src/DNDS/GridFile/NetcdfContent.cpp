@@ -1,4 +1,4 @@
-#include "DNDS/GridFile/NetcdfContent.hpp"
+#include "DNDS/GridFile/Netcdf.hpp"
 
 #include "DNDS/Base/Error.hpp"
 

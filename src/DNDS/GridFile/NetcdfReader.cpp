@@ -1,12 +1,11 @@
-#include "DNDS/GridFile/NetcdfReader.hpp"
+#include "DNDS/GridFile/Netcdf.hpp"
 
 #include "DNDS/Base/Error.hpp"
 #include "DNDS/GridFile/ElementConversion.hpp"
 #include "DNDS/GridFile/NetcdfCalls.hpp"
 #include "DNDS/GridFile/Packing.hpp"
-#include "DNDS/Mpi/BroadcastList.hpp"
+#include "DNDS/Mpi/Communicator.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
-#include "DNDS/Mpi/RequireSame.hpp"
 
 #include <algorithm>
 #include <cmath>

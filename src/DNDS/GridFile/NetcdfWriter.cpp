@@ -1,14 +1,11 @@
-#include "DNDS/GridFile/NetcdfWriter.hpp"
+#include "DNDS/GridFile/Netcdf.hpp"
 
-#include "DNDS/Base/Attempt.hpp"
 #include "DNDS/Base/Error.hpp"
-#include "DNDS/Base/Warning.hpp"
 #include "DNDS/GridFile/ElementConversion.hpp"
 #include "DNDS/GridFile/NetcdfCalls.hpp"
 #include "DNDS/GridFile/NetcdfSpace.hpp"
 #include "DNDS/GridFile/Packing.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
-#include "DNDS/Mpi/RequireSame.hpp"
 #include "DNDS/Serialize/DurableFile.hpp"
 
 #include <netcdf_par.h>

@@ -5,7 +5,7 @@
 /// Conventions: NetCDF User's Guide, appendix A, and CF 1.8, sections 2.5.1 and 8.1.
 #pragma once
 
-#include "DNDS/GridFile/NetcdfContent.hpp"
+#include "DNDS/GridFile/Netcdf.hpp"
 #include "DNDS/GridFile/SlabChunks.hpp"
 
 #include <array>

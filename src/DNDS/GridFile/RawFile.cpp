@@ -1,4 +1,4 @@
-#include "DNDS/GridFile/RawFile.hpp"
+#include "DNDS/GridFile/Slab.hpp"
 
 #include "DNDS/Base/Error.hpp"
 #include "DNDS/GridFile/ElementConversion.hpp"

@@ -1,11 +1,19 @@
 /// @file Slab.hpp
-/// @brief A box of a file's elements and its place in this rank's memory.
+/// @brief A box of a file's elements and its place in this rank's memory, and functions that read and write such boxes:
+///
+/// - of plain binary files: numbers one after another, without a header of their own
+/// - of HDF5 datasets of any name
+/// - of fields for ParaView: uniform grids as VTKHDF ImageData, others as VTK's RectilinearGrid
 #pragma once
 
 #include "DNDS/Base/ElementKind.hpp"
 #include "DNDS/Base/Types.hpp"
+#include "DNDS/Mpi/Communicator.hpp"
 
+#include <array>
+#include <bit>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -58,5 +66,70 @@ auto slabOf(T *data, std::vector<index> start, std::vector<index> count, // NOLI
 /// @throws ArgumentError, LayoutError.
 void checkSlab(const WrittenSlab &slab, const std::vector<index> &shape, const std::string &what,
                ElementKind kind = ElementKind::Opaque);
+
+/// The layout of the file.
+struct RawFileLayout {
+    std::vector<index> shape; ///< slowest dimension first
+    ElementKind kind = ElementKind::Float64;
+    index header = 0; ///< bytes before the first element
+    std::endian order = std::endian::native;
+};
+
+/// Reads this rank's boxes. Memory has the file's type. Collective; ranks read independently.
+/// @throws on all ranks: LayoutError for other types and boxes outside the shape; DataError if the file is missing
+/// or its size is not `header` plus the bytes of the shape.
+void readRawFile(CommunicatorView comm, const std::string &path, const RawFileLayout &layout,
+                 std::span<const Slab> slabs);
+
+/// Writes this rank's boxes, which should cover the shape, as `path` + ".part", then renames the file: a file at `path`
+/// is complete. The header is filled with zeros. Collective. @throws as above; DataError if it cannot be written.
+void writeRawFile(CommunicatorView comm, const std::string &path, const RawFileLayout &layout,
+                  std::span<const WrittenSlab> slabs);
+
+/// The shape of a dataset. Collective: rank 0 reads it. @throws as `readHdfDataset`.
+std::vector<index> hdfDatasetShape(CommunicatorView comm, const std::string &path, const std::string &dataset);
+
+/// Reads this rank's boxes of a dataset of integers or floating-point numbers; HDF5 converts them to the memory type.
+/// Collective; ranks read independently.
+/// @throws on all ranks: ArgumentError for an unknown dataset, with a list of the known ones; LayoutError for boxes
+/// outside it and data that are no numbers; DataError if the file cannot be read and for values that memory's type
+/// cannot hold (integers may be rounded to floating-point numbers); NotBuiltError without HDF5.
+void readHdfDataset(CommunicatorView comm, const std::string &path, const std::string &dataset,
+                    std::span<const Slab> slabs);
+
+/// Writes this rank's boxes as a dataset and creates the groups in its name. Creates the file or, with `append`, adds a
+/// dataset to it. Collective. @throws on all ranks: LayoutError, DataError, NotBuiltError.
+void writeHdfDataset(CommunicatorView comm, const std::string &path, const std::string &dataset,
+                     const std::vector<index> &shape, ElementKind kind, std::span<const WrittenSlab> slabs,
+                     bool append = false);
+
+/// A field of the cells. Slabs are boxes of [z][y][x] cells, or [z][y][x][components].
+struct VtkGridField {
+    std::string name;
+    index components = 1;
+    ElementKind kind = ElementKind::Float64;
+    std::vector<WrittenSlab> slabs;
+};
+
+/// The location of values on a uniform grid.
+enum class VtkPlacement {
+    Cells,  ///< at cells. VTK 9.1 cannot read them; 9.7 can
+    Centres ///< at points in cell centres: VTK 9.1 reads them, too, except for grids of one cell in a direction
+};
+
+/// Writes a uniform grid of `cells` (x, y, z; 1 where it has no extent) as a VTKHDF ImageData file, complete or not
+/// there. Collective; ranks write their own boxes. @throws on all ranks: ArgumentError, LayoutError for fields outside
+/// the grid; DataError if the file cannot be written; NotBuiltError without HDF5.
+///
+/// Format: https://docs.vtk.org/en/latest/vtk_file_formats/vtkhdf_file_format/
+void writeVtkImage(CommunicatorView comm, const std::string &path, const std::array<index, 3> &cells,
+                   const std::array<real, 3> &origin, const std::array<real, 3> &spacing,
+                   std::span<const VtkGridField> fields, VtkPlacement placement = VtkPlacement::Cells);
+
+/// Writes a grid whose points have the coordinates x[i], y[j], z[k] (one more than cells; a single one where it has no
+/// extent) as a .vtr file of VTK, with binary data appended: VTKHDF readers of VTK 9.1 know no rectilinear grids.
+/// Collective. @throws as above.
+void writeVtkRectilinear(CommunicatorView comm, const std::string &path, const std::array<std::vector<real>, 3> &points,
+                         std::span<const VtkGridField> fields);
 
 } // namespace DNDS

@@ -4,8 +4,8 @@
 
 #include "DNDS/Base/Error.hpp"
 #include "DNDS/GridFile/ElementConversion.hpp"
-#include "DNDS/GridFile/VtkGridFile.hpp"
-#include "DNDS/Mpi/RequireSame.hpp"
+#include "DNDS/GridFile/Slab.hpp"
+#include "DNDS/Mpi/FailTogether.hpp"
 
 #include <fmt/format.h>
 

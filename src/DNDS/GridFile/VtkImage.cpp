@@ -1,6 +1,6 @@
 #include "DNDS/GridFile/HdfGrid.hpp"
+#include "DNDS/GridFile/Slab.hpp"
 #include "DNDS/GridFile/VtkFields.hpp"
-#include "DNDS/GridFile/VtkGridFile.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
 #include "DNDS/Serialize/DurableFile.hpp"
 

@@ -1,6 +1,6 @@
+#include "DNDS/GridFile/Slab.hpp"
 #include "DNDS/GridFile/SlabChunks.hpp"
 #include "DNDS/GridFile/VtkFields.hpp"
-#include "DNDS/GridFile/VtkGridFile.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
 
 #include <algorithm>

@@ -1,8 +1,8 @@
-#include "DNDS/Index/GhostMapping.hpp"
-#include "DNDS/Base/Attempt.hpp"
+#include "DNDS/Base/Error.hpp"
+#include "DNDS/Index/Mappings.hpp"
 
 #include "DNDS/Index/SortUnique.hpp"
-#include "DNDS/Mpi/RequireSame.hpp"
+#include "DNDS/Mpi/FailTogether.hpp"
 
 #include <algorithm>
 #include <array>

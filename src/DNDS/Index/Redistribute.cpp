@@ -1,5 +1,5 @@
 #include "DNDS/Index/Redistribute.hpp"
-#include "DNDS/Base/Attempt.hpp"
+#include "DNDS/Base/Error.hpp"
 
 #include "DNDS/Index/RowPacking.hpp"
 #include "DNDS/Mpi/Rendezvous.hpp"

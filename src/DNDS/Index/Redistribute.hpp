@@ -2,7 +2,7 @@
 /// @brief Moves rows of arrays to other ranks and renumbers them.
 #pragma once
 
-#include "DNDS/Index/GlobalMapping.hpp"
+#include "DNDS/Index/Mappings.hpp"
 #include "DNDS/Mpi/SparseExchange.hpp"
 #include "DNDS/Storage/ArrayBase.hpp"
 

@@ -1,6 +1,6 @@
 #include "DNDS/Linear/Krylov.hpp"
 
-#include "DNDS/Mpi/RequireSame.hpp"
+#include "DNDS/Mpi/FailTogether.hpp"
 
 namespace DNDS {
 

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "DNDS/Array/ArrayDof.hpp"
-#include "DNDS/Array/ExactSums.hpp"
-#include "DNDS/Mpi/MessageReduction.hpp"
+#include "DNDS/Array/DofKernels.hpp"
+#include "DNDS/Mpi/Reductions.hpp"
 
 #include <algorithm>
 #include <cmath>

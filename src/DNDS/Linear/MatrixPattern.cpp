@@ -1,9 +1,8 @@
-#include "DNDS/Linear/MatrixPattern.hpp"
+#include "DNDS/Linear/SparseMatrix.hpp"
 
 #include "DNDS/Array/ArrayPair.hpp"
-#include "DNDS/Index/GhostMapping.hpp"
+#include "DNDS/Index/Mappings.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
-#include "DNDS/Mpi/RequireSame.hpp"
 
 #include <algorithm>
 #include <limits>

@@ -2,8 +2,8 @@
 /// @brief A message whose size only its sender knows: found first, received when there is room.
 #pragma once
 
+#include "DNDS/Mpi/Communicator.hpp"
 #include "DNDS/Mpi/CommunicatorContext.hpp"
-#include "DNDS/Mpi/Datatype.hpp"
 
 #include <cstddef>
 

@@ -1,7 +1,7 @@
 #include "DNDS/Link/MessageLink.hpp"
 
-#include "DNDS/Base/Attempt.hpp"
 #include "DNDS/Base/Environment.hpp"
+#include "DNDS/Base/Error.hpp"
 #include "DNDS/Link/MatchedMessage.hpp"
 #include "DNDS/Link/NodeMailbox.hpp"
 #include "DNDS/Mpi/ArenaNotes.hpp"

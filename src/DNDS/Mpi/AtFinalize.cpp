@@ -1,6 +1,6 @@
 #include "DNDS/Mpi/AtFinalize.hpp"
 
-#include "DNDS/Mpi/Check.hpp"
+#include "DNDS/Mpi/Communicator.hpp"
 
 #include <memory>
 

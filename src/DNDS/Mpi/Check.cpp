@@ -1,4 +1,4 @@
-#include "DNDS/Mpi/Check.hpp"
+#include "DNDS/Mpi/Communicator.hpp"
 
 #include <array>
 #include <atomic>

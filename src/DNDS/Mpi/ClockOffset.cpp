@@ -1,4 +1,4 @@
-#include "DNDS/Mpi/ClockOffset.hpp"
+#include "DNDS/Mpi/RankStatistics.hpp"
 
 #include "DNDS/Mpi/CommunicatorContext.hpp"
 

@@ -1,9 +1,8 @@
 #include "DNDS/Mpi/CollectiveWatch.hpp"
 
-#include "DNDS/Base/Attempt.hpp"
-#include "DNDS/Base/Warning.hpp"
+#include "DNDS/Base/Error.hpp"
 #include "DNDS/Mpi/AtFinalize.hpp"
-#include "DNDS/Mpi/Check.hpp"
+#include "DNDS/Mpi/Communicator.hpp"
 #include "DNDS/Mpi/NodeArena.hpp"
 #include "DNDS/Mpi/RollCall.hpp"
 

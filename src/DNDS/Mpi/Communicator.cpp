@@ -1,11 +1,11 @@
 #include "DNDS/Mpi/Communicator.hpp"
 
-#include "DNDS/Base/Attempt.hpp"
+#include "DNDS/Base/Error.hpp"
 #include "DNDS/Base/LastError.hpp"
 #include "DNDS/Mpi/EndJob.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
-#include "DNDS/Mpi/ForeignLauncher.hpp"
 #include "DNDS/Mpi/RollCall.hpp"
+#include "DNDS/Mpi/RunMain.hpp"
 
 #include <algorithm>
 #include <array>

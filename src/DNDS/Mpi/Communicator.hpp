@@ -1,25 +1,130 @@
 /// @file Communicator.hpp
 /// @brief MPI communicators: a view to pass around, an owner to free them, and the collectives that set-up code needs.
+///
+/// - `checkMpi`: turns the return code of an MPI call into an exception with the call's name and MPI's error text
+/// - `Datatype`: the predefined MPI datatype of a C++ type, and an owner for derived ones
+/// - `CommunicatorLife`: whether a communicator owned by other code still exists
+/// - `broadcastList`: rank 0's lists and strings, whose length the other ranks do not know
 #pragma once
 
-#include "DNDS/Base/Attempt.hpp"
-#include "DNDS/Mpi/Check.hpp"
-#include "DNDS/Mpi/Datatype.hpp"
+#include "DNDS/Base/Error.hpp"
+#include "DNDS/Base/Types.hpp"
 #include "DNDS/Mpi/RollCall.hpp"
 
 #include <mpi.h>
 
 #include <algorithm>
+#include <atomic>
+#include <complex>
 #include <cstddef>
 #include <exception>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <numeric>
 #include <span>
+#include <string>
+#include <thread>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace DNDS {
+
+/// Throws MpiError unless `code` is MPI_SUCCESS. Local. `call` is the MPI function's name.
+/// MPI returns codes (instead of ending the job) on communicators whose error handler is MPI_ERRORS_RETURN, which DNDS
+/// sets on every communicator it makes.
+void checkMpi(int code, const char *call, SourceLocation where = SourceLocation::current());
+
+/// Throws StateError unless MPI is initialised and not finalized, and in forked children. Local, O(1).
+void requireMpiActive(const char *what, SourceLocation where = SourceLocation::current());
+
+/// Whether MPI calls are allowed now: after MPI_Init and before MPI_Finalize, but not in forked children. Local.
+bool mpiActive() noexcept;
+
+/// Whether MPI was started with MPI_THREAD_MULTIPLE, so that several threads may call it at a time. Local; between
+/// MPI_Init and MPI_Finalize.
+bool mpiServesAllThreads() noexcept;
+
+/// Whether this thread may call MPI for an operation started by thread `maker`: it is the same, or MPI serves all
+/// threads. Local.
+bool mayCallMpi(std::thread::id maker) noexcept;
+
+/// Whether this process was forked from one that used MPI through DNDS. Messages, flags and shared memory belong to the
+/// parent: destructors leave them alone. Local, O(1).
+bool inForkedChild() noexcept;
+
+/// The predefined MPI datatype of the arithmetic type `T`. Local.
+template <class T>
+MPI_Datatype mpiTypeOf() {
+    static_assert(std::is_arithmetic_v<T>,
+                  "MPI has predefined datatypes for arithmetic types only; send others as bytes");
+    if constexpr (std::is_same_v<T, double>)
+        return MPI_DOUBLE;
+    else if constexpr (std::is_same_v<T, float>)
+        return MPI_FLOAT;
+    else if constexpr (std::is_same_v<T, long double>)
+        return MPI_LONG_DOUBLE;
+    else if constexpr (std::is_same_v<T, bool>)
+        return MPI_CXX_BOOL;
+    else if constexpr (std::is_same_v<T, char>)
+        return MPI_CHAR;
+    else if constexpr (std::is_signed_v<T>)
+        return sizeof(T) == 8 ? MPI_INT64_T : sizeof(T) == 4 ? MPI_INT32_T : sizeof(T) == 2 ? MPI_INT16_T : MPI_INT8_T;
+    else
+        return sizeof(T) == 8   ? MPI_UINT64_T
+               : sizeof(T) == 4 ? MPI_UINT32_T
+               : sizeof(T) == 2 ? MPI_UINT16_T
+                                : MPI_UINT8_T;
+}
+
+/// A run of bytes in memory.
+struct ByteBlock {
+    std::size_t offset; ///< from a base address that the user of the block knows
+    std::size_t bytes;
+};
+
+/// Owns a committed derived MPI datatype. Move-only; frees the type unless MPI is already finalized.
+class Datatype {
+  public:
+    Datatype() = default;
+    Datatype(Datatype &&other) noexcept : type_(std::exchange(other.type_, MPI_DATATYPE_NULL)) {}
+    Datatype &operator=(Datatype &&other) noexcept {
+        std::swap(type_, other.type_);
+        return *this;
+    }
+    Datatype(const Datatype &) = delete;
+    Datatype &operator=(const Datatype &) = delete;
+    ~Datatype();
+
+    /// Blocks of bytes at their offsets, sent as one element. Local. Cost O(blocks). Any total size: blocks beyond 2^31
+    /// bytes are split into large chunks.
+    static Datatype fromBlocks(std::span<const ByteBlock> blocks);
+
+    /// The datatype, for MPI calls while this lives; MPI_DATATYPE_NULL if it was moved from.
+    MPI_Datatype handle() const noexcept { return type_; }
+
+  private:
+    explicit Datatype(MPI_Datatype type) : type_(type) {}
+
+    MPI_Datatype type_ = MPI_DATATYPE_NULL;
+};
+
+/// `bytes` contiguous bytes as the (count, datatype) pair of an MPI call, for any size.
+/// Up to 2^31 - 1 bytes this is plain MPI_BYTE; beyond, a derived type is made (MPI counts are `int` before MPI 4).
+class ByteCount {
+  public:
+    /// Makes the pair, and a derived type where it takes one. Local.
+    explicit ByteCount(std::size_t bytes);
+
+    /// The pair. The datatype is valid as long as this.
+    int count() const noexcept { return count_; }
+    MPI_Datatype type() const noexcept { return large_.handle() == MPI_DATATYPE_NULL ? MPI_BYTE : large_.handle(); }
+
+  private:
+    int count_ = 0;
+    Datatype large_;
+};
 
 /// Starts MPI and ends it. `runMain` is the shorter way to write a main function; this gives more control.
 ///
@@ -195,5 +300,35 @@ class Communicator {
 
     MPI_Comm comm_ = MPI_COMM_NULL;
 };
+
+/// MPI crashes when asked about a freed communicator, and may reuse its handle for another one. So this
+/// attaches a flag to the communicator as an attribute, which MPI deletes with it. Copies share the flag.
+class CommunicatorLife {
+  public:
+    /// Local; looks up an attribute. Outside MPI's lifetime communicators count as freed.
+    explicit CommunicatorLife(CommunicatorView comm);
+    // A moved-from array keeps its communicator, so moves are copies.
+    CommunicatorLife(const CommunicatorLife &) noexcept = default;
+    CommunicatorLife &operator=(const CommunicatorLife &) noexcept = default;
+
+    /// Whether MPI_Comm_free was called for it. Local, O(1).
+    bool ended() const noexcept { return ended_->load(std::memory_order_relaxed); }
+
+  private:
+    std::shared_ptr<const std::atomic<bool>> ended_;
+};
+
+/// Copies rank 0's list to all; any length. Collective; a broadcast, a reduction and a broadcast. Throws on all ranks
+/// where one lacks memory for it.
+template <class T>
+void broadcastList(const CommunicatorView &comm, std::vector<T> &list) {
+    std::size_t size = list.size();
+    comm.broadcast(size);
+    comm.guarded([&] { list.resize(size); });
+    comm.broadcast(list.data(), size);
+}
+
+/// Copies rank 0's strings to all; any number and length. Collective. Errors as above.
+void broadcastStrings(const CommunicatorView &comm, std::vector<std::string> &strings);
 
 } // namespace DNDS

@@ -1,10 +1,10 @@
 #include "DNDS/Mpi/CommunicatorContext.hpp"
 
-#include "DNDS/Base/Attempt.hpp"
 #include "DNDS/Base/Environment.hpp"
+#include "DNDS/Base/Error.hpp"
 #include "DNDS/Mpi/AtFinalize.hpp"
+#include "DNDS/Mpi/FailTogether.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
-#include "DNDS/Mpi/RequireSame.hpp"
 
 #include <algorithm>
 #include <chrono>

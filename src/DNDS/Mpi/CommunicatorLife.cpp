@@ -1,7 +1,6 @@
-#include "DNDS/Mpi/CommunicatorLife.hpp"
+#include "DNDS/Mpi/Communicator.hpp"
 
-#include "DNDS/Mpi/Check.hpp"
-#include "DNDS/Mpi/ThreadUse.hpp"
+#include "DNDS/Mpi/CommunicatorContext.hpp"
 
 #include <mutex>
 #include <optional>

@@ -1,6 +1,6 @@
 #include "DNDS/Mpi/EndJob.hpp"
 
-#include "DNDS/Mpi/Check.hpp"
+#include "DNDS/Mpi/Communicator.hpp"
 
 #include <algorithm>
 #include <atomic>

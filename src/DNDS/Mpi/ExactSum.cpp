@@ -1,5 +1,5 @@
-#include "DNDS/Mpi/ExactSum.hpp"
-#include "DNDS/Base/Attempt.hpp"
+#include "DNDS/Base/Error.hpp"
+#include "DNDS/Mpi/Reductions.hpp"
 
 #include <algorithm>
 #include <array>

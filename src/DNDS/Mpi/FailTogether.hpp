@@ -1,13 +1,23 @@
 /// @file FailTogether.hpp
-/// @brief Long collective work that ends on all ranks when it fails on one, wherever that is.
+/// @brief Failures of one rank that all ranks learn of.
+///
+/// - `failTogether`: long collective work that ends on all ranks when it fails on one, wherever that is
+/// - `requireSame`: checks that all ranks pass the same settings, names or types
+/// - `revoke`, `recover`: stop all ranks of the communicator, and continue together
 #pragma once
 
-#include "DNDS/Base/Attempt.hpp"
+#include "DNDS/Base/Error.hpp"
 #include "DNDS/Mpi/Communicator.hpp"
 
+#include <algorithm>
+#include <cstdint>
 #include <exception>
 #include <optional>
+#include <span>
+#include <string>
+#include <string_view>
 #include <type_traits>
+#include <vector>
 
 namespace DNDS {
 
@@ -78,5 +88,69 @@ void onRankZero(const CommunicatorView &comm, Body &&body) {
             body();
     });
 }
+
+/// Whether all ranks pass the same key, a hash for example. Collective; one reduction.
+bool isSameOnAll(const CommunicatorView &comm, std::uint64_t key);
+
+/// The same for a list of texts.
+bool isSameOnAll(const CommunicatorView &comm, std::span<const std::string> texts);
+
+/// Throws on all ranks if their lists of texts differ, and does nothing otherwise. Collective; without differences one
+/// reduction, and no allocation.
+///
+/// On each rank whose list differs from rank 0's, `complain(k, first)` is called and throws: entry `k` is the first
+/// that differs, `first` points to rank 0's entry, or is null if rank 0's list is shorter; this rank's own list
+/// ends at `k` if that one is shorter. All ranks throw the complaint of the lowest rank with one.
+template <class Complain>
+void requireSame(const CommunicatorView &comm, std::span<const std::string> mine, Complain &&complain) {
+    if (isSameOnAll(comm, mine)) [[likely]]
+        return;
+    std::vector<std::string> first;
+    comm.guarded([&] { first.assign(mine.begin(), mine.end()); });
+    broadcastStrings(comm, first);
+    comm.guarded([&] {
+        for (std::size_t k = 0; k < std::max(mine.size(), first.size()); ++k)
+            if (k >= mine.size() || k >= first.size() || mine[k] != first[k])
+                complain(k, k < first.size() ? &first[k] : nullptr);
+    });
+}
+
+/// The same for settings, as "name = value": throws ArgumentError on all ranks that names `call` and the first setting
+/// that differs. `describe` makes the list, on each rank the same names in the same order.
+template <class Describe>
+void requireSameSettings(const CommunicatorView &comm, const char *call, Describe &&describe) {
+    std::vector<std::string> mine;
+    comm.guarded([&] { mine = describe(); });
+    requireSame(comm, mine, [&](std::size_t k, const std::string *first) {
+        throw ArgumentError(fmt::format("{}: options differ between ranks: {} on rank {}, {} on rank 0", call, mine[k],
+                                        comm.rank(), *first));
+    });
+}
+
+/// Stops all ranks of `comm`: they throw RevokedError, which names this rank and `why`, in their present wait or
+/// their next call. DNDS does so itself when one of its running calls throws; a program does it for its own errors
+/// that only one rank sees. Does nothing after an earlier failure, or on a single rank. Local, does not
+/// wait. Throws StateError if no object of DNDS uses `comm`.
+void revoke(CommunicatorView comm, std::string_view why);
+/// The same for an exception, which must not be null.
+void revoke(CommunicatorView comm, const std::exception_ptr &why);
+
+/// Whether a rank of `comm` has failed, as far as this one knows. Local; a probe of MPI if there are several nodes.
+bool isRevoked(CommunicatorView comm);
+
+/// Makes `comm` and all its users usable again. See CommunicatorContext::recover. Collective; three meetings of all
+/// ranks, and one duplicate a communicator of channels. Throws on all ranks: MemoryError, after which it may be called
+/// again; on this rank: PeerError if another one has ended, or does not come within DNDS_WAIT_TIMEOUT, after which
+/// the job has to end.
+///
+///     try {
+///         step(dt);
+///     } catch (const std::exception &) {       // on the rank that failed; on all others RevokedError
+///         DNDS::revoke(comm, std::current_exception());
+///         DNDS::recover(comm);
+///         restoreOwnedRows();
+///         dt /= 2;
+///     }
+void recover(CommunicatorView comm);
 
 } // namespace DNDS

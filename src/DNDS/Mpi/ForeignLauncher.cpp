@@ -1,7 +1,7 @@
-#include "DNDS/Mpi/ForeignLauncher.hpp"
+#include "DNDS/Mpi/RunMain.hpp"
 
-#include "DNDS/Base/Warning.hpp"
-#include "DNDS/Mpi/Check.hpp"
+#include "DNDS/Base/Error.hpp"
+#include "DNDS/Mpi/Communicator.hpp"
 
 #include <array>
 #include <string_view>

@@ -1,7 +1,7 @@
 #include "DNDS/Mpi/GpuAware.hpp"
 
 #include "DNDS/Base/Environment.hpp"
-#include "DNDS/Mpi/Check.hpp"
+#include "DNDS/Mpi/Communicator.hpp"
 
 #include <fmt/format.h>
 #include <mpi.h>

@@ -1,7 +1,7 @@
-#include "DNDS/Mpi/MessageReduction.hpp"
+#include "DNDS/Mpi/Reductions.hpp"
 
-#include "DNDS/Base/Attempt.hpp"
-#include "DNDS/Mpi/Check.hpp"
+#include "DNDS/Base/Error.hpp"
+#include "DNDS/Mpi/Communicator.hpp"
 #include "DNDS/Mpi/ProgressEngine.hpp"
 #include "DNDS/Mpi/Wait.hpp"
 

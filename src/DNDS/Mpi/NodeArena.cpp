@@ -1,6 +1,6 @@
 #include "DNDS/Mpi/NodeArena.hpp"
 
-#include "DNDS/Base/Attempt.hpp"
+#include "DNDS/Base/Error.hpp"
 
 #include <algorithm>
 #include <new>

@@ -1,4 +1,4 @@
-#include "DNDS/Mpi/PendingReduction.hpp"
+#include "DNDS/Mpi/Reductions.hpp"
 
 #include <limits>
 #include <utility>

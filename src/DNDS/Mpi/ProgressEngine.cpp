@@ -1,7 +1,7 @@
 #include "DNDS/Mpi/ProgressEngine.hpp"
 
-#include "DNDS/Base/Attempt.hpp"
-#include "DNDS/Mpi/Check.hpp"
+#include "DNDS/Base/Error.hpp"
+#include "DNDS/Mpi/Communicator.hpp"
 
 namespace DNDS {
 

@@ -1,6 +1,6 @@
-#include "DNDS/Mpi/Rebalancing.hpp"
+#include "DNDS/Mpi/RankStatistics.hpp"
 
-#include "DNDS/Mpi/RequireSame.hpp"
+#include "DNDS/Mpi/FailTogether.hpp"
 
 #include <cmath>
 #include <vector>

@@ -3,7 +3,7 @@
 /// questions that this rank answers.
 #pragma once
 
-#include "DNDS/Base/Attempt.hpp"
+#include "DNDS/Base/Error.hpp"
 #include "DNDS/Mpi/SparseExchange.hpp"
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 /// @brief Owns persistent MPI requests.
 #pragma once
 
-#include "DNDS/Mpi/Check.hpp"
+#include "DNDS/Mpi/Communicator.hpp"
 
 #include <mpi.h>
 

@@ -1,7 +1,6 @@
 #include "DNDS/Mpi/Revocation.hpp"
 
-#include "DNDS/Base/Attempt.hpp"
-#include "DNDS/Mpi/Check.hpp"
+#include "DNDS/Base/Error.hpp"
 #include "DNDS/Mpi/Communicator.hpp"
 #include "DNDS/Mpi/NodeArena.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"

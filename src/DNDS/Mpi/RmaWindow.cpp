@@ -1,6 +1,6 @@
 #include "DNDS/Mpi/RmaWindow.hpp"
 
-#include "DNDS/Mpi/Datatype.hpp"
+#include "DNDS/Mpi/Communicator.hpp"
 #include "DNDS/Mpi/RollCall.hpp"
 
 #include <utility>

@@ -1,9 +1,9 @@
 #include "DNDS/Mpi/RollCall.hpp"
 
 #include "DNDS/Base/Environment.hpp"
-#include "DNDS/Base/Warning.hpp"
-#include "DNDS/Mpi/Check.hpp"
+#include "DNDS/Base/Error.hpp"
 #include "DNDS/Mpi/CollectiveWatch.hpp"
+#include "DNDS/Mpi/Communicator.hpp"
 #include "DNDS/Mpi/NodeArena.hpp"
 
 #include <fmt/format.h>

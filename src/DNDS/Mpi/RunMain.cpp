@@ -1,6 +1,6 @@
 #include "DNDS/Mpi/RunMain.hpp"
 
-#include "DNDS/Base/Attempt.hpp"
+#include "DNDS/Base/Error.hpp"
 #include "DNDS/Mpi/EndJob.hpp"
 
 namespace DNDS::Detail {

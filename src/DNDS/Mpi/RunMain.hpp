@@ -1,10 +1,13 @@
 /// @file RunMain.hpp
-/// @brief The main function of programs that use DNDS.
+/// @brief The main function of programs that use DNDS, and the detection of ranks started by another MPI's launcher,
+/// each of which believes to be alone.
 #pragma once
 
+#include "DNDS/Base/Environment.hpp"
 #include "DNDS/Mpi/Communicator.hpp"
 
 #include <functional>
+#include <string>
 #include <type_traits>
 
 namespace DNDS {
@@ -39,5 +42,12 @@ int runMain(int &argc, char **&argv, Body &&body, int threadLevel = MPI_THREAD_F
     else
         return Detail::runMain(argc, argv, std::ref(body), threadLevel);
 }
+
+/// Warning for the case that `launcher` started several processes and MPI counts `ranks` of them; empty where these
+/// agree, or another process warns: the launcher's first does. Local.
+std::string foreignLauncherWarning(const LauncherInfo &launcher, int ranks, const std::string &mpiVersion);
+
+/// Writes that warning to stderr, if there is one, for this process and its running MPI. Local.
+void warnOfForeignLauncher();
 
 } // namespace DNDS

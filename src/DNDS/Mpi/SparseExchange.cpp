@@ -1,6 +1,6 @@
 #include "DNDS/Mpi/SparseExchange.hpp"
 
-#include "DNDS/Base/Attempt.hpp"
+#include "DNDS/Base/Error.hpp"
 #include "DNDS/Mpi/RollCall.hpp"
 
 #include <algorithm>

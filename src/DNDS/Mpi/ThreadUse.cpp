@@ -1,4 +1,4 @@
-#include "DNDS/Mpi/ThreadUse.hpp"
+#include "DNDS/Mpi/CommunicatorContext.hpp"
 
 namespace DNDS {
 

@@ -2,7 +2,7 @@
 /// @brief Operations of the host on device memory of other ranks.
 #pragma once
 
-#include "DNDS/Device/DeviceBuffer.hpp"
+#include "DNDS/Device/DeviceMemory.hpp"
 #include "DNDS/Device/SharedMemory.hpp"
 #include "DNDS/Device/Stream.hpp"
 #include "DNDS/Mpi/CommunicatorContext.hpp"

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "DNDS/Array/ArrayPair.hpp"
-#include "DNDS/Device/DeviceBuffer.hpp"
-#include "DNDS/OneSided/GhostWindowView.hpp"
+#include "DNDS/Device/DeviceMemory.hpp"
+#include "DNDS/OneSided/KernelViews.hpp"
 #include "DNDS/OneSided/RemoteMemory.hpp"
 
 #include <functional>

@@ -2,8 +2,8 @@
 /// @brief Carries out requests of kernels on the host.
 #pragma once
 
-#include "DNDS/Base/MemorySpace.hpp"
-#include "DNDS/Device/DeviceBuffer.hpp"
+#include "DNDS/Base/Types.hpp"
+#include "DNDS/Device/DeviceMemory.hpp"
 #include "DNDS/OneSided/ProxyView.hpp"
 
 #include <atomic>

@@ -1,6 +1,6 @@
 #include "DNDS/OneSided/MessageAccess.hpp"
 
-#include "DNDS/Base/Attempt.hpp"
+#include "DNDS/Base/Error.hpp"
 #include "DNDS/Device/Hooks.hpp"
 #include "DNDS/Mpi/Wait.hpp"
 

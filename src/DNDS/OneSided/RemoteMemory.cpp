@@ -1,9 +1,8 @@
 #include "DNDS/OneSided/RemoteMemory.hpp"
 
-#include "DNDS/Base/Attempt.hpp"
 #include "DNDS/Base/Environment.hpp"
+#include "DNDS/Base/Error.hpp"
 #include "DNDS/Base/HostMemory.hpp"
-#include "DNDS/Base/Warning.hpp"
 #include "DNDS/Device/Hooks.hpp"
 #include "DNDS/Device/KernelLoading.hpp"
 #include "DNDS/Mpi/NodeArena.hpp"

@@ -2,11 +2,11 @@
 /// @brief A range of memory of each rank that the others read and write: the base of heaps and windows.
 #pragma once
 
-#include "DNDS/Base/MemorySpace.hpp"
-#include "DNDS/Device/DeviceBuffer.hpp"
+#include "DNDS/Base/Types.hpp"
+#include "DNDS/Device/DeviceMemory.hpp"
 #include "DNDS/Mpi/CommunicatorContext.hpp"
-#include "DNDS/Mpi/MessageReduction.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
+#include "DNDS/Mpi/Reductions.hpp"
 #include "DNDS/Mpi/RollCall.hpp"
 #include "DNDS/OneSided/Verbs.hpp"
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "DNDS/Device/Hooks.hpp"
-#include "DNDS/OneSided/HeapView.hpp"
+#include "DNDS/OneSided/KernelViews.hpp"
 #include "DNDS/OneSided/RemoteMemory.hpp"
 
 #include <cstddef>

@@ -5,7 +5,7 @@
 /// of their views, which check an access and find its address (`address`), and add what only the host or a kernel does.
 #pragma once
 
-#include "DNDS/OneSided/SymmetricPointer.hpp"
+#include "DNDS/OneSided/RemoteTable.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -2,8 +2,8 @@
 /// @brief Windows with the terms and rules of MPI-4: memory of each rank that others access in epochs.
 #pragma once
 
+#include "DNDS/OneSided/KernelViews.hpp"
 #include "DNDS/OneSided/SymmetricHeap.hpp"
-#include "DNDS/OneSided/WindowView.hpp"
 
 #include <cstddef>
 #include <map>

@@ -1,4 +1,4 @@
-#include "DNDS/Serialize/CheckpointContent.hpp"
+#include "DNDS/Serialize/Checkpoint.hpp"
 
 #include "DNDS/Base/Error.hpp"
 

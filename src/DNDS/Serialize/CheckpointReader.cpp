@@ -1,10 +1,9 @@
 #include "DNDS/Serialize/Checkpoint.hpp"
 
-#include "DNDS/Base/Attempt.hpp"
 #include "DNDS/Base/ContentHash.hpp"
-#include "DNDS/Mpi/BroadcastList.hpp"
+#include "DNDS/Base/Error.hpp"
+#include "DNDS/Mpi/Communicator.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
-#include "DNDS/Mpi/RequireSame.hpp"
 #include "DNDS/Serialize/DurableFile.hpp"
 #include "DNDS/Serialize/HdfDescription.hpp"
 #include "DNDS/Serialize/RowBlocks.hpp"

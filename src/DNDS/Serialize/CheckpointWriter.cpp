@@ -1,7 +1,7 @@
 #include "DNDS/Serialize/Checkpoint.hpp"
 
-#include "DNDS/Base/Attempt.hpp"
 #include "DNDS/Base/ContentHash.hpp"
+#include "DNDS/Base/Error.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
 #include "DNDS/Serialize/DurableFile.hpp"
 #include "DNDS/Serialize/HdfDescription.hpp"

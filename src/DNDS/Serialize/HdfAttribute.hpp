@@ -2,7 +2,7 @@
 /// @brief Types of elements and attributes by type. Part of Checkpoint.
 #pragma once
 
-#include "DNDS/Serialize/CheckpointContent.hpp"
+#include "DNDS/Serialize/Checkpoint.hpp"
 #include "DNDS/Serialize/HdfObject.hpp"
 
 #include <string>

@@ -2,7 +2,7 @@
 /// @brief The part of a checkpoint that HDF5 writes and reads: all except the bytes of datasets. Part of Checkpoint.
 #pragma once
 
-#include "DNDS/Serialize/CheckpointContent.hpp"
+#include "DNDS/Serialize/Checkpoint.hpp"
 #include "DNDS/Serialize/DurableFile.hpp"
 
 #include <cstddef>

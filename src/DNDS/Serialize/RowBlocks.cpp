@@ -1,7 +1,6 @@
 #include "DNDS/Serialize/RowBlocks.hpp"
-#include "DNDS/Base/Attempt.hpp"
-
 #include "DNDS/Base/Error.hpp"
+
 #include "DNDS/Index/RowPacking.hpp"
 #include "DNDS/Mpi/FindCuts.hpp"
 #include "DNDS/Mpi/Rendezvous.hpp"

@@ -5,7 +5,7 @@
 #include "DNDS/Mpi/CommunicatorContext.hpp"
 #include "DNDS/Mpi/EvenSplit.hpp"
 #include "DNDS/Mpi/SparseExchange.hpp"
-#include "DNDS/Serialize/CheckpointContent.hpp"
+#include "DNDS/Serialize/Checkpoint.hpp"
 #include "DNDS/Storage/ArrayBase.hpp"
 
 #include <zlib.h>

@@ -1,6 +1,6 @@
 #include "DNDS/Sparse/CommBuffer.hpp"
 
-#include "DNDS/Base/Attempt.hpp"
+#include "DNDS/Base/Error.hpp"
 #include "DNDS/Link/MatchedMessage.hpp"
 #include "DNDS/Mpi/Wait.hpp"
 #include "DNDS/Sparse/PollTimer.hpp"

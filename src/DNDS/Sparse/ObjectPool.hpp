@@ -2,10 +2,9 @@
 /// @brief Recycled resources: memory of blocks that come and go.
 #pragma once
 
-#include "DNDS/Base/Attempt.hpp"
 #include "DNDS/Base/Error.hpp"
 #include "DNDS/Base/Types.hpp"
-#include "DNDS/Device/Event.hpp"
+#include "DNDS/Device/Stream.hpp"
 
 #include <algorithm>
 #include <atomic>

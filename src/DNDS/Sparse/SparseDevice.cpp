@@ -1,6 +1,6 @@
 #include "DNDS/Sparse/SparseDevice.hpp"
 
-#include "DNDS/Device/PinnedMemory.hpp"
+#include "DNDS/Device/DeviceMemory.hpp"
 
 #include <cstring>
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "DNDS/Base/ElementKind.hpp"
-#include "DNDS/Device/DeviceBuffer.hpp"
+#include "DNDS/Device/DeviceMemory.hpp"
 #include "DNDS/Device/Stream.hpp"
 #include "DNDS/Storage/HostDeviceBuffer.hpp"
 

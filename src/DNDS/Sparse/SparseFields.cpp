@@ -1,10 +1,9 @@
 #include "DNDS/Sparse/SparseFields.hpp"
 
-#include "DNDS/Base/Attempt.hpp"
 #include "DNDS/Base/ContentHash.hpp"
-#include "DNDS/Mpi/Check.hpp"
+#include "DNDS/Base/Error.hpp"
+#include "DNDS/Mpi/Communicator.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
-#include "DNDS/Mpi/RequireSame.hpp"
 #include "DNDS/Mpi/Wait.hpp"
 #include "DNDS/Sparse/SparseFieldsState.hpp"
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "DNDS/Blocks/BlockPattern.hpp"
-#include "DNDS/Device/DeviceBuffer.hpp"
+#include "DNDS/Device/DeviceMemory.hpp"
 #include "DNDS/Sparse/ObjectPool.hpp"
 #include "DNDS/Storage/HostDeviceBuffer.hpp"
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "DNDS/Base/ExactAccumulator.hpp"
-#include "DNDS/Mpi/ExactSum.hpp"
+#include "DNDS/Mpi/Reductions.hpp"
 #include "DNDS/Sparse/SparseField.hpp"
 
 #include <algorithm>

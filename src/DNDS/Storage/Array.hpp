@@ -1,16 +1,37 @@
 /// @file Array.hpp
-/// @brief The local array of rows that all DNDS arrays build on.
+/// @brief The local array of rows that all DNDS arrays build on, and what tells holders of a reference that it was
+/// destroyed.
 #pragma once
 
-#include "DNDS/Base/Lifetime.hpp"
 #include "DNDS/Storage/ArrayBase.hpp"
 #include "DNDS/Storage/ArrayView.hpp"
 
+#include <memory>
 #include <span>
 #include <type_traits>
 #include <utility>
 
 namespace DNDS {
+
+/// A member that tells of the end of its object. Copies and moves leave each object its own: it belongs to the place,
+/// not to the contents. Local; not thread-safe. Allocates a byte when it is first watched.
+class Lifetime {
+  public:
+    Lifetime() noexcept = default;
+    Lifetime(const Lifetime & /*other*/) noexcept {}
+    Lifetime &operator=(const Lifetime & /*other*/) noexcept { return *this; }
+    ~Lifetime() = default;
+
+    /// Expires when the object is destroyed.
+    std::weak_ptr<const void> watch() const {
+        if (!token_)
+            token_ = std::make_shared<char>();
+        return token_;
+    }
+
+  private:
+    mutable std::shared_ptr<const void> token_;
+};
 
 /// Owns rows of elements of type `T` in one of the layouts of `arrayLayoutOf`, on the host and, after `toDevice`, on
 /// the device.

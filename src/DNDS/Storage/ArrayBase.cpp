@@ -1,7 +1,7 @@
 #include "DNDS/Storage/ArrayBase.hpp"
 
-#include "DNDS/Base/Attempt.hpp"
 #include "DNDS/Base/ContentHash.hpp"
+#include "DNDS/Base/Error.hpp"
 
 #include <algorithm>
 #include <array>

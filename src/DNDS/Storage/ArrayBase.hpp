@@ -6,7 +6,6 @@
 #include "DNDS/Base/Types.hpp"
 #include "DNDS/Storage/ArrayLayout.hpp"
 #include "DNDS/Storage/HostDeviceBuffer.hpp"
-#include "DNDS/Storage/RowLayout.hpp"
 
 #include <array>
 #include <concepts>

@@ -1,17 +1,106 @@
 /// @file ArrayView.hpp
 /// @brief The view of an array for kernels: raw pointers with the array's indexing.
+///
+/// Starts and lengths of rows are a small trivially copyable type for each layout (`RowGeometry`), which `WithGeometry`
+/// lays out next to a member alike by host and device compilers.
 #pragma once
 
 #include "DNDS/Base/Error.hpp"
 #include "DNDS/Base/Types.hpp"
-#include "DNDS/Storage/RowGeometry.hpp"
-#include "DNDS/Storage/WithGeometry.hpp"
+#include "DNDS/Storage/ArrayLayout.hpp"
 
 #include <cstddef>
 #include <span>
 #include <type_traits>
 
 namespace DNDS {
+
+/// The start and the size of rows in elements, without access to the elements. Values known at compile time (static
+/// widths) take no memory and are constants in address arithmetic. Specialised for each layout.
+template <ArrayLayout layout, rowsize rowSize, rowsize rowMax, int align, std::size_t elementBytes>
+struct RowGeometry;
+
+template <rowsize rowSizeParam, rowsize rowMax, int align, std::size_t elementBytes>
+struct RowGeometry<ArrayLayout::StaticFixed, rowSizeParam, rowMax, align, elementBytes> {
+    static constexpr index stride = rowStrideOf(rowSizeParam, elementBytes, align);
+
+    /// Rows start `stride` elements apart, padding included; all have the static width.
+    DNDS_HOST_DEVICE constexpr index rowStart(index row) const { return row * stride; }
+    DNDS_HOST_DEVICE constexpr rowsize rowSize(index /*row*/) const { return rowSizeParam; }
+};
+
+template <rowsize rowSizeParam, rowsize rowMax, int align, std::size_t elementBytes>
+struct RowGeometry<ArrayLayout::Fixed, rowSizeParam, rowMax, align, elementBytes> {
+    index stride = 0;
+    rowsize width = 0;
+
+    /// Rows start `stride` elements apart, padding included; all have `width` elements.
+    DNDS_HOST_DEVICE constexpr index rowStart(index row) const { return row * stride; }
+    DNDS_HOST_DEVICE constexpr rowsize rowSize(index /*row*/) const { return width; }
+};
+
+template <rowsize rowSizeParam, rowsize rowMax, int align, std::size_t elementBytes>
+struct RowGeometry<ArrayLayout::StaticMax, rowSizeParam, rowMax, align, elementBytes> {
+    static constexpr index stride = rowStrideOf(rowMax, elementBytes, align);
+    const rowsize *sizes = nullptr;
+
+    /// Rows start `stride` elements apart, room for the longest included; each has its own size.
+    DNDS_HOST_DEVICE constexpr index rowStart(index row) const { return row * stride; }
+    DNDS_HOST_DEVICE constexpr rowsize rowSize(index row) const { return sizes[row]; }
+};
+
+template <rowsize rowSizeParam, rowsize rowMax, int align, std::size_t elementBytes>
+struct RowGeometry<ArrayLayout::Max, rowSizeParam, rowMax, align, elementBytes> {
+    const rowsize *sizes = nullptr;
+    index stride = 0;
+
+    /// Rows start `stride` elements apart, room for the longest included; each has its own size.
+    DNDS_HOST_DEVICE constexpr index rowStart(index row) const { return row * stride; }
+    DNDS_HOST_DEVICE constexpr rowsize rowSize(index row) const { return sizes[row]; }
+};
+
+template <rowsize rowSizeParam, rowsize rowMax, int align, std::size_t elementBytes>
+struct RowGeometry<ArrayLayout::CSR, rowSizeParam, rowMax, align, elementBytes> {
+    const index *offsets = nullptr; ///< rows + 1 starts; null only without rows
+
+    /// Rows follow each other without gaps; `offsets` has their starts.
+    DNDS_HOST_DEVICE constexpr index rowStart(index row) const { return offsets[row]; }
+    DNDS_HOST_DEVICE constexpr rowsize rowSize(index row) const {
+        return static_cast<rowsize>(offsets[row + 1] - offsets[row]);
+    }
+};
+
+/// `Member` followed by `Geometry`, which takes no memory where it is empty. For views that kernels take by value.
+///
+/// It replaces `[[no_unique_address]]`: nvcc lays out a class with such an empty member larger in device code than on
+/// the host, so that kernels read everything after it at wrong offsets. scripts/compile-cuda.sh compares the layouts.
+template <class Member, class Geometry, bool isEmpty = std::is_empty_v<Geometry>>
+class WithGeometry {
+  public:
+    WithGeometry() = default;
+    DNDS_HOST_DEVICE constexpr WithGeometry(const Member &member, const Geometry &geometry)
+        : member_(member), geometry_(geometry) {} ///< Takes both.
+
+    DNDS_HOST_DEVICE constexpr const Member &member() const { return member_; } ///< The first.
+    DNDS_HOST_DEVICE constexpr Geometry geometry() const { return geometry_; }  ///< The second.
+
+  private:
+    Member member_{};
+    Geometry geometry_{};
+};
+
+template <class Member, class Geometry>
+class WithGeometry<Member, Geometry, true> {
+  public:
+    WithGeometry() = default;
+    DNDS_HOST_DEVICE constexpr WithGeometry(const Member &member, const Geometry &) : member_(member) {} ///< Both.
+
+    DNDS_HOST_DEVICE constexpr const Member &member() const { return member_; } ///< The first.
+    DNDS_HOST_DEVICE constexpr Geometry geometry() const { return {}; }         ///< The second.
+
+  private:
+    Member member_{};
+};
 
 /// A non-owning window on the rows of an `Array`, trivially copyable so that kernels take it by value. `T` may be
 /// const.

@@ -1,8 +1,7 @@
 #include "DNDS/Storage/HostDeviceBuffer.hpp"
 
-#include "DNDS/Base/Attempt.hpp"
 #include "DNDS/Base/Error.hpp"
-#include "DNDS/Device/Event.hpp"
+#include "DNDS/Device/Stream.hpp"
 
 #include <algorithm>
 #include <atomic>

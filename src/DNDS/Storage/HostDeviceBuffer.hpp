@@ -3,7 +3,7 @@
 #pragma once
 
 #include "DNDS/Base/HostMemory.hpp"
-#include "DNDS/Base/MemorySpace.hpp"
+#include "DNDS/Base/Types.hpp"
 #include "DNDS/Device/Hooks.hpp"
 
 #include <atomic>

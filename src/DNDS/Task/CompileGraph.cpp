@@ -1,6 +1,6 @@
-#include "DNDS/Task/PlanModel.hpp"
+#include "DNDS/Task/Plan.hpp"
 
-#include "DNDS/Mpi/RequireSame.hpp"
+#include "DNDS/Mpi/FailTogether.hpp"
 
 namespace DNDS::Task {
 

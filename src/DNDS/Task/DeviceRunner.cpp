@@ -1,7 +1,7 @@
 #include "DNDS/Task/DeviceRunner.hpp"
 
-#include "DNDS/Base/Attempt.hpp"
 #include "DNDS/Base/ContentHash.hpp"
+#include "DNDS/Base/Error.hpp"
 
 #include <algorithm>
 #include <numeric>

@@ -2,9 +2,7 @@
 /// @brief Runs a plan on two streams of the device, from graphs where they can be captured.
 #pragma once
 
-#include "DNDS/Device/DeviceBuffer.hpp"
-#include "DNDS/Device/Event.hpp"
-#include "DNDS/Device/Graph.hpp"
+#include "DNDS/Device/DeviceMemory.hpp"
 #include "DNDS/Device/Stream.hpp"
 #include "DNDS/Task/PlanState.hpp"
 #include "DNDS/Task/Trace.hpp"

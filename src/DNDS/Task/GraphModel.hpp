@@ -2,9 +2,9 @@
 /// @brief A graph without types: arrays, and tasks in program order with their reads and writes.
 #pragma once
 
-#include "DNDS/Device/Executor.hpp"
+#include "DNDS/Device/ParallelFor.hpp"
 #include "DNDS/Exchange/Exchange.hpp"
-#include "DNDS/Mpi/PendingReduction.hpp"
+#include "DNDS/Mpi/Reductions.hpp"
 #include "DNDS/Storage/ArrayBase.hpp"
 #include "DNDS/Task/KernelRows.hpp"
 #include "DNDS/Task/Region.hpp"

@@ -1,4 +1,4 @@
-#include "DNDS/Task/PlanModel.hpp"
+#include "DNDS/Task/Plan.hpp"
 
 #include <algorithm>
 #include <functional>

@@ -1,5 +1,5 @@
 #include "DNDS/Array/ArrayPair.hpp"
-#include "DNDS/Task/PlanModel.hpp"
+#include "DNDS/Task/Plan.hpp"
 
 #include <algorithm>
 #include <map>

@@ -1,6 +1,6 @@
 #include "DNDS/Task/DeviceRunner.hpp"
 
-#include "DNDS/Base/Attempt.hpp"
+#include "DNDS/Base/Error.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
 #include "DNDS/Task/HostRunner.hpp"
 #include "DNDS/Task/PlanState.hpp"

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "DNDS/Exchange/PeerAgreement.hpp"
-#include "DNDS/Task/PlanModel.hpp"
+#include "DNDS/Task/Plan.hpp"
 
 #include <cstddef>
 #include <cstdint>

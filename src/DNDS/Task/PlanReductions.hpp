@@ -2,9 +2,9 @@
 /// @brief The reductions of a plan.
 #pragma once
 
-#include "DNDS/Device/Executor.hpp"
-#include "DNDS/Mpi/PendingReduction.hpp"
-#include "DNDS/Task/PlanModel.hpp"
+#include "DNDS/Device/ParallelFor.hpp"
+#include "DNDS/Mpi/Reductions.hpp"
+#include "DNDS/Task/Plan.hpp"
 
 #include <functional>
 #include <memory>

@@ -1,6 +1,6 @@
 // The steps of a run that both the host and the device need.
 
-#include "DNDS/Base/Attempt.hpp"
+#include "DNDS/Base/Error.hpp"
 #include "DNDS/Mpi/Wait.hpp"
 #include "DNDS/Task/DeviceRunner.hpp"
 #include "DNDS/Task/HostRunner.hpp"

@@ -1,6 +1,6 @@
 #include "DNDS/Task/PlanTransfers.hpp"
 
-#include "DNDS/Base/Attempt.hpp"
+#include "DNDS/Base/Error.hpp"
 #include "DNDS/Task/Plan.hpp"
 
 #include <fmt/ranges.h>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "DNDS/Exchange/PushedRows.hpp"
-#include "DNDS/Task/PlanModel.hpp"
+#include "DNDS/Task/Plan.hpp"
 #include "DNDS/Task/Trace.hpp"
 
 #include <map>

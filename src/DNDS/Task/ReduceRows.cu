@@ -1,6 +1,6 @@
 #include "DNDS/Task/ReduceRows.hpp"
 
-#include "DNDS/Device/DeviceBuffer.hpp"
+#include "DNDS/Device/DeviceMemory.hpp"
 #include "DNDS/Device/ParallelFor.hpp"
 
 #include <algorithm>

@@ -2,8 +2,8 @@
 /// @brief The smallest, largest or summed values of columns, on the host or on the device.
 #pragma once
 
-#include "DNDS/Device/Executor.hpp"
-#include "DNDS/Mpi/PendingReduction.hpp"
+#include "DNDS/Device/ParallelFor.hpp"
+#include "DNDS/Mpi/Reductions.hpp"
 #include "DNDS/Task/GraphModel.hpp"
 
 #include <vector>

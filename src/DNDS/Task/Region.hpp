@@ -4,7 +4,7 @@
 
 #include "DNDS/Base/Error.hpp"
 #include "DNDS/Exchange/ExchangePattern.hpp"
-#include "DNDS/Task/RowMask.hpp"
+#include "DNDS/Task/KernelRows.hpp"
 
 #include <concepts>
 #include <functional>

@@ -2,9 +2,8 @@
 
 #include "DNDS/Base/Environment.hpp"
 #include "DNDS/Base/Error.hpp"
-#include "DNDS/Base/Warning.hpp"
 #include "DNDS/Mpi/AtFinalize.hpp"
-#include "DNDS/Mpi/BroadcastList.hpp"
+#include "DNDS/Mpi/Communicator.hpp"
 #include "DNDS/Task/TraceFile.hpp"
 
 #include <fmt/format.h>

@@ -2,8 +2,8 @@
 /// @brief Copies the rows of boxes, whose places in memory are described by strides, to and from packed bytes.
 #pragma once
 
-#include "DNDS/Mpi/Datatype.hpp"
-#include "DNDS/Transport/RowList.hpp"
+#include "DNDS/Mpi/Communicator.hpp"
+#include "DNDS/Transport/TransportTypes.hpp"
 
 #include <cstddef>
 #include <memory>

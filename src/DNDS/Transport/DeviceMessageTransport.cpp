@@ -1,7 +1,7 @@
 #include "DNDS/Transport/DeviceMessageTransport.hpp"
 
 #include "DNDS/Base/Environment.hpp"
-#include "DNDS/Device/PinnedMemory.hpp"
+#include "DNDS/Device/DeviceMemory.hpp"
 #include "DNDS/Transport/DeviceTopology.hpp"
 
 #include <utility>

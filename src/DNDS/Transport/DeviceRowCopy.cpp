@@ -1,7 +1,7 @@
 #include "DNDS/Transport/DeviceRowCopy.hpp"
 
 #include "DNDS/Base/Error.hpp"
-#include "DNDS/Device/PinnedMemory.hpp"
+#include "DNDS/Device/DeviceMemory.hpp"
 
 #include <algorithm>
 #include <bit>

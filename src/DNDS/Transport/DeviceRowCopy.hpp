@@ -2,10 +2,10 @@
 /// @brief A fixed set of copies of rows between device and pinned memory, made in one kernel launch.
 #pragma once
 
-#include "DNDS/Base/MemorySpace.hpp"
-#include "DNDS/Device/DeviceBuffer.hpp"
-#include "DNDS/Device/Event.hpp"
+#include "DNDS/Base/Types.hpp"
+#include "DNDS/Device/DeviceMemory.hpp"
 #include "DNDS/Device/RowKernels.hpp"
+#include "DNDS/Device/Stream.hpp"
 #include "DNDS/Storage/HostDeviceBuffer.hpp"
 #include "DNDS/Transport/RowGather.hpp"
 #include "DNDS/Transport/RowScatter.hpp"

@@ -1,7 +1,7 @@
 #include "DNDS/Transport/DeviceTopology.hpp"
 
-#include "DNDS/Base/Attempt.hpp"
 #include "DNDS/Base/Environment.hpp"
+#include "DNDS/Base/Error.hpp"
 #include "DNDS/Device/SharedMemory.hpp"
 #include "DNDS/Device/Stream.hpp"
 #include "DNDS/Mpi/GpuAware.hpp"

@@ -2,8 +2,7 @@
 /// @brief The stream on which one exchange packs and unpacks, and its order with the program's streams.
 #pragma once
 
-#include "DNDS/Base/Attempt.hpp"
-#include "DNDS/Device/Event.hpp"
+#include "DNDS/Base/Error.hpp"
 #include "DNDS/Device/Stream.hpp"
 
 namespace DNDS {

@@ -2,7 +2,7 @@
 /// @brief Common to the transports between ranks of one node: notes, connection, epochs, peers.
 #pragma once
 
-#include "DNDS/Base/Attempt.hpp"
+#include "DNDS/Base/Error.hpp"
 #include "DNDS/Mpi/ArenaNotes.hpp"
 #include "DNDS/Mpi/NodeArena.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"

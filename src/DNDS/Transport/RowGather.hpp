@@ -2,11 +2,11 @@
 /// @brief The rows of one array that one peer needs, prepared for fast copying.
 #pragma once
 
-#include "DNDS/Mpi/Datatype.hpp"
-#include "DNDS/Storage/RowLayout.hpp"
+#include "DNDS/Mpi/Communicator.hpp"
+#include "DNDS/Storage/ArrayLayout.hpp"
 #include "DNDS/Transport/BoxCopy.hpp"
-#include "DNDS/Transport/RowList.hpp"
 #include "DNDS/Transport/StreamWriter.hpp"
+#include "DNDS/Transport/TransportTypes.hpp"
 
 #include <cstddef>
 #include <cstdint>

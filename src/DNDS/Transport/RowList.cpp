@@ -1,4 +1,4 @@
-#include "DNDS/Transport/RowList.hpp"
+#include "DNDS/Transport/TransportTypes.hpp"
 
 #include "DNDS/Base/Error.hpp"
 

@@ -4,7 +4,7 @@
 
 #include "DNDS/Transport/ExchangeStream.hpp"
 #include "DNDS/Transport/Transport.hpp"
-#include "DNDS/Transport/TransportKind.hpp"
+#include "DNDS/Transport/TransportTypes.hpp"
 
 #include <cstdint>
 #include <functional>

@@ -2,8 +2,8 @@
 /// @brief From cells on their final ranks to a mesh: shared by building a mesh and moving one.
 #pragma once
 
+#include "DNDS/Geom/Build/BuildMesh.hpp"
 #include "DNDS/Geom/Build/LocalNodes.hpp"
-#include "DNDS/Geom/Build/MeshOptions.hpp"
 
 #include <span>
 #include <vector>

@@ -9,7 +9,6 @@
 #include "DNDS/Geom/Source/NumberTable.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
 #include "DNDS/Mpi/Rendezvous.hpp"
-#include "DNDS/Mpi/RequireSame.hpp"
 
 #include <cmath>
 

@@ -1,6 +1,6 @@
 #include "DNDS/Geom/Build/FaceLinks.hpp"
 
-#include "DNDS/Base/Attempt.hpp"
+#include "DNDS/Base/Error.hpp"
 #include "DNDS/Geom/Build/FaceRendezvous.hpp"
 
 #include <numeric>

@@ -2,9 +2,9 @@
 /// @brief Finds which cells share a face, for cells of any types distributed over ranks.
 #pragma once
 
+#include "DNDS/Geom/Partition/GraphPartition.hpp"
 #include "DNDS/Geom/Source/CellRecords.hpp"
-#include "DNDS/Geom/Source/DistributedGraph.hpp"
-#include "DNDS/Index/GlobalMapping.hpp"
+#include "DNDS/Index/Mappings.hpp"
 
 namespace DNDS::Geom {
 

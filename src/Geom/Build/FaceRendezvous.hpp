@@ -5,7 +5,7 @@
 
 #include "DNDS/Geom/Source/CellRecords.hpp"
 #include "DNDS/Geom/Source/ElementFaces.hpp"
-#include "DNDS/Index/GlobalMapping.hpp"
+#include "DNDS/Index/Mappings.hpp"
 #include "DNDS/Mpi/Rendezvous.hpp"
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 /// @brief Collects layers of cells of other ranks, and periodic images, around the own cells.
 #pragma once
 
-#include "DNDS/Geom/Build/MeshOptions.hpp"
+#include "DNDS/Geom/Build/BuildMesh.hpp"
 #include "DNDS/Geom/Build/NodeSharing.hpp"
 #include "DNDS/Geom/Source/NumberTable.hpp"
 

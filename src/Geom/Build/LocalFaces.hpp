@@ -3,7 +3,7 @@
 #pragma once
 
 #include "DNDS/Geom/Build/LocalNodes.hpp"
-#include "DNDS/Geom/Source/MeshReport.hpp"
+#include "DNDS/Geom/Source/SourceChecks.hpp"
 
 namespace DNDS::Geom {
 

@@ -1,4 +1,4 @@
-#include "DNDS/Geom/Build/PartitionReport.hpp"
+#include "DNDS/Geom/Build/BuildMesh.hpp"
 
 #include "DNDS/Geom/Mesh/PeriodicNodes.hpp"
 #include "DNDS/Geom/Partition/SpaceFillingCurve.hpp"
@@ -7,7 +7,6 @@
 #include "DNDS/Geom/Source/SourceChecks.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
 #include "DNDS/Mpi/Rendezvous.hpp"
-#include "DNDS/Mpi/RequireSame.hpp"
 
 #include <algorithm>
 #include <limits>

@@ -6,7 +6,6 @@
 #include "DNDS/Mpi/EvenSplit.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
 #include "DNDS/Mpi/Rendezvous.hpp"
-#include "DNDS/Mpi/RequireSame.hpp"
 
 namespace DNDS::Geom {
 

@@ -2,7 +2,7 @@
 /// @brief The same mesh with its cells on other ranks.
 #pragma once
 
-#include "DNDS/Geom/Build/MeshOptions.hpp"
+#include "DNDS/Geom/Build/BuildMesh.hpp"
 #include "DNDS/Geom/Mesh/UnstructuredMesh.hpp"
 #include "DNDS/Index/Redistribute.hpp"
 

@@ -1,7 +1,7 @@
 // Replaces AdfSource.cpp and CgnsOutput.cpp if there is no CGNS library.
 #include "DNDS/Base/Error.hpp"
+#include "DNDS/Geom/Cgns/Cgns.hpp"
 #include "DNDS/Geom/Cgns/CgnsOutput.hpp"
-#include "DNDS/Geom/Cgns/CgnsWriter.hpp"
 #include "DNDS/Geom/Cgns/TreeSource.hpp"
 
 namespace DNDS::Geom::Detail {

@@ -1,7 +1,7 @@
 #include "DNDS/Geom/Cgns/CgnsOutput.hpp"
 
 #include "DNDS/Base/Error.hpp"
-#include "DNDS/Geom/Cgns/CgnsWriter.hpp"
+#include "DNDS/Geom/Cgns/Cgns.hpp"
 
 #include <cgns_io.h>
 

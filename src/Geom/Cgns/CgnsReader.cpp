@@ -1,4 +1,4 @@
-#include "DNDS/Geom/Cgns/CgnsReader.hpp"
+#include "DNDS/Geom/Cgns/Cgns.hpp"
 
 #include "DNDS/Geom/Cgns/Assemble.hpp"
 #include "DNDS/Geom/Cgns/Boundary.hpp"
@@ -11,7 +11,6 @@
 #include "DNDS/Geom/Cgns/Solutions.hpp"
 #include "DNDS/Geom/Cgns/TreeSource.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
-#include "DNDS/Mpi/RequireSame.hpp"
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
-#include "DNDS/Geom/Cgns/CgnsWriter.hpp"
+#include "DNDS/Geom/Cgns/Cgns.hpp"
 
-#include "DNDS/Base/Warning.hpp"
+#include "DNDS/Base/Error.hpp"
 #include "DNDS/Geom/Cgns/CgnsOutput.hpp"
 #include "DNDS/Geom/Cgns/InOrder.hpp"
 #include "DNDS/Geom/Cgns/PeriodicPairs.hpp"

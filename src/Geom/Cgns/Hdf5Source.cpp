@@ -6,7 +6,6 @@
 
 #include "DNDS/Geom/Cgns/TreeSource.hpp"
 
-#include "DNDS/Base/Attempt.hpp"
 #include "DNDS/Base/Error.hpp"
 #include "DNDS/Mpi/AtFinalize.hpp"
 #include "DNDS/Serialize/HdfObject.hpp"

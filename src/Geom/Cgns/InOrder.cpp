@@ -1,6 +1,6 @@
 #include "DNDS/Geom/Cgns/InOrder.hpp"
 
-#include "DNDS/Base/Attempt.hpp"
+#include "DNDS/Base/Error.hpp"
 
 #include <algorithm>
 #include <exception>

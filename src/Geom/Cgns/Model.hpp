@@ -2,7 +2,7 @@
 /// @brief The mesh as the tree of a CGNS file describes it: zones, sections, boundary conditions, connections.
 #pragma once
 
-#include "DNDS/Geom/Cgns/CgnsReader.hpp"
+#include "DNDS/Geom/Cgns/Cgns.hpp"
 #include "DNDS/Geom/Cgns/TreeNode.hpp"
 #include "DNDS/Geom/Cgns/TreeSource.hpp"
 

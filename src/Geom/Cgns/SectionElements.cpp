@@ -1,5 +1,5 @@
 #include "DNDS/Geom/Cgns/SectionElements.hpp"
-#include "DNDS/Base/Attempt.hpp"
+#include "DNDS/Base/Error.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 #include "DNDS/Geom/Cgns/SharedTree.hpp"
 
-#include "DNDS/Mpi/BroadcastList.hpp"
+#include "DNDS/Mpi/Communicator.hpp"
 
 #include <vector>
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "DNDS/Geom/Cgns/NodeJoin.hpp"
-#include "DNDS/Geom/Source/MeshFields.hpp"
+#include "DNDS/Geom/Source/MeshSlice.hpp"
 
 namespace DNDS::Geom::Cgns {
 

@@ -3,7 +3,6 @@
 #include "DNDS/Geom/Partition/SpaceFillingCurve.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
 #include "DNDS/Mpi/Rendezvous.hpp"
-#include "DNDS/Mpi/RequireSame.hpp"
 
 #include <algorithm>
 #include <limits>

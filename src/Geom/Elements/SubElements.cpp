@@ -1,7 +1,7 @@
-#include "DNDS/Geom/Elements/SubElements.hpp"
+#include "DNDS/Geom/Elements/ReferenceElement.hpp"
 
 #include "DNDS/Base/Error.hpp"
-#include "DNDS/Geom/Elements/ShapeFunctions.hpp"
+#include "DNDS/Geom/Elements/ElementMap.hpp"
 
 namespace DNDS::Geom {
 

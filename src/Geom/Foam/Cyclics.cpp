@@ -1,11 +1,11 @@
 #include "DNDS/Geom/Foam/Cyclics.hpp"
 
 #include "DNDS/Geom/Source/ElementFaces.hpp"
-#include "DNDS/Geom/Source/MeshImage.hpp"
 #include "DNDS/Geom/Source/NumberTable.hpp"
 #include "DNDS/Geom/Source/SourceChecks.hpp"
-#include "DNDS/Index/GlobalMapping.hpp"
-#include "DNDS/Mpi/ExactSum.hpp"
+#include "DNDS/Geom/Source/SourceMesh.hpp"
+#include "DNDS/Index/Mappings.hpp"
+#include "DNDS/Mpi/Reductions.hpp"
 
 #include <algorithm>
 #include <array>

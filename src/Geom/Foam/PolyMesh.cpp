@@ -1,7 +1,7 @@
 #include "DNDS/Geom/Foam/PolyMesh.hpp"
 
 #include "DNDS/Geom/Foam/FoamCase.hpp"
-#include "DNDS/Mpi/BroadcastList.hpp"
+#include "DNDS/Mpi/Communicator.hpp"
 
 #include <algorithm>
 #include <array>

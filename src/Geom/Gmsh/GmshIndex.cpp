@@ -1,6 +1,6 @@
 #include "DNDS/Geom/Gmsh/GmshIndex.hpp"
 
-#include "DNDS/Mpi/BroadcastList.hpp"
+#include "DNDS/Mpi/Communicator.hpp"
 
 #include <algorithm>
 #include <charconv>

@@ -1,4 +1,4 @@
-#include "DNDS/Geom/Locate/PointLocator.hpp"
+#include "DNDS/Geom/Locate/Probe.hpp"
 
 #include "DNDS/Geom/Locate/CellGeometry.hpp"
 #include "DNDS/Geom/Locate/RankQueries.hpp"

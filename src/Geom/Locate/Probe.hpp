@@ -1,19 +1,82 @@
 /// @file Probe.hpp
-/// @brief Values of fields at points and along lines.
+/// @brief Points, lines and walls across ranks.
+///
+/// - `PointLocator`: finds the cells of a distributed mesh that have given points
+/// - `Probe`: values of fields at points and along lines
+/// - `WallDistance`: the distance from points to the nearest face of some patches
 #pragma once
 
 #include "DNDS/Array/ArrayPair.hpp"
-#include "DNDS/Geom/Locate/PointLocator.hpp"
-#include "DNDS/Geom/Mesh/MeshMetrics.hpp"
+#include "DNDS/Geom/Mesh/MeshView.hpp"
+#include "DNDS/Geom/Mesh/UnstructuredMesh.hpp"
+#include "DNDS/Geom/Source/Point.hpp"
 
 #include <functional>
+#include <limits>
 #include <map>
+#include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 namespace DNDS::Geom {
+
+/// The place of a point in a mesh.
+struct PointLocation {
+    int rank = -1;              ///< the owner of the cell; -1: no cell has the point
+    LocalIndex cell = noEntity; ///< its local number there
+    index number = -1;          ///< its position in the file, from 0
+
+    /// False for a point in no cell. Local.
+    bool found() const noexcept { return rank >= 0; }
+};
+
+/// `count` points on a line, equally spaced, both ends included; one point is `from`. Local.
+std::vector<Point> pointsOnLine(const Point &from, const Point &to, index count);
+
+class CellGeometry;
+
+/// Finds cells by points, on all ranks: each has a tree of its own cells' boxes, and knows one box of each rank.
+///
+///     const PointLocator locator(mesh);
+///     for (const PointLocation &at : locator.locate(points)) // each rank asks for points of its own, or for none
+///         if (at.found()) ...
+///
+/// Own cells count, not ghosts: across periodic boundaries, points are taken where they are. Elements have the shape of
+/// their maps, curved ones too, which Newton's method inverts; the sides of polygons are straight, and faces of
+/// polyhedra are fans around the mean of their corners. Surfaces have the points on them; of planar meshes, the third
+/// coordinate of points is ignored. A point in several cells, as those on a face are, belongs to the one that is first
+/// in the file: the answer is the same on any number of ranks. Cells that the map turns inside out, and gaps between
+/// warped faces of polyhedra and of other cells, may be missed.
+class PointLocator {
+  public:
+    /// `tolerance` is how far outside a cell a point may be, relative to the cell's size; on surfaces beside it, too.
+    /// The mesh must outlive the locator. Collective. O(cells log cells), O(ranks) memory. Throws ArgumentError on all
+    /// ranks for a tolerance that is negative or not finite.
+    explicit PointLocator(const UnstructuredMesh &mesh, real tolerance = 1e-8);
+    PointLocator(PointLocator &&) noexcept;
+    PointLocator &operator=(PointLocator &&) noexcept;
+    ~PointLocator();
+
+    /// The cells of this rank's points: [points]. Points that are not finite are nowhere. Collective; two sparse
+    /// exchanges, with the ranks whose boxes have points; about O(log cells) for each point.
+    std::vector<PointLocation> locate(std::span<const Point> points) const;
+    /// The own cell that has the point, or `noEntity`. Local.
+    LocalIndex ownCellAt(const Point &point) const;
+
+    /// The mesh that was given. Local.
+    const UnstructuredMesh &mesh() const noexcept { return *mesh_; }
+    /// The shapes of the cells, for interpolation by `Probe`. Local.
+    const CellGeometry &geometry() const noexcept;
+
+  private:
+    struct Trees;
+
+    const UnstructuredMesh *mesh_;
+    std::unique_ptr<const Trees> trees_;
+};
 
 /// A point of any rank in a cell of this one.
 struct ProbeSample {
@@ -143,6 +206,49 @@ class Probe {
     std::vector<LocalIndex> rows_;                     ///< [points] in buffers; `noEntity` where nothing was found
     std::shared_ptr<CommunicatorContext> context_;
     std::map<rowsize, Values> buffers_; ///< key: width; the first, of width 1, has the mapping of all
+};
+
+/// The face of some patches that is nearest to a point.
+struct NearestFace {
+    real distance = std::numeric_limits<real>::infinity(); ///< infinite if the patches have no faces
+    int rank = -1;                                         ///< the owner of the face; -1: the patches have no faces
+    LocalIndex face = noEntity;                            ///< its local number there
+    index cell = -1;                                       ///< the position of its cell in the file
+};
+
+/// Distances to walls, as turbulence models need them: exact to the nearest face of the given patches, wherever it is.
+///
+///     const WallDistance walls(mesh, {"airfoil", "ground"});
+///     const std::vector<real> distance = walls.ofCells(metrics); // [own cells]
+///
+/// Faces are segments, triangles, or fans of triangles around the mean of their corners; curved ones are taken by their
+/// corners. Images of walls across periodic boundaries count, one step far in each direction. Results have the same
+/// bits on any number of ranks; of equally near faces, the one whose cell comes first in the file is returned.
+///
+/// Each rank has a tree of its own faces of the patches (branch and bound as in Roussopoulos, Kelley and Vincent:
+/// Nearest neighbor queries, SIGMOD 1995). A point is compared with this rank's faces, then with those of the rank
+/// whose box is nearest, then with those of the other ranks whose boxes are nearer than what was found: no rank gets
+/// faces or points that do not matter to it.
+class WallDistance {
+  public:
+    /// The mesh must outlive it. Collective. O(faces log faces), O(ranks) memory. Throws ArgumentError on all ranks
+    /// for a patch that does not exist.
+    WallDistance(const UnstructuredMesh &mesh, const std::vector<std::string> &patches);
+    WallDistance(WallDistance &&) noexcept;
+    WallDistance &operator=(WallDistance &&) noexcept;
+    ~WallDistance();
+
+    /// The faces nearest to this rank's points: [points]. Points that are not finite have none. Collective; four sparse
+    /// exchanges; about O(log faces) for each point. Points in the order of space, as centroids of cells are, are
+    /// fastest.
+    std::vector<NearestFace> nearest(std::span<const Point> points) const;
+    /// The distances of own cells' centroids: [own cells]. Collective, as `nearest`.
+    std::vector<real> ofCells(const MeshMetrics &metrics) const;
+
+  private:
+    struct Search;
+
+    std::unique_ptr<const Search> search_;
 };
 
 } // namespace DNDS::Geom

@@ -1,4 +1,4 @@
-#include "DNDS/Geom/Mesh/Adjacency.hpp"
+#include "DNDS/Geom/Mesh/UnstructuredMesh.hpp"
 
 #include "DNDS/Geom/Source/NumberTable.hpp"
 

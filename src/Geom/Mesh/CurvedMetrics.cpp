@@ -2,7 +2,7 @@
 
 #include "DNDS/Geom/Elements/ElementMap.hpp"
 #include "DNDS/Geom/Elements/Quadrature.hpp"
-#include "DNDS/Geom/Elements/SubElements.hpp"
+#include "DNDS/Geom/Elements/ReferenceElement.hpp"
 #include "DNDS/Geom/Mesh/FaceElements.hpp"
 
 #include <array>

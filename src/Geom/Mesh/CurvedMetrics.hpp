@@ -2,7 +2,7 @@
 /// @brief Metrics by quadrature of the elements' maps.
 #pragma once
 
-#include "DNDS/Geom/Mesh/MeshMetrics.hpp"
+#include "DNDS/Geom/Mesh/MeshView.hpp"
 
 namespace DNDS::Geom {
 

@@ -2,7 +2,7 @@
 /// @brief The faces of a mesh as elements with all their nodes, for integrals over curved faces.
 #pragma once
 
-#include "DNDS/Geom/Elements/SubElements.hpp"
+#include "DNDS/Geom/Elements/ReferenceElement.hpp"
 #include "DNDS/Geom/Mesh/UnstructuredMesh.hpp"
 #include "DNDS/Geom/Source/Point.hpp"
 

@@ -1,4 +1,4 @@
-#include "DNDS/Geom/Mesh/Fingerprint.hpp"
+#include "DNDS/Geom/Mesh/UnstructuredMesh.hpp"
 
 #include "DNDS/Base/ContentHash.hpp"
 #include "DNDS/Geom/Source/NumberTable.hpp"

@@ -1,6 +1,6 @@
 #include "DNDS/Geom/Mesh/MeshEdges.hpp"
 
-#include "DNDS/Geom/Elements/SubElements.hpp"
+#include "DNDS/Geom/Elements/ReferenceElement.hpp"
 #include "DNDS/Geom/Mesh/PeriodicNodes.hpp"
 #include "DNDS/Geom/Mesh/Renumbering.hpp"
 #include "DNDS/Geom/Source/NumberTable.hpp"

@@ -1,4 +1,4 @@
-#include "DNDS/Geom/Mesh/MeshMetrics.hpp"
+#include "DNDS/Geom/Mesh/MeshView.hpp"
 
 #include "DNDS/Geom/Mesh/CurvedMetrics.hpp"
 #include "DNDS/Geom/Source/ElementFaces.hpp"

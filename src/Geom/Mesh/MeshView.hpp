@@ -1,12 +1,59 @@
 /// @file MeshView.hpp
-/// @brief A trivially copyable view of a mesh, for kernels.
+/// @brief Volumes, centroids, face areas and normals; a trivially copyable view of a mesh with them, for kernels; loops
+/// over the faces of one cell, and of all cells that a rank owns.
 #pragma once
 
-#include "DNDS/Geom/Mesh/MeshMetrics.hpp"
+#include "DNDS/Geom/Mesh/UnstructuredMesh.hpp"
 
 #include <type_traits>
+#include <vector>
 
 namespace DNDS::Geom {
+
+/// Options of `computeMetrics`; the same on all ranks.
+struct MetricOptions {
+    /// Follows the curved faces of second-order elements and the bilinear ones of linear elements, instead of the
+    /// corners alone.
+    bool curved = false;
+};
+
+/// Of all cells and faces, also ghosts; images at their own positions. In two dimensions "volume" is area, "area" is
+/// length.
+struct MeshMetrics {
+    /// Empty; `computeMetrics` makes whole ones.
+    explicit MeshMetrics(CommunicatorView comm);
+
+    ParArray<real, 1> volumes;     ///< [cells] positive
+    ParArray<real, 3> centroids;   ///< [cells] of the volume
+    ParArray<real, 1> areas;       ///< [faces] of the vector below
+    ParArray<real, 3> areaVectors; ///< [faces] away from the first cell
+    ParArray<real, 3> faceCentres; ///< [faces] centre of area
+    /// The largest |sum of outward area vectors| over the sum of their lengths, of all owned cells of all ranks.
+    /// Rounding alone gives about 1e-15.
+    real closure = 0.0;
+    /// [faces] the area of the face itself, which is larger than that of its area vector where the face is curved. No
+    /// rows unless `MetricOptions::curved`.
+    ParArray<real, 1> surfaceAreas;
+    /// Owned cells of all ranks whose map is inverted, or singular, at a quadrature point: high-order meshers leave
+    /// some at curved walls. 0 unless `MetricOptions::curved`.
+    index invertedCells = 0;
+};
+
+/// Local except for the closure and the number of inverted cells, which are reduced: Collective. O(cells + faces +
+/// nodes).
+///
+/// From corners, the default: faces are fanned around the mean of their corners, the same for both neighbours; a cell's
+/// volume and centroid are those of the cones over its faces with the mean of its corners as apex: exact if faces are
+/// flat. Normals of edges lie in the plane of their first cell. Cells of a curved surface do not close.
+///
+/// `MetricOptions::curved`: volumes, centroids and area vectors are integrals over the maps of the elements
+/// (ElementMap.hpp), exact to rounding in space and in planes; areas of curved surfaces, `surfaceAreas` and
+/// `faceCentres` are by Gauss quadrature with 4 points in each direction. A face has the nodes that its first cell
+/// gives it, on all ranks that have this cell: both neighbours use the same numbers, and cells close to rounding if
+/// both have the same nodes there. Where the first cell is not local (at the outer ghosts, or without ghosts) the
+/// second gives the nodes, and the last bits may differ from those of another rank. Polygons and polyhedra are measured
+/// from corners. Costs about 2 microseconds a linear hexahedron and 6 a HEXA_27, instead of 0.15.
+MeshMetrics computeMetrics(const UnstructuredMesh &mesh, const MetricOptions &options = {});
 
 /// Pointers into an UnstructuredMesh and its metrics: both must outlive it and not be resized.
 struct MeshView {
@@ -84,5 +131,66 @@ template <DeviceBackend backend = DeviceBackend::Host>
 MeshView viewOf(const UnstructuredMesh &&, const MeshMetrics &metrics) = delete; // name the mesh: the view points there
 template <DeviceBackend backend = DeviceBackend::Host>
 MeshView viewOf(const UnstructuredMesh &&, const MeshMetrics &&) = delete; // name both: the view points there
+
+/// Calls `visit(face, other, sign)` for each face of an own cell, in the order of the file: `other` is the cell across
+/// the face, negative at the boundary; area vectors point out of the cell if `sign` is 1, into it if it is -1. Local,
+/// O(faces of the cell), on the host.
+///
+///     forEachFaceOf(view, cell, [&](LocalIndex face, LocalIndex other, real sign) {
+///         const real mean = other >= 0 ? 0.5 * (u(cell) + u(other)) : u(cell);
+///         slope += sign * mean * view.areaVectors(face, 0);
+///     });
+template <class Visit>
+void forEachFaceOf(const MeshView &mesh, index cell, Visit &&visit) {
+    const auto faces = mesh.cellFaces[cell];
+    const auto others = mesh.cellCells[cell];
+    for (rowsize k = 0; k < faces.size(); k++)
+        visit(faces[k], others[k], mesh.faceCells(faces[k], 0) == cell ? real(1) : real(-1));
+}
+
+/// Calls `visit(face, first, second)` for each face between two cells of which this rank owns at least one: area
+/// vectors point from the first into the second. Local, O(local faces), on the host.
+///
+///     forEachInnerFace(view, [&](LocalIndex face, LocalIndex first, LocalIndex second) {
+///         const real flow = flux(u, face, first, second);
+///         residual(first) -= flow;
+///         residual(second) += flow;                  // rows of ghosts are discarded: their owners compute the same
+///     });
+///
+/// The faces of an own cell are visited in local order, which depends on the number of ranks, and so may the last bits
+/// of sums over them. Loops over `cellFaces` have the order of the file. Both sides of a periodic boundary are visited:
+/// once for each own cell, the other cell is an image.
+template <class Visit>
+void forEachInnerFace(const MeshView &mesh, Visit &&visit) {
+    for (LocalIndex face = 0; face < mesh.faces; face++) {
+        const LocalIndex first = mesh.faceCells(face, 0);
+        const LocalIndex second = mesh.faceCells(face, 1);
+        const bool hasBoth = first >= 0 && second >= 0; // else a boundary face, or beyond the last layer of ghosts
+        if (hasBoth && (first < mesh.ownedCells || second < mesh.ownedCells))
+            visit(face, first, second);
+    }
+}
+
+/// Calls `visit(face, cell, patch)` for each boundary face of own cells: area vectors point outwards; `patch` is the id
+/// of its first patch, never `noPatch`. Local, O(own faces), on the host. Each face is visited on one rank.
+///
+///     const int wall = mesh.patch("wall").id;
+///     forEachBoundaryFace(view, [&](LocalIndex face, LocalIndex cell, int patch) {
+///         residual(cell) -= patch == wall ? wallFlux(u, face, cell) : farFlux(u, face, cell);
+///     });
+template <class Visit>
+void forEachBoundaryFace(const MeshView &mesh, Visit &&visit) {
+    for (LocalIndex face = 0; face < mesh.ownedFaces; face++)
+        if (mesh.faceCells(face, 1) == noEntity)
+            visit(face, mesh.faceCells(face, 0), mesh.facePatches(face));
+}
+
+/// The same for the faces of one patch: `visit(face, cell)`, O(its faces). A face inside the mesh that the file puts
+/// into a patch has a second cell, too.
+template <class Visit>
+void forEachFace(const MeshView &mesh, const MeshPatch &patch, Visit &&visit) {
+    for (const LocalIndex face : patch.ownFaces())
+        visit(face, mesh.faceCells(face, 0));
+}
 
 } // namespace DNDS::Geom

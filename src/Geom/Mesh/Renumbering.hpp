@@ -2,7 +2,7 @@
 /// @brief Final local and global numbers for one kind of entity, such that pulls are few long copies.
 #pragma once
 
-#include "DNDS/Index/GhostMapping.hpp"
+#include "DNDS/Index/Mappings.hpp"
 
 #include <memory>
 #include <span>

@@ -1,7 +1,7 @@
 #include "DNDS/Geom/Partition/GraphPartition.hpp"
 
 #include "DNDS/Geom/Source/IndexPermutation.hpp"
-#include "DNDS/Index/GhostMapping.hpp"
+#include "DNDS/Index/Mappings.hpp"
 
 #include <algorithm>
 #include <array>

@@ -11,7 +11,7 @@
 #include "DNDS/Geom/Ugrid/UgridReader.hpp"
 #include "DNDS/Geom/Vtk/VtkHdfReader.hpp"
 #include "DNDS/Geom/Vtk/VtuReader.hpp"
-#include "DNDS/Mpi/BroadcastList.hpp"
+#include "DNDS/Mpi/Communicator.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 /// @brief Reads a mesh file of any known format.
 #pragma once
 
-#include "DNDS/Geom/Cgns/CgnsReader.hpp"
+#include "DNDS/Geom/Cgns/Cgns.hpp"
 #include "DNDS/Geom/Source/SourceMesh.hpp"
 #include "DNDS/Mpi/Communicator.hpp"
 

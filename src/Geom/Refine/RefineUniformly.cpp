@@ -6,7 +6,6 @@
 #include "DNDS/Geom/Source/NumberTable.hpp"
 #include "DNDS/Geom/Source/SourceChecks.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
-#include "DNDS/Mpi/RequireSame.hpp"
 
 #include <utility>
 

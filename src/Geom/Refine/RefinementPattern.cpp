@@ -1,6 +1,6 @@
 #include "DNDS/Geom/Refine/RefinementPattern.hpp"
 
-#include "DNDS/Geom/Elements/ShapeFunctions.hpp"
+#include "DNDS/Geom/Elements/ElementMap.hpp"
 
 #include <algorithm>
 #include <cmath>

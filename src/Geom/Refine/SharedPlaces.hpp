@@ -3,7 +3,7 @@
 #pragma once
 
 #include "DNDS/Geom/Source/IndexPermutation.hpp"
-#include "DNDS/Index/GlobalMapping.hpp"
+#include "DNDS/Index/Mappings.hpp"
 
 #include <array>
 #include <limits>

@@ -1,13 +1,12 @@
 #include "DNDS/Geom/Repartition/Repartition.hpp"
 
 #include "DNDS/Array/ParArray.hpp"
-#include "DNDS/Base/Warning.hpp"
-#include "DNDS/Geom/Build/PartitionReport.hpp"
+#include "DNDS/Base/Error.hpp"
+#include "DNDS/Geom/Build/BuildMesh.hpp"
 #include "DNDS/Geom/Build/RebuildMesh.hpp"
 #include "DNDS/Geom/Source/CellRecords.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
 #include "DNDS/Mpi/Rendezvous.hpp"
-#include "DNDS/Mpi/RequireSame.hpp"
 
 #include <algorithm>
 #include <numeric>

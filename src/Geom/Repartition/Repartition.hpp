@@ -3,10 +3,10 @@
 #pragma once
 
 #include "DNDS/Array/ArrayPair.hpp"
-#include "DNDS/Geom/Build/MeshOptions.hpp"
+#include "DNDS/Geom/Build/BuildMesh.hpp"
 #include "DNDS/Geom/Mesh/UnstructuredMesh.hpp"
 #include "DNDS/Index/Redistribute.hpp"
-#include "DNDS/Mpi/Rebalancing.hpp"
+#include "DNDS/Mpi/RankStatistics.hpp"
 
 #include <array>
 #include <memory>

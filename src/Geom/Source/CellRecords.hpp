@@ -3,7 +3,7 @@
 #pragma once
 
 #include "DNDS/Geom/Source/ElementType.hpp"
-#include "DNDS/Index/GlobalMapping.hpp"
+#include "DNDS/Index/Mappings.hpp"
 #include "DNDS/Index/Redistribute.hpp"
 
 #include <functional>

@@ -1,4 +1,4 @@
-#include "DNDS/Geom/Source/MeshImage.hpp"
+#include "DNDS/Geom/Source/SourceMesh.hpp"
 
 #include <algorithm>
 #include <cmath>

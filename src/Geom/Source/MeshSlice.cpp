@@ -1,7 +1,6 @@
 #include "DNDS/Geom/Source/MeshSlice.hpp"
 
-#include "DNDS/Geom/Source/MeshFields.hpp"
-#include "DNDS/Mpi/RequireSame.hpp"
+#include "DNDS/Mpi/FailTogether.hpp"
 
 #include <algorithm>
 

@@ -1,5 +1,6 @@
 /// @file MeshSlice.hpp
-/// @brief One rank's block of a mesh and its fields, in the form that writers take.
+/// @brief One rank's block of a mesh and its fields, in the form that writers take, and fields read from a file, with
+/// the mesh that they belong to.
 #pragma once
 
 #include "DNDS/Geom/Source/SourceMesh.hpp"
@@ -68,5 +69,23 @@ void checkField(const FieldSlice &field, index rows, std::string_view what);
 /// Throws ArgumentError on all ranks if their fields differ, naming the first that differs from rank 0's. Collective.
 void requireSameFields(CommunicatorView comm, std::span<const FieldSlice> pointFields,
                        std::span<const FieldSlice> cellFields);
+
+/// An array of a file's solution, in file order: one number for each of this rank's nodes or cells of the SourceMesh.
+/// All number types of the file are converted to double.
+struct MeshField {
+    std::string solution; ///< "FlowSolution"
+    std::string name;     ///< "Density"
+    std::vector<real> values;
+};
+
+/// All ranks have the same fields in the same order. Plain data.
+struct MeshFields {
+    std::vector<MeshField> nodes;
+    std::vector<MeshField> cells;
+};
+
+/// Fields in the form that writers take; `fields` must outlive them. If two solutions have a field of the same name,
+/// the second is called "<solution>.<name>". Local.
+std::vector<FieldSlice> slicesOf(const std::vector<MeshField> &fields);
 
 } // namespace DNDS::Geom

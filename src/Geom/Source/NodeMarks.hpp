@@ -3,7 +3,7 @@
 #pragma once
 
 #include "DNDS/Geom/Source/SourceMesh.hpp"
-#include "DNDS/Index/GlobalMapping.hpp"
+#include "DNDS/Index/Mappings.hpp"
 
 #include <algorithm>
 #include <iterator>

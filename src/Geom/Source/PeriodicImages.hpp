@@ -2,7 +2,6 @@
 /// @brief Positions of copies of cells on the other side of periodic connections.
 #pragma once
 
-#include "DNDS/Geom/Source/MeshImage.hpp"
 #include "DNDS/Geom/Source/Point.hpp"
 #include "DNDS/Geom/Source/SourceMesh.hpp"
 

@@ -4,7 +4,7 @@
 
 #include "DNDS/Geom/Source/Point.hpp"
 #include "DNDS/Geom/Source/SourceMesh.hpp"
-#include "DNDS/Index/GlobalMapping.hpp"
+#include "DNDS/Index/Mappings.hpp"
 #include "DNDS/Mpi/Rendezvous.hpp"
 
 #include <limits>

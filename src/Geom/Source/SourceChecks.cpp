@@ -3,7 +3,7 @@
 #include "DNDS/Geom/Source/CellRecords.hpp"
 #include "DNDS/Geom/Source/ElementFaces.hpp"
 #include "DNDS/Geom/Source/MirroredElement.hpp"
-#include "DNDS/Mpi/ExactSum.hpp"
+#include "DNDS/Mpi/Reductions.hpp"
 #include "DNDS/Mpi/Rendezvous.hpp"
 
 #include <algorithm>

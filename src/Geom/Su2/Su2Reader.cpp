@@ -4,7 +4,7 @@
 #include "DNDS/Geom/File/FileSegments.hpp"
 #include "DNDS/Geom/Source/MirroredElement.hpp"
 #include "DNDS/Geom/Source/SourceChecks.hpp"
-#include "DNDS/Mpi/BroadcastList.hpp"
+#include "DNDS/Mpi/Communicator.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
 
 #include <algorithm>

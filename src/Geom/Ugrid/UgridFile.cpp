@@ -1,6 +1,6 @@
 #include "DNDS/Geom/Ugrid/UgridFile.hpp"
 
-#include "DNDS/Mpi/BroadcastList.hpp"
+#include "DNDS/Mpi/Communicator.hpp"
 
 #include <algorithm>
 #include <bit>

@@ -3,7 +3,7 @@
 #include "DNDS/Geom/File/ElementBlocks.hpp"
 #include "DNDS/Geom/File/FileSegments.hpp"
 #include "DNDS/Geom/Ugrid/UgridFile.hpp"
-#include "DNDS/Mpi/BroadcastList.hpp"
+#include "DNDS/Mpi/Communicator.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
 
 #include <algorithm>

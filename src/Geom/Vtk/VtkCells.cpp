@@ -1,4 +1,4 @@
-#include "DNDS/Geom/Vtk/VtkCells.hpp"
+#include "DNDS/Geom/Vtk/VtkHdfWriter.hpp"
 
 #include "DNDS/Base/Error.hpp"
 #include "DNDS/Geom/Vtk/VtkElements.hpp"

@@ -1,6 +1,6 @@
 #include "DNDS/Geom/Vtk/VtkHdfSteps.hpp"
 
-#include "DNDS/Base/Attempt.hpp"
+#include "DNDS/Base/Error.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,9 +1,8 @@
 #include "DNDS/Geom/Vtk/VtkHdfWriter.hpp"
 
 #include "DNDS/Base/ContentHash.hpp"
-#include "DNDS/Base/Warning.hpp"
+#include "DNDS/Base/Error.hpp"
 #include "DNDS/Geom/Vtk/HdfOutput.hpp"
-#include "DNDS/Geom/Vtk/VtkCells.hpp"
 #include "DNDS/Geom/Vtk/VtkHdfSteps.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
 

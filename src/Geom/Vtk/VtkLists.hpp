@@ -2,7 +2,7 @@
 /// @brief Makes meshes and fields of the lists that VTK's formats have in common. Part of their readers.
 #pragma once
 
-#include "DNDS/Geom/Source/MeshFields.hpp"
+#include "DNDS/Geom/Source/MeshSlice.hpp"
 #include "DNDS/Geom/Source/SourceMesh.hpp"
 #include "DNDS/Mpi/Communicator.hpp"
 

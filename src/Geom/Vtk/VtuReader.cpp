@@ -3,7 +3,7 @@
 #include "DNDS/Base/Error.hpp"
 #include "DNDS/Geom/Vtk/VtkLists.hpp"
 #include "DNDS/Geom/Vtk/VtuFile.hpp"
-#include "DNDS/Mpi/BroadcastList.hpp"
+#include "DNDS/Mpi/Communicator.hpp"
 #include "DNDS/Mpi/CommunicatorContext.hpp"
 #include "DNDS/Mpi/EvenSplit.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"

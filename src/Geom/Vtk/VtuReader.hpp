@@ -2,7 +2,7 @@
 /// @brief Reads the mesh of a VTU file: VTK XML of the type UnstructuredGrid.
 #pragma once
 
-#include "DNDS/Geom/Source/MeshFields.hpp"
+#include "DNDS/Geom/Source/MeshSlice.hpp"
 #include "DNDS/Geom/Source/SourceMesh.hpp"
 #include "DNDS/Mpi/Communicator.hpp"
 

@@ -1,4 +1,4 @@
-#include "DNDS/Geom/Write/FileOrder.hpp"
+#include "DNDS/Geom/Write/WriteMesh.hpp"
 
 #include "DNDS/Geom/File/ElementBlocks.hpp"
 #include "DNDS/Geom/Mesh/CellNodes.hpp"

@@ -1,4 +1,4 @@
-#include "DNDS/Geom/Write/VtkGrid.hpp"
+#include "DNDS/Geom/Write/WriteMesh.hpp"
 
 #include "DNDS/Geom/Mesh/CellNodes.hpp"
 

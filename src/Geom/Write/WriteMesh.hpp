@@ -1,11 +1,16 @@
 /// @file WriteMesh.hpp
 /// @brief Writes partitioned meshes and their fields in the order of the original file.
+///
+/// - `FileOrder`: restores that order of a partitioned mesh and its fields, for other formats
+/// - `vtkCells`: the cells of this rank for VTK's objects in memory, as in-situ tools take them
 #pragma once
 
-#include "DNDS/Geom/Cgns/CgnsWriter.hpp"
+#include "DNDS/Geom/Cgns/Cgns.hpp"
+#include "DNDS/Geom/Mesh/UnstructuredMesh.hpp"
 #include "DNDS/Geom/Source/MeshSlice.hpp"
+#include "DNDS/Geom/Source/SourceMesh.hpp"
 #include "DNDS/Geom/Vtk/VtkHdfWriter.hpp"
-#include "DNDS/Geom/Write/FileOrder.hpp"
+#include "DNDS/Index/Mappings.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -17,6 +22,57 @@
 #include <vector>
 
 namespace DNDS::Geom {
+
+enum class UnusedNodes : unsigned char { LeftOut, Kept };
+
+/// A mesh in the order of its file, cut into blocks of nearly equal size, one per rank. Apart from the cuts, the blocks
+/// do not depend on the partition or the number of ranks.
+///
+/// Memory is in proportion to a rank's part of the mesh and its block. All functions but `mesh` and `comm` are
+/// Collective.
+class FileOrder {
+  public:
+    /// Sends cells, coordinates and boundary faces to their blocks. Two sparse exchanges for each of them.
+    ///
+    /// Nodes of no cell were dropped when the mesh was built. Without them, later nodes have lower numbers than in the
+    /// file; if kept, they are at the origin, and numbers are those of the file up to the last node of a cell. Boundary
+    /// faces are in the order of their cells in the file, with their corners only; sides of periodic connections are
+    /// marked as in the source; faces of no patch are omitted.
+    explicit FileOrder(const UnstructuredMesh &mesh, UnusedNodes unused = UnusedNodes::LeftOut);
+
+    /// This rank's blocks, in the form of readers. Local.
+    const SourceMesh &mesh() const noexcept { return source_; }
+    SourceMesh &&take() noexcept { return std::move(source_); }
+    const CommunicatorView &comm() const { return context_->comm(); }
+
+    /// The rows of this rank's block of cells (nodes) from the owned rows of all ranks: `owned` are [owned x
+    /// components], the result is [block x components]. Throws ArgumentError on all ranks if sizes do not match.
+    std::vector<real> cellValues(std::span<const real> owned, int components) const;
+    std::vector<real> nodeValues(std::span<const real> owned, int components) const;
+
+  private:
+    /// Destinations of owned entities, and places of received ones.
+    struct Route {
+        std::vector<int> ranks;    ///< [owned] rank of the block
+        std::vector<index> places; ///< [block] block row of the k-th entity received
+    };
+    void sendNodes(const UnstructuredMesh &mesh, UnusedNodes unused);
+    void sendCells(const UnstructuredMesh &mesh);
+    void sendFaces(const UnstructuredMesh &mesh);
+    std::vector<real> sendValues(const Route &route, std::span<const real> owned, int components) const;
+
+    std::shared_ptr<CommunicatorContext> context_;
+    SourceMesh source_;
+    Route cells_;
+    Route nodes_;
+    std::vector<index> newNumbers_; ///< [nodes of the mesh] in the file order, without unused ones
+};
+
+/// The reverse of FileOrder: sends values in file order to the owners of entities. `blockValues` are [own rows of the
+/// SourceMesh x components], as in `MeshField`; the result is [owned entities x components]. Collective; two sparse
+/// exchanges. Throws ArgumentError on all ranks if the blocks do not cover all entities.
+std::vector<real> takeFromFileOrder(const UnstructuredMesh &mesh, const MeshEntities &entities,
+                                    std::span<const real> blockValues, int components = 1);
 
 /// The owned rows of an array of cells or nodes as a field of a file. Local. O(1) for `real`: the array must outlive
 /// it; other numbers are copied. Matrices are written column by column. Rows of one width, also one chosen at run time.
@@ -111,5 +167,9 @@ void writeCgnsMesh(const UnstructuredMesh &mesh, const std::string &path, const 
 [[deprecated("name the lists: writeCgnsMesh(mesh, path, {.cells = ..., .nodes = ...})")]] void
 writeCgnsMesh(const UnstructuredMesh &mesh, const std::string &path, const std::vector<FieldSlice> &nodeFields,
               const std::vector<FieldSlice> &cellFields, const CgnsWriteOptions &options = {});
+
+/// The first `cells` local cells, by local node numbers: `mesh.cells.owned` of them, or `mesh.cells.size()` with
+/// ghosts. Points are `mesh.coordinates`. Local. Throws ArgumentError if there are fewer cells.
+VtkCells vtkCells(const UnstructuredMesh &mesh, index cells);
 
 } // namespace DNDS::Geom

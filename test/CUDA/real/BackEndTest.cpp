@@ -4,11 +4,9 @@
 #include "CUDA/real/StandInRuntime.hpp"
 
 #include "DNDS/Base/Error.hpp"
-#include "DNDS/Base/Warning.hpp"
 #include "DNDS/Device/Hooks.hpp"
 #include "DNDS/Device/KernelLoading.hpp"
 #include "DNDS/Device/Stream.hpp"
-#include "DNDS/Device/StreamUse.hpp"
 
 #include <gtest/gtest.h>
 

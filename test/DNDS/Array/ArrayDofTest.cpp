@@ -6,7 +6,7 @@
 
 #include "DNDS/Mpi/ThrowsOnAll.hpp"
 
-#include "DNDS/Device/KernelScope.hpp"
+#include "DNDS/Device/Hooks.hpp"
 
 #include <algorithm>
 #include <cmath>

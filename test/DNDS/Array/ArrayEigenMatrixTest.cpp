@@ -1,7 +1,7 @@
 // Matrices in every combination of static, run-time and per-row sizes: shapes, their state, and their exchange.
 
 #include "DNDS/Array/ArrayMatrices.hpp"
-#include "DNDS/Mpi/Recovery.hpp"
+#include "DNDS/Mpi/FailTogether.hpp"
 
 #include "DerivedCase.hpp"
 

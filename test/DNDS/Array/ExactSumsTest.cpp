@@ -1,10 +1,9 @@
-#include "DNDS/Array/ExactSums.hpp"
+#include "DNDS/Array/DofKernels.hpp"
 
 #include "support/MpiTest.hpp"
 
-#include "DNDS/Device/DeviceBuffer.hpp"
+#include "DNDS/Device/DeviceMemory.hpp"
 #include "DNDS/Device/Stream.hpp"
-#include "DNDS/Device/Transfers.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,10 +1,10 @@
-#include "DNDS/Array/GhostState.hpp"
-#include "DNDS/Mpi/Recovery.hpp"
+#include "DNDS/Array/ArrayTransformer.hpp"
+#include "DNDS/Mpi/FailTogether.hpp"
 
 #include "DNDS/Array/ArrayDof.hpp"
 #include "DNDS/Array/ArrayMatrices.hpp"
 #include "DNDS/Array/GhostReads.hpp"
-#include "DNDS/Device/KernelScope.hpp"
+#include "DNDS/Device/Hooks.hpp"
 #include "DNDS/Device/Stream.hpp"
 #include "DNDS/Exchange/ExchangeGroup.hpp"
 

@@ -1,8 +1,8 @@
 // Compiled with DNDS_DEBUG_CHECKS, as GhostStateTest.cpp is beside it, linked in the preset release with a library that
 // was built without.
 
-#include "DNDS/Array/GhostWatch.hpp"
-#include "DNDS/Mpi/Recovery.hpp"
+#include "DNDS/Array/ArrayTransformer.hpp"
+#include "DNDS/Mpi/FailTogether.hpp"
 
 #include "DNDS/Array/ArrayDof.hpp"
 #include "DNDS/Array/GhostReads.hpp"

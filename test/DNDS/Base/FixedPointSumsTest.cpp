@@ -1,4 +1,4 @@
-#include "DNDS/Base/FixedPointSums.hpp"
+#include "DNDS/Base/ExactAccumulator.hpp"
 
 #include <gtest/gtest.h>
 

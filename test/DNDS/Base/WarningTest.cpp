@@ -1,4 +1,4 @@
-#include "DNDS/Base/Warning.hpp"
+#include "DNDS/Base/Error.hpp"
 
 #include <gtest/gtest.h>
 

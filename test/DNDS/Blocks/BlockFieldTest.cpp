@@ -1,5 +1,5 @@
 #include "DNDS/Blocks/BlockField.hpp"
-#include "DNDS/Mpi/Recovery.hpp"
+#include "DNDS/Mpi/FailTogether.hpp"
 
 #include "DNDS/Blocks/BlockCase.hpp"
 #include "DNDS/Exchange/ExchangeGroup.hpp"

@@ -1,6 +1,5 @@
 #include "DNDS/Device/Algorithms.hpp"
-#include "DNDS/Device/DeviceBuffer.hpp"
-#include "DNDS/Device/Graph.hpp"
+#include "DNDS/Device/DeviceMemory.hpp"
 #include "DNDS/Device/Stream.hpp"
 
 #include "DNDS/Base/Error.hpp"

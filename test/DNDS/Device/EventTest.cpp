@@ -1,4 +1,3 @@
-#include "DNDS/Device/Event.hpp"
 #include "DNDS/Device/Stream.hpp"
 
 #include "DeviceWords.hpp"

@@ -1,5 +1,3 @@
-#include "DNDS/Device/Graph.hpp"
-#include "DNDS/Device/Event.hpp"
 #include "DNDS/Device/Stream.hpp"
 
 #include "DeviceWords.hpp"

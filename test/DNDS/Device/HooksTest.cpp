@@ -1,14 +1,12 @@
 #include "DNDS/Device/Hooks.hpp"
 #include "DNDS/Device/KernelLoading.hpp"
-#include "DNDS/Device/KernelScope.hpp"
 #include "DNDS/Device/Stream.hpp"
-#include "DNDS/Device/StreamUse.hpp"
 
 #include "DeviceWords.hpp"
 #include "Gate.hpp"
 
 #include "DNDS/Base/Error.hpp"
-#include "DNDS/Device/PinnedMemory.hpp"
+#include "DNDS/Device/DeviceMemory.hpp"
 
 #include <gtest/gtest.h>
 

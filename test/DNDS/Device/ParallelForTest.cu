@@ -1,6 +1,5 @@
 // One functor on the host, in host threads and on the device.
 
-#include "DNDS/Device/Graph.hpp"
 #include "DNDS/Device/ParallelFor.hpp"
 #include "DNDS/Device/Stream.hpp"
 

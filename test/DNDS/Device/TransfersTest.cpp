@@ -1,4 +1,4 @@
-#include "DNDS/Device/Transfers.hpp"
+#include "DNDS/Device/DeviceMemory.hpp"
 
 #include "DeviceWords.hpp"
 

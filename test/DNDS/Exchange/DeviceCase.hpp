@@ -3,7 +3,7 @@
 #pragma once
 
 #include "DNDS/Device/Hooks.hpp"
-#include "DNDS/Exchange/ExchangeTypes.hpp"
+#include "DNDS/Exchange/Exchange.hpp"
 #include "DNDS/Exchange/FieldCase.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/Transport/DeviceTopology.hpp"

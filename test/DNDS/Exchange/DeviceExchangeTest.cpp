@@ -1,8 +1,6 @@
 // Pulls and pushes of rows in device memory: graphs, streams, and the bits of the host. What rows of the host have in
 // common with them is in ExchangeTest.cpp, what goes wrong in ExchangeFailureTest.cpp.
 
-#include "DNDS/Device/Event.hpp"
-#include "DNDS/Device/Graph.hpp"
 #include "DNDS/Device/Stream.hpp"
 #include "DNDS/Exchange/Exchange.hpp"
 #include "DeviceCase.hpp"

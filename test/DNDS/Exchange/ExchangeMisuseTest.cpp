@@ -3,7 +3,7 @@
 #include "DNDS/Exchange/Exchange.hpp"
 
 #include "DNDS/Exchange/ExchangeGroup.hpp"
-#include "DNDS/Mpi/Recovery.hpp"
+#include "DNDS/Mpi/FailTogether.hpp"
 #include "FieldCase.hpp"
 #include "RingField.hpp"
 

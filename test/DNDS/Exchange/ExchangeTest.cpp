@@ -2,7 +2,7 @@
 // communication: of rows in host memory, and in another program of rows in device memory.
 
 #include "DNDS/Exchange/Exchange.hpp"
-#include "DNDS/Mpi/Recovery.hpp"
+#include "DNDS/Mpi/FailTogether.hpp"
 
 #include "DNDS/Device/Stream.hpp"
 #include "DNDS/Exchange/ExchangeGroup.hpp"

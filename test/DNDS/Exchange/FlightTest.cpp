@@ -1,5 +1,5 @@
-#include "DNDS/Exchange/Flight.hpp"
-#include "DNDS/Mpi/Recovery.hpp"
+#include "DNDS/Exchange/Exchange.hpp"
+#include "DNDS/Mpi/FailTogether.hpp"
 
 #include "DNDS/Exchange/ExchangeGroup.hpp"
 #include "DNDS/Exchange/RingField.hpp"

@@ -1,6 +1,6 @@
 // Exchanges that are destroyed, moved or abandoned while rows move.
 
-#include "DNDS/Mpi/Recovery.hpp"
+#include "DNDS/Mpi/FailTogether.hpp"
 #include "FieldCase.hpp"
 #include "RingField.hpp"
 

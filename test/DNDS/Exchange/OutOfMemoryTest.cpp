@@ -5,8 +5,8 @@
 
 #include "DNDS/Exchange/ExchangeGroup.hpp"
 #include "DNDS/Mpi/CommunicatorContext.hpp"
-#include "DNDS/Mpi/MessageReduction.hpp"
-#include "DNDS/Mpi/Recovery.hpp"
+#include "DNDS/Mpi/FailTogether.hpp"
+#include "DNDS/Mpi/Reductions.hpp"
 #include "RingField.hpp"
 #include "support/FailingAllocations.hpp"
 

@@ -3,7 +3,7 @@
 #include "DNDS/Exchange/Exchange.hpp"
 #include "DNDS/Exchange/FieldCase.hpp"
 #include "DNDS/Exchange/RingField.hpp"
-#include "DNDS/Mpi/Recovery.hpp"
+#include "DNDS/Mpi/FailTogether.hpp"
 #include "DNDS/Mpi/Wait.hpp"
 #include "DNDS/Transport/NodeSharedCase.hpp"
 

@@ -6,7 +6,7 @@
 // early: before anything of DNDS is used), ranks tell it by themselves, their children do not (child).
 
 #include "DNDS/Array/ArrayPair.hpp"
-#include "DNDS/Base/Warning.hpp"
+#include "DNDS/Base/Error.hpp"
 #include "DNDS/Mpi/RunMain.hpp"
 
 #include <fmt/core.h>

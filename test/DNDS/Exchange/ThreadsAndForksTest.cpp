@@ -4,7 +4,7 @@
 #include "RingField.hpp"
 
 #include "DNDS/Exchange/Exchange.hpp"
-#include "DNDS/Mpi/Recovery.hpp"
+#include "DNDS/Mpi/FailTogether.hpp"
 
 #include <sys/wait.h>
 #include <unistd.h>

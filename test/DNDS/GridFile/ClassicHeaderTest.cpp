@@ -1,7 +1,7 @@
 #include "DNDS/GridFile/ClassicHeader.hpp"
 
 #include "DNDS/Base/Error.hpp"
-#include "DNDS/GridFile/NetcdfReader.hpp"
+#include "DNDS/GridFile/Netcdf.hpp"
 #include "support/TemporaryFile.hpp"
 
 #include <gtest/gtest.h>

@@ -3,8 +3,7 @@
 //   copy_netcdf INPUT COPY VALUES
 //
 // Variables of groups "g/v" become "g_v". Prints the names that hold no numbers, which are left out.
-#include "DNDS/GridFile/NetcdfReader.hpp"
-#include "DNDS/GridFile/NetcdfWriter.hpp"
+#include "DNDS/GridFile/Netcdf.hpp"
 #include "DNDS/Mpi/RunMain.hpp"
 
 #include <algorithm>

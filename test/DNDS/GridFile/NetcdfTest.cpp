@@ -1,6 +1,5 @@
 // NetcdfReader and NetcdfWriter against each other, and against files made by hand.
-#include "DNDS/GridFile/NetcdfReader.hpp"
-#include "DNDS/GridFile/NetcdfWriter.hpp"
+#include "DNDS/GridFile/Netcdf.hpp"
 
 #include "DNDS/GridFile/Parts.hpp"
 #include "support/TemporaryFile.hpp"

@@ -1,9 +1,7 @@
 // RawFile, HdfDataset and VtkGridFile.
-#include "DNDS/GridFile/HdfDataset.hpp"
-#include "DNDS/GridFile/NetcdfReader.hpp"
+#include "DNDS/GridFile/Netcdf.hpp"
 #include "DNDS/GridFile/Parts.hpp"
-#include "DNDS/GridFile/RawFile.hpp"
-#include "DNDS/GridFile/VtkGridFile.hpp"
+#include "DNDS/GridFile/Slab.hpp"
 #include "DNDS/Serialize/Checkpoint.hpp"
 #include "support/TemporaryFile.hpp"
 

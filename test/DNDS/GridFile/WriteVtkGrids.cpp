@@ -1,5 +1,5 @@
 // Writes a uniform and a rectilinear grid for check_vtk_grids.py: PATH.vtkhdf, PATH.centres.vtkhdf and PATH.vtr.
-#include "DNDS/GridFile/VtkGridFile.hpp"
+#include "DNDS/GridFile/Slab.hpp"
 #include "DNDS/Mpi/RunMain.hpp"
 
 #include <string>

@@ -1,4 +1,4 @@
-#include "DNDS/Index/GhostMapping.hpp"
+#include "DNDS/Index/Mappings.hpp"
 
 #include "DNDS/Mpi/ThrowsOnAll.hpp"
 #include "PullLists.hpp"

@@ -1,4 +1,4 @@
-#include "DNDS/Index/GlobalMapping.hpp"
+#include "DNDS/Index/Mappings.hpp"
 
 #include "DNDS/Mpi/ThrowsOnAll.hpp"
 

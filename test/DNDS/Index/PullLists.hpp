@@ -2,7 +2,7 @@
 /// @brief Owners and readers of rows, known to all ranks, so that each can compute the expected results.
 #pragma once
 
-#include "DNDS/Index/GhostMapping.hpp"
+#include "DNDS/Index/Mappings.hpp"
 #include "support/MpiTest.hpp"
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 // itself, too, and has to get the same bits.
 
 #include "DNDS/Linear/Grid.hpp"
-#include "DNDS/Mpi/Recovery.hpp"
+#include "DNDS/Mpi/FailTogether.hpp"
 #include "DNDS/Mpi/ThrowsOnAll.hpp"
 
 #include "DNDS/Exchange/ExchangeCounts.hpp"

@@ -1,8 +1,8 @@
 #include "DNDS/Link/MessageLink.hpp"
 
+#include "DNDS/Mpi/FailTogether.hpp"
 #include "DNDS/Mpi/NodeArena.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
-#include "DNDS/Mpi/Recovery.hpp"
 #include "DNDS/Mpi/ThrowsOnAll.hpp"
 #include "DNDS/Mpi/Wait.hpp"
 

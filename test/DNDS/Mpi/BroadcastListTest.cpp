@@ -1,4 +1,4 @@
-#include "DNDS/Mpi/BroadcastList.hpp"
+#include "DNDS/Mpi/Communicator.hpp"
 
 #include "ThrowsOnAll.hpp"
 

@@ -1,6 +1,5 @@
-#include "DNDS/Mpi/Check.hpp"
-
 #include "DNDS/Mpi/Communicator.hpp"
+
 #include "ThrowsOnAll.hpp"
 
 namespace DNDS {

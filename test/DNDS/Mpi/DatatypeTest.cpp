@@ -1,4 +1,4 @@
-#include "DNDS/Mpi/Datatype.hpp"
+#include "DNDS/Mpi/Communicator.hpp"
 
 #include "ThrowsOnAll.hpp"
 

@@ -1,4 +1,4 @@
-#include "DNDS/Mpi/ForeignLauncher.hpp"
+#include "DNDS/Mpi/RunMain.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,5 @@
-#include "DNDS/Mpi/MessageReduction.hpp"
+#include "DNDS/Mpi/Reductions.hpp"
 
-#include "DNDS/Mpi/PendingReduction.hpp"
 #include "DNDS/Mpi/Survival.hpp"
 #include "DNDS/Mpi/Wait.hpp"
 

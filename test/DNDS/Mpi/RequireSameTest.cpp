@@ -1,4 +1,4 @@
-#include "DNDS/Mpi/RequireSame.hpp"
+#include "DNDS/Mpi/FailTogether.hpp"
 
 #include "ThrowsOnAll.hpp"
 

@@ -4,9 +4,9 @@
 #pragma once
 
 #include "DNDS/Mpi/CommunicatorContext.hpp"
+#include "DNDS/Mpi/FailTogether.hpp"
 #include "DNDS/Mpi/NodeArena.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
-#include "DNDS/Mpi/Recovery.hpp"
 #include "DNDS/Mpi/ThrowsOnAll.hpp"
 
 #include <chrono>

@@ -1,7 +1,7 @@
 #include "DNDS/Sparse/CommBuffer.hpp"
 
 #include "DNDS/Mpi/CommunicatorContext.hpp"
-#include "DNDS/Mpi/Recovery.hpp"
+#include "DNDS/Mpi/FailTogether.hpp"
 #include "DNDS/Mpi/ThrowsOnAll.hpp"
 
 #include <numeric>

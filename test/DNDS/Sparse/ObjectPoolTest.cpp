@@ -1,7 +1,7 @@
 #include "DNDS/Sparse/ObjectPool.hpp"
 
+#include "DNDS/Device/DeviceMemory.hpp"
 #include "DNDS/Device/Stream.hpp"
-#include "DNDS/Device/Transfers.hpp"
 #include "DNDS/Storage/HostDeviceBuffer.hpp"
 
 #include <gtest/gtest.h>

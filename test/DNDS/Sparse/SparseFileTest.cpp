@@ -1,6 +1,6 @@
 #include "DNDS/Sparse/SparseFile.hpp"
 
-#include "DNDS/GridFile/HdfDataset.hpp"
+#include "DNDS/GridFile/Slab.hpp"
 #include "DNDS/Mpi/ThrowsOnAll.hpp"
 #include "DNDS/Sparse/SparseCase.hpp"
 

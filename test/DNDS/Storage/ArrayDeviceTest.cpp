@@ -4,7 +4,7 @@
 
 #include "ArrayCases.hpp"
 
-#include "DNDS/Device/KernelScope.hpp"
+#include "DNDS/Device/Hooks.hpp"
 
 #include <gtest/gtest.h>
 

@@ -4,8 +4,8 @@
 #pragma once
 
 #include "DNDS/Array/ArrayPair.hpp"
-#include "DNDS/Geom/Mesh/Adjacency.hpp"
-#include "DNDS/Index/GlobalMapping.hpp"
+#include "DNDS/Geom/Mesh/UnstructuredMesh.hpp"
+#include "DNDS/Index/Mappings.hpp"
 #include "DNDS/Task/Region.hpp"
 
 #include <algorithm>

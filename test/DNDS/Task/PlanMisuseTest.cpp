@@ -2,7 +2,7 @@
 
 #include "DNDS/Task/PlanFields.hpp"
 
-#include "DNDS/Mpi/Recovery.hpp"
+#include "DNDS/Mpi/FailTogether.hpp"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,7 @@
 
 #include "DNDS/Transport/DeviceRowCopy.hpp"
 
-#include "DNDS/Device/PinnedMemory.hpp"
+#include "DNDS/Device/DeviceMemory.hpp"
 #include "DNDS/Device/RowKernelBodies.hpp"
 #include "DNDS/Device/Stream.hpp"
 #include "DNDS/Exchange/DeviceCase.hpp"

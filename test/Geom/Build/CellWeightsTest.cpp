@@ -1,5 +1,4 @@
 #include "DNDS/Geom/Build/BuildMesh.hpp"
-#include "DNDS/Geom/Build/PartitionReport.hpp"
 #include "DNDS/Geom/Generate/BoxMesh.hpp"
 #include "support/MpiTest.hpp"
 

@@ -1,6 +1,5 @@
 #include "Geom/Build/MeshReference.hpp"
 
-#include "DNDS/Geom/Mesh/MeshMetrics.hpp"
 #include "DNDS/Geom/Mesh/MeshView.hpp"
 #include "DNDS/Geom/Mesh/PeriodicNodes.hpp"
 #include "DNDS/Geom/Source/NumberTable.hpp"

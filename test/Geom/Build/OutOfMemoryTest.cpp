@@ -3,9 +3,8 @@
 // (support/FailingAllocations.hpp).
 
 #include "DNDS/Geom/Build/BuildMesh.hpp"
-#include "DNDS/Geom/Build/PartitionReport.hpp"
 #include "DNDS/Geom/Generate/BoxMesh.hpp"
-#include "DNDS/Geom/Mesh/MeshMetrics.hpp"
+#include "DNDS/Geom/Mesh/MeshView.hpp"
 #include "DNDS/Geom/Read/ReadMesh.hpp"
 #include "DNDS/Geom/Repartition/Repartition.hpp"
 #include "DNDS/Geom/Write/WriteMesh.hpp"

@@ -1,7 +1,7 @@
-#include "DNDS/Geom/Build/PartitionReport.hpp"
+#include "DNDS/Geom/Build/BuildMesh.hpp"
 
 #include "DNDS/Geom/Generate/BoxMesh.hpp"
-#include "DNDS/Geom/Write/FileOrder.hpp"
+#include "DNDS/Geom/Write/WriteMesh.hpp"
 #include "support/MpiTest.hpp"
 
 #include <gtest/gtest.h>

@@ -2,7 +2,7 @@
 /// @brief Boxes of unit cubes whose elements tests list in files, with checks of the mesh read from them.
 #pragma once
 
-#include "DNDS/Geom/Cgns/CgnsReader.hpp"
+#include "DNDS/Geom/Cgns/Cgns.hpp"
 #include "Geom/Cgns/WrittenFile.hpp"
 #include "support/GatheredMesh.hpp"
 

@@ -1,6 +1,6 @@
 // Files that contradict themselves or are damaged: an error that says where, the same on all ranks, and nothing worse.
 
-#include "DNDS/Geom/Cgns/CgnsReader.hpp"
+#include "DNDS/Geom/Cgns/Cgns.hpp"
 
 #include "Geom/Cgns/WrittenFile.hpp"
 #include "support/MpiTest.hpp"

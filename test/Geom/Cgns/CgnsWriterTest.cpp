@@ -1,6 +1,6 @@
-#include "DNDS/Geom/Cgns/CgnsWriter.hpp"
+#include "DNDS/Geom/Cgns/Cgns.hpp"
 
-#include "DNDS/Base/Warning.hpp"
+#include "DNDS/Base/Error.hpp"
 #include "DNDS/Geom/Generate/BoxMesh.hpp"
 #include "support/GatheredMesh.hpp"
 #include "support/MpiTest.hpp"

@@ -1,6 +1,6 @@
 // The public meshes whose counts and measures are known from other tools (MANIFEST.md beside them).
 
-#include "DNDS/Geom/Cgns/CgnsReader.hpp"
+#include "DNDS/Geom/Cgns/Cgns.hpp"
 
 #include "support/GatheredMesh.hpp"
 

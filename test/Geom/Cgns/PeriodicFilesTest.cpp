@@ -1,5 +1,5 @@
 #include "DNDS/Geom/Build/BuildMesh.hpp"
-#include "DNDS/Geom/Cgns/CgnsReader.hpp"
+#include "DNDS/Geom/Cgns/Cgns.hpp"
 #include "DNDS/Geom/Generate/BoxMesh.hpp"
 #include "DNDS/Geom/Write/WriteMesh.hpp"
 #include "support/GatheredMesh.hpp"

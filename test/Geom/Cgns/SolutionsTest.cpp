@@ -1,7 +1,6 @@
 #include "DNDS/Geom/Cgns/Solutions.hpp"
 
 #include "DNDS/Geom/Build/BuildMesh.hpp"
-#include "DNDS/Geom/Write/FileOrder.hpp"
 #include "DNDS/Geom/Write/WriteMesh.hpp"
 #include "Geom/Cgns/BoxGrid.hpp"
 

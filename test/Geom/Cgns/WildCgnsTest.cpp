@@ -1,9 +1,8 @@
 // CGNS files as other programs write them: what the CGNS library reads although the standard's text has it otherwise.
 
-#include "DNDS/Geom/Cgns/CgnsReader.hpp"
+#include "DNDS/Geom/Cgns/Cgns.hpp"
 
 #include "DNDS/Geom/Build/BuildMesh.hpp"
-#include "DNDS/Geom/Cgns/CgnsWriter.hpp"
 #include "DNDS/Geom/Generate/BoxMesh.hpp"
 #include "DNDS/Geom/Read/ReadMesh.hpp"
 #include "Geom/Cgns/BoxGrid.hpp"

@@ -1,6 +1,6 @@
 // Files written here, for what the public meshes lack: zones, bases, links.
 
-#include "DNDS/Geom/Cgns/CgnsReader.hpp"
+#include "DNDS/Geom/Cgns/Cgns.hpp"
 
 #include "Geom/Cgns/BoxGrid.hpp"
 

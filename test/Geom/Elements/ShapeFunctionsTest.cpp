@@ -1,4 +1,4 @@
-#include "DNDS/Geom/Elements/ShapeFunctions.hpp"
+#include "DNDS/Geom/Elements/ElementMap.hpp"
 
 #include "Geom/Elements/ElementTypes.hpp"
 

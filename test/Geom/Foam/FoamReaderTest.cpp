@@ -3,7 +3,7 @@
 #include "DNDS/Geom/Build/BuildMesh.hpp"
 #include "DNDS/Geom/Generate/BoxMesh.hpp"
 #include "DNDS/Geom/Read/ReadMesh.hpp"
-#include "DNDS/Geom/Source/MeshImage.hpp"
+#include "DNDS/Geom/Source/SourceMesh.hpp"
 #include "Geom/Foam/FoamCaseFiles.hpp"
 #include "support/MpiTest.hpp"
 #include "support/TemporaryFile.hpp"

@@ -1,7 +1,7 @@
 #include "DNDS/Geom/Generate/BoxMesh.hpp"
 
 #include "DNDS/Geom/Build/BuildMesh.hpp"
-#include "DNDS/Geom/Mesh/MeshMetrics.hpp"
+#include "DNDS/Geom/Mesh/MeshView.hpp"
 #include "support/GatheredMesh.hpp"
 #include "support/MpiTest.hpp"
 

@@ -1,7 +1,7 @@
 #include "DNDS/Geom/Locate/Probe.hpp"
 
 #include "DNDS/Array/ArrayDof.hpp"
-#include "DNDS/Mpi/Recovery.hpp"
+#include "DNDS/Mpi/FailTogether.hpp"
 #include "Geom/Locate/LocatedMeshes.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "DNDS/Geom/Locate/WallDistance.hpp"
+#include "DNDS/Geom/Locate/Probe.hpp"
 
 #include "DNDS/Geom/Locate/Triangles.hpp"
 #include "DNDS/Geom/Read/ReadMesh.hpp"

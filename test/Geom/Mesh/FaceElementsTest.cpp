@@ -4,7 +4,7 @@
 #include "DNDS/Geom/Elements/ElementMap.hpp"
 #include "DNDS/Geom/Elements/Quadrature.hpp"
 #include "DNDS/Geom/Generate/BoxMesh.hpp"
-#include "DNDS/Geom/Mesh/MeshMetrics.hpp"
+#include "DNDS/Geom/Mesh/MeshView.hpp"
 #include "Geom/Mesh/CurvedMeshes.hpp"
 
 #include <gtest/gtest.h>

@@ -1,10 +1,10 @@
 // Everyday mesh access of solvers: fields in one line, patches by name, loops over faces, ghosts by layers.
 
-#include "DNDS/Geom/Mesh/FaceLoops.hpp"
 #include "DNDS/Array/ArrayDof.hpp"
 #include "DNDS/Exchange/Exchange.hpp"
 #include "DNDS/Geom/Build/BuildMesh.hpp"
 #include "DNDS/Geom/Generate/BoxMesh.hpp"
+#include "DNDS/Geom/Mesh/MeshView.hpp"
 #include "DNDS/Geom/Write/WriteMesh.hpp"
 #include "support/MpiTest.hpp"
 

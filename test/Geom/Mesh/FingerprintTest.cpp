@@ -1,4 +1,4 @@
-#include "DNDS/Geom/Mesh/Fingerprint.hpp"
+#include "DNDS/Geom/Mesh/UnstructuredMesh.hpp"
 
 #include "DNDS/Geom/Build/BuildMesh.hpp"
 #include "DNDS/Geom/Generate/BoxMesh.hpp"

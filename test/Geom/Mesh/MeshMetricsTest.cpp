@@ -1,11 +1,11 @@
 // Metrics from corners and from the maps of curved elements.
 
-#include "DNDS/Geom/Mesh/MeshMetrics.hpp"
+#include "DNDS/Geom/Mesh/MeshView.hpp"
 
 #include "DNDS/Geom/Build/BuildMesh.hpp"
 #include "DNDS/Geom/Generate/BoxMesh.hpp"
 #include "DNDS/Geom/Read/ReadMesh.hpp"
-#include "DNDS/Mpi/ExactSum.hpp"
+#include "DNDS/Mpi/Reductions.hpp"
 #include "Geom/Mesh/CurvedMeshes.hpp"
 
 #include <gtest/gtest.h>

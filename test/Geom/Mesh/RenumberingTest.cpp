@@ -1,6 +1,6 @@
 #include "DNDS/Geom/Mesh/Renumbering.hpp"
 
-#include "DNDS/Geom/Mesh/Adjacency.hpp"
+#include "DNDS/Geom/Mesh/UnstructuredMesh.hpp"
 #include "DNDS/Geom/Source/IndexPermutation.hpp"
 #include "DNDS/Geom/Source/NumberTable.hpp"
 #include "support/MpiTest.hpp"

@@ -4,9 +4,9 @@
 
 #include "DNDS/Geom/Build/BuildMesh.hpp"
 #include "DNDS/Geom/Elements/ElementMap.hpp"
-#include "DNDS/Geom/Mesh/MeshMetrics.hpp"
+#include "DNDS/Geom/Mesh/MeshView.hpp"
 #include "DNDS/Geom/Read/ReadMesh.hpp"
-#include "DNDS/Mpi/ExactSum.hpp"
+#include "DNDS/Mpi/Reductions.hpp"
 #include "Geom/Mesh/CurvedMeshes.hpp"
 #include "support/GatheredMesh.hpp"
 

@@ -1,8 +1,8 @@
 #include "DNDS/Geom/Repartition/Repartition.hpp"
-#include "DNDS/Mpi/Recovery.hpp"
+#include "DNDS/Mpi/FailTogether.hpp"
 
 #include "DNDS/Array/ArrayDof.hpp"
-#include "DNDS/Base/Warning.hpp"
+#include "DNDS/Base/Error.hpp"
 #include "DNDS/Geom/Build/BuildMesh.hpp"
 #include "DNDS/Geom/Generate/BoxMesh.hpp"
 #include "DNDS/Mpi/ThrowsOnAll.hpp"

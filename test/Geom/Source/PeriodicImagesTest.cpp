@@ -1,7 +1,7 @@
 #include "DNDS/Geom/Source/PeriodicImages.hpp"
 
 #include "DNDS/Geom/Build/BuildMesh.hpp"
-#include "DNDS/Geom/Mesh/MeshMetrics.hpp"
+#include "DNDS/Geom/Mesh/MeshView.hpp"
 #include "DNDS/Geom/Source/ElementFaces.hpp"
 #include "Geom/Build/WholeMesh.hpp"
 #include "support/MpiTest.hpp"

@@ -2,7 +2,7 @@
 #include "DNDS/Geom/Source/NumberTable.hpp"
 
 #include "DNDS/Geom/Build/BuildMesh.hpp"
-#include "DNDS/Geom/Mesh/MeshMetrics.hpp"
+#include "DNDS/Geom/Mesh/MeshView.hpp"
 #include "Geom/Build/WholeMesh.hpp"
 #include "support/MpiTest.hpp"
 

@@ -1,4 +1,4 @@
-#include "DNDS/Geom/Write/FileOrder.hpp"
+#include "DNDS/Geom/Write/WriteMesh.hpp"
 
 #include "DNDS/Geom/Build/BuildMesh.hpp"
 #include "DNDS/Geom/Generate/BoxMesh.hpp"

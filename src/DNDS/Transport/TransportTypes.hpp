@@ -1,5 +1,6 @@
-/// @file RowList.hpp
-/// @brief The numbers of the rows that this rank exchanges with one peer, shared by all exchanges that move them.
+/// @file TransportTypes.hpp
+/// @brief Types by which exchanges speak to transports: their names, and the rows that this rank exchanges with one
+/// peer.
 #pragma once
 
 #include "DNDS/Base/Types.hpp"
@@ -9,9 +10,28 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string_view>
 #include <vector>
 
 namespace DNDS {
+
+/// Method of moving the bytes of an exchange. Transports added by a program (`TransportTable::add`) get new numbers.
+enum class TransportKind : unsigned char {
+    Auto,       ///< chosen for each peer by `TransportTable::choose`
+    Datatype,   ///< MPI derived datatypes directly from and into the arrays
+    Packed,     ///< rows gathered into one buffer a peer, received directly into the destination
+    NodeShared, ///< the owner writes into the reader's memory; between ranks of one node
+    Local,      ///< a copy within this rank, for rows that it pulls from itself
+    Staged,     ///< device rows: packed into pinned memory, sent as messages, unpacked on the device
+    Direct,     ///< device rows: packed on the device, sent from and to device memory by a GPU-aware MPI
+    Peer        ///< device rows: packed on the device, read there by the peer's device; between ranks of one node
+};
+
+/// The name of a transport that comes with DNDS: "auto", "datatype", "packed", "node-shared", "local", "staged",
+/// "direct", "peer"; "added" for others, whose names `TransportTable` knows.
+std::string_view transportName(TransportKind kind);
+/// The kind of that name; throws ArgumentError that lists the names.
+TransportKind transportFromName(std::string_view name);
 
 /// Rows of a box of cells: row `first + i0 * strides[0] + i1 * strides[1] + ...` in the order of nested loops over
 /// i0 < counts[0], i1 < counts[1], ..., of which the last one runs fastest. Unused loops count to 1.

@@ -1,7 +1,13 @@
-/// @file DeviceBuffer.hpp
-/// @brief Owner of plain device memory.
+/// @file DeviceMemory.hpp
+/// @brief Memory of the device and for copies to it.
+///
+/// - `DeviceBuffer`: owner of plain device memory
+/// - `pinnedHostMemory`: host memory for copies to and from the device, for arrays and for buffers
+/// - `Transfers`: counts copies between host and device
 #pragma once
 
+#include "DNDS/Base/HostMemory.hpp"
+#include "DNDS/Base/Types.hpp"
 #include "DNDS/Device/Hooks.hpp"
 
 #include <cstddef>
@@ -45,5 +51,25 @@ class DeviceBuffer {
     T *data_ = nullptr;
     std::size_t size_ = 0;
 };
+
+/// Pinned host memory for arrays and containers: `array.rehost(Device::pinnedHostMemory())`, or std::pmr containers.
+/// Local; never null. Allocating throws NotBuiltError without a device.
+const HostMemoryResource &pinnedHostMemory();
+
+/// Copies between host and device by this process since it started.
+struct Transfers {
+    std::size_t copiesToDevice = 0;
+    std::size_t bytesToDevice = 0;
+    std::size_t copiesToHost = 0;
+    std::size_t bytesToHost = 0;
+};
+
+/// All copies so far, of arrays and by `Device::copy`: the difference of two calls is what a part of a program copies.
+/// Local; O(1); thread-safe. Not counted: kernels' accesses to pinned memory, MPI messages and, on a real device,
+/// copies in replayed graphs (the emulated device counts these when the graph has been waited for).
+Transfers transfers() noexcept;
+
+/// Called by device back ends.
+void countTransfer(MemorySpace to, MemorySpace from, std::size_t bytes) noexcept;
 
 } // namespace DNDS::Device

@@ -1,0 +1,190 @@
+/// @file Reductions.hpp
+/// @brief Reductions over ranks that can be abandoned, unlike MPI's collectives, and sums without rounding errors.
+///
+/// - `MessageReduction`: combines a few bytes of each rank on all ranks, by messages
+/// - `PendingReduction`: minimum, maximum and exact sum, with start and completion apart
+/// - `exactSums`: sums over rows that do not depend on their order, nor on the number of ranks
+#pragma once
+
+#include "DNDS/Base/ExactAccumulator.hpp"
+#include "DNDS/Mpi/CommunicatorContext.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+namespace DNDS {
+
+class ProgressEngine;
+
+/// A reduction of short values over all ranks, whose result all ranks get. For running calls: if a rank fails the
+/// others throw RevokedError instead of waiting for it, as they would in MPI_Allreduce.
+///
+/// By recursive doubling, log2(ranks) rounds of one message a rank; if ranks are not a power of two, some first give
+/// their values to a neighbour and get the result from it (Thakur, Rabenseifner and Gropp: Optimization of collective
+/// communication operations in MPICH, IJHPCA 19(1), 2005). All ranks get the same bits for any commutative operation.
+/// Later rounds progress only while the rank calls DNDS: `ready`, `wait`, or any call that waits.
+class MessageReduction final : public Recoverable {
+  public:
+    /// Combines `theirs` into `mine`, both of `bytes` bytes. Commutative; the order of ranks is arbitrary.
+    using Combine = void (*)(std::byte *mine, const std::byte *theirs, std::size_t bytes) noexcept;
+
+    /// `context` outlives it. `name` completes "the reduction of", for messages. Collective. Throws on all ranks
+    /// MemoryError.
+    MessageReduction(CommunicatorContext &context, std::string name);
+    /// In flight, it is parked with the communicator and completes there, as other ranks may wait for it.
+    ~MessageReduction() override;
+
+    /// Begins. All ranks start the reductions of one object in the same order, of equally many bytes. Local. Throws
+    /// StateError while one is pending; RevokedError.
+    void start(std::span<const std::byte> mine, Combine combine);
+    /// Whether a reduction was started that `ready` has not found complete yet. Local.
+    bool pending() const noexcept;
+    /// Whether the result is there; makes progress. Local, does not wait. Throws RevokedError, StateError where the
+    /// communicator was freed or ranks reduce different numbers of bytes.
+    bool ready();
+    /// The result of the last one started; valid until the next start. Waits for all ranks to start it. Throws as
+    /// `ready`; PeerError as all waits.
+    std::span<const std::byte> wait();
+
+    /// Starts, waits, and replaces `values` by the result. Throws as `start` and `wait`.
+    template <class T>
+    void reduce(std::span<T> values, Combine combine) {
+        static_assert(std::is_trivially_copyable_v<T>);
+        reduceBytes(std::as_writable_bytes(values), combine);
+    }
+
+    /// Number of reductions started. Local.
+    std::uint64_t starts() const noexcept { return starts_; }
+
+    bool settle() noexcept override;
+    void renew() override;
+
+  private:
+    struct State;
+    void begin(std::span<const std::byte> mine, Combine combine);
+    bool progress();
+    void reduceBytes(std::span<std::byte> values, Combine combine);
+    std::string awaited() const;
+
+    CommunicatorContext &context_;
+    std::shared_ptr<State> state_;           ///< shared with the context if destroyed in flight
+    std::unique_ptr<ProgressEngine> engine_; ///< in use between `start` and the end
+    std::uint64_t starts_ = 0;
+};
+
+/// Combines numbers or structures of type `T` by `operation(mine, theirs)`, which returns a T.
+template <class T, auto operation>
+void combineEach(std::byte *mine, const std::byte *theirs, std::size_t bytes) noexcept {
+    for (std::size_t at = 0; at < bytes; at += sizeof(T)) {
+        T a, b;
+        std::memcpy(&a, mine + at, sizeof(T));
+        std::memcpy(&b, theirs + at, sizeof(T));
+        a = operation(a, b);
+        std::memcpy(mine + at, &a, sizeof(T));
+    }
+}
+
+/// Operation of a reduction.
+enum class ReduceOp : unsigned char { Min, Max, Sum };
+
+/// One number of a reduction. Sums do not depend on the order of terms, nor on their distribution over ranks. A NaN
+/// makes the result NaN.
+struct ReductionValue {
+    WideExactAccumulator sum;
+    real extreme = 0; ///< result of Min and Max
+    ReduceOp op = ReduceOp::Sum;
+
+    /// The neutral element.
+    static ReductionValue none(ReduceOp op);
+    DNDS_HOST_DEVICE void add(real term) noexcept {
+        if (op == ReduceOp::Sum)
+            sum += term;
+        else if (term != term || (extreme == extreme && (op == ReduceOp::Min ? term < extreme : term > extreme)))
+            extreme = term;
+    }
+    void add(const ReductionValue &other) noexcept;
+    real value() const { return op == ReduceOp::Sum ? sum.value() : extreme; }
+};
+
+/// A reduction over all ranks of a communicator, with start and completion apart. One at a time. See
+/// MessageReduction for the method and the errors of `ready` and `wait`.
+class PendingReduction {
+  public:
+    /// A reduction over the ranks of `context`, not started yet; `name` is for messages. Collective. Throws on all
+    /// ranks MemoryError.
+    PendingReduction(std::shared_ptr<CommunicatorContext> context, std::string name);
+
+    /// Begins. All ranks start the reductions of one object in the same order, of equally many values. Local. Throws
+    /// StateError while one is pending.
+    void start(std::span<const ReductionValue> mine);
+    /// Whether a reduction is in flight that `ready` has not found complete yet. Local.
+    bool pending() const noexcept { return messages_.pending(); }
+    /// Whether the result is there; makes progress. Local, does not wait.
+    bool ready() { return messages_.ready(); }
+    /// The latest result. Waits for all ranks to start the reduction, and to call DNDS until they have the result,
+    /// too. Throws StateError before the first one.
+    std::span<const ReductionValue> wait();
+
+  private:
+    std::shared_ptr<CommunicatorContext> context_;
+    MessageReduction messages_;
+    std::vector<ReductionValue> result_;
+};
+
+/// One rank's rows, in any memory, as `exactSums` reads them. Functions are Local and may throw.
+class ExactRows {
+  public:
+    ExactRows() = default;
+    ExactRows(const ExactRows &) = delete;
+    ExactRows &operator=(const ExactRows &) = delete;
+    virtual ~ExactRows() = default;
+
+    /// Fills [columns] with the largest `FixedPoint::magnitude` of each column, 0 without rows.
+    virtual void findLargest(std::span<real> largest) const = 0;
+    /// Fills [columns] with the sum of `scale.toInteger(value)` of each column that has a scale.
+    virtual void add(std::span<const std::optional<FixedPoint::Scale>> scales,
+                     std::span<FixedPoint::Wide> sums) const = 0;
+};
+
+/// The sum of each column of all ranks' rows, the same to the bit for any distribution of rows over ranks:
+/// `rows` is [own rows x columns], `sums` [columns]. Collective; two reductions for all columns together.
+///
+/// In each column values are rounded to multiples of 2^-80 of the largest and added as integers, which is exact and
+/// associative. Method: a window of Kulisch's long accumulator (Kulisch and Miranker, The arithmetic of the digital
+/// computer: a new approach, SIAM Review 28, 1986) at the largest value, which the first reduction finds (Demmel and
+/// Nguyen, Fast reproducible floating-point summation, ARITH 2013). A non-finite value makes its column's sum NaN.
+/// Throws ArgumentError on all ranks if `rows` is no whole number of rows. Rows in device memory:
+/// `Array/DofKernels.hpp`.
+void exactSums(CommunicatorView comm, std::span<const real> rows, std::span<real> sums);
+
+/// Lists the columns of this rank, one for each sum. Local; called twice, and may throw.
+using ExactColumns = std::function<std::vector<FixedPoint::Column>()>;
+
+/// The same for columns anywhere in host memory, or products of columns: several scalar products in two reductions.
+/// An exception of `columns` on one rank is thrown on all.
+void exactSums(CommunicatorView comm, const ExactColumns &columns, std::span<real> sums);
+
+/// The same for other rows. Exceptions of one rank's `rows` are thrown on all ranks.
+void exactSums(CommunicatorView comm, const ExactRows &rows, std::span<real> sums);
+
+/// The same in a running call, by messages: `running` tells the other ranks of an exception of one rank. Not Collective
+/// in the sense of set-up calls: see MessageReduction.
+void exactSums(MessageReduction &messages, const ExactRows &rows, std::span<real> sums);
+void exactSums(MessageReduction &messages, const ExactColumns &columns, std::span<real> sums);
+
+/// The sum of all ranks' values, as above. Collective.
+inline real exactSum(CommunicatorView comm, std::span<const real> values) {
+    real sum = 0;
+    exactSums(comm, values, {&sum, 1});
+    return sum;
+}
+
+} // namespace DNDS
