@@ -94,7 +94,7 @@ program=$folder/bench_$name
 if $openfoam; then
     python=$(scripts/find-python.sh numpy h5py) || fail "it needs numpy and h5py: scripts/install-deps.sh --plot"
     [ "$ranks" != 2,4 ] || ranks=1,2
-    options=(--euler "$folder/cases_euler/euler" --ranks "$ranks")
+    options=(--euler "$(find "build/$preset/bench" -name euler -type f -executable | head -n 1)" --ranks "$ranks")
     ! $help || options+=(--help)
     [ -z "$json" ] || options+=(--json "$json")
     exec "$python" bench/euler/openfoam.py "${options[@]}" "${arguments[@]}"
