@@ -33,6 +33,8 @@ void Exchange::requireUnchanged() {
     }
     if (!state.checksSent())
         return;
+    // Hashes by peer and part, in the order of the plan: the first that differs names both. A write that stores the
+    // same bytes goes unnoticed.
     std::vector<std::uint64_t> now;
     state.hashSent(direction_, now);
     const auto [was, is] = std::ranges::mismatch(state.sent, now);
@@ -40,6 +42,7 @@ void Exchange::requireUnchanged() {
         return;
     const auto changed = static_cast<std::size_t>(was - state.sent.begin());
     const std::size_t parts = state.plan.outgoing.front().parts.size();
+    // The member to which the part belongs: parts of all members are numbered through.
     std::size_t member = 0;
     for (std::size_t part = changed % parts; part >= static_cast<std::size_t>(state.fathers[member].partCount);
          ++member)

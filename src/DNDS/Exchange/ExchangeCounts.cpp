@@ -65,6 +65,7 @@ void noteAtEnd(void (*note)(void *) noexcept) {
 } // namespace
 
 void ExchangeCounts::describe(std::span<const PeerPath> peers, bool onDevice) {
+    // The shape is replaced by that of the latest exchange of this name; sums over runs stay.
     numbers[Count::Made] += 1.0;
     std::fill(numbers.begin() + Count::Peers, numbers.end(), 0.0);
     numbers[Count::Peers] = static_cast<double>(peers.size());
@@ -89,6 +90,8 @@ void announceReport(CommunicatorContext &context) {
     struct Announced {}; // on each communicator: threads may set up on several at a time, in any order
     if (!reportsAtEnd() || context.attachment<Announced>())
         return;
+    // A report at the end is collective over MPI_COMM_WORLD, and so needs a moment at which all ranks know that one
+    // will come: the first exchange of all of them.
     if (!holdsAllRanks(context)) {
         static std::atomic<bool> noted = false;
         if (!noted.exchange(true))

@@ -13,6 +13,7 @@ namespace DNDS {
 
 namespace {
 
+/// A view of lists that the pattern or its mapping keeps, with the properties of each peer's rows.
 PeerRows listed(const RankLists &lists) {
     PeerRows rows{lists.ranks, lists.starts, lists.values, {}};
     rows.lists.reserve(lists.size());
@@ -113,7 +114,9 @@ std::uint64_t keyOf(std::uint64_t serial, int sender, int receiver, index rows) 
 void agreeOnCounts(CommunicatorContext &context, std::uint64_t serial, const ExchangePattern::Rows &rows,
                    const std::exception_ptr &mine) {
     const CommunicatorView &comm = context.comm();
-    // Senders add and receivers subtract; so does the pattern that this rank makes against that of the next: 0.
+    // One sum over all ranks is 0 if all agree, and by accident with a probability of 2^-64: each pair's key
+    // (serial, both ranks, number of rows) is added by the sender and subtracted by the receiver, and each rank
+    // adds the key of its own serial and subtracts the next rank's, as it would be with this serial.
     std::array<std::uint64_t, 2> sums{mine ? 1U : 0U, keyOf(serial, comm.rank(), 0, 0) -
                                                           keyOf(serial, (comm.rank() + 1) % comm.size(), 0, 0)};
     const auto countOf = [](const RankLists &lists, std::size_t k) { return lists.starts[k + 1] - lists.starts[k]; };
@@ -126,6 +129,7 @@ void agreeOnCounts(CommunicatorContext &context, std::uint64_t serial, const Exc
         comm.agree(mine);
     if (sums[1] == 0) [[likely]]
         return;
+    // Some pair disagrees: owners tell their counts, and the first reader that finds a difference names the pair.
     RankLists told;
     for (std::size_t k = 0; k < rows.given.size(); ++k) {
         const index count = countOf(rows.given, k);
@@ -231,6 +235,8 @@ std::shared_ptr<const ExchangePattern> ExchangePattern::restrictedTo(std::span<c
     try { // here, so that errors name this function
         setUp.requireAlone();
         DNDS_CHECK(!weak_from_this().expired(), StateError, "a pattern that is restricted is kept by a shared_ptr");
+        // Owners are told positions in their own lists of sent rows, which both sides have in the same order: no
+        // global numbers are needed.
         std::vector<bool> keep(static_cast<std::size_t>(sonSize_));
         for (const index row : ghosts) {
             DNDS_CHECK(row >= 0 && row < sonSize_, IndexError, "there is no ghost {}, but 0 to {}", row, sonSize_ - 1);
@@ -253,6 +259,7 @@ std::shared_ptr<const ExchangePattern> ExchangePattern::restrictedTo(std::span<c
             wanted.append(owners_.ranks[k], numbers);
             rows.received.append(owners_.ranks[k], kept);
         }
+        // Flags are reset where an owner was found.
         const auto left = std::ranges::find(keep, true);
         DNDS_CHECK(left == keep.end(), IndexError, "nobody sends ghost {} by this pattern", left - keep.begin());
     } catch (...) {
@@ -270,6 +277,7 @@ std::shared_ptr<const ExchangePattern> ExchangePattern::restrictedTo(std::span<c
                        "rank {} restricts pattern {} where rank {} restricts pattern {}: restrict them in the same "
                        "order on all ranks",
                        heard.ranks[k], numbers.front(), context_->comm().rank(), serial_);
+            // The rows in the order of this rank's whole list, from which the positions choose.
             std::vector<index> all;
             readers_.lists[static_cast<std::size_t>(reader)].forEach([&](index row) { all.push_back(row); });
             std::vector<index> given;
@@ -285,6 +293,7 @@ std::shared_ptr<const ExchangePattern> ExchangePattern::restrictedTo(std::span<c
 }
 
 void ExchangePattern::classifyRows() const {
+    // Boundary rows sorted without duplicates; inner rows are the others, by one merge. O(owned rows + rows sent).
     boundary_ = sortedUnique(readers().allRows());
     inner_.clear(); // what an attempt without memory left
     inner_.reserve(static_cast<std::size_t>(fatherSize()) - boundary_.size());

@@ -84,10 +84,12 @@ ExchangeSpace requestedSpace(const TransportTable &transports, const ExchangeOpt
 MemorySpace agreeOnSpace(const CommunicatorView &comm, std::span<const ExchangeMember> members,
                          ExchangeSpace requested) {
     if (Device::name() == "absent")
-        return MemorySpace::Host; // on all ranks; whoever asks for the device throws, and all of them then
+        return MemorySpace::Host; // on all ranks; a request for the device throws on all of them later
     const bool onDevice = Device::available() && std::ranges::all_of(members, [](const ExchangeMember &member) {
                               return member.onDevice && member.onDevice();
                           });
+    // Minima over ranks: whether no rank asks for the host, no rank asks for the device, and each rank either asks
+    // for a space or has all arrays on the device.
     std::array<int, 3> all{requested != ExchangeSpace::Host ? 1 : 0, requested != ExchangeSpace::Device ? 1 : 0,
                            requested != ExchangeSpace::Auto || onDevice ? 1 : 0};
     comm.allReduce(all.data(), 3, MPI_MIN);
@@ -118,6 +120,8 @@ Exchange::Exchange(std::shared_ptr<const ExchangePattern> pattern, Direction dir
 std::shared_ptr<Exchange> Exchange::make(CommunicatorContext &context, Direction direction,
                                          const std::function<ExchangeRequest()> &describe,
                                          const ExchangeOptions &options, PushOp op) {
+    // Memory for the object comes first. A rank without it takes part in the collective constructor with an
+    // exception instead of a request, and all ranks throw it.
     std::shared_ptr<std::optional<Exchange>> place;
     const std::exception_ptr noMemory = attempt([&] { place = std::make_shared<std::optional<Exchange>>(); });
     if (noMemory)
@@ -153,6 +157,7 @@ Exchange::Exchange(const CommunicatorContext::SetUp &setUp, CommunicatorContext 
     const ExchangeSpace requested = requestedSpace(transports, options);
     space_ = agreeOnSpace(context.comm(), failure ? std::span<const ExchangeMember>() : state_->members, requested);
     transports.prepare(context, space_);
+    // From here on a failure is kept until `agreeOnPlan`, the first point at which all ranks compare.
     ExchangeIdentity identity;
     identity.tag = channel.tag;
     if (!failure)
@@ -182,6 +187,8 @@ std::uint64_t Exchange::prepare(CommunicatorContext &context, const ExchangeOpti
     const std::size_t count = state.members.size();
     for (std::vector<RowLayout> *layouts : {&state.fathers, &state.sons, &state.fathersNow, &state.sonsNow})
         layouts->resize(count);
+    // One transport for each peer in either direction: both ends come to the same choice, from the topology and
+    // settings that they share. `agreeOnPlan` checks it.
     std::map<int, TransportChoice> choices;
     bool sonsInArena = false; // in memory that the ranks of the node share
     const TransportTable &transports = TransportTable::of(context);
@@ -192,6 +199,7 @@ std::uint64_t Exchange::prepare(CommunicatorContext &context, const ExchangeOpti
             choices.emplace(peer, choice);
             sonsInArena = sonsInArena || transports.at(choice.kind).destinationsInArena;
         }
+    // All device work of the exchange is on one stream of its own.
     if (space_ == MemorySpace::Device)
         state.stream = std::make_shared<ExchangeStream>();
     for (std::size_t m = 0; m < count; ++m) {
@@ -200,6 +208,8 @@ std::uint64_t Exchange::prepare(CommunicatorContext &context, const ExchangeOpti
             combineFunction(state.fathers[m].parts[0].kind, op_);
     }
     state.plan = planMessages(*pattern_, direction_, state.fathers, state.sons);
+    // Pushed rows arrive in staging buffers, and are combined when all are there: the order of arrival does not
+    // matter. They lie in the arena where a transport lets peers write to them.
     if (direction_ == Direction::Push)
         for (const std::size_t bytes : state.plan.destinationBytes)
             state.addStaging(bytes, sonsInArena ? HostMemoryResource(context.node().arena) : nullptr);

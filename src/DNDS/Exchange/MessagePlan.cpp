@@ -11,6 +11,7 @@ namespace DNDS {
 
 namespace {
 
+/// Bytes of these rows in one part: O(1), except for lists of rows with widths of their own.
 std::size_t bytesOf(const RowList &rows, const RowPart &part) {
     if (rows.isRange())
         return part.begin(rows.first() + rows.count()) - part.begin(rows.first());
@@ -112,6 +113,8 @@ MessagePlan planMessages(const ExchangePattern &pattern, Direction direction, st
         Incoming incoming{.peer = destination.ranks[k], .parts = {}};
         std::size_t p = 0;
         forEachPart(pull ? sons : fathers, [&](const RowPart &part) {
+            // A push receives each part of all peers, one after another, in a staging buffer; a pull writes to the
+            // sons themselves.
             plan.destinationBytes.resize(std::max(plan.destinationBytes.size(), p + 1), 0);
             const RowScatter &to = incoming.parts.emplace_back(
                 pull ? RowScatter(rows, part) : RowScatter(plan.destinationBytes[p], bytesOf(rows, part)));
@@ -181,8 +184,10 @@ void agreeOnPlan(CommunicatorContext &context, const MessagePlan &plan, const Ex
         return Terms{bytes, identity.signature, static_cast<std::uint64_t>(kinds.at(peer)), widths};
     };
 
-    // Senders add the fingerprints of what they send, receivers subtract those of what they expect, and so does each
-    // rank with what it creates and the next one: 0 if all agree.
+    // A sum over all ranks that is 0 if all agree, and by accident with a probability of 2^-64: for each pair the
+    // sender adds the fingerprint of its terms and the receiver subtracts that of its own; each rank adds the key
+    // of its exchange with its own number, and subtracts it with the next rank's number. One reduction of two words
+    // replaces messages between all pairs.
     std::array<std::uint64_t, 2> sums{mine ? 1U : 0U, 0};
     if (!mine) {
         for (const Outgoing &out : plan.outgoing)

@@ -43,6 +43,7 @@ PeerAgreement::PeerAgreement(std::shared_ptr<CommunicatorContext> context, std::
 PeerAgreement::~PeerAgreement() {
     context_->delist(*this);
     if (context_->alive()) // messages can arrive
+        // These peers send a word of this round, or revoke; it must not reach a later user of the channel.
         for (const std::size_t k : missing_)
             link_->dropNext(k);
 }
@@ -61,6 +62,8 @@ void PeerAgreement::requireUsable() const {
 }
 
 void PeerAgreement::begin(std::uint64_t word) {
+    // Receives all words of the round before: so no rank is two rounds ahead, and the two buffers of the link
+    // suffice without waiting.
     finish();
     context_->running("agreement about", what_, [&] {
         word_ = word;

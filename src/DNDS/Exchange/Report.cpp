@@ -22,6 +22,7 @@ namespace DNDS {
 
 namespace {
 
+/// Whether new exchanges are counted; at first as DNDS_REPORT says.
 std::atomic<bool> &counting() {
     static std::atomic<bool> on = reportsAtEnd();
     return on;
@@ -64,6 +65,7 @@ Told toldOf(const std::string &name, double clockOffset) {
     Told told{};
     if (const auto found = process.exchanges.find(name); found != process.exchanges.end())
         std::ranges::copy(found->second->numbers, told.begin());
+    // A sum of as many times as there were starts: shifted to rank 0's clock as a whole.
     told[Count::StartsAt] += clockOffset * told[Count::Begun];
     return told;
 }
@@ -95,6 +97,7 @@ std::vector<std::string> namesOnAllRanks(CommunicatorView comm) {
 void findLatest(ExchangeReport &exchange, std::span<const Told> told, std::span<const int> ranks) {
     if (told.size() < 2)
         return;
+    // Sums of start times compare as means, since all ranks have started equally often.
     const auto count = static_cast<double>(told.size());
     const double runs = told.front()[Count::Begun];
     if (runs == 0.0 ||
@@ -108,6 +111,7 @@ void findLatest(ExchangeReport &exchange, std::span<const Told> told, std::span<
     exchange.latest = ranks[static_cast<std::size_t>(last - told.begin())];
     exchange.late = (*last)[Count::StartsAt] / runs - meanOfOthers(Count::StartsAt);
     const double othersWait = meanOfOthers(Count::WaitSeconds);
+    // Seconds. A rank is to blame if it is late by more than half of the others' mean wait.
     constexpr double little = 5e-6;
     exchange.keepsOthersWaiting = othersWait > little && exchange.late > 0.5 * othersWait;
 }
@@ -122,6 +126,7 @@ ExchangeReport summaryOf(const std::string &name, std::span<const Told> all) {
             told.push_back(all[rank]);
             ranks.push_back(static_cast<int>(rank));
         }
+    // Ranks without an exchange of this name do not count, not even as zeros.
     exchange.ranks = static_cast<int>(told.size());
     for (const Line &line : lines) {
         std::vector<double> values(told.size());
@@ -223,6 +228,8 @@ Report report(CommunicatorView comm) {
     const double offset = clockOffset(comm);
     Report made;
     made.ranks = comm.size();
+    // All ranks have the same names in the same order, and so make the same collectives. Memory O(ranks) for one
+    // name at a time.
     for (const std::string &name : names) {
         const Told mine = toldOf(name, offset);
         const std::vector<Told> all = comm.allGatherV(std::span(&mine, 1));

@@ -100,8 +100,11 @@ class GhostMapping {
                                                     std::shared_ptr<const GlobalMapping> global, RankLists ghosts,
                                                     RankLists wanted, std::string_view name);
 
+    /// The numbering whose rows the ghosts copy.
     std::shared_ptr<const GlobalMapping> global_;
     std::uint64_t serial_;
+    /// Keyed by owner: global rows that this rank copies; and keyed by reader: own rows, as local numbers, that
+    /// others copy. List k of one rank for another is the same rows in the same order as its counterpart there.
     RankLists ghosts_;
     RankLists wanted_;
 };

@@ -17,6 +17,7 @@ std::shared_ptr<const GlobalMapping> GlobalMapping::create(CommunicatorView comm
     auto context = CommunicatorContext::of(comm);
     const CommunicatorContext::SetUp setUp(*context);
     const std::uint64_t serial = context->nextSerial(); // before a rank can fail alone: ranks stay in step
+    // All ranks see all sizes, so that each finds the same error, if any, without another agreement.
     const std::vector<index> sizes = context->comm().allGather(setUp.alone() ? localRows : failed);
     if (std::ranges::find(sizes, failed) != sizes.end())
         context->comm().guarded([&] { setUp.requireAlone(); });

@@ -60,6 +60,8 @@ class GlobalMapping {
     std::shared_ptr<CommunicatorContext> context_;
     std::uint64_t serial_;
     int rank_;
+    /// Rank r owns [offsets_[r], offsets_[r + 1]): ranks + 1 entries, ascending from 0; ranks without rows repeat a
+    /// number.
     std::vector<index> offsets_;
 };
 

@@ -21,7 +21,8 @@ namespace DNDS {
 
 namespace {
 
-/// Runs `allocate`, which makes room for a message of so many bytes.
+/// Runs `allocate`, which makes room for a message of `bytes` bytes. Arenas throw std::bad_alloc, which does not
+/// say what for.
 template <class Allocate>
 auto makeRoom(std::size_t bytes, Allocate &&allocate) {
     try {
@@ -51,22 +52,30 @@ struct MessageBuffer {
 
 } // namespace
 
+/// Both directions to all peers, and the memory that MPI or peers still use after the link is destroyed. Two
+/// carriers with one protocol, at most two messages ahead of the reader: with MPI a buffer is free when its send is
+/// complete; on a node when the reader has counted the message as taken.
 struct MessageLink::State {
+    /// The next message of a peer by MPI: not found yet, being received, complete in `in` until `take`.
     enum class Arrival : unsigned char { None, Moving, There };
+    /// A send buffer by MPI, free when `request` is null or complete.
     struct Outgoing {
         MessageBuffer buffer;
         MPI_Request request = MPI_REQUEST_NULL;
     };
     struct Peer {
         int rank = 0;
+        /// By MPI: used in turn, so that one message can be written while the one before is read.
         std::array<Outgoing, 2> out;
         std::size_t turn = 0; ///< index of the next one
         Arrival arrival = Arrival::None;
+        /// By MPI: the message found, the request that receives it, and its memory.
         MatchedMessage matched;
         MPI_Request request = MPI_REQUEST_NULL;
         MessageBuffer in;
         bool drops = false; ///< the next message, when the link is gone
         int nodeRank = -1;  ///< set where messages stay on the node
+        /// On a node: both set by `connect`, instead of all members above; the outbox in the constructor.
         std::optional<NodeOutbox> outbox;
         std::optional<NodeInbox> inbox;
     };

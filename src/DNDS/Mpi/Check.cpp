@@ -9,6 +9,7 @@ namespace DNDS {
 
 namespace {
 
+/// Set in a child by the handler of pthread_atfork; never reset, and inherited by its own children.
 std::atomic<bool> forkedChild{false};
 
 /// Called when MPI is known to be in use, so that children of programs that start MPI later are free to use it.

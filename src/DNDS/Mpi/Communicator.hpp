@@ -44,8 +44,10 @@ class MpiSession {
     int threadLevel() const noexcept { return threadLevel_; }
 
   private:
+    /// This session started MPI, and ends it.
     bool owner_ = false;
     int threadLevel_ = MPI_THREAD_SINGLE;
+    /// More than these in flight at the destructor: an exception leaves the scope.
     int exceptionsAtStart_ = 0;
 };
 

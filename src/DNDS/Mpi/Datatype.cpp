@@ -23,6 +23,7 @@ Datatype Datatype::fromBlocks(std::span<const ByteBlock> blocks) {
     lengths.reserve(blocks.size());
     offsets.reserve(blocks.size());
     for (const ByteBlock &block : blocks) {
+        // A block of any size becomes chunks that follow each other; the message's bytes are the same.
         std::size_t done = 0;
         while (done < block.bytes) {
             const std::size_t part = std::min(chunkBytes, block.bytes - done);

@@ -31,6 +31,7 @@ bool listsCuda() {
     return kinds.find(",cuda,") != std::string::npos || kinds.find(",cuda:device") != std::string::npos;
 }
 
+/// Extensions of Open MPI and of MPICH; other libraries, and versions without them, claim nothing.
 bool libraryClaims() {
 #if defined(OPEN_MPI) && defined(OMPI_HAVE_MPI_EXT_CUDA) && OMPI_HAVE_MPI_EXT_CUDA
     // Asked even where the headers say no: the library that is loaded may be another one.

@@ -16,8 +16,10 @@ constexpr std::size_t maxBytes = std::size_t{1} << 46U;    ///< limit of one all
 constexpr std::size_t minReturned = std::size_t{1} << 20U; ///< less is not worth a system call
 constexpr std::chrono::seconds soon(1);                    ///< memory allocated again within it should have been kept
 
+/// To whole granules.
 std::size_t roundedUp(std::size_t bytes, std::size_t granule) { return (bytes + granule - 1) / granule * granule; }
 
+/// To whole cache lines; never 0, so that each block has an address of its own.
 std::size_t blockBytes(std::size_t bytes) { return roundedUp(std::max<std::size_t>(bytes, 1), 64); }
 
 } // namespace
@@ -41,6 +43,7 @@ ActivityRecord::Activity NodeArena::activity(int nodeRank) {
     try {
         latest = peers_->header(nodeRank).activity.read();
     } catch (const MemoryError &) {
+        // The file could not be opened: the process is ending, or descriptors are used up.
         return {"cannot be seen", 0};
     }
     if (state == ProcessState::Stopped)
@@ -60,6 +63,8 @@ void NodeArena::addSegment(std::size_t bytes) {
     BlockAllocator blocks(bytes);
     SegmentPages pages(bytes);
     SharedSegment memory = SharedSegment::make(bytes);
+    // The first segment begins with the header, which is constructed before any other rank learns of the file. All
+    // other memory is reserved block by block.
     const std::size_t used = own_.empty() ? sizeof(ArenaHeader) : 0;
     if (used > 0) {
         blocks.allocate(used, 64);
@@ -69,6 +74,8 @@ void NodeArena::addSegment(std::size_t bytes) {
     SharedSegment::forbid(memory.base() + used, bytes - used);
     own_.push_back(OwnSegment{std::move(memory), std::move(blocks), std::move(pages)}); // has room: cannot fail
     ArenaHeader &header = ownHeader();
+    // Entry before count, with release: a rank that reads the count (acquire) finds the entry complete. Both only
+    // grow.
     header.entries[own_.size() - 1] = {own_.back().memory.file(), bytes};
     header.count.store(static_cast<std::uint32_t>(own_.size()), std::memory_order_release);
 }
@@ -78,6 +85,8 @@ void NodeArena::returnMemory(OwnSegment &segment, const SegmentPages::Range &ran
         return; // the memory stays, and may be used again
     segment.pages.noteReturned(range);
     const auto now = std::chrono::steady_clock::now();
+    // Counts what was returned within a second of the previous return: `noteReuse` compares it with new
+    // reservations.
     recentlyReturned_ = range.bytes + (now - lastReturn_ < soon ? recentlyReturned_ : 0);
     lastReturn_ = now;
 }
@@ -116,6 +125,7 @@ std::shared_ptr<NodeArena> NodeArena::create(CommunicatorView node, std::string 
     }
     if (!failure) // ranks that fail earlier must not leave the others waiting
         failure = attempt([&] { arena->peers_.emplace(all).tryNext(node.rank()); });
+    // All ranks of the node use the arena, or none does.
     if (node.allReduce(failure ? 0 : 1, MPI_MIN) == 1)
         return arena;
     node.guarded([&] {
@@ -127,6 +137,7 @@ std::shared_ptr<NodeArena> NodeArena::create(CommunicatorView node, std::string 
 }
 
 std::byte *NodeArena::take(OwnSegment &segment, std::size_t bytes, std::size_t alignment) {
+    // Addresses first, memory second: the allocator of addresses is undone if the system has no memory.
     const auto offset = segment.blocks.allocate(bytes, alignment);
     if (!offset)
         return nullptr;
@@ -142,6 +153,7 @@ std::byte *NodeArena::take(OwnSegment &segment, std::size_t bytes, std::size_t a
             reserved += range.bytes;
         });
     }
+    // Memory that was reserved just now or taken from the kept one: both tell how much to keep.
     if (reserved > 0 || segment.pages.unusedBytes() < unused)
         noteReuse(reserved);
     bytesInUse_ += bytes;
@@ -203,6 +215,7 @@ void NodeArena::release(void *address, std::size_t bytes) noexcept {
         const auto offset = static_cast<std::size_t>(static_cast<std::byte *>(address) - segment.memory.base());
         SharedSegment::forbid(address, rounded);
         const SegmentPages::Range unused = segment.pages.release(offset, rounded);
+        // Only beyond what a loop is known to need again: see noteReuse.
         if (unused.bytes >= minReturned && unusedBytes() > keep_)
             returnMemory(segment, unused);
         static_cast<void>(attempt([&] { segment.blocks.release(offset, rounded); })); // else its addresses stay taken

@@ -27,6 +27,7 @@ struct ReductionValue {
     DNDS_HOST_DEVICE void add(real term) noexcept {
         if (op == ReduceOp::Sum)
             sum += term;
+        // A NaN replaces any number, and no number replaces a NaN: the order of terms does not matter.
         else if (term != term || (extreme == extreme && (op == ReduceOp::Min ? term < extreme : term > extreme)))
             extreme = term;
     }
@@ -56,6 +57,7 @@ class PendingReduction {
   private:
     std::shared_ptr<CommunicatorContext> context_;
     MessageReduction messages_;
+    /// Sized by `start`; a copy, because the bytes of the reduction need not be aligned for this type.
     std::vector<ReductionValue> result_;
 };
 

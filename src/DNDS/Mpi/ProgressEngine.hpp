@@ -47,8 +47,10 @@ class ProgressEngine {
 
     void enlist();
 
+    /// Called under the list's lock, so that `end` on another thread returns only when it is not running.
     std::function<void()> step_;
     std::shared_ptr<List> list_; ///< list of the starting thread, which may end before
+    /// First exception of `step_`, until `takeFailure`.
     std::exception_ptr failure_;
 };
 

@@ -30,6 +30,7 @@ bool RequestSet::testAll() {
     int complete = 0;
     const int code = MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &complete,
                                  statuses_.empty() ? MPI_STATUSES_IGNORE : statuses_.data());
+    // Only receives are given statuses; their own codes say more than the common one.
     if (code == MPI_ERR_IN_STATUS)
         for (const MPI_Status &status : statuses_)
             if (status.MPI_ERROR != MPI_ERR_PENDING)
@@ -61,6 +62,8 @@ void RequestSet::clear() noexcept {
         for (MPI_Request &request : requests_) {
             if (request == MPI_REQUEST_NULL)
                 continue;
+            // Freeing an active receive would let MPI write to the buffer later; of a send MPI lets go when it is
+            // complete.
             if (active_ && kind_ == Kind::Receive) {
                 MPI_Cancel(&request);
                 MPI_Wait(&request, MPI_STATUS_IGNORE);

@@ -32,6 +32,7 @@ std::string Detail::textOf(const std::exception_ptr &failure) {
 Revocation::~Revocation() {
     if (!mpiActive())
         return;
+    // Leaked rather than waited for: a destructor does not wait, and a peer may never receive the notice.
     for (std::unique_ptr<Sent> &sent : sent_)
         if (!mayCallMpi(maker_) || !sent->complete()) // its bytes must stay valid while MPI reads them
             static_cast<void>(sent.release());
@@ -44,6 +45,9 @@ bool Revocation::Sent::complete() noexcept {
 }
 
 void Revocation::connect(const CommunicatorView &comm, const NodeTopology &node, std::uint64_t identity) {
+    // Neighbours lie at distances of powers of two in both directions around the ring of ranks: any rank is reached
+    // in O(log ranks) hops, and by several ways, should ranks on one of them be busy. Ranks of this node read the
+    // record instead.
     generation_ = identity;
     comm_ = comm.handle();
     rank_ = comm.rank();
@@ -64,6 +68,8 @@ void Revocation::connect(const CommunicatorView &comm, const NodeTopology &node,
 
 /// Writes the record, unless it has been written.
 void Revocation::note(std::uint32_t failed, std::string_view text) noexcept {
+    // The compare-and-swap decides which rank was first, on this node; others' texts are dropped. `told` follows
+    // with release when the text is complete: readers may find `failed` before it.
     std::uint32_t none = 0;
     if (!record_->failed.compare_exchange_strong(none, failed, std::memory_order_acq_rel))
         return;
@@ -87,6 +93,7 @@ void Revocation::listen() noexcept {
     if (!otherNodes_ || !mpiActive())
         return;
     {
+        // Another thread that holds the lock is looking, or forwarding: one is enough.
         const std::unique_lock lock(mutex_, std::try_to_lock);
         if (!lock)
             return;
@@ -97,6 +104,7 @@ void Revocation::listen() noexcept {
             if (MPI_Improbe(MPI_ANY_SOURCE, noticeTag, comm_, &found, &message, MPI_STATUS_IGNORE) != MPI_SUCCESS ||
                 found == 0 || MPI_Mrecv(&notice, sizeof notice, MPI_BYTE, &message, MPI_STATUS_IGNORE) != MPI_SUCCESS)
                 break;
+            // Late notices of an earlier failure, or of a freed communicator with the same number, are dropped.
             if (notice.generation == generation_)
                 note(notice.failed, notice.text.data());
         }
@@ -107,6 +115,7 @@ void Revocation::listen() noexcept {
 
 void Revocation::forward() noexcept {
     const std::lock_guard lock(mutex_);
+    // Once a generation, however often and from whichever neighbour the notice arrives: that ends the flood.
     if (neighbours_.empty() || forwarded_ || !mpiActive())
         return;
     try {

@@ -23,6 +23,7 @@ RmaWindow::RmaWindow(CommunicatorView comm, void *base, std::size_t bytes) {
 void RmaWindow::free() {
     if (window_ == MPI_WIN_NULL)
         return;
+    // Empty even if MPI fails here: the window is not freed a second time.
     MPI_Win window = std::exchange(window_, MPI_WIN_NULL);
     checkMpi(MPI_Win_unlock_all(window), "MPI_Win_unlock_all");
     const ActivityScope activity = ActivityScope::collective("MPI_Win_free");

@@ -54,6 +54,7 @@ class ActivityRecord {
 
   private:
     std::atomic<std::uint32_t> version_; ///< odd while it changes
+    /// As Activity::since; between the two changes of the version.
     std::atomic<double> since_;
     std::array<std::atomic<std::uint64_t>, maxBytes / sizeof(std::uint64_t)> words_; ///< the text, ended by 0
 };
@@ -100,9 +101,12 @@ class ActivityScope {
     bool entered_ = false;
     bool collective_ = false;
     mutable bool reported_ = false; ///< guarded by the lock of this process's activities
+    /// The call on this thread in which this one is nested.
     const ActivityScope *outer_ = nullptr;
+    /// As given to the constructor; the texts are the caller's.
     std::string_view call_, name_;
     std::uint64_t number_ = 0;
+    /// Start, by monotonicSeconds; names the call in `markReported`.
     double since_ = 0;
 };
 

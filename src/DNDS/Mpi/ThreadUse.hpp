@@ -34,6 +34,8 @@ class ThreadUse {
         ~Scope() { use_.user_.store(before_, std::memory_order_relaxed); }
 
       private:
+        /// The resource, and its user when this scope began, who is restored at its end: the same thread or no
+        /// thread.
         ThreadUse &use_;
         std::thread::id before_;
     };

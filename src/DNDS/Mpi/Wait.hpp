@@ -41,6 +41,7 @@ class Waiting {
   private:
     /// Whether it is time for costly checks.
     bool pauseOnce();
+    /// Checks that cost system calls, some ten times a second: ended processes and the time limit.
     void lookAround(std::string_view what);
 
     CommunicatorContext &context_;
