@@ -42,6 +42,8 @@ BoxCopy::BoxCopy(const RowList &rows, std::size_t stride) : bytes_(static_cast<s
     std::vector<ByteBox> boxes;
     boxes.reserve(rows.boxes()->size());
     for (const RowBox &box : *rows.boxes()) {
+        // From rows to bytes: strides are multiplied by the row's width, and a loop over consecutive rows becomes a
+        // longer run.
         ByteBox made{box, stride};
         RowBox &runs = made.runs;
         if (box.strides.back() == 1) { // the innermost loop becomes the run

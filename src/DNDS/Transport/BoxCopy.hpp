@@ -79,6 +79,7 @@ class BoxCopy {
     }
 
   private:
+    /// Null for no bytes.
     std::shared_ptr<const std::vector<ByteBox>> boxes_;
     std::size_t bytes_ = 0;
 };

@@ -16,6 +16,7 @@ namespace {
 
 static_assert(std::is_trivially_copyable_v<PlacedBox>, "writers copy it from the reader's memory");
 
+/// One loop of a nest: `count` steps of `stride` bytes.
 struct ByteLoop {
     index count;
     index stride;
@@ -30,7 +31,9 @@ std::array<ByteLoop, RowBox::loops + 1> loopsOf(const ByteBox &box) {
     return loops;
 }
 
-/// Common loops over all bytes of both boxes, of equal size; nothing if counts do not divide each other.
+/// Common loops over all bytes of both boxes, of equal size; nothing if counts do not divide each other. Both nests
+/// are read from the innermost loop outwards, as digits of mixed radix: the smaller of two counts becomes a loop of
+/// the piece, and the rest of the larger one, if it divides, waits for the next loop of the other side. O(loops).
 std::optional<BoxToBox::Piece> commonLoops(const ByteBox &from, const ByteBox &to) {
     auto source = loopsOf(from);
     auto destination = loopsOf(to);
@@ -78,6 +81,7 @@ class BoxFeed {
     }
     /// Splits the first box: one run after `bytes` bytes, more runs along the outermost loop.
     void cut(std::size_t bytes) {
+        // Each cut leaves less to match: in the end single runs, whose bytes always match.
         const ByteBox box = take();
         const auto loop = std::ranges::find_if(box.runs.counts, [](index count) { return count > 1; });
         ByteBox part = box;
@@ -199,6 +203,7 @@ BoxToBox::BoxToBox(std::span<const ByteBox> from, std::span<const PlacedBox> to)
     std::size_t packed = 0;
     for (const PlacedBox &placed : to) {
         const bool inSlot = placed.inSlot != 0;
+        // In the slot the bytes of a box are contiguous: one run.
         const ByteBox box = inSlot ? ByteBox{RowBox{static_cast<index>(packed)}, placed.box.size()} : placed.box;
         packed += inSlot ? box.bytes : 0;
         BoxFeed destination({&box, 1});

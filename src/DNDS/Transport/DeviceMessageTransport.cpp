@@ -27,6 +27,8 @@ DeviceMessageTransport::Buffer DeviceMessageTransport::makeBuffer(std::size_t by
 }
 
 void DeviceMessageTransport::build() {
+    // Everything that depends on the rows' bytes but not on the arrays' addresses: kernels pack to and unpack from
+    // fixed buffers, so that requests and their registered memory outlive swaps of arrays.
     receives_.clear();
     sends_.clear();
     pack_ = {};
@@ -81,6 +83,7 @@ void DeviceMessageTransport::start() {
 }
 
 bool DeviceMessageTransport::progress() {
+    // MPI knows nothing of streams: sends may only start when the host has seen that the kernel has run.
     if (packing_ && packed_.reached()) {
         packing_ = false;
         sends_.startAll();

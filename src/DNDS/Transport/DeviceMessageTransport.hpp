@@ -46,6 +46,7 @@ class DeviceMessageTransport final : public PersistentMessages {
         std::byte *forMpi = nullptr;
     };
 
+    /// Makes buffers, copies and requests for the plan.
     void build();
     Buffer makeBuffer(std::size_t bytes) const;
 
@@ -53,11 +54,13 @@ class DeviceMessageTransport final : public PersistentMessages {
     std::shared_ptr<ExchangeStream> stream_;
     MessageLayout outgoing_;
     MessageLayout incoming_;
+    /// One segment a message and part, in the order of the plan.
     DeviceRowCopy pack_;
     DeviceRowCopy unpack_;
     Buffer sendBuffer_;
     Buffer receiveBuffer_;
     std::vector<ByteCount> sizes_; ///< one a message: outgoing, then incoming
+    /// The kernel that packs has run; and the kernel that unpacks, which reads the receive buffer.
     Device::Event packed_;
     Device::Event unpacked_;
     bool packing_ = false; ///< sends wait for `packed_`

@@ -11,6 +11,7 @@ namespace DNDS {
 
 namespace {
 
+/// Sources whose exchange was destroyed while readers still had them open. Guarded by the lock in `retire`.
 std::vector<std::unique_ptr<PackedSource>> &retiredSources() {
     static auto *const sources = new std::vector<std::unique_ptr<PackedSource>>; // some outlive the process's statics
     return *sources;
@@ -35,6 +36,7 @@ void retire(std::unique_ptr<PackedSource> source) noexcept {
 
 PackedSource::PackedSource(std::shared_ptr<NodeArena> arena, std::size_t bytes, std::size_t readers)
     : arena_(std::move(arena)), buffer_(bytes) {
+    // The destructor does not run where the constructor throws.
     const OnFailure undo([&] { free(); });
     records_.reserve(readers);
     for (std::size_t k = 0; k < readers; ++k)
@@ -50,12 +52,14 @@ void PackedSource::free() noexcept {
 DevicePeerTransport::DevicePeerTransport(TransportPlan plan, const TransportSetup &setup)
     : NodeTransport(std::move(plan), setup), stream_(setup.stream), incomingPeers_(plan_.incoming.size()),
       outgoing_(plan_.outgoing), incoming_(plan_.incoming) {
+    // A good moment to free sources that readers have closed since.
     retire(nullptr);
     build();
     for (const Incoming &incoming : plan_.incoming)
         notes_.expect(incoming.peer);
     if (plan_.outgoing.empty())
         return;
+    // Two buffers, for even and odd epochs, in one allocation with one handle.
     source_ = std::make_unique<PackedSource>(arena_, 2 * secondBuffer(), plan_.outgoing.size());
     const Device::SharedHandle handle = Device::share(source_->memory());
     for (std::size_t k = 0; k < plan_.outgoing.size(); ++k) {
@@ -156,6 +160,7 @@ bool DevicePeerTransport::progress() {
 
 void DevicePeerTransport::progressPacking() {
     if (packing_ == Packing::WaitingForReaders) {
+        // All readers at once: one kernel packs for all of them, so that the slowest one decides.
         for (const PeerRecord *record : source_->records())
             if (!record->edge.mayPack(epoch_))
                 return;
@@ -180,6 +185,7 @@ void DevicePeerTransport::progressReading() {
         writer.pending = writer.record->edge.poll(epoch_) == EdgeState::Waiting;
         all = all && !writer.pending;
     }
+    // Likewise: one kernel unpacks from all writers when the last of them has packed.
     if (!all)
         return;
     reading_ = false;

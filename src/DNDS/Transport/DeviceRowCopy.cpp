@@ -23,8 +23,10 @@ constexpr std::size_t tilesWanted = 2048;
 /// So that row numbers times chunks stay within what the kernel's division by multiplication is exact for.
 constexpr std::size_t maxChunks = 65536;
 
+/// Lists in one buffer begin at multiples of 16 bytes.
 std::size_t aligned(std::size_t bytes) { return (bytes + 15) / 16 * 16; }
 
+/// The widest word, up to 16 bytes, that divides both addresses and the stride: the lowest bit of all of them.
 std::uint32_t chunkBytesOf(const std::byte *source, const std::byte *destination, std::size_t stride) {
     const std::uintptr_t bits = reinterpret_cast<std::uintptr_t>(source) |
                                 reinterpret_cast<std::uintptr_t>(destination) | stride | std::uintptr_t{16};
@@ -127,6 +129,7 @@ void DeviceRowCopy::uploadLists(Device::StreamHandle stream) {
     tiles_ = tiles;
     bytes += static_cast<std::size_t>(tiles) * sizeof(std::uint32_t);
 
+    // One upload for all lists: row numbers and blocks of each segment, and the segment of each tile.
     std::vector<std::byte> lists(bytes);
     for (std::size_t k = 0; k < plans_.size(); ++k) {
         const Plan &plan = plans_[k];
@@ -164,6 +167,9 @@ void DeviceRowCopy::uploadSegments(Device::StreamHandle stream) {
         if (!plan.rows.empty()) {
             segment.chunkBytes = chunkBytesOf(segment.source, segment.destination, plan.stride);
             segment.chunksPerRow = static_cast<std::uint32_t>(plan.stride) / segment.chunkBytes;
+            // Division by multiplication (Granlund and Montgomery: Division by invariant integers using
+            // multiplication, PLDI 1994). Exact for numerators below 2^16 and chunksPerRow up to 2^16: the error of
+            // the reciprocal times the numerator stays below 2^32.
             segment.reciprocal = static_cast<std::uint32_t>(((std::uint64_t{1} << 32U) + segment.chunksPerRow - 1) /
                                                             segment.chunksPerRow);
         }

@@ -34,7 +34,9 @@ class DeviceTopology {
   private:
     explicit DeviceTopology(CommunicatorContext &context);
 
+    /// Fills `whyNot_`. Collective.
     void tryPeers(CommunicatorContext &context, bool available);
+    /// Sets `gpuAware_` and its reason. Collective.
     void tryMpi(CommunicatorContext &context, bool available);
 
     std::map<int, std::string> whyNot_; ///< reasons, by rank of this node

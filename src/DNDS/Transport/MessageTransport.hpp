@@ -29,6 +29,7 @@ class PersistentMessages : public Transport {
     }
 
     TransportPlan plan_;
+    /// One request for each of `plan_.incoming` and `plan_.outgoing`, in their order.
     RequestSet receives_{RequestSet::Kind::Receive};
     RequestSet sends_{RequestSet::Kind::Send};
     bool received_ = true; ///< since the last start

@@ -13,9 +13,9 @@ namespace {
 /// few cache lines (measured in bench/exchange).
 constexpr std::size_t longRunBytes = 512;
 
-/// How many rows ahead to prefetch: about two kilobytes of source, which covers the latency of memory; more than 16
-/// rows did not pay at any width. Of short rows a processor has enough under way by itself, and prefetching would only
-/// add work.
+/// Distance of prefetching, in rows: about two kilobytes of source, which covers the latency of memory; more than
+/// 16 rows did not pay at any width. Of short rows a processor has enough loads in flight by itself, and
+/// prefetching would only add work.
 constexpr std::size_t rowsAhead(std::size_t stride) {
     return stride <= 16 ? std::numeric_limits<std::size_t>::max() : std::clamp<std::size_t>(2560 / stride, 4, 16);
 }
@@ -42,6 +42,7 @@ void copyRowsFixed(const std::byte *base, const std::uint32_t *rows, std::size_t
         std::memcpy(to + k * Stride, base + std::size_t{rows[k]} * Stride, Stride);
 }
 
+/// The same for any width: one line of each row is fetched ahead.
 void copyRowsAny(const std::byte *base, const std::uint32_t *rows, std::size_t count, std::size_t stride,
                  std::byte *to) {
     const std::size_t ahead = rowsAhead(stride);
@@ -52,6 +53,7 @@ void copyRowsAny(const std::byte *base, const std::uint32_t *rows, std::size_t c
     }
 }
 
+/// Calls `copy(from, bytes)` for each run, with the beginning of later runs fetched ahead.
 template <class Copy>
 void forEachRun(std::span<const ByteBlock> runs, const std::byte *base, Copy &&copy) {
     for (std::size_t k = 0; k < runs.size(); ++k) {
@@ -120,6 +122,7 @@ RowGather::RowGather(const RowList &rows, const RowPart &part) {
         bytes_ = static_cast<std::size_t>(rows.count()) * part.stride;
         if (bytes_ == 0)
             return;
+        // Short runs of rows of one width: row by row.
         if (bytes_ / rows.extent().runs < longRunBytes && rows.numbers() != nullptr) {
             stride_ = part.stride;
             firstRow_ = static_cast<std::size_t>(rows.extent().least);

@@ -61,9 +61,12 @@ class RowGather {
     using CopyRows = void (*)(const std::byte *base, const std::uint32_t *rows, std::size_t count, std::size_t stride,
                               std::byte *to);
 
+    /// The loop compiled for this width, or the general one.
     static CopyRows copyRowsOf(std::size_t stride);
+    /// Keeps runs, and counts their bytes.
     void copyRuns(std::vector<ByteBlock> runs);
 
+    /// Of all rows; then the width of a row, for rows copied one by one.
     std::size_t bytes_ = 0;
     std::size_t stride_ = 0;
     std::size_t firstRow_ = 0;            ///< `rows_` count from here, so that 32 bits reach far

@@ -35,7 +35,8 @@ RowBox withFewestLoops(const RowBox &box) {
 /// Whether the rows of a box with the fewest loops are consecutive.
 bool isRun(const RowBox &box) { return box.counts.back() == box.size() && box.strides.back() == 1; }
 
-/// Held while a list is analysed for the first time. Several threads may bind exchanges of one pattern.
+/// Held while a list is analysed for the first time: several threads may bind exchanges of one pattern. One lock
+/// for all lists, since set-up is rare.
 std::mutex &findingOut() {
     static std::mutex only;
     return only;
@@ -44,6 +45,7 @@ std::mutex &findingOut() {
 RowList::Extent extentOf(std::span<const RowBox> boxes) {
     RowList::Extent extent{boxes.front().first, boxes.front().first, 0};
     for (const RowBox &box : boxes) {
+        // Each loop extends the box to one side, by its sign: the extremes add up. O(boxes).
         index least = box.first;
         index most = box.first;
         for (std::size_t d = 0; d < RowBox::loops; ++d) {
@@ -70,6 +72,7 @@ RowList RowList::boxes(std::span<const RowBox> boxes) {
             continue;
         count += box.size();
         const RowBox merged = withFewestLoops(box);
+        // Runs that follow each other are joined, so that a box over a whole range is found to be one.
         if (!kept.empty() && isRun(kept.back()) && isRun(merged) &&
             kept.back().first + kept.back().counts.back() == merged.first)
             kept.back().counts.back() += merged.counts.back();

@@ -100,6 +100,7 @@ class RowList {
     bool range_ = false;
     index first_ = 0;
     index count_ = 0;
+    /// Found on first use; `runs` is 0 until then.
     mutable Extent extent_;
     mutable std::shared_ptr<const std::vector<std::uint32_t>> numbers_;
 };

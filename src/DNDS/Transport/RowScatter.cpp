@@ -51,6 +51,7 @@ std::vector<ByteBlock> RowScatter::runs() const {
 
 std::vector<Device::CopyBlock> blocksBetween(const RowGather &from, const RowScatter &to) {
     std::vector<Device::CopyBlock> blocks;
+    // Both lists of runs are walked side by side; a copy ends where a run of either side does. O(runs of both).
     const std::vector<ByteBlock> sources = from.blocks();
     const std::vector<ByteBlock> destinations = to.runs();
     std::size_t read = 0;    // bytes of source number s

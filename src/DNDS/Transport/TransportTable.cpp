@@ -20,6 +20,7 @@ constexpr TransportDescriptor (*builtIn[])() = {
     describeStagedTransport,     describeDirectTransport,   DevicePeerTransport::describe,
 };
 
+/// For names outside of any communicator.
 const TransportTable &builtInTable() {
     static const TransportTable table;
     return table;
@@ -50,6 +51,7 @@ TransportTable::TransportTable() {
 }
 
 void TransportTable::insert(TransportDescriptor transport) {
+    // After the transports of equal preference: the one that was added first is asked first.
     const auto after = std::ranges::upper_bound(lines_, transport.preference, std::greater<>(),
                                                 [](const auto &line) { return line->preference; });
     lines_.insert(after, std::make_shared<const TransportDescriptor>(std::move(transport)));
@@ -157,6 +159,8 @@ TransportChoice TransportTable::choose(const CommunicatorContext &context, int p
         DNDS_CHECK(reach.fallBack, StateError, "the {} transport is {}, but cannot be used with rank {}: {}",
                    requested.transport->name, requested.why, peer, reach.why);
     }
+    // In descending preference, the first that is usable; `why` collects the reasons against the others. Both ranks
+    // of a pair get the same answers (`reach`), and so make the same choice.
     std::string why;
     for (const auto &line : lines_) {
         if (!line->serves(space) || line->withinRank != own || line->preference == 0)
