@@ -73,7 +73,7 @@ struct MessageLink::State {
         MatchedMessage matched;
         MPI_Request request = MPI_REQUEST_NULL;
         MessageBuffer in;
-        bool drops = false; ///< the next message, when the link is gone
+        bool drops = false; ///< the next message, after the link was destroyed
         int nodeRank = -1;  ///< set where messages stay on the node
         /// On a node: both set by `connect`, instead of all members above; the outbox in the constructor.
         std::optional<NodeOutbox> outbox;

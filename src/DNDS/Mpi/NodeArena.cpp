@@ -254,7 +254,7 @@ void NodeArena::noteReuse(std::size_t reserved) noexcept {
         lastReuse_ = now;
 }
 
-/// Before each change: stops keeping memory that has not been reused for a while.
+/// Before each change: stops keeping memory when no loop has reused it for a second.
 void NodeArena::forgetReuse() noexcept {
     if (keep_ == 0 || std::chrono::steady_clock::now() - lastReuse_ < soon)
         return;

@@ -49,7 +49,7 @@ bool RequestSet::complete(std::size_t which) const {
 bool RequestSet::settle() noexcept {
     if (active_ && kind_ == Kind::Receive && !std::exchange(cancelled_, true))
         for (MPI_Request &request : requests_)
-            MPI_Cancel(&request); // has no effect on those that are complete
+            MPI_Cancel(&request); // has no effect on complete requests
     try {
         return testAll();
     } catch (const Error &) { // of MPI: then it may still use the buffers

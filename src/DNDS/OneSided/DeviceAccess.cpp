@@ -22,6 +22,7 @@ struct DeviceMessage {
 /// zeros); what that returns, which the word was, goes to `to` (null: nowhere). Both may be the same.
 template <class ApplyTo>
 void forEachWord(AtomicRequest request, const void *from, void *to, std::size_t bytes, ApplyTo &&applyTo) {
+    // The size of a word from its kind: integers are listed in pairs of ascending size.
     const auto number = static_cast<unsigned>(request.kind) - static_cast<unsigned>(ElementKind::Int8);
     const std::size_t size = number < 8 ? std::size_t{1} << (number / 2) : request.kind == ElementKind::Float32 ? 4 : 8;
     for (std::size_t at = 0; at < bytes; at += size) {
@@ -50,6 +51,8 @@ DeviceAccess::DeviceAccess(std::shared_ptr<CommunicatorContext> context, std::by
     });
     const auto handles = comm.allGatherV(std::span<const Device::SharedHandle>(&handle, 1));
     const std::vector<Detail::DeviceOfRank> devices = gatherDevices();
+    // Requests are answered by the owner's service, which is set up collectively: needed on all ranks if one rank
+    // cannot reach another.
     int anyFar = 0;
     comm.guarded([&] {
         devices_ = DeviceTopology::madeFor(*context_);
@@ -107,6 +110,7 @@ std::vector<Detail::DeviceOfRank> DeviceAccess::gatherDevices() const {
 
 std::string Detail::whyNoKernelWaits(std::span<const DeviceOfRank> devices) {
     for (std::size_t rank = 0; rank < devices.size(); ++rank) {
+        // Each rank is compared with the first one on the same device: all of them must share one scheduler.
         const auto before = std::ranges::find(devices, devices[rank].identity, &DeviceOfRank::identity);
         const auto first = static_cast<std::size_t>(before - devices.begin());
         const std::string &one = before->scheduler, &other = devices[rank].scheduler;
@@ -129,6 +133,7 @@ std::string Detail::whyNoKernelWaits(std::span<const DeviceOfRank> devices) {
 
 void DeviceAccess::findAbilities(const std::vector<Detail::DeviceOfRank> &devices) {
     whyNoWaits_ = Detail::whyNoKernelWaits(devices);
+    // By rank, a copy of `whyNoAtomics_` as flags that kernels can read.
     std::vector<std::uint8_t> lacking(devices.size());
     whyNoAtomics_.resize(devices.size());
     for (std::size_t rank = 0; rank < devices.size(); ++rank)
@@ -149,6 +154,8 @@ void DeviceAccess::operate(const RemoteOperation &operation, const void *from, v
     const int rank = operation.rank;
     if (base(rank) == nullptr)
         return messages_->operate(operation, from, to, completion);
+    // One stream for all operations of the host: they reach the memory in the order of the calls, so `fence` has
+    // nothing to do.
     std::byte *const there = base(rank) + operation.offset;
     const bool gets = operation.verb == RemoteVerb::Get, words = !gets && operation.verb != RemoteVerb::Put;
     const AtomicOp op = operation.request.op;

@@ -81,6 +81,8 @@ constexpr std::array<CallNames, 8> callNames{{{"construction of", "makes a heap"
                                               {"destruction of", "destroys it"}}};
 const CallNames &namesOf(std::uint64_t call) { return callNames[static_cast<std::size_t>(call)]; }
 
+/// Smallest and largest of two ranks' numbers, with the lowest rank of each: commutative and associative, so that
+/// all ranks get the same result.
 RemoteMemory::Extremes combined(RemoteMemory::Extremes mine, const RemoteMemory::Extremes &theirs) noexcept {
     if (std::pair(theirs.min, theirs.minRank) < std::pair(mine.min, mine.minRank)) {
         mine.min = theirs.min;
@@ -99,6 +101,8 @@ template <class Serve>
 std::array<RemoteMemory::Extremes, 2> meetIn(CommunicatorContext &context, MessageReduction &barrier,
                                              CollectiveCall call, const std::array<std::uint64_t, 2> &mine,
                                              std::string_view name, Serve &&serve) {
+    // The call's own number travels with its arguments in one reduction: ranks in different calls meet here and
+    // find out, instead of waiting in two barriers.
     const auto number = static_cast<std::uint64_t>(call);
     const char *running = namesOf(number).running;
     const ActivityScope activity(running, name);
@@ -182,6 +186,8 @@ std::shared_ptr<std::byte> RemoteMemory::allocate(const CommunicatorContext &con
 
 RemoteMemory::~RemoteMemory() {
     context_->delist(*this);
+    // Together with all ranks; or alone, after a failure and after MPI_Finalize. Then the memory is kept until a
+    // recovery finds that all ranks have destroyed theirs.
     const bool passing = std::uncaught_exceptions() > exceptions_ && ranks() > 1;
     if (mpiActive() && context_->alive())
         try {
@@ -239,6 +245,8 @@ void RemoteMemory::exchangePlaces(std::size_t bytes, const std::optional<LentMem
     const CommunicatorView &comm = context_->comm();
     const NodeTopology &node = context_->node();
     const bool onHost = space_ == MemorySpace::Host;
+    // All ranks are told the place of the memory in the node's arena: each maps the parts of its node's ranks, and
+    // reaches the others by `remote_`.
     Place place;
     place.bytes = bytes;
     if (lent)

@@ -65,6 +65,7 @@ class FaultRecord {
   public:
     /// Keeps the first fault, and counts the others. For kernels.
     DNDS_HOST_DEVICE void note(AccessFault what, RemoteCall where, int target, std::uint64_t at, std::uint64_t size) {
+        // The first thread of a round wins the compare-and-swap and writes the record; the others only count.
         const std::uint32_t round = Atomics::loadAcquire(&taken_);
         if (Atomics::compareExchange<std::uint32_t>(&claimed_, round, round + 1) != round) {
             Atomics::fetchAdd<std::uint32_t>(&others_, 1);
@@ -85,6 +86,7 @@ class FaultRecord {
     }
     /// Returns and clears the first fault and the number of others; after `noted`. For the host.
     KernelFault take() noexcept {
+        // The record is complete once `written_` has caught up with `claimed_`.
         std::uint32_t written = Atomics::loadAcquire(&written_);
         for (; written != Atomics::loadAcquire(&claimed_); written = Atomics::loadAcquire(&written_))
             std::this_thread::yield(); // a kernel is writing it

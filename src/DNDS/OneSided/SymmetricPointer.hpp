@@ -43,6 +43,7 @@ struct HeapTable : RemoteTable {
                                        std::uint64_t alignment) const {
         if (place.heap != heap)
             return AccessFault::Foreign;
+        // This rank's own copy of the description: all ranks have the same.
         const auto &block = *reinterpret_cast<const HeapBlock *>(own + place.begin - heapUnit);
         return checkIn(block, place, target, size, alignment);
     }

@@ -91,6 +91,7 @@ class RemoteAddress {
     }
 
   private:
+    /// Null where loads and stores do not reach the memory. An empty address has no backend.
     std::byte *address_ = nullptr;
     Backend *backend_ = nullptr;
     std::int32_t rank_ = 0;
@@ -369,6 +370,9 @@ class WindowVerbs {
             return false;
         const auto words = self().lockOf(rank);
         const bool reads = type == LockType::Shared;
+        // Invariants: `MayRead` counts the tickets that no longer keep readers out, `MayWrite` the tickets that
+        // have been released. A ticket is served when the count has come to it: each rank is served in the order of
+        // its ticket.
         const auto ticket = words.fetchAtomic(Next, AtomicOp::Add, std::uint64_t{1});
         const auto served = [&] {
             return words.fetchAtomic(reads ? MayRead : MayWrite, AtomicOp::Fetch, std::uint64_t{0}) == ticket;

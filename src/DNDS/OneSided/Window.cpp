@@ -49,6 +49,7 @@ Window Window::allocate(CommunicatorView comm, std::size_t bytes, std::size_t di
     std::shared_ptr<std::byte> memory;
     MemorySpace space = MemorySpace::Host;
     comm.guarded([&] { space = spaceOf(info); });
+    // Data, then the window's own words at the next multiple of 128 bytes.
     const std::size_t all = bytes < RemoteMemory::maxBytes ? bytes + 128 + wordBytes(comm.size()) : bytes;
     requireNodeMemory(*context, space == MemorySpace::Host ? all : 0, nameOf(info));
     comm.guarded([&] {
@@ -83,6 +84,7 @@ Window Window::allocateShared(CommunicatorView comm, std::size_t bytes, std::siz
                    comm.rank(), node.whyNoArena);
     });
     requireNodeMemory(*context, bytes, name);
+    // Rank 0 allocates for all, and lends each rank the part after those of the lower ranks.
     const std::uint64_t before = comm.exclusiveScan(static_cast<std::uint64_t>(bytes));
     const std::uint64_t all = comm.allReduce(static_cast<std::uint64_t>(bytes), MPI_SUM);
     std::shared_ptr<std::byte> memory;
@@ -156,6 +158,7 @@ Window::Window(CommunicatorView comm, std::shared_ptr<std::byte> memory, std::si
 }
 
 void Window::Core::renew() {
+    // Afterwards no rank has a lock: each resets its own words, and a recovery ends when all ranks have done so.
     std::ranges::fill(held, 0U);
     const int ranks = data->ranks();
     std::vector<std::byte> all(wordBytes(ranks));
@@ -189,6 +192,7 @@ WindowView Window::view(KernelWaits waits) const {
 
 void Window::setHeld(int rank, std::uint32_t how) const {
     const auto at = static_cast<std::size_t>(rank);
+    // Kept twice: for the host's checks, and in the window's words for kernels.
     core_->held[at] = how;
     core_->words().addressBehind(this->rank()).put(heldAt(ranks()) + at * sizeof(how), &how, sizeof(how));
 }

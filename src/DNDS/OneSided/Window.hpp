@@ -110,6 +110,7 @@ class Window : public WindowVerbs<Window, std::size_t> {
   private:
     friend class WindowVerbs<Window, std::size_t>;
 
+    /// At a fixed address, for the context's list of recoverable objects.
     struct Core final : Recoverable {
         ~Core() override { context->delist(*this); }
         bool settle() noexcept override { return true; }
@@ -123,10 +124,12 @@ class Window : public WindowVerbs<Window, std::size_t> {
                 ownWords->checkKernels();
         }
         std::shared_ptr<CommunicatorContext> context;
+        /// By rank: this rank's lock of it (LockType, 0: none), and its displacement unit.
         std::vector<std::uint32_t> held;
         std::vector<std::uint64_t> units;
         WindowInfo info;
         bool populated = false;
+        /// The window's memory, which its own words may follow.
         std::unique_ptr<RemoteMemory> data;
         std::unique_ptr<RemoteMemory> ownWords; ///< null if they follow the data
     };
@@ -190,6 +193,7 @@ class Window : public WindowVerbs<Window, std::size_t> {
         return *core_;
     }
 
+    /// Null after a move.
     std::unique_ptr<Core> core_;
 };
 

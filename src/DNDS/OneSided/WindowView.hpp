@@ -81,6 +81,7 @@ class WindowView : public WindowVerbs<WindowView, index> {
         return addressIn(data_, fault, call, rank, offset, bytes);
     }
 
+    /// The window's memory, and the memory that its own words follow; often the same.
     RemoteTable data_;
     RemoteTable words_;
     MemorySpace space_ = MemorySpace::Host;

@@ -17,8 +17,8 @@ std::vector<std::unique_ptr<PackedSource>> &retiredSources() {
     return *sources;
 }
 
-/// Keeps a source, where there is one, until its readers have closed it, and frees those that are closed by now. Not
-/// parked with the communicator: its recovery does not wait for readers that live on.
+/// Keeps a source, if there is one, until its readers have closed it, and frees closed ones. Not parked with the
+/// communicator: its recovery does not wait for readers that live on.
 void retire(std::unique_ptr<PackedSource> source) noexcept {
     static std::mutex retiring; // exchanges may be destroyed on any thread
     const std::lock_guard lock(retiring);

@@ -46,7 +46,7 @@ class RowGather {
     /// The same into a writer that goes past the caches. Local.
     void gather(const std::byte *base, StreamWriter &to) const;
 
-    /// The runs of bytes relative to the part's base, in order; at least as many as needed to describe the rows.
+    /// The runs of bytes relative to the part's base, in order; adjacent runs may be listed separately.
     std::vector<ByteBlock> blocks() const;
     /// The same as boxes: of rows of boxes that have one width a few, else one a run. Local.
     std::vector<ByteBox> byteBoxes() const;

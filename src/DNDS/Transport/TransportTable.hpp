@@ -19,7 +19,7 @@ struct TransportChoice {
     std::string why;
 };
 
-/// The transports of one communicator: at first those that come with DNDS, to which programs may add their own:
+/// The transports of one communicator: at first those of DNDS, to which programs may add their own:
 ///
 ///     TransportTable &transports = TransportTable::of(*CommunicatorContext::of(comm));
 ///     const TransportKind ring = transports.add({.name = "ring", .servesHost = true, .reach = ..., .make = ...});
@@ -52,7 +52,7 @@ class TransportTable {
 
     /// Chooses for this rank and `peer`, for rows in `space`; both of them come to the same answer. Local, after
     /// `prepare`. `requested` comes from the caller; where it is Auto, DNDS_TRANSPORT counts, if it names a transport
-    /// that serves `space`. Throws ArgumentError when one of them names a transport that there is not, or `requested`
+    /// that serves `space`. Throws ArgumentError when one of them names an unknown transport, or `requested`
     /// one that does not serve `space`; StateError when the transport that was asked for cannot be used here.
     TransportChoice choose(const CommunicatorContext &context, int peer, TransportKind requested,
                            MemorySpace space = MemorySpace::Host) const;
