@@ -116,6 +116,8 @@ void announceReport(CommunicatorContext &context) {
 }
 
 std::shared_ptr<ExchangeCounts> countsOf(const CommunicatorContext &context, const std::string &name) {
+    // By name and not by exchange: a program that makes the exchange of 'u' again and again has one line for it in
+    // the report.
     if (!countsExchanges())
         return nullptr;
     CountsOfProcess &counts = CountsOfProcess::instance();

@@ -75,6 +75,7 @@ void requireRows(const ExchangePattern::PeerBoxes &boxes, const char *what, inde
 }
 
 void requireOnce(const PeerRows &received, index sonSize) {
+    // A ghost with two senders would have the contents of the later one. O(ghosts).
     std::vector<bool> seen(static_cast<std::size_t>(sonSize));
     received.forEachRow([&](index row) {
         DNDS_CHECK(!seen[static_cast<std::size_t>(row)], ArgumentError, "ghost {} is received twice: give it one owner",
@@ -191,6 +192,8 @@ std::vector<index> PeerRows::allRows() const {
 template <class Described>
 std::shared_ptr<const ExchangePattern> ExchangePattern::make(const std::shared_ptr<CommunicatorContext> &context,
                                                              const std::function<Described()> &describe) {
+    // Everything local first, with its exception kept; then one agreement on failures and counts. Nothing else
+    // tells the sides of a pair that their lists match: rows have no global numbers here.
     DNDS_CHECK(context != nullptr, ArgumentError, "a pattern needs a communicator's context");
     const CommunicatorContext::SetUp setUp(*context);
     const int ranks = context->comm().size();

@@ -130,6 +130,7 @@ MessagePlan planMessages(const ExchangePattern &pattern, Direction direction, st
 
 std::map<TransportKind, TransportPlan> splitByTransport(const MessagePlan &plan, const Channel &channel,
                                                         const PeerKinds &kinds) {
+    // Peers keep their order within each transport's plan. Copies of gathers and scatters share their lists.
     std::map<TransportKind, TransportPlan> plans;
     const auto planOf = [&](int peer) -> TransportPlan & {
         TransportPlan &ofKind = plans[kinds.at(peer)];

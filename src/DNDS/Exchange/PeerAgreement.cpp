@@ -24,6 +24,7 @@ std::vector<int> distinct(std::vector<int> ranks) {
 PeerAgreement::PeerAgreement(std::shared_ptr<CommunicatorContext> context, std::string_view what,
                              std::span<const int> peers)
     : context_(std::move(context)) {
+    // Local memory first, with an agreement: `connect` waits for peers.
     const CommunicatorContext::SetUp setUp(*context_);
     const CommunicatorView comm = context_->comm();
     const Channel channel = context_->nextChannel(); // before any failure: ranks stay in step

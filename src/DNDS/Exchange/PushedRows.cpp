@@ -97,6 +97,8 @@ void GhostZeroing::joinRuns(std::vector<Run> &runs) {
 
 GhostZeroing::GhostZeroing(const ExchangePattern &pattern, std::span<const RowLayout> sons, MemorySpace space,
                            Device::StreamHandle stream) {
+    // Runs of ghosts from ranges and rows; rows of lists are joined afterwards. O(ghosts log ghosts) where they are
+    // lists.
     for (const RowList &list : pattern.owners().lists)
         if (list.isRange())
             runs_.push_back({list.first(), list.first() + list.count()});
@@ -183,6 +185,7 @@ DeviceCombine::DeviceCombine(const ExchangePattern &pattern, PushOp op, std::spa
 void DeviceCombine::planOperation(Part &part, const RowPart &to, std::span<const std::uint64_t> offsets,
                                   std::uint64_t total, std::span<const std::size_t> order,
                                   std::span<const std::uint64_t> firsts, std::vector<std::byte> &lists) {
+    // Part 0 holds elements, which are combined; further parts describe rows (sizes, shapes), and must be equal.
     part.compare = part.part > 0;
     checks_ = checks_ || part.compare;
     part.kind = to.kind;

@@ -117,6 +117,7 @@ void findLatest(ExchangeReport &exchange, std::span<const Told> told, std::span<
 }
 
 ExchangeReport summaryOf(const std::string &name, std::span<const Told> all) {
+    // One exchange from the figures of all ranks; the same on each of them.
     ExchangeReport exchange;
     exchange.name = name;
     std::vector<Told> told;
@@ -224,6 +225,8 @@ bool reportsAtEnd() {
 }
 
 Report report(CommunicatorView comm) {
+    // Names of all ranks first, since ranks of different communicators have different exchanges; then one gather a
+    // name.
     const std::vector<std::string> names = namesOnAllRanks(comm);
     const double offset = clockOffset(comm);
     Report made;

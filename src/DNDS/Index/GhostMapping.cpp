@@ -153,6 +153,8 @@ std::shared_ptr<const GhostMapping> GhostMapping::fromPushList(std::shared_ptr<c
                                                                std::span<const index> starts, PeerDiscovery discovery,
                                                                std::string_view name) {
     requireGlobal(global);
+    // The converse of a pull list: readers are told their ghosts as global rows, sorted, so that both ends again
+    // have the same order. One sparse exchange.
     RankLists given;
     CommunicatorContext &context = *global->context();
     const CommunicatorContext::SetUp setUp(context);

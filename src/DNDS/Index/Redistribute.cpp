@@ -31,6 +31,8 @@ void checkPermutation(std::span<const index> places, index rows) {
 
 /// The owners' entries of `numbers` for these rows. Collective.
 std::vector<index> lookUp(const GlobalMapping &mapping, std::span<const index> numbers, std::span<const index> rows) {
+    // One question and one answer a row, to and from its owner: O(rows) words, two sparse exchanges. Rows that are
+    // InvalidIndex are not asked for.
     std::vector<index> found;
     const std::exception_ptr failure = attempt([&] { found.assign(rows.size(), InvalidIndex); });
     queryOwners(
@@ -226,6 +228,7 @@ void Redistribute::number() {
 }
 
 Redistribute Redistribute::inverse() const {
+    // Sources become targets: the same lists, read the other way. No communication.
     Redistribute made = *this;
     std::swap(made.before_, made.after_);
     std::swap(made.leaving_, made.arriving_);
@@ -247,6 +250,7 @@ void Redistribute::move(const ArrayBase &from, ArrayBase &to) const {
 }
 
 void Redistribute::move(std::span<const Move> arrays) const {
+    // One sparse exchange for all arrays. Buffers of sent rows are freed before received ones are unpacked.
     RankLists outgoing;
     const std::exception_ptr failure = attempt([&] { outgoing = packRows(arrays); });
     const RankLists incoming = sparseExchange(*before_->context(), outgoing, PeerDiscovery::Auto, failure);

@@ -128,6 +128,8 @@ struct MessageLink::State {
 MessageLink::MessageLink(std::shared_ptr<CommunicatorContext> context, const Channel &channel,
                          std::span<const int> peers)
     : context_(std::move(context)), state_(std::make_shared<State>()) {
+    // The carrier follows from the topology and from settings that are the same on all ranks: both ends of a pair
+    // choose alike without a message.
     state_->channel = channel;
     const NodeTopology &node = context_->node();
     const std::string transport = readEnvironment().transport; // the same on all ranks
@@ -154,6 +156,8 @@ MessageLink::~MessageLink() {
 }
 
 void MessageLink::connect() {
+    // Each rank tells the peers of its node where it writes for them, and learns where to read: one note each way.
+    // Peers are mutual, so the notes match.
     ArenaNotes notes;
     const CommunicatorView &comm = context_->comm();
     comm.guarded([&] {
@@ -219,6 +223,8 @@ void MessageLink::dropNext(std::size_t k) noexcept { state_->peers[k].drops = tr
 bool MessageLink::settle() noexcept { return state_->settle(); }
 
 void MessageLink::renew() {
+    // All ranks have settled: nothing of the old channel is in flight, and counters of mailboxes start over on both
+    // sides.
     state_->channel = context_->renewed(state_->channel);
     for (State::Peer &peer : state_->peers) {
         peer.arrival = State::Arrival::None;

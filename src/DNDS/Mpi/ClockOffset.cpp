@@ -45,6 +45,8 @@ void answer(const Channel &channel, double (*clock)() noexcept) {
 } // namespace
 
 double clockOffset(CommunicatorView comm, double (*clock)() noexcept) {
+    // Rank 0 measures all offsets and broadcasts them: O(ranks) round trips in sequence, for reports and traces
+    // only.
     const Channel channel = CommunicatorContext::of(comm)->nextChannel();
     std::vector<double> offsets;
     comm.guarded([&] { offsets.resize(static_cast<std::size_t>(comm.size())); });

@@ -29,6 +29,9 @@ void learnRank() {
 
 } // namespace
 
+// In this order: errors carry the rank, MPI returns codes instead of ending the job, and from then on ranks that
+// fail find each other (`watchForFailures`, collective). The check of the thread level comes last, so that its
+// exception is reported like any other.
 MpiSession::MpiSession(int &argc, char **&argv, int threadLevel) : exceptionsAtStart_(std::uncaught_exceptions()) {
     int initialized = 0;
     MPI_Initialized(&initialized);
@@ -52,6 +55,7 @@ MpiSession::MpiSession(int &argc, char **&argv, int threadLevel) : exceptionsAtS
 MpiSession::~MpiSession() {
     if (!owner_ || !mpiActive()) // finalized already, or a forked child
         return;
+    // MPI_Finalize would wait for ranks that are still in calls with this one: the job ends here.
     if (std::uncaught_exceptions() > exceptionsAtStart_) {
         // During stack unwinding the exception itself is out of reach.
         const auto [what, message] = Detail::lastError();
@@ -223,6 +227,8 @@ Communicator Communicator::split(CommunicatorView parent, int color, int key) {
 }
 
 Communicator Communicator::splitNode(CommunicatorView parent, int ranksPerNode) {
+    // MPI decides which ranks can share memory. Virtual nodes are consecutive ranks of a machine, in the order of
+    // the parent communicator.
     DNDS_CHECK(ranksPerNode >= 0, ArgumentError, "virtual nodes of {} ranks", ranksPerNode);
     MPI_Comm comm = MPI_COMM_NULL;
     parent.beforeCollective();

@@ -171,6 +171,7 @@ void CommunicatorContext::connect(int ranksPerNode) {
 }
 
 void CommunicatorContext::addDuplicate() {
+    // The duplicate refers back to this context, so that `of` works with either communicator.
     std::vector<Communicator> &owners = channelOwners();
     owners.push_back(Communicator::duplicate(view_));
     checkMpi(MPI_Comm_set_attr(owners.back().view().handle(), keys().duplicate, this), "MPI_Comm_set_attr");

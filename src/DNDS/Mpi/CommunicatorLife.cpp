@@ -29,6 +29,7 @@ int makeKey() {
 } // namespace
 
 CommunicatorLife::CommunicatorLife(CommunicatorView comm) {
+    // Outside of MPI there is no communicator to ask.
     if (!mpiActive()) {
         ended_ = std::make_shared<const std::atomic<bool>>(true);
         return;

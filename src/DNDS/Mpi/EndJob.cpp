@@ -85,6 +85,7 @@ void onTerminate() {
 } // namespace
 
 void watchForFailures() {
+    // A communicator of its own, on which no rank can be in another collective when it fails.
     MPI_Comm comm = MPI_COMM_NULL;
     checkMpi(MPI_Comm_dup(MPI_COMM_WORLD, &comm), "MPI_Comm_dup");
     int size = 0;

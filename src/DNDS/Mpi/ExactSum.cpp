@@ -44,6 +44,7 @@ using FixedPoint::Scale;
 /// Calls `visit(k, part)` for parts of all columns, row by row: columns may share memory, which stays in the cache.
 template <class Visit>
 void forParts(std::span<const Column> columns, const Visit &visit) {
+    // Rows of a block in all columns before the next block. A block of 2048 rows of five doubles takes 80 KiB.
     constexpr index together = 2048;
     index rows = 0;
     for (const Column &column : columns)

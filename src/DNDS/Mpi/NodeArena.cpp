@@ -110,6 +110,9 @@ PeerMemory::Announcement NodeArena::announce() {
 }
 
 std::shared_ptr<NodeArena> NodeArena::create(CommunicatorView node, std::string &whyNot) {
+    // Each rank makes its first segment and announces it; each maps that of the next rank as a trial; one reduction
+    // tells whether all could. A rank that cannot make one announces no process, which the others notice: all ranks
+    // go through the same collectives.
     std::shared_ptr<NodeArena> arena;
     PeerMemory::Announcement mine;
     std::exception_ptr failure = attempt([&] {
@@ -209,6 +212,7 @@ void NodeArena::do_deallocate(void *address, std::size_t bytes, std::size_t alig
 
 void NodeArena::release(void *address, std::size_t bytes) noexcept {
     const std::size_t rounded = blockBytes(bytes);
+    // O(segments). An address in none of them, from a parent of a fork, is left alone.
     for (OwnSegment &segment : own_) {
         if (!segment.memory.contains(address))
             continue;

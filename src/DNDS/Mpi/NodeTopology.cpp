@@ -32,6 +32,7 @@ std::vector<int> worldRanksOf(CommunicatorView comm, const std::vector<int> &ran
 NodeTopology NodeTopology::discover(CommunicatorView comm, int ranksPerNode) {
     NodeTopology topology;
     const Communicator owner = Communicator::splitNode(comm, ranksPerNode);
+    // The communicator of the node is needed for this only: later, memory is shared without MPI.
     const CommunicatorView node = owner.view();
     std::vector<int> &members = topology.members;
     comm.guarded([&] { members.resize(static_cast<std::size_t>(node.size())); });

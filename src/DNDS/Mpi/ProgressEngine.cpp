@@ -45,6 +45,8 @@ void ProgressEngine::end() noexcept {
 }
 
 void ProgressEngine::progressAll() noexcept {
+    // One load in the usual case. The lock is held while steps run, so that an operation cannot be destroyed on
+    // another thread meanwhile.
     if (!busy())
         return;
     const std::lock_guard lock(list()->mutex);

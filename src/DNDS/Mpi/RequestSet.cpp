@@ -41,6 +41,7 @@ bool RequestSet::testAll() {
 }
 
 bool RequestSet::complete(std::size_t which) const {
+    // Asks without completing: MPI_Test would deactivate the request, and `testAll` would not see its status.
     int complete = 0;
     checkMpi(MPI_Request_get_status(requests_[which], &complete, MPI_STATUS_IGNORE), "MPI_Request_get_status");
     return complete != 0;

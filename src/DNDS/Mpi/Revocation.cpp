@@ -82,6 +82,7 @@ void Revocation::note(std::uint32_t failed, std::string_view text) noexcept {
 void Revocation::revoke(std::string_view call, std::string_view why, Caller caller) noexcept {
     if (alone_ || inForkedChild())
         return;
+    // The record needs no allocation: to have no memory may be the failure itself.
     std::array<char, RevocationRecord::maxBytes> text{};
     const auto [end, size] = fmt::format_to_n(text.data(), text.size() - 1, "{}: {}", call, why);
     note(static_cast<std::uint32_t>(rank_) + 1, {text.data(), std::min(size, text.size() - 1)});
@@ -90,6 +91,8 @@ void Revocation::revoke(std::string_view call, std::string_view why, Caller call
 }
 
 void Revocation::listen() noexcept {
+    // Receives all notices that have arrived, then passes the news on. Polled by waits and calls, since no thread
+    // of DNDS listens: a rank that makes no call learns of a failure at its next one.
     if (!otherNodes_ || !mpiActive())
         return;
     {

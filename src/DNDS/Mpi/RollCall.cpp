@@ -194,6 +194,7 @@ ActivityRecord::Activity ActivityRecord::read() const {
 }
 
 void ActivityScope::enter(std::string_view call, std::string_view name, std::uint64_t number) noexcept {
+    // A frame of a list on this thread's stack; texts are referred to, not copied, until they are published.
     entered_ = true;
     outer_ = std::exchange(innermostCall, this);
     call_ = call;
@@ -322,6 +323,7 @@ void Detail::prepareRollCall() {
 std::string rollCall(NodeArena *arena) {
     if (arena == nullptr || !ActivityScope::on())
         return {};
+    // O(ranks of the node): reads each rank's record, which may map its memory first.
     const double now = monotonicSeconds();
     // Ranks with the same text are one group; groups are listed by their lowest rank.
     std::map<std::string, Group> groups;

@@ -38,6 +38,8 @@ bool ProcessId::alive() const noexcept { return kill(static_cast<pid_t>(process)
 ProcessState ProcessId::state() const noexcept {
     if (!alive())
         return ProcessState::Ended;
+    // Signal 0 finds zombies alive: /proc tells them from running processes. If it cannot be read, the process
+    // counts as running.
     std::array<char, 512> text{};
     std::array<char, 64> path{};
     std::snprintf(path.data(), path.size(), "/proc/%lld/stat", static_cast<long long>(process));

@@ -49,6 +49,7 @@ DeviceAccess::DeviceAccess(std::shared_ptr<CommunicatorContext> context, std::by
         bases_[static_cast<std::size_t>(rank_)] = base;
         handle = shareOrExplain(base, name);
     });
+    // O(ranks) handles on each rank; handles of reachable ranks are opened once, for copies and for kernels.
     const auto handles = comm.allGatherV(std::span<const Device::SharedHandle>(&handle, 1));
     const std::vector<Detail::DeviceOfRank> devices = gatherDevices();
     // Requests are answered by the owner's service, which is set up collectively: needed on all ranks if one rank

@@ -204,6 +204,8 @@ std::uint64_t HostProxy::ticketsDrawn() const {
 }
 
 void HostProxy::drain() {
+    // Up to the tickets drawn by now: kernels have been waited for, so that all of their requests are in the ring.
+    // The server of this thread serves here; another one has a thread.
     const std::uint64_t drawn = ticketsDrawn();
     while (!stop_ && next_ < drawn && Atomics::loadAcquire(&ring_->broken) == 0)
         if (server_ != threadServer() || !server_->serve())
@@ -211,6 +213,7 @@ void HostProxy::drain() {
 }
 
 void HostProxy::stop() noexcept {
+    // The flag ends serving between two requests; removal takes the server's lock, which is held during a request.
     stop_ = true;
     server_->remove(*this);
 }

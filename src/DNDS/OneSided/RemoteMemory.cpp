@@ -150,6 +150,8 @@ RemoteMemory::RemoteMemory(std::shared_ptr<CommunicatorContext> context, std::sh
       barrier_(*context_, name), serial_(context_->nextSerial()), name_(std::move(name)), space_(space),
       rank_(context_->comm().rank()), exceptions_(std::uncaught_exceptions()) {
     const CommunicatorView &comm = context_->comm();
+    // In the order of what depends on what: places of all ranks, a way to ranks that are not mapped (device, or
+    // messages if any rank needs them: collective, so all or none), the proxy for kernels, and recovery.
     mapped_.resize(static_cast<std::size_t>(comm.size()));
     bytes_.resize(mapped_.size());
     hostFaults_ = std::make_unique<FaultRecord>();
@@ -328,6 +330,7 @@ void RemoteMemory::startProxy() {
 
 void RemoteMemory::operate(const RemoteOperation &operation, const void *from, void *to, Lane lane,
                            Completion completion) {
+    // Of several lanes the first does it all: the host has no use for more.
     if (lane.number != 0)
         return;
     moving(callOf(operation.verb), [&] {

@@ -20,6 +20,8 @@ std::size_t inUnits(std::size_t bytes) {
 } // namespace
 
 SymmetricHeap::SymmetricHeap(CommunicatorView comm, std::size_t bytes, MemorySpace space, std::string name) {
+    // Arguments are compared before anything is allocated; the memory of a node's ranks together is checked before
+    // any of them takes it.
     const std::shared_ptr<CommunicatorContext> context = CommunicatorContext::of(comm);
     const auto [size, where] =
         RemoteMemory::meetToMake(context, CollectiveCall::MakeHeap, {bytes, static_cast<std::uint64_t>(space)}, name);

@@ -139,6 +139,7 @@ Window::Window(CommunicatorView comm, std::shared_ptr<std::byte> memory, std::si
         core_->info = info;
         core_->held.resize(static_cast<std::size_t>(comm.size()));
     });
+    // Everything in which a rank can fail alone is done. From here on, memory is destroyed by all ranks together.
     core_->units = comm.allGather(static_cast<std::uint64_t>(unit));
     try {
         core_->data = std::make_unique<RemoteMemory>(context, std::move(memory), bytes, space, name, lent,

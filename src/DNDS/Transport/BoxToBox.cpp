@@ -192,6 +192,8 @@ PlacedRows placeByRunLength(const BoxCopy &rows) {
 BoxToBox::BoxToBox(std::span<const ByteBox> from, const BoxCopy &to) : BoxToBox(from, allInPlace(to)) {}
 
 BoxToBox::BoxToBox(std::span<const ByteBox> from, std::span<const PlacedBox> to) {
+    // Takes piece after piece from both sides, in the order of bytes, until the destinations are full. O(boxes)
+    // where loops match; a box whose loops do not divide the other side's is cut into its runs.
     std::size_t given = 0;
     for (const ByteBox &box : from)
         given += box.size();

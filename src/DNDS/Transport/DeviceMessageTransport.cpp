@@ -74,6 +74,7 @@ void DeviceMessageTransport::bind(const Endpoints &endpoints) {
 
 void DeviceMessageTransport::start() {
     unpacked_.synchronize(); // of the round before: the messages of this one go to the same buffer
+    // Receives are posted while the kernel packs.
     pack_.launch(stream_->stream);
     packed_.record(stream_->stream);
     packing_ = true;

@@ -76,6 +76,7 @@ DevicePeerTransport::~DevicePeerTransport() {
         return;
     stream_->drain(); // kernels read what peers packed, and the lists
     for (IncomingPeer &writer : incomingPeers_) {
+        // Closed before the flag tells the owner so: afterwards it may free the memory.
         writer.memory = {};
         if (writer.record != nullptr)
             writer.record->edge.closeReader();

@@ -36,6 +36,7 @@ std::uint32_t chunkBytesOf(const std::byte *source, const std::byte *destination
 } // namespace
 
 std::size_t DeviceRowCopy::addGather(const RowGather &gather) {
+    // Runs become blocks; short rows of one width stay numbers, four bytes a row on the device.
     if (gather.rowNumbers().empty()) {
         std::vector<Device::CopyBlock> blocks;
         std::uint64_t to = 0;
@@ -86,6 +87,7 @@ std::size_t DeviceRowCopy::addBlocks(std::span<const Device::CopyBlock> blocks) 
 
 void DeviceRowCopy::point(std::size_t segment, const std::byte *source, std::byte *destination,
                           MemorySpace destinationSpace) {
+    // Only changed addresses cost an upload.
     Plan &plan = plans_.at(segment);
     if (plan.source == source && plan.destination == destination && plan.destinationSpace == destinationSpace)
         return;
@@ -196,6 +198,7 @@ void DeviceRowCopy::prepare(Device::StreamHandle stream) {
 }
 
 void DeviceRowCopy::launch(Device::StreamHandle stream) {
+    // Usually one kernel launch: lists and segments are on the device from the launch before.
     prepare(stream);
     if (tiles_ == 0)
         return;

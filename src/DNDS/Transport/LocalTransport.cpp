@@ -67,6 +67,7 @@ void LocalTransport::replacePlan(TransportPlan plan) {
             }
 }
 
+// Complete on return. Source and destination are different memory: father and son, or staging.
 void LocalTransport::start() {
     for (std::size_t k = 0; k < plan_.outgoing.size(); ++k)
         for (std::size_t p = 0; p < plan_.outgoing[k].parts.size(); ++p)

@@ -151,6 +151,8 @@ bool NodeSharedTransport::placeBoxes(const RowScatter &to, Landing &landing, Pla
 }
 
 void NodeSharedTransport::start() {
+    // As a reader first: writers may begin while this rank serves its own readers. Rows for readers that do not
+    // come in time are offered, so that this rank need not call again for them.
     ++epoch_;
     for (IncomingPeer &writer : incomingPeers_) {
         writer.record->edge.open(epoch_);

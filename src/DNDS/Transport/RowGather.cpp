@@ -106,6 +106,8 @@ RowGather::RowGather(index first, index last, const RowPart &part) : RowGather(R
 RowGather::RowGather(std::span<const index> rows, const RowPart &part) : RowGather(RowList(rows), part) {}
 
 RowGather::RowGather(const RowList &rows, const RowPart &part) {
+    // The cheapest description that fits: one run; boxes; row numbers, if rows have one width and runs are short;
+    // else runs.
     if (rows.isRange()) {
         const std::size_t begin = part.begin(rows.first());
         const std::size_t bytes = part.begin(rows.first() + rows.count()) - begin;

@@ -7,6 +7,8 @@
 namespace DNDS {
 
 RowScatter::RowScatter(const RowList &rows, const RowPart &part) {
+    // A range is one run, found in O(1); boxes of rows of one width keep their loops; other rows become runs, and
+    // one run is kept without a list.
     if (rows.isRange()) {
         const std::size_t begin = part.begin(rows.first());
         only_ = {begin, part.begin(rows.first() + rows.count()) - begin};

@@ -124,6 +124,8 @@ void TransportTable::prepare(CommunicatorContext &context, MemorySpace space) co
 
 TransportTable::RequestedTransport TransportTable::requestedTransport(TransportKind requested,
                                                                       MemorySpace space) const {
+    // A transport that the caller asks for must serve the rows' memory; one from the environment applies to the
+    // exchanges whose memory it serves, and others choose freely.
     const auto requirePeers = [&](const TransportDescriptor &transport, std::string_view who) {
         DNDS_CHECK(!transport.withinRank, ArgumentError,
                    "{}the {} transport serves rows of one's own rank only: choose one of {}", who, transport.name,
