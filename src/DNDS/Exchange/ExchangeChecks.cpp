@@ -5,6 +5,8 @@
 namespace DNDS {
 
 void Exchange::requireUnchanged() {
+    // Called when rows have arrived: the arrays are looked up again as at start, and compared with the layouts that
+    // were moved. O(members); with debug checks O(bytes sent).
     State &state = *state_;
     const bool pull = direction_ == Direction::Pull;
     const auto unchanged = [](const RowLayout &atStart, const RowLayout &now) {

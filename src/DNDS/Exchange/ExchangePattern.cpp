@@ -161,6 +161,8 @@ void agreeOnCounts(CommunicatorContext &context, std::uint64_t serial, const Exc
 
 ExchangePattern::ExchangePattern(std::shared_ptr<const GhostMapping> mapping) : mapping_(std::move(mapping)) {
     DNDS_CHECK(mapping_ != nullptr, StateError, "an exchange pattern needs a ghost mapping: create it first");
+    // Ghosts of a mapping are sorted by owner: the ghosts of one owner are a range, and a pull writes them without
+    // unpacking. Only the numbers of sent rows are lists, which stay with the mapping.
     context_ = mapping_->global()->context();
     serial_ = mapping_->serial();
     fatherSize_ = mapping_->fatherSize();
@@ -268,6 +270,7 @@ std::shared_ptr<const ExchangePattern> ExchangePattern::restrictedTo(std::span<c
     } catch (...) {
         failure = std::current_exception();
     }
+    // The owners' side: for each reader, the rows that it still wants.
     const RankLists heard = sparseExchange(*context_, wanted, PeerDiscovery::Auto, failure);
     std::shared_ptr<ExchangePattern> made;
     context_->comm().guarded([&] {

@@ -19,6 +19,8 @@ namespace {
 /// arrive.
 std::uint64_t signatureOf(std::span<const RowLayout> layouts, Direction direction, PushOp op, GhostsAfterPush ghosts,
                           MemorySpace space) {
+    // One word for everything that both sides of each pair must have in common; it is part of their fingerprints
+    // (agreeOnPlan).
     std::uint64_t signature = static_cast<std::uint64_t>(ghosts) << 24U | static_cast<std::uint64_t>(space) << 16U |
                               static_cast<std::uint64_t>(direction) << 8U | static_cast<std::uint64_t>(op);
     for (const RowLayout &layout : layouts)
@@ -51,6 +53,7 @@ std::size_t bytesOf(const PeerRows &peers) {
 /// One path for each peer that gives or gets rows, ascending. `choices` has the transport of each.
 std::vector<PeerPath> pathsOf(const ExchangePattern &pattern, Direction direction, const MessagePlan &plan,
                               const std::map<int, TransportChoice> &choices) {
+    // For reports: one line a peer, both directions together.
     std::map<int, PeerPath> paths;
     for (const auto &[peer, choice] : choices)
         paths[peer] = {.peer = peer, .transport = choice.kind, .name = choice.name, .why = choice.why};

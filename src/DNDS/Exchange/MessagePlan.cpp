@@ -67,6 +67,8 @@ std::uint64_t keyOf(const ExchangeIdentity &identity, int rank) {
 
 /// Throws StateError on all ranks unless all create what rank 0 does. Collective.
 void requireSameOrder(const CommunicatorView &comm, const ExchangeIdentity &identity) {
+    // Called after a difference was found, to name it: by the arrays' names if these differ, else by tag and
+    // mapping, which count the set-up calls.
     std::vector<std::string> mine;
     comm.guarded([&] { mine = {identity.names, fmt::format("{} on mapping {}", identity.tag, identity.pattern)}; });
     requireSame(comm, mine, [&](std::size_t k, const std::string *first) {
@@ -96,6 +98,8 @@ MessagePlan planMessages(const ExchangePattern &pattern, Direction direction, st
     const PeerRows &source = pull ? pattern.readers() : pattern.owners();
     const PeerRows &destination = pull ? pattern.owners() : pattern.readers();
 
+    // In a pull, rows of fathers are sent to readers, and rows of sons are received from owners; a push is the
+    // converse. Rows without bytes make no message: both sides know, since they agree on widths.
     MessagePlan plan;
     for (std::size_t k = 0; k < source.size(); ++k) {
         const RowList &rows = source.lists[k];
@@ -145,6 +149,7 @@ std::map<TransportKind, TransportPlan> splitByTransport(const MessagePlan &plan,
 }
 
 Endpoints endpointsOf(Direction direction, std::span<const RowLayout> fathers, std::span<const RowLayout> sons) {
+    // A push has no destinations among the arrays: its staging buffers follow (State::endpoints).
     Endpoints endpoints;
     const bool pull = direction == Direction::Pull;
     forEachPart(pull ? fathers : sons, [&](const RowPart &part) { endpoints.sources.push_back(part.base); });

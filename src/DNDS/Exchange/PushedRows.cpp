@@ -190,6 +190,8 @@ void DeviceCombine::planOperation(Part &part, const RowPart &to, std::span<const
     checks_ = checks_ || part.compare;
     part.kind = to.kind;
     const std::size_t scalar = part.compare ? 1 : scalarBytes(to.kind);
+    // CSR from owned rows to contributions, in ascending order of rank: each row is combined by its own threads,
+    // without atomics, in the host's order.
     std::vector<Device::CombineTarget> targets(rows_.size() + 1);
     std::vector<std::uint64_t> contributions(order.size());
     for (std::size_t k = 0; k < order.size(); ++k)
@@ -206,6 +208,7 @@ void DeviceCombine::planOperation(Part &part, const RowPart &to, std::span<const
 }
 
 Device::CombineTable DeviceCombine::tableOf(const Part &part, const RowLayout &father, const std::byte *staging) const {
+    // Lists were made once; addresses of rows and staging buffers are the present ones.
     Device::CombineTable table{};
     table.destination = father.parts[part.part].base;
     table.source = staging;
@@ -247,6 +250,7 @@ void DeviceCombine::launch(std::span<const RowLayout> fathers, std::span<std::by
 void DeviceCombine::check(std::span<const ExchangeMember> members) const {
     if (!checks_)
         return;
+    // Pinned memory, which kernels have written: the stream has been waited for.
     const auto *refused =
         reinterpret_cast<const std::uint32_t *>(refused_.read(MemorySpace::Host, "sizes that differ"));
     for (std::size_t m = 0; m < members.size(); ++m)

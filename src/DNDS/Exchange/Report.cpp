@@ -82,6 +82,7 @@ std::vector<std::string> namesOnAllRanks(CommunicatorView comm) {
     const std::vector<char> all = comm.allGatherV(std::span<const char>(mine));
     std::vector<std::string> names;
     comm.guarded([&] {
+        // Distinct names in the order of their first rank; O(names^2), of which there are some tens.
         for (auto begin = all.begin(); begin != all.end();) {
             const auto end = std::find(begin, all.end(), '\0');
             if (const std::string name(begin, end); std::ranges::find(names, name) == names.end())
@@ -252,6 +253,8 @@ void printReportAtEnd() noexcept {
     if (inForkedChild())
         return;
     try {
+        // At the start of MPI_Finalize on all ranks (announceReport), so collectives still work. Nothing may be
+        // thrown there.
         const CommunicatorView world(MPI_COMM_WORLD);
         const Report made = report(world);
         if (world.rank() == 0)

@@ -211,6 +211,7 @@ index GhostMapping::toGlobal(index local) const {
 }
 
 std::vector<LocalIndex> GhostMapping::toLocal(std::span<const index> global) const {
+    // Checked once for the whole list: afterwards every local number fits 32 bits.
     DNDS_CHECK(fatherSize() + ghostSize() <= std::numeric_limits<LocalIndex>::max(), ArgumentError,
                "{} owned rows and {} ghosts do not fit 32-bit local numbers", fatherSize(), ghostSize());
     std::vector<LocalIndex> local(global.size());

@@ -146,6 +146,8 @@ MessageLink::MessageLink(std::shared_ptr<CommunicatorContext> context, const Cha
 }
 
 MessageLink::~MessageLink() {
+    // Inboxes close first: a sender must not wait for a reader that does not exist any more. The rest is parked
+    // until MPI has sent what is in flight and readers of the node have taken it.
     if (mpiActive() && !inForkedChild())
         for (State::Peer &peer : state_->peers)
             peer.inbox.reset(); // its writer does not wait then
@@ -179,6 +181,8 @@ void MessageLink::connect() {
 std::span<std::byte> MessageLink::prepare(std::size_t k, std::size_t bytes) {
     State::Peer &peer = state_->peers[k];
     State::Outgoing &out = peer.out[peer.turn];
+    // Two messages may be in flight: this waits for the one before the last, which is in the buffer to be written
+    // next.
     waitUntil(
         *context_, [&] { return peer.outbox ? peer.outbox->isReady() : isComplete(out.request); },
         [&] { return fmt::format("rank {} to take a message", peer.rank); });

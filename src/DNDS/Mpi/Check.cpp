@@ -51,6 +51,7 @@ bool mpiServesAllThreads() noexcept {
 
 bool mayCallMpi(std::thread::id maker) noexcept { return maker == std::this_thread::get_id() || mpiServesAllThreads(); }
 
+// Calls that need MPI pass through here; the first of them registers the handler of forks.
 void requireMpiActive(const char *what, SourceLocation where) {
     int initialized = 0;
     MPI_Initialized(&initialized);

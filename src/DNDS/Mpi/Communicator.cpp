@@ -151,6 +151,8 @@ void agreeIn(Detail::FailureScope *scope, const CommunicatorView &comm, const st
 
 } // namespace
 
+// Makes the exception of one rank the exception of all. Inside `failTogether` ranks meet on the outermost scope's
+// communicator, whichever duplicate they work on.
 void CommunicatorView::agree(const std::exception_ptr &mine, SourceLocation where) const {
     requireMpiActive("ranks communicate");
     agreeIn(Detail::FailureScope::of(*this), *this, mine, where);

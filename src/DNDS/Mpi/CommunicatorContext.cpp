@@ -222,6 +222,7 @@ Channel CommunicatorContext::nextChannel() {
 }
 
 Channel CommunicatorContext::programChannel(int tag) const {
+    // The upper half of MPI's tags on the first duplicate: no channel of `nextChannel` has them.
     DNDS_CHECK(tag >= 0 && tag < lastTag_, ArgumentError, "the tag {} is not one of those from 0 to {}", tag,
                lastTag_ - 1);
     static_cast<void>(comm()); // throws where it was freed

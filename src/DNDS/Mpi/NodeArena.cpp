@@ -36,6 +36,8 @@ NodeArena::~NodeArena() {
 }
 
 ActivityRecord::Activity NodeArena::activity(int nodeRank) {
+    // A stopped or dead process cannot say so itself: its state comes from the system, its activity from shared
+    // memory.
     const ProcessState state = peers_->state(nodeRank);
     if (state == ProcessState::Ended)
         return {"ended", 0};
@@ -185,6 +187,8 @@ void *NodeArena::do_allocate(std::size_t bytes, std::size_t alignment) {
         return ::operator new (bytes, std::align_val_t{alignment});
     const std::lock_guard lock(mutex_);
     forgetReuse();
+    // First fit over all segments, the oldest first; a new segment only if none has room. Addresses are never
+    // handed out without memory.
     const std::size_t rounded = blockBytes(bytes);
     std::byte *found = nullptr;
     for (auto segment = own_.begin(); segment != own_.end() && found == nullptr; ++segment)
@@ -268,6 +272,7 @@ void NodeArena::forgetReuse() noexcept {
 
 std::optional<ArenaLocation> NodeArena::locate(const void *address) const {
     const std::lock_guard lock(mutex_);
+    // O(segments): a few, as each new one is as large as all before together.
     const auto *byte = static_cast<const std::byte *>(address);
     for (std::size_t s = 0; s < own_.size(); ++s) {
         const SharedSegment &segment = own_[s].memory;

@@ -15,6 +15,7 @@ ReductionValue combinedValue(ReductionValue a, const ReductionValue &b) noexcept
 } // namespace
 
 ReductionValue ReductionValue::none(ReduceOp op) {
+    // The neutral element of `op`, for ranks without terms.
     ReductionValue value;
     value.op = op;
     if (op != ReduceOp::Sum)
@@ -34,6 +35,7 @@ PendingReduction::PendingReduction(std::shared_ptr<CommunicatorContext> context,
     : context_(std::move(context)), messages_(*context_, std::move(name)) {}
 
 void PendingReduction::start(std::span<const ReductionValue> mine) {
+    // Values travel as bytes, accumulators included: exact sums are rounded only when `value` is asked.
     messages_.start(std::as_bytes(mine), combineEach<ReductionValue, combinedValue>);
     result_.resize(mine.size());
 }

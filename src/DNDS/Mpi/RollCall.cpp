@@ -71,6 +71,7 @@ struct FixedText {
 
 /// Only what signal handlers may call.
 void answerSignal(int /*signal*/) {
+    // A forked child has inherited the handler, but speaks for no rank.
     if (places().process.load() != getpid())
         return;
     const int before = errno;
@@ -135,6 +136,7 @@ struct Group {
 };
 
 std::string textOf(const std::string &what, const Group &group, double now) {
+    // "for 3 s", or "for 3 s to 12 s" where ranks came at clearly different times.
     const double longest = now - group.first, shortest = now - group.last;
     std::string text = fmt::format("; rank{} {}", group.ranks.size() > 1 ? "s" : "", listOf(group.ranks));
     if (!group.worldRanks.empty())
@@ -263,6 +265,7 @@ void ActivityScope::publish(const ActivityScope *innermost, double since) noexce
 void Detail::addActivityRecord(ActivityRecord &place) {
     Places &all = places();
     const std::lock_guard lock(all.mutex);
+    // A new arena's record starts with the present activity: it may be long before the next change.
     all.all.push_back(&place);
     const ActivityRecord::Activity now = all.own.read();
     place.write(now.text, now.since);
@@ -277,6 +280,8 @@ void Detail::removeActivityRecord(ActivityRecord &place) noexcept {
 }
 
 double Detail::oldestUnreported() noexcept {
+    // For the watching thread: O(threads in calls), under the lock that a call's end takes, so that no scope is
+    // read after its end.
     double oldest = 0;
     Places &all = places();
     const std::lock_guard lock(all.mutex);

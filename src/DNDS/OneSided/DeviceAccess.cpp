@@ -91,6 +91,7 @@ Device::SharedHandle DeviceAccess::shareOrExplain(const std::byte *base, const s
 
 std::vector<Detail::DeviceOfRank> DeviceAccess::gatherDevices() const {
     const CommunicatorView &comm = context_->comm();
+    // Fixed sizes, so that one gather does; longer texts are refused, not cut.
     DeviceMessage mine;
     comm.guarded([&] {
         const auto write = [](const std::string &text, auto &to) {

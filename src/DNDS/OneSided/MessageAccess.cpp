@@ -36,6 +36,8 @@ const char *workOf(RemoteVerb verb) {
 } // namespace
 
 MessageService &MessageService::of(CommunicatorContext &context) {
+    // One service a communicator, made by its first heap or window that needs it; enlisted, so that a recovery
+    // settles it.
     return context.attach<MessageService>([&] {
         auto made = std::make_shared<MessageService>(context);
         const OnFailure undo([&] { context.delist(*made); });
@@ -75,6 +77,8 @@ void MessageService::remove(std::uint64_t memory) noexcept {
 }
 
 void MessageService::run(const std::stop_token &stop) noexcept {
+    // Yields while requests follow each other, then sleeps for times that grow to half a millisecond, and so costs
+    // an idle rank little of its processor.
     int idle = 0;
     while (!stop.stop_requested()) {
         idle = progress() ? 0 : idle + 1;
@@ -111,6 +115,8 @@ void MessageService::wait(std::uint64_t memory, std::size_t most, const std::str
                           std::uint64_t last) {
     // The oldest unanswered request, for the message of a wait that lasts.
     RemoteOperation awaited;
+    // Requests of one memory with numbers in [first, last] and no answer yet: O(pending requests) under the lock,
+    // at most a few hundred.
     const auto few = [&] {
         const std::lock_guard lock(mutex_);
         std::size_t count = 0;
@@ -187,6 +193,8 @@ bool MessageService::receiveAll() {
 }
 
 bool MessageService::progress() noexcept {
+    // Called from all waits of DNDS. Another thread with the lock is likely making progress: no need to wait for
+    // it.
     if (!context_.alive() || inForkedChild())
         return false;
     const std::unique_lock lock(mutex_, std::try_to_lock);
@@ -289,6 +297,7 @@ void MessageAccess::operate(const RemoteOperation &operation, const void *from, 
             last = service_->send(number_, piece, source == nullptr ? nullptr : source + at,
                                   results == nullptr ? nullptr : results + at);
             first = at == 0 ? last : first;
+            // Bounds what the owner has to queue: this rank waits, and serves others, before it sends more.
             service_->wait(number_, maxPending, name_);
         }
         if (results != nullptr && completion == Completion::Now)

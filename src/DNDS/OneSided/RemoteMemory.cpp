@@ -53,6 +53,8 @@ void Detail::copyMany(std::byte *to, const std::byte *from, std::uint64_t bytes)
 
 namespace {
 
+/// Memory begins at a page, so that its addresses in two processes differ by whole pages: `RemoteTable::check`
+/// tests the alignment of words by addresses of this process.
 constexpr std::size_t pageBytes = 4096;
 
 /// Limit of polls in a kernel's wait: some seconds.
@@ -226,6 +228,7 @@ bool RemoteMemory::settle() noexcept {
 }
 
 void RemoteMemory::renew() {
+    // All ranks have settled. Faults are dropped: they follow from the failure that was recovered from.
     destroyedOn_ = context_->destroyedOn(serial_);
     if (remote_)
         remote_->renew();
@@ -290,6 +293,8 @@ RemoteTable RemoteMemory::table() const {
 }
 
 RemoteTable RemoteMemory::kernelTable(KernelWaits waits) const {
+    // Kernels get what the host has, and what only they need: the limit of waits, the proxy, and, if the proxy is
+    // forced, no address but this rank's own.
     RemoteTable result = table();
     if (waits == KernelWaits::Yes) {
         const std::string whyNot = device_ != nullptr ? device_->whyNoWaits() : std::string();
@@ -334,6 +339,8 @@ void RemoteMemory::operate(const RemoteOperation &operation, const void *from, v
     if (lane.number != 0)
         return;
     moving(callOf(operation.verb), [&] {
+        // A signal is a fence and an atomic operation: the owner sees the puts before it. Words without results are
+        // complete at `quiet` only, whatever the caller asks for.
         RemoteOperation rest = operation;
         if (operation.verb == RemoteVerb::Quiet)
             return remote_->quiet();
@@ -364,6 +371,7 @@ std::string RemoteMemory::whyNoDeviceProxy(bool byMessages) {
 
 void RemoteMemory::carryOut(const RemoteOperation &operation, std::byte *data) {
     requireValid(); // kernels need not wait for failed ranks
+    // As a call of the host would do it; operands and results share the slot's data.
     const HostRemoteAddress there = address(operation.rank, operation.offset);
     std::byte *const base = mapped(operation.rank);
     switch (operation.verb) {
@@ -393,6 +401,7 @@ void RemoteMemory::drainProxy() { proxy_->drain(); }
 
 void RemoteMemory::throwFault(AccessFault fault, RemoteCall call, int rank, std::uint64_t offset,
                               std::uint64_t bytes) const {
+    // One text for each fault, for calls of the host and for the notes of kernels: both have the same five numbers.
     const char *name = remoteCallName(call);
     const bool ofRank = bytes == 0 && offset == 0; // locks and the like, or nothing at the beginning
     const std::string what =
@@ -455,6 +464,7 @@ void RemoteMemory::revokeAndThrow(RemoteCall call) const {
 }
 
 void RemoteMemory::throwKernelFault() {
+    // The device's record first; the host's own holds faults of host kernels and of the proxy.
     const KernelFault seen = (faults_->noted() ? faults_ : hostFaults_.get())->take();
     checked(seen.call, [&] {
         if (seen.fault == AccessFault::Proxy && proxy_)
@@ -477,6 +487,8 @@ void RemoteMemory::barrier() {
 
 std::array<RemoteMemory::Extremes, 2> RemoteMemory::meet(CollectiveCall call,
                                                          const std::array<std::uint64_t, 2> &mine) {
+    // Order: this rank's operations are complete before it meets the others, and theirs are visible to it
+    // afterwards.
     static_cast<void>(context_->comm()); // throws if it was freed
     requireWhole();
     quiet();

@@ -187,6 +187,7 @@ WindowView Window::view(KernelWaits waits) const {
     DNDS_CHECK(core_->data->space() == MemorySpace::Host || core_->populated, StateError,
                "{} is to be accessed by kernels, but was not populated to the device: call populateToDevice",
                core_->data->name());
+    // Two tables if the window's words are in memory of their own: the caller's memory has no room after it.
     const RemoteTable data = core_->data->kernelTable(waits);
     return {data, core_->ownWords ? core_->ownWords->kernelTable(waits) : data, core_->data->space()};
 }
@@ -201,6 +202,8 @@ void Window::setHeld(int rank, std::uint32_t how) const {
 std::string whyNoDeviceWindows(CommunicatorView comm) {
     const std::shared_ptr<CommunicatorContext> context = CommunicatorContext::of(comm);
     const DeviceTopology &devices = DeviceTopology::of(*context);
+    // The answer is the same on all ranks: two reductions tell whether each has a device and each reaches all
+    // others. Ranks out of reach do no harm where kernels have a proxy.
     int unreached = -1;
     for (int rank = 0; rank < comm.size(); ++rank)
         if (rank != comm.rank() && !devices.reaches(rank))

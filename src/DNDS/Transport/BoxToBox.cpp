@@ -141,6 +141,8 @@ constexpr index runsPerTile = 16;
 /// Calls `copyRun(to, from)` for each run.
 template <class CopyRun>
 void forEachRun(const BoxToBox::Piece &piece, const std::byte *from, std::byte *to, CopyRun &&copyRun) {
+    // Loops outermost first; the innermost but one is exchanged with a tile of the innermost if it steps through
+    // the source in smaller strides.
     const auto &[c0, c1, c2, c3, runs] = piece.counts;
     const auto &f = piece.fromStrides;
     const auto &t = piece.toStrides;
@@ -158,6 +160,8 @@ void forEachRun(const BoxToBox::Piece &piece, const std::byte *from, std::byte *
 }
 
 void copyPiece(const BoxToBox::Piece &piece, const std::byte *from, std::byte *to) {
+    // Large pieces of long runs go past the caches, whose contents they would only push out; a slot is read soon
+    // and stays in them.
     std::size_t all = piece.bytes;
     for (const index count : piece.counts)
         all *= toSize(count);

@@ -14,6 +14,7 @@ DeviceMessageTransport::DeviceMessageTransport(Buffers buffers, TransportPlan pl
 }
 
 DeviceMessageTransport::Buffer DeviceMessageTransport::makeBuffer(std::size_t bytes) const {
+    // Kernels and MPI see the buffer at different addresses on the emulated device, and at the same one elsewhere.
     Buffer buffer;
     if (buffers_ == Buffers::Pinned) {
         buffer.pinned = HostDeviceBuffer(bytes, Device::pinnedHostMemory());
@@ -54,6 +55,7 @@ void DeviceMessageTransport::build() {
 }
 
 void DeviceMessageTransport::replacePlan(TransportPlan plan) {
+    // Kernels in flight may still use the lists and buffers that are replaced.
     stream_->stream.synchronize();
     plan_ = std::move(plan);
     build();

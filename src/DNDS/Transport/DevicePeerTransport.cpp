@@ -90,6 +90,7 @@ DevicePeerTransport::~DevicePeerTransport() {
 }
 
 void DevicePeerTransport::build() {
+    // Two equal sets of copies that differ in the buffer they are pointed at: switching buffers costs no upload.
     for (Copies &copies : copies_) {
         copies.pack = {};
         copies.unpack = {};
@@ -202,6 +203,8 @@ bool DevicePeerTransport::settle() noexcept {
 }
 
 void DevicePeerTransport::renew(const CommunicatorContext & /*context*/) {
+    // The writer owns the records and resets the edges, between two meetings of a recovery: no peer polls them
+    // then.
     epoch_ = EpochFlag::initialEpoch;
     if (source_)
         for (PeerRecord *record : source_->records())

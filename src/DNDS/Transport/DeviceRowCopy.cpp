@@ -98,6 +98,8 @@ void DeviceRowCopy::point(std::size_t segment, const std::byte *source, std::byt
 }
 
 std::uint32_t DeviceRowCopy::itemsPerTile(const Plan &plan, std::size_t tileBytes) {
+    // A group of `lanes` threads copies one block, so that a tile has one for each group. Of rows a tile has the
+    // number that its bytes allow.
     if (plan.rows.empty())
         return Device::copyThreads / lanesOf(plan); // each group of threads has one block
     DNDS_CHECK(plan.stride <= maxChunks, ArgumentError, "rows of {} bytes cannot be gathered one by one", plan.stride);
@@ -185,6 +187,8 @@ void DeviceRowCopy::uploadSegments(Device::StreamHandle stream) {
 }
 
 void DeviceRowCopy::prepare(Device::StreamHandle stream) {
+    // Called when arrays are bound: in set-up ranks agree on a lack of memory, while in a launch it would revoke
+    // the communicator.
     if (listsCurrent_)
         return;
     uploadLists(stream);

@@ -63,6 +63,8 @@ std::string tryToRead(std::span<const index> words, int owner) {
     if (words.empty())
         return "it does not share its device memory";
     try {
+        // Reads bytes through the handle and compares them: devices and drivers may open memory and still deliver
+        // something else.
         Device::SharedHandle handle;
         std::memcpy(static_cast<void *>(&handle), words.data(), sizeof handle);
         const Device::SharedMemory memory(handle);
@@ -233,6 +235,7 @@ void DeviceTopology::tryMpi(CommunicatorContext &context, bool available) {
     });
     const auto allFine = [&] { return comm.allReduce(whyNot.empty() ? 1 : 0, MPI_MIN) == 1; };
     for (const std::size_t bytes : {std::size_t{64}, std::size_t{1} << 20U}) { // two protocols of MPI libraries
+        // Everything that may throw is done in the constructor, before the ranks agree to begin.
         std::unique_ptr<RingTrial> trial;
         if (whyNot.empty())
             attempted([&] { trial = std::make_unique<RingTrial>(comm, bytes); });

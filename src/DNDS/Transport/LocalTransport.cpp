@@ -81,6 +81,7 @@ void LocalTransport::start() {
     }
 }
 
+// The same on the device: one segment a part, all copied by one kernel.
 void DeviceLocalTransport::replacePlan(TransportPlan plan) {
     stream_->stream.synchronize();
     plan_ = std::move(plan);

@@ -34,6 +34,8 @@ std::string PersistentMessages::awaited() const {
 }
 
 bool PersistentMessages::settle() noexcept {
+    // Receives are cancelled, sends continue: a peer may have matched one already, and MPI tells when it needs the
+    // buffer no longer.
     received_ = sent_ = true;
     const bool received = receives_.settle();
     return sends_.settle() && received;
@@ -167,6 +169,8 @@ void DatatypeTransport::bindSends(const Endpoints &endpoints) {
     sends_.clear();
     types_.clear();
     for (const Outgoing &outgoing : plan_.outgoing) {
+        // One datatype a message, over all parts: runs of all arrays at absolute addresses. Made again when any
+        // source has moved.
         std::vector<ByteBlock> all;
         for (std::size_t p = 0; p < outgoing.parts.size(); ++p)
             for (const ByteBlock &block : outgoing.parts[p].blocks())

@@ -42,6 +42,8 @@ NodeSharedTransport::NodeSharedTransport(TransportPlan plan, const TransportSetu
         parts_ = plan_.incoming[k].parts.size();
         incomingPeers_[k].landing.resize(parts_);
     }
+    // One record for each rank that this one reads from, in this rank's arena. `connect` tells each writer its
+    // record: the writer writes to the reader's memory, never the other way round.
     arena_->reap();
     const OnFailure undo([&] {
         for (const IncomingPeer &writer : incomingPeers_)
@@ -77,6 +79,8 @@ void NodeSharedTransport::lookUpRecords() {
 }
 
 void NodeSharedTransport::replacePlan(TransportPlan plan) {
+    // Version 0 makes this rank look up its readers' places before it writes again; its own writers learn of new
+    // places by the version that `bind` raises.
     plan_ = std::move(plan);
     endpoints_ = {};
     for (IncomingPeer &writer : incomingPeers_)
@@ -207,6 +211,9 @@ bool NodeSharedTransport::progress() {
 }
 
 bool NodeSharedTransport::progressReader(std::size_t k) {
+    // Pending until the rows of this epoch are with the reader: written by this rank once the reader has opened the
+    // epoch, or taken by the reader from an offer. An offer is withdrawn as soon as the reader is ready, since
+    // writing in place saves it a copy; the compare-and-swap in `withdraw` decides if both act at once.
     OutgoingPeer &reader = outgoingPeers_[k];
     if (!reader.pending)
         return true;
@@ -225,6 +232,7 @@ bool NodeSharedTransport::progressReader(std::size_t k) {
 }
 
 bool NodeSharedTransport::progressWriter(std::size_t k) {
+    // The converse: rows are here when the writer says so, or when this rank has taken its offer.
     IncomingPeer &writer = incomingPeers_[k];
     if (!writer.pending)
         return true;
@@ -239,6 +247,7 @@ bool NodeSharedTransport::progressWriter(std::size_t k) {
 void NodeSharedTransport::offer(std::size_t k) {
     OutgoingPeer &reader = outgoingPeers_[k];
     const Outgoing &outgoing = plan_.outgoing[k];
+    // The buffer is made for the first late reader, and kept: its place is told once.
     if (reader.offeredRows == nullptr) {
         std::size_t bytes = 0;
         for (const RowGather &part : outgoing.parts)
@@ -274,6 +283,8 @@ bool NodeSharedTransport::takeOffer(std::size_t k) {
 
 void NodeSharedTransport::lookUpPlaces(std::size_t k) {
     OutgoingPeer &reader = outgoingPeers_[k];
+    // Once after each change of the reader's places. `boxVersion` spares making the loops between boxes again when
+    // only addresses have changed.
     const std::uint64_t version = reader.record->version;
     const int owner = nodeRank(plan_.outgoing[k].peer);
     const auto here = [&](const ArenaLocation &location) { return arena_->translate(owner, location); };

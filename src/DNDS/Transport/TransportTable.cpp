@@ -38,6 +38,8 @@ void append(std::string &reasons, const std::string &reason) {
 } // namespace
 
 TransportTable &TransportTable::of(CommunicatorContext &context) {
+    // A table a communicator, not a global one: programs that add transports do not affect libraries with
+    // communicators of their own.
     return context.attach<TransportTable>([&] {
         std::shared_ptr<TransportTable> table;
         context.comm().guarded([&] { table = std::make_shared<TransportTable>(); });
@@ -178,6 +180,7 @@ TransportChoice TransportTable::choose(const CommunicatorContext &context, int p
 // NOLINTNEXTLINE(performance-unnecessary-value-param): plans are moved from
 std::vector<std::unique_ptr<Transport>> TransportTable::make(std::map<TransportKind, TransportPlan> plans,
                                                              const TransportSetup &setup) const {
+    // In ascending `order`: an exchange starts messages first, since they take longest.
     std::vector<std::unique_ptr<Transport>> made;
     made.reserve(plans.size());
     for (auto &[kind, plan] : plans) {
