@@ -126,6 +126,7 @@ class BasicExactAccumulator {
   private:
     using Wide = FixedPoint::Wide;
     using UnsignedWide = FixedPoint::UnsignedWide;
+    /// Bits of a part; the rest of `Part` is room for carries.
     static constexpr int partBits = FixedPoint::halfResolution;
     static constexpr std::int64_t partMask = (std::int64_t{1} << partBits) - 1;
     static constexpr std::int64_t notFinite = 64; ///< above all finite terms

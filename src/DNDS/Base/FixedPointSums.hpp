@@ -36,6 +36,7 @@ class Scale {
     real toReal(Wide sum) const { return static_cast<real>(std::ldexp(static_cast<long double>(sum), -shift_)); }
 
   private:
+    /// Integers are values times 2^shift_.
     int shift_;
     // Powers of two, so that products are exact. Tiny numbers are lifted first: 2^shift alone would overflow.
     real lift_;

@@ -140,6 +140,7 @@ class Exchange {
     std::string describe() const;
 
   private:
+    /// Everything that must outlive the object while bytes are in flight: ExchangeState.hpp.
     struct State;
 
     Exchange(const CommunicatorContext::SetUp &setUp, CommunicatorContext &context, Direction direction,
@@ -174,6 +175,7 @@ class Exchange {
     /// Combines the received rows with the owners', and zeroes ghosts if the push does.
     void combinePushed();
 
+    /// As given; equal on all ranks of the communicator, which set-up has checked.
     std::shared_ptr<const ExchangePattern> pattern_;
     Direction direction_;
     PushOp op_;

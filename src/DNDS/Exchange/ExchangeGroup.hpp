@@ -41,6 +41,7 @@ class ExchangeGroup : public PersistentExchanges {
                   Device::StreamHandle producer = nullptr);
 
   private:
+    /// Checks the pattern, and appends. Local.
     void addMember(ExchangeMember member, std::shared_ptr<const ExchangePattern> pattern);
     CommunicatorContext &context() const;
     ExchangeRequest request() const { return {pattern_, members_}; }

@@ -130,11 +130,14 @@ class ExchangePattern : public std::enable_shared_from_this<ExchangePattern> {
     std::span<const index> innerRows() const;
 
   private:
+    /// From checked rows, or boxes. Local.
     ExchangePattern(std::shared_ptr<CommunicatorContext> context, std::uint64_t serial, Rows rows);
     ExchangePattern(std::shared_ptr<CommunicatorContext> context, std::uint64_t serial, Boxes boxes);
+    /// Describes, checks, and agrees: for `fromLists` and `fromBoxes`. Collective.
     template <class Described>
     static std::shared_ptr<const ExchangePattern> make(const std::shared_ptr<CommunicatorContext> &context,
                                                        const std::function<Described()> &describe);
+    /// Fills in `boundary_` and `inner_`.
     void classifyRows() const;
 
     /// The communicator's state; keeps it while patterns exist.

@@ -56,11 +56,13 @@ class PeerAgreement final : public Recoverable {
     void renew() override;
 
   private:
+    /// Throws StateError outside of MPI's lifetime, or if the communicator was freed.
     void requireUsable() const;
     /// Receives arrived words; true if none is missing.
     bool receive();
 
     std::shared_ptr<CommunicatorContext> context_;
+    /// Name of the rounds, for messages.
     std::string what_;
     /// Ascending, without this rank; index k is that of the link.
     std::vector<int> peers_;

@@ -116,6 +116,7 @@ class PersistentExchanges {
     Exchange &pull() const { return *bound(pull_); }
     Exchange &push() const { return *bound(push_); }
 
+    /// Each empty until its init.
     PersistentExchange pull_{Direction::Pull};
     PersistentExchange push_{Direction::Push};
 };

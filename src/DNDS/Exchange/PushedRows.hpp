@@ -87,6 +87,7 @@ class DeviceCombine {
     Device::CombineTable tableOf(const Part &part, const RowLayout &father, const std::byte *staging) const;
 
     PushOp op_;
+    /// All parts of all members, as staging buffers are numbered.
     std::vector<Part> parts_;
     std::vector<index> rows_; ///< rows with contributions
     /// PushOp::Replace: one segment a part.

@@ -93,6 +93,7 @@ class GhostMapping {
     std::vector<LocalIndex> toLocal(std::span<const index> global) const;
 
   private:
+    /// Of lists on which all ranks have agreed.
     GhostMapping(std::shared_ptr<const GlobalMapping> global, std::uint64_t serial, RankLists ghosts, RankLists wanted)
         : global_(std::move(global)), serial_(serial), ghosts_(std::move(ghosts)), wanted_(std::move(wanted)) {}
     /// Makes a mapping from this rank's ghosts and the requests of others, as global rows. Collective; one reduction.

@@ -57,6 +57,7 @@ class GlobalMapping {
                   std::vector<index> offsets)
         : context_(std::move(context)), serial_(serial), rank_(rank), offsets_(std::move(offsets)) {}
 
+    /// Kept by numberings, mappings and patterns; its communicator may be freed before (`alive`).
     std::shared_ptr<CommunicatorContext> context_;
     std::uint64_t serial_;
     int rank_;

@@ -98,6 +98,7 @@ class Redistribute {
     /// Assigns new numbers to rows from their places. Collective.
     void number();
 
+    /// Both numberings of one communicator.
     std::shared_ptr<const GlobalMapping> before_;
     std::shared_ptr<const GlobalMapping> after_;
     RankLists leaving_;  ///< keyed by rank: own old rows that move there

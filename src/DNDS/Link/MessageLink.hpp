@@ -45,6 +45,7 @@ class MessageLink {
     std::size_t bufferBytes() const noexcept;
 
   private:
+    /// Buffers, requests and mailboxes of all peers: see the source.
     struct State;
 
     std::shared_ptr<CommunicatorContext> context_;

@@ -82,6 +82,7 @@ class NodeOutbox {
     }
     void free(Buffer &buffer) noexcept;
 
+    /// This rank's, with the mailbox and buffers.
     std::shared_ptr<NodeArena> arena_;
     /// In this rank's arena; retired, not freed, when the outbox is destroyed.
     NodeMailbox *box_;
@@ -115,6 +116,7 @@ class NodeInbox {
     void renew() noexcept { taken_ = 0; }
 
   private:
+    /// Maps the writer's memory.
     std::shared_ptr<NodeArena> arena_;
     /// Node rank of the sender, in whose memory the mailbox and longer messages lie.
     int writer_;

@@ -156,6 +156,7 @@ class CommunicatorView {
     }
 
   private:
+    /// Any number of bytes, in pieces that MPI's `int` counts. Collective.
     void broadcastBytes(void *bytes, std::size_t count, int root) const;
 
     MPI_Comm comm_ = MPI_COMM_NULL;

@@ -66,6 +66,7 @@ class MessageReduction final : public Recoverable {
     void reduceBytes(std::span<std::byte> values, Combine combine);
     std::string awaited() const;
 
+    /// Outlives this: its owner attaches this to it, or holds it.
     CommunicatorContext &context_;
     std::shared_ptr<State> state_; ///< shared with the context if destroyed in flight
     ProgressEngine engine_;        ///< between `start` and the end

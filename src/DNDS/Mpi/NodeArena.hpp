@@ -110,6 +110,7 @@ class NodeArena : public std::pmr::memory_resource {
     /// This rank's identity, for `create`; writes the mark that others compare.
     PeerMemory::Announcement announce();
 
+    /// As std::pmr asks; blocks of 64 bytes and multiples of it. Throws NoMemory.
     void *do_allocate(std::size_t bytes, std::size_t alignment) override;
     void do_deallocate(void *address, std::size_t bytes, std::size_t alignment) override;
     bool do_is_equal(const std::pmr::memory_resource &other) const noexcept override { return this == &other; }

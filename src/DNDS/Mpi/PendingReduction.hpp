@@ -55,6 +55,7 @@ class PendingReduction {
     std::span<const ReductionValue> wait();
 
   private:
+    /// Before `messages_`, which refers to it.
     std::shared_ptr<CommunicatorContext> context_;
     MessageReduction messages_;
     /// Sized by `start`; a copy, because the bytes of the reduction need not be aligned for this type.

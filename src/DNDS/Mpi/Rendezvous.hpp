@@ -38,6 +38,7 @@ class RecordReader {
     }
 
   private:
+    /// Words that are not read yet.
     std::span<const index> words_;
 };
 
@@ -93,6 +94,7 @@ class Outbox {
     }
 
   private:
+    /// Ordered by rank, as RankLists asks.
     std::map<int, std::vector<index>> lists_;
 };
 

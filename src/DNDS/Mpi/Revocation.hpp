@@ -82,6 +82,7 @@ class Revocation {
         std::array<char, RevocationRecord::maxBytes> text{};
     };
 
+    /// Writes the record, unless another rank was first; `failed` as there.
     void note(std::uint32_t failed, std::string_view text) noexcept;
     /// Sends the notice to all neighbours, unless that was done in this generation.
     void forward() noexcept;
@@ -89,10 +90,12 @@ class Revocation {
     std::string text() const;
 
     RevocationRecord own_{}; ///< used where ranks share no memory
+    /// The first rank's of this node, in shared memory; `own_` without such.
     RevocationRecord *record_ = &own_;
     std::shared_ptr<void> memory_; ///< owner of the record's memory
     bool first_ = true;            ///< first of the ranks that share the record
     bool alone_ = true;            ///< the communicator has one rank
+    /// Notices have to be sent and looked for.
     bool otherNodes_ = false;
     /// The context's private duplicate, for notices.
     MPI_Comm comm_ = MPI_COMM_NULL;

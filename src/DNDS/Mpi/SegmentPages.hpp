@@ -96,6 +96,7 @@ class SegmentPages {
     };
     bool isUnused(std::size_t g) const noexcept { return granules_[g].hasMemory && granules_[g].blocks == 0; }
 
+    /// By number: granule g covers bytes [g, g + 1) times 64 KiB.
     std::vector<Granule> granules_;
     /// Bytes of granules with memory and without blocks.
     std::size_t unused_ = 0;

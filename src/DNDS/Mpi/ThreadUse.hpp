@@ -49,6 +49,7 @@ class ThreadUse {
   private:
     [[noreturn]] static void throwUsed(bool process, const std::string &what, SourceLocation where);
 
+    /// The thread inside, or none. Relaxed: a hint, not a lock.
     std::atomic<std::thread::id> user_{};
 };
 

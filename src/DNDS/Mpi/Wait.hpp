@@ -44,6 +44,7 @@ class Waiting {
     /// Checks that cost system calls, some ten times a second: ended processes and the time limit.
     void lookAround(std::string_view what);
 
+    /// The communicator whose failures end the wait.
     CommunicatorContext &context_;
     PollTarget target_;
     Backoff backoff_;

@@ -81,6 +81,7 @@ class DeviceAccess final : public RemoteAccess {
     /// The devices of all ranks, by rank. Collective.
     std::vector<Detail::DeviceOfRank> gatherDevices() const;
 
+    /// The communicator, this rank in it, and which ranks' devices it reaches.
     std::shared_ptr<CommunicatorContext> context_;
     int rank_;
     std::shared_ptr<DeviceTopology> devices_;

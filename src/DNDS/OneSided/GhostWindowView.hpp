@@ -91,6 +91,7 @@ class GhostWindowView : public GhostVerbs<GhostWindowView<T>, T> {
         return addressIn(table_, fault, call, target.rank, offset, bytes);
     }
 
+    /// A copy, with addresses that kernels reach.
     Detail::GhostTable table_;
 };
 

@@ -86,6 +86,7 @@ class HeapView : public HeapVerbs<HeapView, index> {
         return addressIn(table_, fault, call, rank, pointer.offset(), bytes);
     }
 
+    /// A copy of the heap's, with the addresses that kernels reach.
     Detail::HeapTable table_;
 };
 

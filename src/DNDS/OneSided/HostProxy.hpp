@@ -66,6 +66,7 @@ class HostProxy {
     void fail() noexcept;
 
     MemorySpace space_;
+    /// Called by the server, one request at a time.
     CarryOut carryOut_;
     std::function<void()> failed_;
     std::shared_ptr<Detail::ProxyRing> ring_; ///< pinned for kernels on a device
@@ -75,6 +76,7 @@ class HostProxy {
 
     std::atomic<std::uint64_t> next_{0}; ///< the next ticket to serve
     bool unfinished_ = false;            ///< some request is complete only after a quiet
+    /// Set by `stop`: no further request is begun.
     std::atomic<bool> stop_{false};
     std::mutex mutex_; ///< guards failure_
     std::exception_ptr failure_;

@@ -89,6 +89,7 @@ class MessageService final : public Recoverable {
     /// The thread's loop, until `stop` is requested.
     void run(const std::stop_token &stop) noexcept;
 
+    /// Owns this object, by `attach`.
     CommunicatorContext &context_;
     /// Of all memories and both directions.
     Channel channel_;
@@ -136,6 +137,7 @@ class MessageAccess final : public RemoteAccess {
 
     std::shared_ptr<CommunicatorContext> context_;
     std::string name_;
+    /// Of the communicator, which outlives this.
     MessageService *service_;
     /// The memory's number in the service, the same on all ranks.
     std::uint64_t number_;

@@ -217,9 +217,12 @@ class ProxyView {
     /// Limit of polls in a wait for the host.
     static constexpr std::uint64_t maxPolls = std::uint64_t{1} << 26U;
 
+    /// Bytes of the piece at `at`: a slot's, or the rest.
     DNDS_HOST_DEVICE static std::uint64_t pieceOf(std::uint64_t bytes, std::uint64_t at) {
         return bytes - at < Detail::proxyDataBytes ? bytes - at : Detail::proxyDataBytes;
     }
+    /// Waits until the slot has come to `stage`; false if the proxy is broken, which a wait beyond the limit makes
+    /// it.
     DNDS_HOST_DEVICE bool reaches(const Detail::ProxySlot &slot, std::uint64_t stage) const {
         // Bounded: a kernel that waits for a dead host would occupy the device for ever.
         for (std::uint64_t poll = 0; Atomics::loadAcquire(&slot.stage) != stage; ++poll) {
@@ -242,6 +245,7 @@ class ProxyView {
     /// The slot's stage when it is free for this request.
     DNDS_HOST_DEVICE static std::uint64_t stageOf(std::uint64_t ticket) { return 3 * (ticket / Detail::proxySlots); }
 
+    /// Memory that host and kernels share.
     Detail::ProxyRing *ring_ = nullptr;
     std::uint64_t *tickets_ = nullptr; ///< number drawn so far, in the kernels' memory
 };

@@ -101,6 +101,7 @@ class FaultRecord {
     std::uint32_t claimed_ = 0; ///< records that kernels have begun
     std::uint32_t written_ = 0; ///< records that are complete
     std::uint32_t others_ = 0;  ///< faults other than the first of their record
+    /// Written by the kernel thread that has claimed the record, read by the host once it is complete.
     KernelFault first_;
     alignas(128) std::uint32_t taken_ = 0; ///< written by the host: records that it has read
     std::uint32_t reported_ = 0;           ///< written by the host: `others_` that it has read

@@ -157,6 +157,7 @@ class SymmetricHeap : public HeapVerbs<SymmetricHeap, std::size_t> {
         return *core_;
     }
     [[noreturn]] static void throwMoved();
+    /// The fault of an access by the host; the description is read where it lies, if loads reach it.
     AccessFault faultOf(const Detail::HeapPlace &place, int rank, std::uint64_t bytes, std::uint64_t alignment) const {
         const Detail::HeapTable &table = core().table;
         return table.space == MemorySpace::Host ? table.check(place, rank, bytes, alignment)

@@ -471,6 +471,8 @@ class WindowVerbs {
                : self().held(rank) == 0           ? AccessFault::NotLocked
                                                   : AccessFault::None;
     }
+    /// A lock is wrong if this rank has one already; then come the reasons of the caller, such as a kernel that
+    /// must not wait.
     DNDS_HOST_DEVICE AccessFault whyNoLock(int rank) const {
         const AccessFault fault = whyNoAccess(rank);
         return fault == AccessFault::None        ? AccessFault::Locked

@@ -136,13 +136,16 @@ class Window : public WindowVerbs<Window, std::size_t> {
     /// Whether the window's words follow its data.
     enum class Room : bool { None, Behind };
 
+    /// Over `memory`; `lent` as for RemoteMemory. Collective.
     Window(CommunicatorView comm, std::shared_ptr<std::byte> memory, std::size_t bytes, std::size_t unit,
            MemorySpace space, const WindowInfo &info, Room room = Room::None, std::optional<LentMemory> lent = {});
+    /// Memory that the window does not free.
     static std::shared_ptr<std::byte> unowned(void *base) {
         return {std::shared_ptr<void>{}, static_cast<std::byte *>(base)};
     }
     std::uint64_t unitOf(int rank) const { return core().units[static_cast<std::size_t>(rank)]; }
     std::uint32_t held(int rank) const { return core().held[static_cast<std::size_t>(rank)]; }
+    /// Notes this rank's lock of `rank`, for the host and for kernels.
     void setHeld(int rank, std::uint32_t how) const;
     /// Whether others change a rank's memory neither through this window nor another object.
     bool isAlone(int rank) const {

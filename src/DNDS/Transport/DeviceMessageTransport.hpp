@@ -50,8 +50,10 @@ class DeviceMessageTransport final : public PersistentMessages {
     void build();
     Buffer makeBuffer(std::size_t bytes) const;
 
+    /// Kind of memory; the stream that packs and unpacks, which is the exchange's.
     Buffers buffers_;
     std::shared_ptr<ExchangeStream> stream_;
+    /// Places of messages and parts in the two buffers.
     MessageLayout outgoing_;
     MessageLayout incoming_;
     /// One segment a message and part, in the order of the plan.

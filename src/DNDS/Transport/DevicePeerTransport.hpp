@@ -41,10 +41,13 @@ class PackedSource {
     }
 
   private:
+    /// Frees the records; the buffer frees itself.
     void free() noexcept;
 
+    /// Memory of the records, which readers map.
     std::shared_ptr<NodeArena> arena_;
     Device::DeviceBuffer<std::byte> buffer_;
+    /// One a reader, in the order of the plan.
     std::vector<PeerRecord *> records_;
 };
 

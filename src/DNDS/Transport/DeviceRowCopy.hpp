@@ -51,6 +51,7 @@ class DeviceRowCopy {
     void launch(Device::StreamHandle stream);
 
   private:
+    /// One segment: its lists, bases, and places in the table.
     struct Plan {
         /// Either row numbers, counted from `firstRow`, of rows of `stride` bytes; or blocks, each at most 1024
         /// bytes.
@@ -78,6 +79,7 @@ class DeviceRowCopy {
     static std::uint32_t lanesOf(const Plan &plan);
     static std::uint64_t itemsOf(const Plan &plan) { return plan.rows.empty() ? plan.blocks.size() : plan.rows.size(); }
 
+    /// By the segment's number.
     std::vector<Plan> plans_;
     Device::DeviceBuffer<std::byte> lists_; ///< row numbers, blocks and the segment of each tile
     HostDeviceBuffer pinned_;               ///< the segments on the host

@@ -32,6 +32,7 @@ class DeviceTopology {
     const std::string &whyNot(int peer) const;
 
   private:
+    /// Tries everything. Collective.
     explicit DeviceTopology(CommunicatorContext &context);
 
     /// Fills `whyNot_`. Collective.

@@ -47,6 +47,7 @@ class EpochFlag {
     }
 
   private:
+    /// The last epoch reached; one side stores, the other loads.
     std::atomic<std::uint32_t> epoch_;
 };
 

@@ -121,9 +121,11 @@ class NodeSharedTransport final : public NodeTransport {
     /// From slots to destinations, for rows that writers put there in this epoch.
     void unpackSlots();
 
+    /// Parts of each message: those of all arrays of the exchange.
     std::size_t parts_ = 0;
     std::vector<OutgoingPeer> outgoingPeers_; ///< one for each of `plan_.outgoing`
     std::vector<IncomingPeer> incomingPeers_; ///< one for each of `plan_.incoming`
+    /// As bound last; destinations are empty until all of them have places.
     Endpoints endpoints_;
     std::uint64_t boxVersions_ = 0; ///< given out
 };

@@ -58,6 +58,7 @@ class RowGather {
     std::size_t stride() const noexcept { return stride_; }
 
   private:
+    /// Copies `count` rows of `stride` bytes, by their numbers, one after another to `to`.
     using CopyRows = void (*)(const std::byte *base, const std::uint32_t *rows, std::size_t count, std::size_t stride,
                               std::byte *to);
 

@@ -93,8 +93,10 @@ class RowList {
     const std::shared_ptr<const std::vector<std::uint32_t>> &numbers() const;
 
   private:
+    /// As `extent`, under the lock.
     const Extent &findExtent() const;
 
+    /// One of the three: a list, boxes, or a range of `count_` rows from `first_`.
     std::span<const index> rows_;
     std::shared_ptr<const std::vector<RowBox>> boxes_; ///< shared by copies
     bool range_ = false;

@@ -47,6 +47,7 @@ class StoreAutotuner {
     StoreMode best() const noexcept { return best_; }
 
   private:
+    /// Writes 0 .. trialPulls - 1 of a round are the trial, the others go the chosen way.
     bool inTrial() const noexcept { return count_ < trialPulls; }
 
     void beginTrial() noexcept {
