@@ -48,6 +48,7 @@ std::size_t buffersOf(const PeerPath &path) {
     }
 }
 
+/// Whether the communicator has the ranks of MPI_COMM_WORLD, in any order.
 bool holdsAllRanks(const CommunicatorContext &context) {
     int same = MPI_UNEQUAL;
     checkMpi(MPI_Comm_compare(context.comm().handle(), MPI_COMM_WORLD, &same), "MPI_Comm_compare");

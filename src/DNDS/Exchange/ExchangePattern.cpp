@@ -39,6 +39,7 @@ RankLists withoutEmpty(const RankLists &all) {
     return lists;
 }
 
+/// Throws on this rank alone; `agreeOnCounts` passes it on. O(rows).
 void requireRows(const RankLists &lists, const char *what, index size, int ranks) {
     DNDS_CHECK(
         lists.starts.size() == lists.ranks.size() + 1 && lists.starts.front() == 0 &&
@@ -54,6 +55,7 @@ void requireRows(const RankLists &lists, const char *what, index size, int ranks
                        "row {} is in the list of {} rows, with rank {}; there are {}", row, what, lists.ranks[k], size);
 }
 
+/// The same for boxes, by their extremes: O(boxes).
 void requireRows(const ExchangePattern::PeerBoxes &boxes, const char *what, index size, int ranks) {
     DNDS_CHECK(boxes.ranks.size() == boxes.lists.size() &&
                    std::ranges::is_sorted(boxes.ranks, std::ranges::less_equal()) &&
@@ -102,6 +104,7 @@ ExchangePattern::PeerBoxes withoutEmpty(ExchangePattern::PeerBoxes all) {
     return boxes;
 }
 
+/// The key of one pair's message, for sums over ranks.
 std::uint64_t keyOf(std::uint64_t serial, int sender, int receiver, index rows) {
     ContentHash hash;
     for (const std::uint64_t term : {serial, static_cast<std::uint64_t>(sender), static_cast<std::uint64_t>(receiver),
@@ -247,6 +250,7 @@ std::shared_ptr<const ExchangePattern> ExchangePattern::restrictedTo(std::span<c
             DNDS_CHECK(row >= 0 && row < sonSize_, IndexError, "there is no ghost {}, but 0 to {}", row, sonSize_ - 1);
             keep[static_cast<std::size_t>(row)] = true;
         }
+        // Both lists of an owner, positions for it and ghosts for this rank, are in the order of its whole list.
         for (std::size_t k = 0; k < owners_.size(); ++k) {
             std::vector<index> numbers{static_cast<index>(serial_)}; // first: of which pattern
             std::vector<index> kept;

@@ -36,6 +36,7 @@ std::string namesOf(std::span<const ExchangeMember> members) {
     return names;
 }
 
+/// Bytes of all parts of an array, for reports.
 std::size_t bytesOf(const RowLayout &layout) {
     std::size_t bytes = 0;
     for (int part = 0; part < layout.partCount && layout.rows > 0; ++part)
@@ -104,6 +105,7 @@ MemorySpace agreeOnSpace(const CommunicatorView &comm, std::span<const ExchangeM
     return !deviceUnwanted || (hostUnwanted && all[2] == 1) ? MemorySpace::Device : MemorySpace::Host;
 }
 
+/// Throws on this rank alone: without a pattern there is no communicator to tell the others by.
 CommunicatorContext &contextOf(const std::shared_ptr<const ExchangePattern> &pattern) {
     DNDS_CHECK(pattern != nullptr, StateError, "an exchange needs a pattern: create a ghost mapping first");
     return pattern->context();
@@ -210,6 +212,7 @@ std::uint64_t Exchange::prepare(CommunicatorContext &context, const ExchangeOpti
         if (direction_ == Direction::Push)
             combineFunction(state.fathers[m].parts[0].kind, op_);
     }
+    // From rows to bytes: transports know only parts, offsets and peers.
     state.plan = planMessages(*pattern_, direction_, state.fathers, state.sons);
     // Pushed rows arrive in staging buffers, and are combined when all are there: the order of arrival does not
     // matter. They lie in the arena where a transport lets peers write to them.
@@ -220,6 +223,7 @@ std::uint64_t Exchange::prepare(CommunicatorContext &context, const ExchangeOpti
         state.combine = std::make_unique<DeviceCombine>(*pattern_, op_, state.fathers, state.stream->stream);
     if (ghosts_ == GhostsAfterPush::Zero)
         state.zeroing.emplace(*pattern_, state.sons, space_, state.stream ? state.stream->stream.handle() : nullptr);
+    // One transport object for each kind that some peer needs, with the messages of its peers.
     state.transports =
         transports.make(splitByTransport(state.plan, state.channel, state.kinds), {context, state.stream});
     for (const auto &transport : state.transports)

@@ -36,7 +36,7 @@ Flight::~Flight() noexcept(false) {
 void Flight::wait() {
     if (done())
         return;
-    // Let go first: an exchange whose wait has thrown is not in flight, and must not be waited for again.
+    // Let go first: a flight is waited for once, even if that throws.
     const auto exchange = std::exchange(exchange_, nullptr);
     exchange->wait();
 }

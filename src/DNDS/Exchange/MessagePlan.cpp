@@ -32,6 +32,7 @@ std::uint64_t widthsOf(const RowList &rows, const RowPart &part, std::uint64_t b
     return hash.value();
 }
 
+/// Calls `function` for each part of all layouts, in the order in which parts are numbered.
 template <class Function>
 void forEachPart(std::span<const RowLayout> layouts, Function &&function) {
     for (const RowLayout &layout : layouts)
@@ -186,6 +187,7 @@ bool sameMemory(const RowLayout &bound, const RowLayout &now) {
 void agreeOnPlan(CommunicatorContext &context, const MessagePlan &plan, const ExchangeIdentity &identity,
                  const PeerKinds &kinds, const std::exception_ptr &mine) {
     const CommunicatorView &comm = context.comm();
+    // Each side computes the terms of a message from its own arrays, options and choice of transport.
     const auto terms = [&](int peer, std::size_t bytes, std::uint64_t widths) {
         return Terms{bytes, identity.signature, static_cast<std::uint64_t>(kinds.at(peer)), widths};
     };
@@ -223,6 +225,7 @@ void agreeOnPlan(CommunicatorContext &context, const MessagePlan &plan, const Ex
         for (std::size_t k = 0; k < heard.size(); ++k) {
             const auto values = heard.list(k);
             const int sender = heard.ranks[k];
+            // Checked from the most to the least telling: the transport, the size, the layout, the widths of rows.
             const auto in = std::ranges::find(plan.incoming, sender, &Incoming::peer);
             const bool expected = in != plan.incoming.end();
             const Terms here = terms(sender, expected ? in->bytes : 0, expected ? in->widths : 0);

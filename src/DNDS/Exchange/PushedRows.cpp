@@ -57,6 +57,7 @@ void combineOnHost(const ExchangePattern &pattern, PushOp op, std::span<const Ex
     for (std::size_t m = 0, part = 0; m < members.size(); ++m) {
         const RowLayout &father = fathers[m];
         const auto count = static_cast<std::size_t>(father.partCount);
+        // Staged rows lie in the order of the readers' lists: one walk over both. O(rows received).
         const auto forEachRow = [&](std::size_t p, auto &&function) {
             const RowPart &to = father.parts[p];
             const std::byte *from = staging[part + p];

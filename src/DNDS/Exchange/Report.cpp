@@ -59,6 +59,7 @@ constexpr std::array<Line, 7> lines{{{"    peers", Count::Peers, &ExchangeReport
 /// A rank's figures of the exchanges of one name.
 using Told = std::array<double, Count::All>;
 
+/// This rank's figures of one name; zeros if it has no such exchange.
 Told toldOf(const std::string &name, double clockOffset) {
     CountsOfProcess &process = CountsOfProcess::instance();
     const std::lock_guard lock(process.mutex);
@@ -146,6 +147,8 @@ ExchangeReport summaryOf(const std::string &name, std::span<const Told> all) {
     return exchange;
 }
 
+/// Bytes by kind, in the order of Report::memory. Arrays of one name count once, with their largest sizes: an array
+/// has several exchanges.
 std::array<double, 6> memoryOfProcess() {
     CountsOfProcess &process = CountsOfProcess::instance();
     const std::lock_guard lock(process.mutex);

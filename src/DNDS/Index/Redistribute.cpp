@@ -145,6 +145,7 @@ Redistribute Redistribute::toRanks(std::shared_ptr<const GlobalMapping> before, 
     const CommunicatorView &comm = context.comm();
     Redistribute made;
     made.before_ = std::move(before);
+    // Rows are grouped by target in their present order, which makes the result independent of timing.
     RankLists numbers;
     std::exception_ptr failure;
     try { // here, so that errors name this function
@@ -296,6 +297,7 @@ RankLists Redistribute::packRows(std::span<const Move> arrays) const {
 }
 
 void Redistribute::unpackRows(std::span<const Move> arrays, const RankLists &incoming) const {
+    // Two stages with an agreement each: read all messages and check them; then resize and fill the arrays.
     std::vector<std::vector<Arrival>> arrived; // of each array, from each rank
     std::vector<rowsize> widths;               // saved: an array changed below may be the source of a later one
     std::vector<RowRun> staying;

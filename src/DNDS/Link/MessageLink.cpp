@@ -86,6 +86,8 @@ struct MessageLink::State {
 
     /// Whether the next message of the peer is there.
     bool receive(Peer &peer) const {
+        // Matched first, received when there is memory: if that cannot be allocated, the message stays matched, and
+        // a later call tries again.
         if (peer.arrival == Arrival::None) {
             if (!peer.matched.find(peer.rank, channel))
                 return false;

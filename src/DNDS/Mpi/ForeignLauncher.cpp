@@ -21,8 +21,7 @@ std::string foreignLauncherWarning(const LauncherInfo &launcher, int ranks, cons
 }
 
 void warnOfForeignLauncher() {
-    // The usual case costs nothing but this question: only a single rank can be one of several that do not know of
-    // each other.
+    // A job of several ranks needs no further look: its launcher and its MPI know each other.
     int ranks = 0;
     checkMpi(MPI_Comm_size(MPI_COMM_WORLD, &ranks), "MPI_Comm_size");
     if (ranks != 1)

@@ -272,7 +272,7 @@ void NodeArena::forgetReuse() noexcept {
 
 std::optional<ArenaLocation> NodeArena::locate(const void *address) const {
     const std::lock_guard lock(mutex_);
-    // O(segments): a few, as each new one is as large as all before together.
+    // O(segments): a few, as each new one is as large as all before together, if the system has memory for it.
     const auto *byte = static_cast<const std::byte *>(address);
     for (std::size_t s = 0; s < own_.size(); ++s) {
         const SharedSegment &segment = own_[s].memory;

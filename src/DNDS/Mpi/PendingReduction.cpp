@@ -15,7 +15,6 @@ ReductionValue combinedValue(ReductionValue a, const ReductionValue &b) noexcept
 } // namespace
 
 ReductionValue ReductionValue::none(ReduceOp op) {
-    // The neutral element of `op`, for ranks without terms.
     ReductionValue value;
     value.op = op;
     if (op != ReduceOp::Sum)

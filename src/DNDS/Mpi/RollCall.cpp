@@ -310,7 +310,7 @@ void Detail::prepareRollCall(const Environment &environment) {
     int rank = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     places().rank = rank;
-    // First call in this process: from now on it is in no call.
+    // The first time in this process: from now on it counts as in no call.
     if (pid_t none = 0; places().process.compare_exchange_strong(none, getpid()))
         places().since = monotonicSeconds();
     ActivityScope::on() = true;

@@ -35,7 +35,8 @@ void Waiting::lookAround(std::string_view what) {
 }
 
 void requireAlive(const CommunicatorContext &context, std::string_view what, double seconds, double timeout) {
-    // Only processes of this node can be looked at; the end of others shows by the time limit alone.
+    // Only processes of this node can be looked at. The end of others shows by notices of ranks there, or by the
+    // time limit.
     const NodeTopology &node = context.node();
     for (std::size_t k = 0; node.arena && k < node.members.size(); ++k)
         DNDS_CHECK(node.arena->alive(static_cast<int>(k)), PeerError,

@@ -166,6 +166,8 @@ void DeviceAccess::operate(const RemoteOperation &operation, const void *from, v
                "signals that are set, or a heap in host memory",
                atomicOpName(op), rank, whyNoAtomics(rank));
     const std::lock_guard lock(mutex_);
+    // Words go through a kernel, one launch a word: only the device's atomics are atomic together with its
+    // kernels'. A caller that wants the old value waits for each.
     if (words)
         forEachWord(operation.request, from, to, operation.bytes, [&](std::size_t at, const AtomicRequest &request) {
             Detail::launchAtomic(stream_, there + at, request, &pinned_->result);

@@ -135,6 +135,7 @@ class GhostWindow : public GhostVerbs<GhostWindow<T>, T> {
     }
     /// The address of an access; throws if it is wrong.
     HostRemoteAddress address(AccessFault fault, RemoteCall call, GhostTarget target, index j, index count) const {
+        // Only tests here; the text of an error is made in `refuse`, which is out of line.
         RemoteMemory &memory = core().memory();
         memory.checkKernels();
         if (generation_() != made_ || pattern_() != madeFor_.get() || target.rank < 0 || j < 0 ||

@@ -163,6 +163,7 @@ void HostProxy::fail() noexcept {
         const std::lock_guard lock(mutex_);
         failure_ = std::current_exception();
     }
+    // The fault is noted before waiting kernels continue, so that the next call on the host throws it.
     failed_();
     Atomics::storeRelease<std::uint32_t>(&ring_->broken, 1); // waiting kernels stop waiting
 }

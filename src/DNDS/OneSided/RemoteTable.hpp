@@ -130,6 +130,7 @@ struct RemoteTable {
                                        std::uint64_t alignment = 1) const {
         if (target < 0 || target >= ranks)
             return AccessFault::Rank;
+        // Written without sums, which could overflow.
         if (size > bytes[target] || offset > bytes[target] - size)
             return AccessFault::Range;
         // Memory of the program may begin anywhere; addresses in this process differ by whole pages.

@@ -399,6 +399,7 @@ class WindowVerbs {
         for (int rank = 0; rank < self().ranks(); ++rank)
             if (!self().isRight(whyNoLock(rank), RemoteCall::Lock, rank))
                 return false;
+        // Ascending on all ranks: locks taken in one order cannot wait for each other in a circle.
         for (int rank = 0; rank < self().ranks(); ++rank)
             if (!lock(LockType::Shared, rank)) {
                 while (rank-- > 0)
@@ -457,6 +458,7 @@ class WindowVerbs {
                                     AtomicOp op = AtomicOp::Fetch) const {
         AccessFault fault = call == RemoteCall::Wait ? AccessFault::None : whyNoAccess(rank);
         const std::uint64_t unit = fault == AccessFault::Rank ? 1 : self().unitOf(rank);
+        // Saturated, so that an overflow is refused as out of range.
         const auto displacement = static_cast<std::uint64_t>(at);
         const std::uint64_t offset = displacement > UINT64_MAX / unit ? UINT64_MAX : displacement * unit;
         if constexpr (AtomicWord<T>)

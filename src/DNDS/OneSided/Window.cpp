@@ -152,6 +152,7 @@ Window::Window(CommunicatorView comm, std::shared_ptr<std::byte> memory, std::si
         throw;
     }
     comm.guarded([&] {
+        // Words are written before any rank may take a lock: the barrier follows.
         core_->renew();
         context->enlist(*core_);
     });

@@ -11,6 +11,7 @@ namespace {
 /// The runs of one innermost loop; `Bytes` is their length where the compiler knows it, else 0.
 template <bool toPacked, std::size_t Bytes, class InArray, class InMessage>
 InMessage *copyLine(InArray *at, index count, index stride, std::size_t bytes, InMessage *packed) {
+    // A constant length turns memcpy into a few moves.
     const std::size_t length = Bytes > 0 ? Bytes : bytes;
     for (index run = 0; run < count; ++run) {
         if constexpr (toPacked)

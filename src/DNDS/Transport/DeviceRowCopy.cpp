@@ -113,6 +113,8 @@ std::uint32_t DeviceRowCopy::lanesOf(const Plan &plan) {
 }
 
 void DeviceRowCopy::uploadLists(Device::StreamHandle stream) {
+    // Tiles: segments are cut into pieces of about equal work, numbered through, so that one launch with a block of
+    // threads a tile balances segments of any sizes. `segmentOfTile` leads from a tile to its segment.
     std::size_t total = 0;
     for (const Plan &plan : plans_)
         total += plan.bytes;
@@ -156,6 +158,7 @@ void DeviceRowCopy::uploadLists(Device::StreamHandle stream) {
 void DeviceRowCopy::uploadSegments(Device::StreamHandle stream) {
     uploaded_.synchronize();
     const std::byte *lists = lists_.data();
+    // Pinned memory is reused once the copy before has read it (`uploaded_`).
     std::byte *to = pinned_.write(MemorySpace::Host, "segments of an exchange");
     for (const Plan &plan : plans_) {
         Device::CopySegment segment{};

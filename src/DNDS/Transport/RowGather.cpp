@@ -69,6 +69,7 @@ void forEachRun(std::span<const ByteBlock> runs, const std::byte *base, Copy &&c
 } // namespace
 
 std::vector<ByteBlock> joinRows(const RowList &rows, const RowPart &part) {
+    // Consecutive rows become one run, empty rows none. O(rows).
     std::vector<ByteBlock> runs;
     rows.forEach([&](index row) {
         const std::size_t begin = part.begin(row);
@@ -171,6 +172,7 @@ std::vector<ByteBlock> RowGather::blocks() const {
         return boxes_.blocks();
     if (copyRows_ == nullptr)
         return {runs_.begin(), runs_.end()};
+    // Back from row numbers to runs: for datatypes, copies between boxes, and debug checks.
     std::vector<index> rows(rows_.size());
     std::transform(rows_.begin(), rows_.end(), rows.begin(),
                    [&](std::uint32_t row) { return static_cast<index>(firstRow_ + row); });

@@ -29,6 +29,7 @@ const TransportTable &builtInTable() {
 /// Numbers of added transports begin here.
 constexpr int firstAdded = 64;
 
+/// Adds a reason that is not listed yet.
 void append(std::string &reasons, const std::string &reason) {
     if (reasons.find(reason) != std::string::npos) // none, or that of another transport, too
         return;
