@@ -236,6 +236,7 @@ std::uint64_t Exchange::prepare(CommunicatorContext &context, const ExchangeOpti
 
 void Exchange::beginCounting(const std::string &names) {
     State &state = *state_;
+    // Null, and so free, while counting is off; else shared with all exchanges of this name.
     state.counts = countsOf(pattern_->context(), fmt::format("{} of '{}'", directionName(direction_), names));
     if (!state.counts)
         return;

@@ -81,6 +81,7 @@ bool PeerAgreement::receive() {
     std::erase_if(missing_, [&](std::size_t k) {
         if (!link_->receive(k))
             return false;
+        // A peer one round ahead has its next word wait in the link until this one is taken.
         std::uint64_t theirs = 0;
         std::memcpy(&theirs, link_->received(k).data(), sizeof theirs);
         DNDS_CHECK(theirs == word_, StateError,

@@ -123,6 +123,7 @@ void GhostZeroing::run(std::span<const RowLayout> sons, Device::StreamHandle str
     for (const RowLayout &son : sons)
         for (const Run &run : runs_) {
             const RowPart &elements = son.parts[0];
+            // Elements alone (part 0); padding between rows of a run is zeroed with them.
             std::byte *to = elements.base + elements.begin(run.first);
             std::size_t left = elements.begin(run.last) - elements.begin(run.first);
             if (son.space == MemorySpace::Host && left > 0)

@@ -135,6 +135,7 @@ RankLists deliver(const CommunicatorView &comm, const Channel &channel, const Ra
             announced.push_back({comm.rank(), static_cast<index>(own.size())});
         std::sort(announced.begin(), announced.end(),
                   [](const Announced &a, const Announced &b) { return a.rank < b.rank; });
+        // All memory of this call, so that no allocation can fail once messages are in flight.
         lists.ranks.reserve(announced.size());
         lists.starts.reserve(announced.size() + 1);
         for (const Announced &one : announced) {

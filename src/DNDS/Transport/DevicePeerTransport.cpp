@@ -119,6 +119,8 @@ void DevicePeerTransport::replacePlan(TransportPlan plan) {
 }
 
 void DevicePeerTransport::bind(const Endpoints &endpoints) {
+    // Both buffers of this rank's readers, and both of each writer this rank reads from. Segments are in the order
+    // in which `build` added them.
     for (std::size_t b = 0; b < 2; ++b) {
         std::size_t segment = 0;
         for (std::size_t k = 0; k < plan_.outgoing.size(); ++k)

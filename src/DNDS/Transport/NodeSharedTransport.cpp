@@ -112,6 +112,8 @@ void NodeSharedTransport::placeDestination(std::size_t writer, std::size_t part,
     const RowScatter &to = plan_.incoming[writer].parts[part];
     if (to.bytes() == 0)
         return;
+    // The writer reaches only memory of the arena, and writes runs: in place if the array allows it, else to a
+    // slot, which is kept while it fits.
     Landing &landing = incomingPeers_[writer].landing[part];
     Place place{};
     if (const auto array = arena_->locate(destination); array && to.contiguous()) {
@@ -313,6 +315,7 @@ void NodeSharedTransport::lookUpPlaces(std::size_t k) {
 void NodeSharedTransport::write(std::size_t k) {
     OutgoingPeer &reader = outgoingPeers_[k];
     const Outgoing &outgoing = plan_.outgoing[k];
+    // Reading the places is safe: the reader wrote them before it opened this epoch, which this rank has seen.
     if (reader.version != reader.record->version) [[unlikely]]
         lookUpPlaces(k);
 
@@ -334,6 +337,8 @@ void NodeSharedTransport::write(std::size_t k) {
             part.gather(endpoints_.sources[p], to.memory);
         }
     }
+    // Release: the rows above are in memory before the flag; `finish` and `endStreaming` have fenced non-temporal
+    // stores.
     reader.record->edge.arrive(epoch_);
     if (timed)
         reader.stores.report(mode, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());

@@ -69,6 +69,8 @@ TransportKind TransportTable::add(TransportDescriptor transport) {
                ArgumentError,
                "the transport '{}' needs a space that it serves, `reach` and `make`; its kind is given to it",
                transport.name);
+    // The same on all ranks, which add the same transports in the same order: kinds are compared between ranks
+    // (agreeOnPlan).
     const auto kind = static_cast<TransportKind>(firstAdded + added_);
     transport.kind = kind;
     insert(std::move(transport));
