@@ -62,12 +62,15 @@ class OnFailure {
     OnFailure(const OnFailure &) = delete;
     OnFailure &operator=(const OnFailure &) = delete;
     ~OnFailure() {
+        // Counted, not asked with std::uncaught_exception: the scope may lie in a destructor that itself runs while
+        // another exception unwinds the stack, and only an exception of this scope concerns it.
         if (std::uncaught_exceptions() > before_)
             undo_();
     }
 
   private:
     Undo undo_;
+    /// Exceptions in flight in this thread when the scope began.
     int before_ = std::uncaught_exceptions();
 };
 

@@ -59,6 +59,7 @@ class Error : public std::runtime_error {
     const SourceLocation &where() const noexcept { return where_; }
 
   private:
+    /// As ErrorOf's template argument, for code that handles errors of all kinds.
     ErrorKind kind_;
     std::string message_;
     int rank_;

@@ -49,12 +49,17 @@ class BasicExactAccumulator {
         if (mantissa == 0)
             return *this;
         // The term is mantissa * 2^exponent units of 2^-1075.
+        // Bit exponent + 52 is the leading one, so `top` numbers the highest part that the term reaches. Parts lie
+        // at fixed multiples of 40 bits, whatever the terms: which bits a term loses depends on the final `top_`
+        // alone, not on the order of additions.
         const std::int64_t top = (exponent + 52) / partBits;
         if (top > top_)
             raise(top);
         const std::int64_t shift = exponent - partBits * (top_ - 2); // of the mantissa in the three parts
         if (shift <= -53)
             return *this;
+        // At most 53 + 67 bits: the leading bit lies below the end of part `top_`. Truncated before the sign is
+        // applied, so that a term and its negative cancel exactly.
         const auto wide = shift >= 0 ? static_cast<Wide>(mantissa) << shift : static_cast<Wide>(mantissa >> -shift);
         const std::int64_t sign = bits >> 63U != 0 ? -1 : 1;
         low_ += sign * static_cast<std::int64_t>(wide & partMask);
@@ -66,6 +71,8 @@ class BasicExactAccumulator {
 
     /// Adds the terms of `other`. O(1).
     DNDS_HOST_DEVICE BasicExactAccumulator &operator+=(const BasicExactAccumulator &other) {
+        // Both are brought to the higher of the two tops; the order of operands does not matter. A sum that is not
+        // finite has the highest top of all, and keeps it.
         BasicExactAccumulator terms = other;
         if (terms.top_ > top_)
             raise(terms.top_);
@@ -94,6 +101,8 @@ class BasicExactAccumulator {
                 rest |= inexact ? 1 : 0;
                 high >>= partBits;
             }
+        // The sum of all parts takes up to 46 + 80 bits of 127; above that its last 20 bits go, with a sticky bit
+        // in their place.
         constexpr std::int64_t much = std::int64_t{1} << 46;
         const bool cut = high >= much || high < -much;
         const int left = cut ? 20 : 0;
@@ -102,6 +111,8 @@ class BasicExactAccumulator {
             sum |= 1;
         auto magnitude = static_cast<UnsignedWide>(sum < 0 ? -sum : sum);
         int scale = static_cast<int>(partBits * (top - 2)) - 1075 + left;
+        // To 64 bits by halves. 64 bits with a sticky last one round to 53 as the whole sum would: there is one
+        // rounding only. Subnormal results are exact, because all terms are multiples of the smallest subnormal.
         for (int step = 32; step > 0; step /= 2)
             if (magnitude >> (63 + step) != 0) {
                 const bool inexact = (magnitude & ((UnsignedWide{1} << step) - 1)) != 0;
@@ -115,6 +126,7 @@ class BasicExactAccumulator {
   private:
     using Wide = FixedPoint::Wide;
     using UnsignedWide = FixedPoint::UnsignedWide;
+    /// Bits of a part; the rest of `Part` is room for carries.
     static constexpr int partBits = FixedPoint::halfResolution;
     static constexpr std::int64_t partMask = (std::int64_t{1} << partBits) - 1;
     static constexpr std::int64_t notFinite = 64; ///< above all finite terms
@@ -129,9 +141,12 @@ class BasicExactAccumulator {
         top_ = top;
     }
 
+    /// Signed sums of parts of 40 bits, not normalised: 63 - 40 = 23 bits of room for carries limit the number of
+    /// terms of the narrow variant. The value is high_ 2^80 + middle_ 2^40 + low_ in units of the lowest part.
     Part high_ = 0; ///< in units of 2^(40 top - 1075)
     Part middle_ = 0;
     Part low_ = 0;
+    /// Number of the highest part: `high_` holds bits 40 top .. 40 top + 39 in units of 2^-1075. Rises only.
     std::int64_t top_ = 0; ///< 0: all terms were 0
 };
 

@@ -14,7 +14,7 @@ namespace DNDS::FixedPoint {
 __extension__ using Wide = __int128;
 __extension__ using UnsignedWide = unsigned __int128;
 
-/// Numbers up to the largest take this many bits.
+/// Numbers up to the largest take this many bits. With 128 bits for the sum, 2^47 terms are added without overflow.
 inline constexpr int resolution = 80;
 inline constexpr int halfResolution = resolution / 2;
 

@@ -24,15 +24,19 @@ class Scale {
 
     /// `value` in these multiples, rounded towards zero. Exact in two steps of 40 bits.
     DNDS_HOST_DEVICE Wide toInteger(real value) const {
+        // High part: |value| < 2^(ilogb(largest) + 1), so it has less than 40 bits. The subtraction is exact, since
+        // `high` holds leading bits of `lifted`; the remainder again has less than 40 bits before the point.
         const real lifted = value * lift_;
         const auto high = static_cast<std::int64_t>(lifted * toHigh_);
         const auto low = static_cast<std::int64_t>((lifted - static_cast<real>(high) * fromHigh_) * toLow_);
         return (static_cast<Wide>(high) << halfResolution) + low;
     }
-    /// The number nearest to a sum of such integers. On the host.
+    /// The sum of such integers as a number: rounded to nearest, once to `long double` and once to `real`. On the
+    /// host.
     real toReal(Wide sum) const { return static_cast<real>(std::ldexp(static_cast<long double>(sum), -shift_)); }
 
   private:
+    /// Integers are values times 2^shift_.
     int shift_;
     // Powers of two, so that products are exact. Tiny numbers are lifted first: 2^shift alone would overflow.
     real lift_;

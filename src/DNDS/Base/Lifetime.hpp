@@ -23,6 +23,7 @@ class Lifetime {
     }
 
   private:
+    /// Made by the first `watch`; the last reference to it ends with the object.
     mutable std::shared_ptr<const void> token_;
 };
 

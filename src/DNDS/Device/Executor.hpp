@@ -36,6 +36,7 @@ class Executor {
     Executor(MemorySpace space, Device::StreamHandle stream, int threads)
         : stream_(stream), threads_(threads), space_(space) {}
 
+    /// Not owned: the stream outlives the executor's use.
     Device::StreamHandle stream_;
     int threads_;
     MemorySpace space_;

@@ -61,6 +61,7 @@ struct BoxBatch {
     }
     /// The box of a part, and the part's number in this box.
     DNDS_HOST_DEVICE const TBox &boxOf(index &part) const {
+        // Linear: a batch has a few dozen boxes at most.
         int b = count - 1;
         while (starts[b] > part)
             --b;

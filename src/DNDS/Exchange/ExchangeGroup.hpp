@@ -41,11 +41,13 @@ class ExchangeGroup : public PersistentExchanges {
                   Device::StreamHandle producer = nullptr);
 
   private:
+    /// Checks the pattern, and appends. Local.
     void addMember(ExchangeMember member, std::shared_ptr<const ExchangePattern> pattern);
     CommunicatorContext &context() const;
     ExchangeRequest request() const { return {pattern_, members_}; }
     std::string_view exchanged() const noexcept override { return names_; }
 
+    /// The first member's, and so that of all.
     std::shared_ptr<const ExchangePattern> pattern_;
     std::vector<ExchangeMember> members_;
     std::string names_; ///< names of all members

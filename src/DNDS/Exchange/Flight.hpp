@@ -36,6 +36,8 @@ class [[nodiscard]] Flight {
     void wait(Device::StreamHandle consumer);
     /// Whether nothing is left to wait for.
     bool done() const noexcept {
+        // Waited for through the exchange itself, perhaps started again since: then that start belongs to another
+        // flight.
         return exchange_ == nullptr || !exchange_->inFlight() || exchange_->starts() != start_;
     }
 

@@ -109,12 +109,14 @@ class PersistentExchanges {
     virtual std::string_view exchanged() const noexcept = 0;
 
   private:
+    /// The name is asked for only where there is an error to report.
     const std::shared_ptr<Exchange> &bound(const PersistentExchange &exchange) const {
         return exchange.get(exchange.made() ? std::string_view() : exchanged());
     }
     Exchange &pull() const { return *bound(pull_); }
     Exchange &push() const { return *bound(push_); }
 
+    /// Each empty until its init.
     PersistentExchange pull_{Direction::Pull};
     PersistentExchange push_{Direction::Push};
 };

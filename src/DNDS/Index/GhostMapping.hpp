@@ -93,6 +93,7 @@ class GhostMapping {
     std::vector<LocalIndex> toLocal(std::span<const index> global) const;
 
   private:
+    /// Of lists on which all ranks have agreed.
     GhostMapping(std::shared_ptr<const GlobalMapping> global, std::uint64_t serial, RankLists ghosts, RankLists wanted)
         : global_(std::move(global)), serial_(serial), ghosts_(std::move(ghosts)), wanted_(std::move(wanted)) {}
     /// Makes a mapping from this rank's ghosts and the requests of others, as global rows. Collective; one reduction.
@@ -100,8 +101,11 @@ class GhostMapping {
                                                     std::shared_ptr<const GlobalMapping> global, RankLists ghosts,
                                                     RankLists wanted, std::string_view name);
 
+    /// The numbering whose rows the ghosts copy.
     std::shared_ptr<const GlobalMapping> global_;
     std::uint64_t serial_;
+    /// Keyed by owner: global rows that this rank copies; and keyed by reader: own rows, as local numbers, that
+    /// others copy. List k of one rank for another is the same rows in the same order as its counterpart there.
     RankLists ghosts_;
     RankLists wanted_;
 };

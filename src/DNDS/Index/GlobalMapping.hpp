@@ -57,9 +57,12 @@ class GlobalMapping {
                   std::vector<index> offsets)
         : context_(std::move(context)), serial_(serial), rank_(rank), offsets_(std::move(offsets)) {}
 
+    /// Kept by numberings, mappings and patterns; its communicator may be freed before (`alive`).
     std::shared_ptr<CommunicatorContext> context_;
     std::uint64_t serial_;
     int rank_;
+    /// Rank r owns [offsets_[r], offsets_[r + 1]): ranks + 1 entries, ascending from 0; ranks without rows repeat a
+    /// number.
     std::vector<index> offsets_;
 };
 

@@ -44,8 +44,10 @@ class MpiSession {
     int threadLevel() const noexcept { return threadLevel_; }
 
   private:
+    /// This session started MPI, and ends it.
     bool owner_ = false;
     int threadLevel_ = MPI_THREAD_SINGLE;
+    /// More than these in flight at the destructor: an exception leaves the scope.
     int exceptionsAtStart_ = 0;
 };
 
@@ -154,6 +156,7 @@ class CommunicatorView {
     }
 
   private:
+    /// Any number of bytes, in pieces that MPI's `int` counts. Collective.
     void broadcastBytes(void *bytes, std::size_t count, int root) const;
 
     MPI_Comm comm_ = MPI_COMM_NULL;

@@ -23,6 +23,7 @@ class CommunicatorLife {
     bool ended() const noexcept { return ended_->load(std::memory_order_relaxed); }
 
   private:
+    /// Shared with the communicator's attribute, whose deletion sets it, and with copies; never null.
     std::shared_ptr<const std::atomic<bool>> ended_;
 };
 

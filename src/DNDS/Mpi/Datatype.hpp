@@ -83,6 +83,7 @@ class ByteCount {
     MPI_Datatype type() const noexcept { return large_.handle() == MPI_DATATYPE_NULL ? MPI_BYTE : large_.handle(); }
 
   private:
+    /// Bytes of MPI_BYTE, or one element of `large_`, which is empty otherwise.
     int count_ = 0;
     Datatype large_;
 };

@@ -59,15 +59,18 @@ class MessageReduction final : public Recoverable {
     void renew() override;
 
   private:
+    /// Steps, buffers and requests: see the source.
     struct State;
     void begin(std::span<const std::byte> mine, Combine combine);
     bool progress();
     void reduceBytes(std::span<std::byte> values, Combine combine);
     std::string awaited() const;
 
+    /// Outlives this: its owner attaches this to it, or holds it.
     CommunicatorContext &context_;
     std::shared_ptr<State> state_; ///< shared with the context if destroyed in flight
     ProgressEngine engine_;        ///< between `start` and the end
+    /// Diagnosis: the number of reductions started.
     std::uint64_t starts_ = 0;
 };
 

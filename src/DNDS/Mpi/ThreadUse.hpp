@@ -34,6 +34,8 @@ class ThreadUse {
         ~Scope() { use_.user_.store(before_, std::memory_order_relaxed); }
 
       private:
+        /// The resource, and its user when this scope began, who is restored at its end: the same thread or no
+        /// thread.
         ThreadUse &use_;
         std::thread::id before_;
     };
@@ -47,6 +49,7 @@ class ThreadUse {
   private:
     [[noreturn]] static void throwUsed(bool process, const std::string &what, SourceLocation where);
 
+    /// The thread inside, or none. Relaxed: a hint, not a lock.
     std::atomic<std::thread::id> user_{};
 };
 

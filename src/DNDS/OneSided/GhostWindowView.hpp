@@ -22,6 +22,8 @@ struct GhostTable : RemoteTable {
     std::uint64_t stride = 0; ///< bytes from row to row, of all ranks
     std::int32_t width = 0;   ///< elements of a row
 
+    /// Rows by number; rank -1 for numbers out of range, which operations refuse. The last by bisection, O(log
+    /// ranks).
     DNDS_HOST_DEVICE GhostTarget ghost(index k) const {
         return k >= 0 && k < ghostCount ? ghosts[k] : GhostTarget{-1, k};
     }
@@ -89,6 +91,7 @@ class GhostWindowView : public GhostVerbs<GhostWindowView<T>, T> {
         return addressIn(table_, fault, call, target.rank, offset, bytes);
     }
 
+    /// A copy, with addresses that kernels reach.
     Detail::GhostTable table_;
 };
 

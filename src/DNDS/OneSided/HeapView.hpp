@@ -65,6 +65,7 @@ class HeapView : public HeapVerbs<HeapView, index> {
     template <AtomicWord T>
     DNDS_HOST_DEVICE bool waitUntil(SymmetricPointer<T> word, Comparison comparison,
                                     std::type_identity_t<T> value) const {
+        // The word is this rank's own, so polling it costs no traffic between ranks.
         const auto mine = address(AccessFault::None, RemoteCall::Wait, word, sizeof(T), table_.rank, sizeof(T));
         return mine && table_.waitFor(RemoteCall::Wait, table_.rank, word.offset(), sizeof(T),
                                       [&] { return mine.holds(comparison, T{value}); });
@@ -85,6 +86,7 @@ class HeapView : public HeapVerbs<HeapView, index> {
         return addressIn(table_, fault, call, rank, pointer.offset(), bytes);
     }
 
+    /// A copy of the heap's, with the addresses that kernels reach.
     Detail::HeapTable table_;
 };
 

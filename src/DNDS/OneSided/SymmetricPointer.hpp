@@ -43,6 +43,7 @@ struct HeapTable : RemoteTable {
                                        std::uint64_t alignment) const {
         if (place.heap != heap)
             return AccessFault::Foreign;
+        // This rank's own copy of the description: all ranks have the same.
         const auto &block = *reinterpret_cast<const HeapBlock *>(own + place.begin - heapUnit);
         return checkIn(block, place, target, size, alignment);
     }
@@ -51,6 +52,7 @@ struct HeapTable : RemoteTable {
                                          std::uint64_t alignment) const {
         if (target < 0 || target >= ranks)
             return AccessFault::Rank;
+        // Before the range: the description of freed memory says nothing about it.
         if (block.serial != place.serial)
             return AccessFault::Freed;
         if (place.offset < block.begin || size > block.bytes || place.offset - block.begin > block.bytes - size)

@@ -47,6 +47,7 @@ class WindowView : public WindowVerbs<WindowView, index> {
   private:
     friend class WindowVerbs<WindowView, index>;
 
+    /// One of the window's own words at this rank, at an offset from their start.
     template <class T>
     DNDS_HOST_DEVICE T *mine(std::uint64_t at) const {
         return reinterpret_cast<T *>(words_.bases[words_.rank] + words_.behind(words_.rank) + at);
@@ -81,6 +82,7 @@ class WindowView : public WindowVerbs<WindowView, index> {
         return addressIn(data_, fault, call, rank, offset, bytes);
     }
 
+    /// The window's memory, and the memory that its own words follow; often the same.
     RemoteTable data_;
     RemoteTable words_;
     MemorySpace space_ = MemorySpace::Host;
