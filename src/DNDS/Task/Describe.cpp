@@ -9,6 +9,7 @@ namespace DNDS::Task {
 
 namespace {
 
+/// A step as tables and pictures show it.
 std::string nameOf(const GraphModel &graph, const PlanModel &plan, const PlanStep &step) {
     switch (step.kind) {
     case StepKind::Part: {
@@ -31,6 +32,7 @@ std::string nameOf(const GraphModel &graph, const PlanModel &plan, const PlanSte
                        task.every > 1 ? fmt::format(", every {} runs", task.every) : "");
 }
 
+/// As in "the sum of 'x'".
 const char *wordFor(ReduceOp op) { return op == ReduceOp::Sum ? "sum" : op == ReduceOp::Min ? "smallest" : "largest"; }
 
 std::string rowsOf(const PlanModel &plan, const PlanStep &step) {

@@ -10,8 +10,10 @@ namespace DNDS::Task {
 
 namespace {
 
+// When full, all are captured again; programs that swap a few arrays stay below it.
 constexpr std::size_t graphsKept = 8; ///< for each batch: one for each order in which arrays were swapped
 
+/// A copy of a list; waits for it, as the source may be a temporary. Only at set-up.
 template <class T>
 Device::DeviceBuffer<T> onDevice(const std::vector<T> &values) {
     Device::DeviceBuffer<T> buffer(values.size());
@@ -33,6 +35,8 @@ void DeviceTimes::end(void *times) {
     taken.trace->record(taken.span);
 }
 
+/// A run becomes a single graph if every step is device work that can be captured: no calls or swaps, and exchanges
+/// that need no host (PlanTransfers::capturable).
 Plan::DeviceRunner::DeviceRunner(State &state) : state_(state) {
     for (const Part &part : state.plan.parts) {
         Rows &rows = rows_.emplace_back();
@@ -90,6 +94,7 @@ void Plan::DeviceRunner::copySums(Rows &rows, const Part &part) const {
     rows.sums = {rows.targets.data(), rows.starts.data(), rows.list.data(), static_cast<index>(named.size())};
 }
 
+/// Parts that no exchange waits for or feeds run beside the exchanges, on the inner stream.
 std::size_t Plan::DeviceRunner::streamIdOf(const PlanStep &step) const {
     if (step.kind != StepKind::Part)
         return Boundary;
@@ -106,6 +111,10 @@ void Plan::DeviceRunner::close(std::optional<Batch> &open) {
     open.reset();
 }
 
+/// Walks through the steps with one open batch for each stream. A batch is closed when the host is about to wait (a
+/// peer may need its results), when the other stream has to wait for one of its steps, and when the next step would
+/// add a wait that it did not start with. Waits refer to closed batches with smaller numbers, so queueing the batches
+/// in order never waits for an event that is not recorded yet.
 void Plan::DeviceRunner::makeBatches() {
     constexpr std::size_t unplaced = ~std::size_t{0};
     const std::vector<PlanStep> &steps = state_.plan.steps;
@@ -147,6 +156,7 @@ void Plan::DeviceRunner::makeBatches() {
     close(open[Inner]);
 }
 
+/// Copies only arrays that the host has written since the last run.
 void Plan::DeviceRunner::bringToDevice() {
     const auto bring = [&](std::size_t number) {
         ArrayHandle &array = *state_.graph.arrays[number];
@@ -184,6 +194,8 @@ std::uint64_t Plan::DeviceRunner::memoryKey() const {
 }
 
 /// Runs, captures or replays device work on the batch's stream.
+/// First run: directly, so that lazy initialisation does not happen during capture. Second: captured and launched. A
+/// device that cannot capture the work says so once, and everything is started directly from then on.
 template <class Work>
 void Plan::DeviceRunner::replay(Batch &batch, const Work &work) {
     const Device::StreamHandle stream = streamOf(batch.streamId);
@@ -254,6 +266,7 @@ void Plan::DeviceRunner::runBatch(Batch &batch) {
     state_.statistics.parts += static_cast<index>(batch.steps.size());
 }
 
+/// A call sees arrays on the host, so it costs a synchronization and two copies of them.
 void Plan::DeviceRunner::callOnHost(const PlanStep &step) {
     const TaskModel &task = state_.graph.tasks[step.what];
     if (!state_.isDue(task))
@@ -268,6 +281,7 @@ void Plan::DeviceRunner::callOnHost(const PlanStep &step) {
         bringToDevice();
 }
 
+/// Runs on the host. Waits for peers take place here, in the Wait steps, while the streams work.
 void Plan::DeviceRunner::issue(Batch &batch) {
     const Device::StreamHandle stream = streamOf(batch.streamId);
     for (const std::size_t before : batch.waits)
@@ -298,6 +312,7 @@ void Plan::DeviceRunner::issue(Batch &batch) {
         batch.event.record(stream);
 }
 
+/// For a single graph, views and versions are brought up to date first, since a replay touches neither.
 void Plan::DeviceRunner::start() {
     bringToDevice();
     const Device::StreamHandle user = state_.executor.stream();

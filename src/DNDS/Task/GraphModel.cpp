@@ -12,6 +12,7 @@ bool hasRowsOf(const ArrayHandle &array, const RowSpace &space) {
                                   : array.size() == space.owned() || array.size() == space.size();
 }
 
+/// Whether a row number means the same entity in both: equal counts and one and the same pattern.
 bool haveSameRows(const ArrayHandle &one, const ArrayHandle &other) {
     return one.owned() == other.owned() && one.size() == other.size() && one.pattern() == other.pattern();
 }
@@ -33,6 +34,8 @@ void requireSameRows(const TaskModel &task, const ArrayHandle &array, AccessMode
         task.name, array.name(), accessModeName(mode));
 }
 
+/// Rules for loops. Only the loop's own row may be written, since other threads and ranks run the other rows at the
+/// same time; rows reached through an adjacency may be read or added to.
 void requireLoopAccess(const TaskModel &task, const ArrayHandle &array, const ArrayAccess &access) {
     const RowSpace &space = task.loop->space();
     switch (access.range) {
@@ -59,6 +62,7 @@ void requireLoopAccess(const TaskModel &task, const ArrayHandle &array, const Ar
     }
 }
 
+/// A call has no row of its own, so there is no row from which an adjacency could start.
 void requireCallAccess(const TaskModel &task, const ArrayHandle &array, const ArrayAccess &access) {
     DNDS_CHECK(access.range != AccessRange::Through, ArgumentError,
                "task '{}' {} '{}' through '{}', but a call loops over no rows: name all of the array, or a region",
@@ -145,6 +149,8 @@ void GraphModel::requireReducible(const ReductionModel &reduction, const Region 
                reduction.name, region.name(), array.name());
 }
 
+/// All loops and regions must agree on the number; the first one found is compared with the others. O(accesses of all
+/// tasks).
 std::optional<index> GraphModel::ownRows(std::size_t array) const {
     std::optional<index> owned;
     const auto take = [&](const TaskModel &task, const RowSpace &space) {
@@ -175,6 +181,8 @@ bool GraphModel::isTable(std::size_t array) const {
            });
 }
 
+/// Arrays with ghosts know their owned rows. For others the graph's loops tell; tables that no loop defines are an
+/// error rather than a guess, since counting copies of other ranks' rows would give wrong sums silently.
 void GraphModel::findReducedRows() {
     for (ReductionModel &reduction : reductions) {
         const ArrayHandle &array = *arrays[reduction.array];
@@ -189,6 +197,8 @@ void GraphModel::findReducedRows() {
     }
 }
 
+/// A ghost's contributions are computed by its owner, too, and pushed: only owned rows may add, or sums would count
+/// twice.
 void GraphModel::requireOwnTerms(const TaskModel &task) const {
     if (task.kind != TaskKind::Loop || !task.loop->rows())
         return;
@@ -202,6 +212,7 @@ void GraphModel::requireOwnTerms(const TaskModel &task) const {
                    task.name, arrays[access.array]->name(), task.loop->name());
 }
 
+/// The pairwise checks are O(accesses^2) for each task; accesses are few.
 void GraphModel::requireFits(const TaskModel &task) const {
     DNDS_CHECK(task.every >= 1, ArgumentError, "task '{}' cannot run every {} runs", task.name, task.every);
     DNDS_CHECK(!task.name.empty(), ArgumentError, "a task of graph '{}' has no name", name);
@@ -221,6 +232,8 @@ void GraphModel::requireFits(const TaskModel &task) const {
                    "task '{}' adds to '{}' without looping over rows: declare that it reads and writes it", task.name,
                    array.name());
     }
+    // Two accesses to one array must both read. Tasks that add run their functor once for each chunk of targets, so a
+    // second write beside the sums would happen more than once.
     for (std::size_t a = 0; a < task.accesses.size(); ++a)
         for (std::size_t b = 0; b < a; ++b) {
             const ArrayAccess &one = task.accesses[a], &other = task.accesses[b];

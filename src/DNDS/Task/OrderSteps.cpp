@@ -25,23 +25,28 @@ class Order {
     void sort();
 
   private:
+    /// A step that later steps may have to wait for, by the rows that it touched.
     struct Live {
         std::size_t step;
         RowMask rows;
         bool writes;
     };
 
+    /// Appends a step and its dependences: after earlier steps that touch the same rows, unless both only read.
     std::size_t add(StepKind kind, std::size_t what, const std::vector<Touch> &touches);
     void addTransfers(std::size_t t, Direction direction);
     void addParts(std::size_t t);
     void addCall(std::size_t t);
+    /// Rows that the part reads and writes, by array.
     std::vector<Touch> touchesOf(const Part &part) const;
+    /// Priority of a ready step: the least runs first.
     int rank(const PlanStep &step) const;
 
     const GraphModel &graph_;
     PlanModel &plan_;
     std::vector<PlanStep> steps_;         ///< in program order
     std::vector<std::vector<Live>> live_; ///< [arrays] steps that later ones may have to wait for
+    /// Order of the steps of an array in which rows do not matter, since all ranks must have the same one.
     struct Turns {
         std::optional<std::size_t> last, swap; ///< the last step other than a part; the last swap
         std::vector<std::size_t> sinceSwap;
@@ -51,6 +56,9 @@ class Order {
     std::vector<std::size_t> calls_;
 };
 
+/// Cost: O(live steps of the array x rows / 64) for each touch. A write that covers an earlier access replaces it in
+/// `live_`, because a step that conflicts with the earlier one conflicts with the write, too: lists stay as short as
+/// the number of parts that share an array.
 std::size_t Order::add(StepKind kind, std::size_t what, const std::vector<Touch> &touches) {
     const std::size_t number = steps_.size();
     PlanStep step{kind, what, {}};
@@ -104,6 +112,8 @@ void Order::addCall(std::size_t t) {
     calls_.push_back(number);
 }
 
+/// Adds all starts, then all waits. A start depends on the last writers of the rows that it sends; parts that need
+/// the ghosts depend on the wait. Between the two any other part may run: that is the overlap.
 void Order::addTransfers(std::size_t t, Direction direction) {
     std::vector<std::size_t> transfers;
     for (std::size_t k = 0; k < plan_.transfers.size(); ++k)
@@ -136,6 +146,8 @@ void Order::addTransfers(std::size_t t, Direction direction) {
             const std::size_t number = add(wait ? StepKind::Wait : StepKind::Start, k, touches);
             std::vector<std::size_t> &after = steps_[number].after;
             if (wait)
+                // Starts and waits are added in the same order, so a wait's start is transfers.size() steps before
+                // it.
                 after.push_back(number - transfers.size());
             after.insert(after.end(), calls_.begin(), calls_.end());
             exchanges_.push_back(number);

@@ -17,6 +17,8 @@ struct Lack {
     bool beyondArray; ///< the array has no such row; else the adjacency says that another rank has it
 };
 
+/// Looks at all entries of all adjacencies for the given rows: O(rows + entries). Entry -1 means no neighbour,
+/// smaller ones a neighbour that is not on this rank. The first row found is reported.
 std::optional<Lack> findLack(const GraphModel &graph, const TaskModel &task, const RowMask &rows) {
     std::optional<Lack> lack;
     for (const ArrayAccess &access : task.accesses) {
@@ -70,11 +72,16 @@ class Placement {
             masks_.emplace_back(array->size());
     }
 
+    /// Fills `taskRows`, `recomputes` and `notes` of the plan. Collective.
     void findRows();
+    /// Fills `transfers` and `outcome` of the plan. Collective.
     void findTransfers();
 
   private:
+    /// Whether the array can be pulled.
     bool isPair(std::size_t array) const { return graph_.arrays[array]->pattern() != nullptr; }
+    /// Whether the task writes rows of an array that no pull can refresh: copies that later tasks read must be
+    /// computed here.
     bool writesHere(const ArrayAccess &access) const {
         return access.writes() && access.mode != AccessMode::Adds && !isPair(access.array);
     }
@@ -82,17 +89,25 @@ class Placement {
     bool swapsFinished(const TaskModel &swap) const {
         return graph_.isFinished(swap.accesses[0].array) || graph_.isFinished(swap.accesses[1].array);
     }
+    /// Whether the program allows the task to compute ghosts in place of a pull. The same on all ranks.
     bool mayRecompute(const TaskModel &task) const;
     RowMask rowsOf(std::size_t t, bool ghostsOfPairs);
     const std::optional<RowMask> &regionOfOwners(std::size_t t);
     void requireCopies(std::size_t t, const RowMask &rows) const;
     void requireWholeSums(const TaskModel &task) const;
     bool differFromOwners(const TaskModel &task, const RowMask &rows) const;
+    /// Decides which rows the task computes here, and whether it computes ghosts. Collective.
     void chooseRows(std::size_t t);
+    /// Backward step: turns rows needed after the task into rows needed before it.
     void passDemand(std::size_t t);
+    /// Appends transfers of `arrays` before (pull) or after (push) the task.
     void addTransfers(std::size_t t, Direction direction, const std::vector<std::size_t> &arrays);
+    /// The arrays that must be pulled before the task: some rank would read a stale ghost. Collective if the task
+    /// reads pairs.
     std::vector<std::size_t> staleReads(std::size_t t);
+    /// Forward step: from the ghosts that are current before the task to the ghosts current after it.
     void passValidity(std::size_t t);
+    /// Records the state in which a run leaves each array. Collective.
     void findOutcome();
 
     const GraphModel &graph_;
@@ -103,6 +118,7 @@ class Placement {
     std::vector<RowMask> entryNeed_; ///< [arrays] ghosts that are read before the array is written
     std::vector<bool> written_;      ///< [arrays]
     std::vector<bool> pulled_;
+    // Kept over the rounds of findRows, so that each region is pulled once.
     std::map<std::size_t, std::optional<RowMask>> regionsOfOwners_; ///< keyed by task
     index number_ = 0;
 };
@@ -119,6 +135,8 @@ bool Placement::mayRecompute(const TaskModel &task) const {
 
 /// The ghosts that are in their owners' part of the region which the task loops over; none if the region's space has
 /// no pattern. Collective the first time.
+/// Membership in a region is known to the owner of a row only. Owners mark their rows in a temporary array of 8 bytes
+/// a row, and one pull over the space's own pattern tells the ranks that hold copies.
 const std::optional<RowMask> &Placement::regionOfOwners(std::size_t t) {
     const auto inserted = regionsOfOwners_.try_emplace(t);
     std::optional<RowMask> &ofOwners = inserted.first->second;
@@ -243,6 +261,9 @@ bool Placement::differFromOwners(const TaskModel &task, const RowMask &rows) con
     });
 }
 
+/// Recomputing replaces a message by work on ghosts. It is possible if the functor sees, on this rank, what the owner
+/// sees: its inputs exist here and equal the owner's. All ranks must agree (allReduce), since a pull is left out on
+/// all of them or on none.
 void Placement::chooseRows(std::size_t t) {
     const TaskModel &task = graph_.tasks[t];
     bool recomputes = mayRecompute(task);
@@ -270,6 +291,9 @@ void Placement::chooseRows(std::size_t t) {
     plan_.taskRows[t] = std::move(rows);
 }
 
+/// For pairs the mask holds ghosts only, as owned rows are always computed; a task that writes one ends the demand,
+/// because the next reader's pull or this task's own ghosts satisfy it. For arrays without ghosts it holds all rows;
+/// only an unconditional overwrite ends the demand for a row.
 void Placement::passDemand(std::size_t t) {
     const TaskModel &task = graph_.tasks[t];
     if (task.kind == TaskKind::Swap) {
@@ -299,6 +323,9 @@ void Placement::passDemand(std::size_t t) {
 
 /// Arrays without ghosts keep a run's results for the next one: rows read before they are written are needed at the
 /// end, too.
+/// A fixed point, as for loops in live-variable analysis: `kept` holds the demand at the end of a run and only grows,
+/// so the rounds end after at most the sum of the arrays' rows; one or two are usual. A round is O(tasks x (rows +
+/// adjacency entries)) and costs a few reductions a task.
 void Placement::findRows() {
     std::vector<RowMask> kept = masks_;
     for (bool more = true; more;) {
@@ -321,6 +348,8 @@ void Placement::findRows() {
     }
 }
 
+/// Ranks differ in the ghosts that they need, but a pull is collective among peers, so one rank's stale read makes
+/// all ranks pull: one reduction for all arrays of the task.
 std::vector<std::size_t> Placement::staleReads(std::size_t t) {
     const TaskModel &task = graph_.tasks[t];
     std::vector<std::size_t> arrays;
@@ -354,6 +383,8 @@ std::vector<std::size_t> Placement::staleReads(std::size_t t) {
     return pulled;
 }
 
+/// Pulls on one pattern become one transfer; it is conditional only if each of its arrays is. Pushes stay single, as
+/// each combines with its own array.
 void Placement::addTransfers(std::size_t t, Direction direction, const std::vector<std::size_t> &arrays) {
     if (arrays.empty())
         return;
@@ -375,6 +406,7 @@ void Placement::addTransfers(std::size_t t, Direction direction, const std::vect
     plan_.transfers.insert(plan_.transfers.end(), added.begin(), added.end());
 }
 
+/// Writing makes all ghosts of a pair stale, except for rows that the task recomputed itself.
 void Placement::passValidity(std::size_t t) {
     const TaskModel &task = graph_.tasks[t];
     if (task.kind == TaskKind::Swap) {
@@ -403,6 +435,8 @@ void Placement::passValidity(std::size_t t) {
     }
 }
 
+/// At the start of a run no ghost counts as current: the pulls that this causes are conditional, and PlanHistory
+/// drops them where earlier runs have left current ghosts.
 void Placement::findTransfers() {
     masks_.clear();
     for (const auto &array : graph_.arrays) {
@@ -428,6 +462,7 @@ void Placement::findTransfers() {
     findOutcome();
 }
 
+/// A ghost counts as current after the run only if it is so on all ranks: one reduction for all arrays.
 void Placement::findOutcome() {
     std::vector<int> holds;
     for (std::size_t a = 0; a < masks_.size(); ++a) {

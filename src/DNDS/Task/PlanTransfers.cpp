@@ -34,6 +34,8 @@ void PlanTrace::begin(const GraphModel &graph, const PlanModel &plan, const Comm
                                                   fmt::join(arraysOf(graph, transfer), ", "))));
 }
 
+/// Transfers of the same arrays and direction share an exchange, with its buffers and connections: a Runge-Kutta step
+/// pulls the same state in each stage.
 void PlanTransfers::connect(const Executor &executor, const ExchangeOptions &options) {
     std::map<std::pair<Direction, std::vector<std::size_t>>, std::size_t> known;
     for (Transfer &transfer : plan_.transfers) {
@@ -43,6 +45,7 @@ void PlanTransfers::connect(const Executor &executor, const ExchangeOptions &opt
             continue;
         ExchangeOptions choice = options;
         choice.space = executor.onDevice() ? ExchangeSpace::Device : ExchangeSpace::Host;
+        // Pushed ghosts are contributions, not values: zero until the next task adds to them.
         choice.ghosts = GhostsAfterPush::Zero;
         exchanges_.push_back(Exchange::make(
             transfer.pattern->context(), transfer.direction,
@@ -76,6 +79,7 @@ void PlanTransfers::start(const Transfer &transfer, Device::StreamHandle stream)
     statistics_.secondsStarting += MPI_Wtime() - begin;
 }
 
+/// A recording gets two spans: the rank's wait, and the transfer from start to end, which may overlap with parts.
 void PlanTransfers::finish(const Transfer &transfer, std::optional<Device::StreamHandle> stream, double began) {
     Exchange &exchange = *exchanges_[transfer.exchange];
     stream ? exchange.wait(*stream) : exchange.wait();
@@ -100,6 +104,7 @@ std::string nameOf(const GraphModel &graph, const Transfer &transfer) {
                        fmt::join(arraysOf(graph, transfer), "' and '"));
 }
 
+/// For transports that advance only when they are polled. O(exchanges).
 void PlanTransfers::progress() {
     for (const auto &exchange : exchanges_)
         if (exchange->inFlight())
@@ -112,6 +117,8 @@ void PlanTransfers::endAlone() noexcept {
             static_cast<void>(attempt([&] { exchange->wait(); })); // the run's own error is thrown
 }
 
+/// The zeroing of a task's ghosts is prepared at its first run, then repeated with the arrays' present memory, as
+/// swaps move it.
 void PlanTransfers::zeroGhosts(const Part &part, const Executor &where) {
     if (!part.toGhosts)
         return;

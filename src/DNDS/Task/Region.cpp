@@ -18,6 +18,7 @@ RowSpace::RowSpace(std::string name, index owned, index ghosts, std::shared_ptr<
                pattern_ ? pattern_->fatherSize() : 0, pattern_ ? pattern_->sonSize() : 0);
 }
 
+/// Regions own copies of the space, so that the program's object may end before the graph.
 Region RowSpace::make(const std::string &name, RowMask rows) const {
     return {name, std::make_shared<const RowSpace>(*this), std::make_shared<const RowMask>(std::move(rows))};
 }
@@ -62,6 +63,7 @@ Region RowSpace::define(const std::string &name, std::span<const index> rows) {
     return region(name);
 }
 
+/// A buffer for each thread, since parts run in several threads; the result is valid until the thread's next call.
 Adjacency withItself(Adjacency adjacency) {
     if (std::exchange(adjacency.hasItself, true))
         return adjacency;

@@ -8,6 +8,10 @@ namespace DNDS::Task {
 namespace {
 
 /// Sorts the rows of tasks by the last exchange that they depend on, and by whether the next exchange depends on them.
+/// Two passes. Forwards (findLate): each row of each array gets the number of the last exchange on which its contents
+/// depend, as data-flow analysis does; a row of a task is late if that is the latest exchange. Backwards
+/// (findUrgent): rows from which the next exchange sends, and the rows from which these are computed, through any
+/// number of tasks. O(tasks x (rows + adjacency entries)) time, O(arrays x rows) memory while compiling.
 class Split {
   public:
     Split(const GraphModel &graph, const CompileOptions &options, PlanModel &plan)
@@ -22,8 +26,11 @@ class Split {
         }
     }
 
+    /// Fills `late_`.
     void findLate();
+    /// Fills `urgent_`.
     void findUrgent();
+    /// Fills `plan_.parts`, in the order of tasks.
     void makeParts();
 
   private:
@@ -44,6 +51,7 @@ class Split {
     index number_ = 0;                        ///< number of the latest exchange
 };
 
+/// A pull renews all ghosts; a push changes the boundary rows, to which peers have added.
 void Split::passTransfers(std::size_t t, Direction direction) {
     for (const Transfer &transfer : plan_.transfers) {
         if (transfer.task != t || transfer.direction != direction)
@@ -60,6 +68,7 @@ void Split::passTransfers(std::size_t t, Direction direction) {
     }
 }
 
+/// The last exchange on which row `row` of the task depends through its own row or its adjacencies.
 index Split::awaitedBy(const TaskModel &task, index row) const {
     index last = 0;
     for (const ArrayAccess &access : task.accesses) {
@@ -73,6 +82,8 @@ index Split::awaitedBy(const TaskModel &task, index row) const {
     return last;
 }
 
+/// Finds the task's late rows, then passes the numbers on to the rows that it writes. They are collected first, since
+/// a task may write the array through whose rows others of its rows depend.
 void Split::passTask(std::size_t t) {
     const TaskModel &task = graph_.tasks[t];
     if (task.kind == TaskKind::Swap)
@@ -120,6 +131,8 @@ void Split::findLate() {
     }
 }
 
+/// Each exchange starts from an empty set: rows that an exchange further on needs are not urgent for this one, and
+/// must not delay it.
 void Split::findUrgent() {
     const auto passSent = [&](std::size_t t, Direction direction) {
         const bool any = std::ranges::any_of(plan_.transfers, [&](const Transfer &transfer) {
@@ -159,6 +172,7 @@ void Split::findUrgent() {
     }
 }
 
+/// For builds of programs with DNDS_DEBUG_CHECKS; a mask an access, O(rows / 8) bytes.
 void Split::guard(Part &part, const RowMask &rows) const {
     if (!graph_.guarded)
         return;
@@ -170,6 +184,7 @@ void Split::guard(Part &part, const RowMask &rows) const {
     }
 }
 
+/// A contiguous part is stored as a range: its loop needs no list, and compilers vectorise it.
 Part Split::makePart(std::size_t t, bool late, bool urgent, const RowMask &rows) const {
     Part part;
     part.task = t;
@@ -214,6 +229,8 @@ void Split::addSums(std::size_t t) {
     }
 }
 
+/// The order of a task's parts is a hint only; OrderSteps sorts by urgency. An urgent part that needs no exchange
+/// comes first.
 void Split::makeParts() {
     for (std::size_t t = 0; t < graph_.tasks.size(); ++t) {
         if (graph_.tasks[t].kind != TaskKind::Loop)
@@ -239,6 +256,7 @@ void Split::makeParts() {
 
 } // namespace
 
+/// The rows of a part ascend, so each list ascends and a repeated row is the last one of its list. O(contributions).
 std::vector<std::vector<LocalIndex>> addingRows(const TaskModel &task, const Part &part, index width) {
     const index targets = part.lastTarget - part.firstTarget;
     std::vector<std::vector<LocalIndex>> lists(toSize(std::max<index>(1, (targets + width - 1) / width)));

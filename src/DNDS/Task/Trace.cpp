@@ -29,6 +29,7 @@ std::string_view categoryOf(Trace::Kind kind) {
     return names[static_cast<std::size_t>(kind)];
 }
 
+/// Pulls, pushes and copies overlap with the spans of their thread, which viewers allow for asynchronous events only.
 bool runsBesideOthers(Trace::Kind kind) {
     return kind == Trace::Kind::Pull || kind == Trace::Kind::Push || kind == Trace::Kind::Copy;
 }
@@ -88,6 +89,8 @@ void appendName(std::string &out, std::string_view what, int rank, int thread, s
     out += "}}";
 }
 
+/// Formats: docs of Chrome's trace event format. "X" is a complete event with a duration; "b" and "e" are a pair of
+/// asynchronous events with an id.
 void appendSpan(std::string &out, const Trace::Span &span, int rank, double offset, std::uint64_t id) {
     // Trace viewers count in microseconds.
     const double begin = 1e6 * (span.begin + offset);
@@ -125,6 +128,7 @@ std::string pathOf(const std::string &path, int rank) {
 
 } // namespace
 
+/// Initialised before main, so that reading it is one load.
 Trace *const Trace::active_ = Trace::ofEnvironment();
 
 Trace *Trace::ofEnvironment() {
@@ -139,6 +143,8 @@ Trace::Trace(std::string path, std::size_t capacity)
 
 Trace::~Trace() { flush(); }
 
+/// Ranks that have begun earlier keep file and clock; new ones get the clock from rank 0 of `comm`. All ranks make
+/// the same collective calls.
 void Trace::begin(CommunicatorView comm) {
     const bool begun = file_ != nullptr;
     if (comm.allReduce(begun ? 1 : 0, MPI_MIN) == 1)
@@ -157,6 +163,8 @@ void Trace::begin(CommunicatorView comm) {
     recording_.store(true, std::memory_order_relaxed);
 }
 
+/// Three steps, each agreed on by all ranks: rank 0 names the file, rank 0 creates it, the others join it and
+/// everyone adds its name.
 std::unique_ptr<TraceFile> Trace::open(CommunicatorView comm) {
     const bool begun = file_ != nullptr;
     int rank = 0;
@@ -202,6 +210,8 @@ std::string_view Trace::intern(std::string_view name) {
     return found != names_.end() ? *found : *names_.emplace(name).first;
 }
 
+/// When the memory is full, the thread writes it and tries again; another thread may have filled it meanwhile, hence
+/// the loop.
 void Trace::record(const Span &span) noexcept {
     if (!recording_.load(std::memory_order_relaxed))
         return;
@@ -221,6 +231,8 @@ void Trace::record(const Span &span) noexcept {
 
 void Trace::flush() noexcept { drain(false); }
 
+/// Both mutexes are held for the swap only; recording continues during the write. Children of fork
+/// drop their spans, as the file belongs to the parent.
 void Trace::drain(bool onlyFull) noexcept {
     const std::lock_guard writing(writeMutex_);
     {
