@@ -57,6 +57,8 @@ index distance(double root, double id) {
     return static_cast<index>(std::bit_cast<std::uint64_t>(root) ^ std::bit_cast<std::uint64_t>(id));
 }
 
+/// The library has no notion of several readers: each rank opens the file for itself. Node numbers of the library
+/// contain the number of the open file, so ranks exchange positions (`distance`) instead.
 class AdfSource : public TreeSource {
   public:
     explicit AdfSource(std::string path) : path_(std::move(path)), bytes_(fileSize(path_)) {

@@ -12,6 +12,8 @@ namespace DNDS::Geom::Cgns {
 namespace {
 
 /// Reads shares of point sets. All functions are Local.
+/// Each rank takes an even share of each set, wherever its elements are: reading a list costs a rank its
+/// length over the number of ranks.
 class PointReader {
   public:
     PointReader(const CommunicatorView &comm, const Model &model, const Elements &elements, TreeSource &source)
@@ -94,6 +96,8 @@ std::vector<index> PointReader::numbers(const PointSet &points, int zoneNumber, 
     return result;
 }
 
+/// Point `point` of the range, decoded by division with the extents; the donor's point follows along the transformed
+/// axes. No file access.
 std::vector<std::pair<index, index>> PointReader::gridPairs(const Connection &connection) const {
     const auto &[from, to] = *connection.points.grid;
     const Triple &donorFrom = (*connection.donorPoints.grid)[0];
@@ -126,6 +130,8 @@ std::string rangeText(const PointSet &points) {
     return points.list == nullptr && !points.grid ? fmt::format(" from {} to {}", points.first, points.last) : "";
 }
 
+/// Shares of point sets are read where they are, and each mark is sent to the rank that read the element: one sparse
+/// exchange of three words a mark. Ranges need no messages, as every rank can intersect them with its own elements.
 class MarkReader {
   public:
     MarkReader(CommunicatorContext &context, const Model &model, const Elements &elements, TreeSource &source)
@@ -185,6 +191,8 @@ class MarkReader {
     std::vector<index> notFaces_; ///< [conditions]: elements that are not faces, or nodes that do not exist
 };
 
+/// The hash of a set is the sum of the hashes of its numbers: it does not depend on order, and shares of ranks add
+/// up.
 std::vector<MarkReader::PeriodicSides> MarkReader::readPeriodicSides() const {
     std::vector<PeriodicSides> all;
     for (const Connection &connection : model_.connections) {
@@ -210,6 +218,8 @@ std::vector<MarkReader::PeriodicSides> MarkReader::readPeriodicSides() const {
 }
 
 /// Files often store a connection once per side; two whose sides are the same sets, swapped, are one.
+/// Sets are compared by 64-bit sums, so two different ones could be taken for equal; with the sizes equal as well,
+/// the chance is about 2^-64.
 void MarkReader::dropMirrored(std::vector<PeriodicSides> &sides) {
     for (PeriodicSides &side : sides)
         comm_.allReduce(side.hashes.data(), 2, MPI_SUM);
@@ -247,6 +257,7 @@ void MarkReader::markSide(const PeriodicSides &sides, std::size_t side, int mark
             addressMark(zone, number, mark, noCondition, marked);
 }
 
+/// Ranges of elements go directly to the elements of this rank; lists and vertices are read in shares.
 void MarkReader::markCondition(int number, Outbox &marked) {
     const BoundaryCondition &condition = model_.conditions[static_cast<std::size_t>(number)];
     const PointSet &points = condition.points;
@@ -265,6 +276,7 @@ void MarkReader::markCondition(int number, Outbox &marked) {
     markRange(elements_.faceTable, elements_.faces, condition.zone, points.first, points.last, condition.patch, number);
 }
 
+/// Intersects three ranges: the section, this rank's run, and the set.
 void MarkReader::markRange(const SectionTable &table, const ElementRun &run, int zone, index first, index last,
                            int mark, int condition) {
     for (std::size_t k = 0; k < table.sections().size(); k++) {
@@ -287,6 +299,7 @@ void MarkReader::markSection(int section, int mark) {
         this->mark(ElementKey::make(ordinal, false), mark, noCondition);
 }
 
+/// Faces first: the numbers of a zone are unique over both lists, but most marks name faces.
 void MarkReader::addressMark(int zone, index id, int mark, int condition, Outbox &marked) {
     index ordinal = elements_.faceTable.find(zone, id);
     const bool inCells = ordinal == SectionTable::none;
@@ -314,6 +327,7 @@ void MarkReader::mark(index key, int mark, int condition) {
         notFaces_[static_cast<std::size_t>(condition)]++;
 }
 
+/// Duplicates come from overlapping sets of one patch.
 void MarkReader::sortMarks() {
     const auto key = [](const MarkedElement &face) { return std::tuple(!face.inCells, face.element, face.mark); };
     std::sort(marks_.faces.begin(), marks_.faces.end(),
@@ -350,6 +364,8 @@ void MarkReader::warnOfOthers() {
                 model_.conditions[k].points.vertices ? "do not exist in its zone" : "are not faces"));
 }
 
+/// For files without conditions: faces of periodic sides are taken out of the patches of their sections, and patches
+/// without faces are dropped, on all ranks alike.
 void MarkReader::choosePatches() {
     marks_.patches = model_.patches;
     if (!model_.patchesAreSections)
@@ -388,6 +404,8 @@ Marks readMarks(CommunicatorContext &context, const Model &model, const Elements
     return MarkReader(context, model, elements, source).read();
 }
 
+/// Entry k of one list belongs to entry k of the other; both lists are split in the same way, so a rank has both ends
+/// of its pairs.
 JoinPairs readJoins(CommunicatorContext &context, const Model &model, const Elements &elements, TreeSource &source) {
     const PointReader points(context.comm(), model, elements, source);
     JoinPairs joins;

@@ -100,6 +100,7 @@ CgnsOutput::Node CgnsOutput::addArray(Node parent, const std::string &name, cons
     return node;
 }
 
+/// cgio takes ranges with strides for file and memory, all from 1 and both ends included.
 void CgnsOutput::write(Node array, index first, index count, const void *values, bool row) {
     const auto begin = extents(first + 1, row);
     const auto end = extents(first + count, row);

@@ -43,9 +43,11 @@ class ModelBuilder {
     void readSections(int zone);
     Section readSection(const TreeNode &node, int zone) const;
     void checkConnectivity(Section &section);
+    /// Cells to Model::cells, faces to Model::faces; the rest is left out with a note.
     void sortIntoLists(int zone, std::vector<Section> sections);
     void readConditions(int zone);
     void addCondition(const TreeNode &node, int zone);
+    /// The number of a patch, which is added if it is new.
     int patchFor(const std::string &name, const std::string &kind, const std::string &family, int zone);
     void readConnections(int zone);
     bool startConnection(const TreeNode &node, int zone, Connection &connection);
@@ -69,8 +71,11 @@ class ModelBuilder {
     const TreeNode &root_;
     const CgnsOptions &options_;
     const TreeNode *baseTree_ = nullptr;
+    /// [zones] as Zone::tree.
     std::vector<const TreeNode *> zoneTrees_;
+    /// FamilyBC_t by name of the family.
     std::map<std::string, std::string> familyKinds_;
+    /// Some zone has a BC_t, valid or not.
     bool anyCondition_ = false;
     Model model_;
 };

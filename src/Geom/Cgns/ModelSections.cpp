@@ -21,6 +21,7 @@ std::string unsupportedType(index code) {
         code, names[code - first], code < firstOfOrder4 ? 3 : 4);
 }
 
+/// Reads nothing but small nodes: range, type, and where the large ones are.
 Section ModelBuilder::readSection(const TreeNode &node, int zone) const {
     Section section;
     section.name = node.name;
@@ -60,6 +61,7 @@ Section ModelBuilder::readSection(const TreeNode &node, int zone) const {
     return section;
 }
 
+/// The lengths of arrays, not their contents: readers of elements check those as they go.
 void ModelBuilder::checkConnectivity(Section &section) {
     const std::string where = model_.sectionText(section);
     section.byParents = section.nodes > 0 && elementInfo(section.type).dimension == model_.cellDimension - 1 &&
@@ -91,6 +93,9 @@ void ModelBuilder::checkConnectivity(Section &section) {
                    "{}: {} elements, but {} start offsets", where, section.size, section.offsets->size());
 }
 
+/// A structured zone becomes one section of quadrilaterals or hexahedra, so that the rest of the reader knows one
+/// kind of zone. Sections of unstructured zones are sorted by number and must not overlap: a binary search finds the
+/// section of an element.
 void ModelBuilder::readSections(int zone) {
     std::vector<Section> sections;
     for (const TreeNode &child : zoneTrees_[static_cast<std::size_t>(zone)]->children)
@@ -123,6 +128,9 @@ void ModelBuilder::readSections(int zone) {
     sortIntoLists(zone, std::move(sections));
 }
 
+/// Elements of the cell dimension are cells, one dimension less faces. Mixed sections count as cells and may hold
+/// faces as well. A zone with polygons that name their parents, and no cells, is one whose polyhedra have to be put
+/// together from the faces (ParentFaces.cpp).
 void ModelBuilder::sortIntoLists(int zone, std::vector<Section> sections) {
     const auto has = [&](auto &&condition) { return std::any_of(sections.begin(), sections.end(), condition); };
     const bool polyhedra = has([](const Section &s) { return s.type == ElementType::Polyhedron; });

@@ -71,6 +71,8 @@ std::vector<PeriodicFace> eachOnce(CommunicatorContext &context, const std::vect
 }
 
 /// [connections]. Collective.
+/// Matches are found from the first sides; their partners' numbers in the file are known to the ranks that have
+/// these, which also note that they were met. What remains on either side is `alone`.
 std::vector<PeriodicPairs::Sides> pairUp(CommunicatorContext &context, const GlobalMapping &nodeBlocks,
                                          const SourceMesh &mesh, std::vector<PeriodicFace> marked, const char *what) {
     placeFaces(nodeBlocks, mesh, marked);

@@ -17,6 +17,7 @@ bool hasFaceNumbers(const ElementRun &cells, index element) {
     return cells.types[static_cast<std::size_t>(element)] == ElementType::Polyhedron && !cells.nodesOf(element).empty();
 }
 
+/// Faces shared by several polyhedra of this rank are fetched once.
 void resolveNumbers(CommunicatorContext &context, ElementRun &cells, const ElementRun &faces) {
     std::vector<index> wanted;
     for (index element = 0; element < cells.size(); element++)
@@ -51,6 +52,8 @@ struct Parents {
     std::vector<index> right;
 };
 
+/// Inverts the relation face -> parents: each face is sent to the ranks of its (one or two) cells, which collect
+/// their faces. Collective steps alternate with guarded local ones, so a damaged file throws on all ranks.
 class ParentResolver {
   public:
     ParentResolver(CommunicatorContext &context, const Model &model, const SectionTable &cellTable, ElementRun &cells,
@@ -118,6 +121,8 @@ void ParentResolver::readParents() {
     }
 }
 
+/// Files disagree about the numbers of cells that no section lists. Both conventions are recognised by the highest
+/// number of a parent, over all ranks.
 void ParentResolver::addressFace(Outbox &records, int zone, index face, index parent, bool inward) {
     if (parent == 0)
         return;
@@ -142,6 +147,8 @@ void ParentResolver::addressFaces(Outbox &records) {
         }
 }
 
+/// Faces arrive in any order; polyhedraOfFaces sorts them by cell and face, so the result is the same on any number
+/// of ranks.
 void ParentResolver::buildCells(const RankLists &arrived) {
     const ElementBlock found = polyhedraOfFaces(arrived.values, cells_.first(), cells_.size());
     std::vector<index> starts{0};

@@ -48,6 +48,7 @@ class ElementReader {
         : comm_(context.comm()), channel_(context.nextChannel()), model_(model), table_(table), faces_(faces),
           source_(source) {}
 
+    /// Sections in order; only streams need messages. A failure is kept until all are done, then agreed on.
     ElementRun read() {
         comm_.beforeCollective(); // other ranks wait for this rank's part of old sections
         const Range own = EvenSplit(table_.size(), comm_.size()).part(comm_.rank());

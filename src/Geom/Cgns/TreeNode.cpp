@@ -10,6 +10,7 @@ namespace DNDS::Geom::Cgns {
 
 namespace {
 
+/// Native byte order and sizes: for ranks of one job, which have one architecture.
 class Packer {
   public:
     void add(index value) { bytes_.append(reinterpret_cast<const char *>(&value), sizeof value); }
@@ -43,6 +44,8 @@ class Packer {
     std::string bytes_;
 };
 
+/// The inverse of Packer; reads members in the same order. It trusts the bytes except for their length, as they come
+/// from rank 0 of this program.
 class Unpacker {
   public:
     explicit Unpacker(std::string_view bytes) : bytes_(bytes) {}

@@ -11,6 +11,7 @@ namespace DNDS::Geom::Cgns {
 
 namespace {
 
+// Far beyond real files, and far below what would exhaust stack or memory.
 constexpr std::size_t deepest = 64;
 constexpr index maxNodes = 4'000'000;
 
@@ -47,6 +48,8 @@ std::unique_ptr<TreeSource> openSource(const std::string &path) {
     throw DataError(fmt::format("{}: neither an HDF5 nor an ADF file, so not a CGNS file", path));
 }
 
+/// Sizes in a damaged header are checked before anything is allocated for them. `expansion` allows for compressed
+/// data.
 void checkFits(const TreeNode &node, index fileBytes, index expansion) {
     const index size = node.size();
     DNDS_CHECK(size >= 0 && size / expansion <= fileBytes / std::max<index>(bytesOf(node.type), 1), DataError,

@@ -18,6 +18,7 @@ struct FaceElements {
     std::vector<index> elementOf; ///< [own listed faces]: position in `block`
 };
 
+/// Only neighbours in the list are compared: a face that is listed again later becomes another element.
 FaceElements uniqueFaces(CommunicatorView comm, const ElementBlock &faces) {
     FaceElements result;
     for (index f = 0; f < faces.size(); f++) {
@@ -59,6 +60,7 @@ bool has(const ElementBlock &block, ElementType type) {
     return std::find(block.types.begin(), block.types.end(), type) != block.types.end();
 }
 
+/// With one polyhedron anywhere, all cells are written as polyhedra: the standard has no section of both.
 class ElementMaker {
   public:
     ElementMaker(CommunicatorContext &context, const SourceMesh &mesh)
@@ -77,6 +79,7 @@ class ElementMaker {
     }
 
   private:
+    /// One type, NGON_n if there is a polygon (fixed types become polygons, by their corners), or MIXED.
     void addSection(const char *name, const ElementBlock &block) {
         if (block.globalSize == 0)
             return;

@@ -10,10 +10,13 @@ namespace DNDS::Geom {
 
 namespace {
 
+// Words before the nodes: number, file id, type with the number of nodes (8 and 55 bits), number of links.
 constexpr index headWords = 4;
 
 } // namespace
 
+/// A mark names its cell by the position on this rank, which is meaningless elsewhere: it travels with a key that
+/// both sides know. One sparse exchange of 4 words a mark.
 std::vector<FaceMark> moveMarks(CommunicatorContext &context, std::span<const FaceMark> marks,
                                 std::span<const int> part, const std::function<index(index)> &keyOf,
                                 const std::function<index(index)> &cellOf) {
@@ -68,6 +71,9 @@ void appendCell(CellRecords &cells, std::span<const index> record) {
     cells.linkStarts.push_back(static_cast<index>(cells.links.size()));
 }
 
+/// Records of variable length are packed by destination, exchanged, indexed and sorted: O(n log n) for n arriving
+/// cells. Sorting by (key, file number) makes the result independent of the order of arrival and of the number of
+/// ranks that sent.
 MigratedCells migrateCells(CommunicatorContext &context, CellRecords &&cells, std::span<const int> part,
                            std::span<const index> keys) {
     RankLists received;
@@ -79,6 +85,7 @@ MigratedCells migrateCells(CommunicatorContext &context, CellRecords &&cells, st
                 words[0] = keys[i];
                 writeCellRecord(cells, static_cast<index>(i), words + 1);
             });
+        // Frees the cells before the exchange: at most two copies of them, here and in messages, exist at any time.
         CellRecords kept; // keeps only what marks need
         kept.marks = std::move(cells.marks);
         cells = std::move(kept);
@@ -120,6 +127,8 @@ MigratedCells migrateCells(CommunicatorContext &context, CellRecords &&cells, st
     return result;
 }
 
+/// Cells that this rank has received know their new numbers from `moved`. Others are asked for once each at the
+/// owners of their old numbers.
 void renumberLinks(CellRecords &cells, const Redistribute &moved) {
     NumberTable known(moved.oldNumbers());
     std::vector<index> places; // of links whose cell is elsewhere

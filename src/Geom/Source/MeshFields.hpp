@@ -11,6 +11,7 @@ namespace DNDS::Geom {
 
 /// An array of a file's solution, in file order: one number for each of this rank's nodes or cells of the SourceMesh.
 /// All number types of the file are converted to double.
+/// Values stay in file order on the ranks that read them; Redistribute moves them to the cells of the mesh.
 struct MeshField {
     std::string solution; ///< "FlowSolution"
     std::string name;     ///< "Density"

@@ -29,6 +29,8 @@ void checkField(const FieldSlice &field, index rows, std::string_view what) {
                rows * field.components);
 }
 
+/// Descriptions are compared as text with rank 0's, so that an error can quote both. Writers make collective calls
+/// field by field: a rank with another list would leave the others waiting.
 void requireSameFields(CommunicatorView comm, std::span<const FieldSlice> pointFields,
                        std::span<const FieldSlice> cellFields) {
     std::vector<std::string> mine;
@@ -47,6 +49,7 @@ void requireSameFields(CommunicatorView comm, std::span<const FieldSlice> pointF
     });
 }
 
+/// O(fields^2) comparisons of names; files have tens of fields.
 std::vector<FieldSlice> slicesOf(const std::vector<MeshField> &fields) {
     std::vector<FieldSlice> slices;
     for (const MeshField &field : fields) {

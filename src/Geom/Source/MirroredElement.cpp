@@ -53,6 +53,7 @@ Order mirrorOrder(ElementType type) {
 
 } // namespace
 
+/// An involution: applied twice, it restores the element. Node 0 stays, so that the first face keeps its corner.
 void mirrorElement(ElementType type, std::span<index> nodes) {
     if (type == ElementType::Polygon) {
         std::reverse(nodes.begin() + 1, nodes.end());

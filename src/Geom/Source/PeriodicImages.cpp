@@ -13,6 +13,8 @@ namespace {
 constexpr int maxImages = 1 << 19;
 
 /// Whether two motions move the corners of a box to nearly the same places.
+/// A rigid motion is determined by the images of a box's corners, and the distances there bound those inside. The
+/// tolerance is relative to the diagonal: files often give angles in single precision.
 bool sameMotion(const RigidMotion &a, const RigidMotion &b, const Point &lower, const Point &upper) {
     constexpr real tolerance = 1e-6;
     const real size = norm(upper - lower);
@@ -28,6 +30,8 @@ bool sameMotion(const RigidMotion &a, const RigidMotion &b, const Point &lower, 
 
 } // namespace
 
+/// O(connections^2): meshes of several zones split one periodic boundary into tens of connections, which become one
+/// generator here.
 ImageTable::ImageTable(const std::vector<PeriodicConnection> &connections, const Point &lower, const Point &upper) {
     for (std::size_t c = 0; c < connections.size(); c++) {
         motions_.push_back(motionOf(connections[c].transform));
@@ -55,6 +59,7 @@ int ImageTable::stepAt(int connection, int side) const {
 
 PeriodicStep ImageTable::generatorStep(int step) const { return {(step - 1) / 2, (step - 1) % 2 == 0 ? 1 : -1}; }
 
+/// Multiplied in ascending order of connections; with commuting steps any order gives the same motion.
 RigidMotion ImageTable::motionOfSteps(const std::vector<MeshImage::Steps> &steps) const {
     RigidMotion motion;
     for (const MeshImage::Steps &step : steps) {
@@ -66,6 +71,8 @@ RigidMotion ImageTable::motionOfSteps(const std::vector<MeshImage::Steps> &steps
     return motion;
 }
 
+/// Adds the step to the exponent of its connection and keeps the list sorted without zeros: a normal form, so equal
+/// images have equal steps however they were reached.
 int ImageTable::compose(int image, int step) {
     if (step == 0)
         return image;
