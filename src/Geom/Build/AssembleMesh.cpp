@@ -8,6 +8,8 @@ namespace DNDS::Geom {
 
 namespace {
 
+/// Two orders meet here: `base` improves locality (curve or reverse Cuthill-McKee), and `renumber` then puts inner
+/// rows first and boundary rows by reader, for fast exchange. Fills the lists of cells in the new order.
 CellNumbers numberCells(UnstructuredMesh &mesh, std::shared_ptr<const GlobalMapping> global, const LocalCells &cells,
                         ImageTable &images, CellOrder order) {
     std::vector<index> base;
@@ -57,6 +59,8 @@ void checkGhostLayers(const MeshOptions &options) {
                options.ghostLayers);
 }
 
+/// Stages: owners of nodes, ghost cells layer by layer, numbers of cells, nodes, faces. Each stage uses the numbers
+/// of the one before. Limits of 32-bit numbers are checked where lists have their final length.
 CellNumbers assembleMesh(UnstructuredMesh &mesh, MigratedCells &&migrated, const NodeBlocks &nodes, ImageTable &images,
                          const MeshOptions &options, MeshReport *report) {
     const CommunicatorView &comm = mesh.comm;
@@ -93,6 +97,7 @@ CellNumbers assembleMesh(UnstructuredMesh &mesh, MigratedCells &&migrated, const
     const NodeFinder finder = numberNodes(mesh, nodes.blocks, nodes.coordinates, local, numbers, sharing, images);
     numberFaces(mesh, *cellMapping, local, numbers, finder, images, report);
     mesh.images = images.images();
+    // In file order of cells, so that sums over the cells of a node do not depend on the partition.
     mesh.nodeCells = transpose("node cells", mesh.cellNodes, mesh.nodes.size(), cellsInFileOrder(mesh));
     return numbers;
 }

@@ -17,6 +17,7 @@ namespace DNDS::Geom {
 
 namespace {
 
+/// Options that steer collective calls must agree on all ranks, or some ranks would enter steps that others skip.
 void checkOptions(CommunicatorView comm, const SourceMesh &source, const MeshOptions &options) {
     requireSameSettings(comm, "buildMesh", [&] {
         return std::vector<std::string>{fmt::format("ghostLayers = {}", options.ghostLayers),
@@ -43,6 +44,7 @@ void checkOptions(CommunicatorView comm, const SourceMesh &source, const MeshOpt
     });
 }
 
+/// Moves the lists; file numbers are the source's global numbers. Links and marks come later.
 CellRecords cellRecords(ElementBlock &&block) {
     CellRecords cells;
     cells.numbers.resize(toSize(block.size()));
@@ -70,6 +72,7 @@ std::vector<index> fetchWeights(const GlobalMapping &cellBlocks, std::span<const
 }
 
 /// Moves cells to their parts in a graph partition. `cellBlocks` numbers the cells of the source.
+/// The cells keep their order along the curve: their keys move with them, by the same redistribution.
 void partitionByGraph(CommunicatorView comm, MigratedCells &migrated, const GlobalMapping &cellBlocks,
                       const MeshOptions &options, const std::function<void(std::string_view)> &progress) {
     progress("graph");
@@ -95,6 +98,7 @@ void partitionByGraph(CommunicatorView comm, MigratedCells &migrated, const Glob
     migrated.keys.assign(keys.data(), keys.data() + keys.size());
 }
 
+/// Patches get one more entry at the end, for boundary faces in no patch.
 void describe(UnstructuredMesh &mesh, MeshReport &report, const SourceMesh &source) {
     report.origin = mesh.origin = source.origin;
     report.dimension = mesh.dimension = source.cellDimension;
@@ -132,6 +136,9 @@ void warnAboutFaces(MeshReport &report, const Finding &lost, const PeriodicResul
                                               report.origin, periodic.offset, periodic.relativeOffset));
 }
 
+/// Steps: check, reorient, sort along the curve, link faces, mark them, link periodic ones, partition, then
+/// assembleMesh. Lists of the source are freed as soon as they are used, so the peak is about two copies of the
+/// cells. Each step is collective and O(own part); the graph partition dominates on many ranks.
 UnstructuredMesh build(CommunicatorView comm, SourceMesh &source, const MeshOptions &options) {
     const auto progress = [&](std::string_view step) {
         if (options.progress)

@@ -16,6 +16,8 @@
 namespace DNDS::Geom {
 
 /// A key that is equal for lists of the same distinct corners in any order.
+/// The hash is a sum over corners, so it does not depend on their order; the least corner makes collisions rarer and
+/// names the rendezvous.
 struct FaceKey {
     std::uint64_t hash = 0;
     index least = std::numeric_limits<index>::max();
@@ -42,6 +44,7 @@ inline int rendezvousRank(const FaceKey &key, const GlobalMapping &nodeBlocks) {
 }
 
 /// Finds earlier faces of the same key: open addressing, positions only.
+/// At most half full, linear probing. It refers to `keys`, which outlive it.
 class FaceTable {
   public:
     explicit FaceTable(std::span<const FaceKey> keys)
@@ -73,11 +76,13 @@ class FaceTable {
 };
 
 /// The faces of this rank's cells, in order.
+/// [faces of own cells] by cell, then slot: face f of the list is slot f - linkStarts[cell] of its cell.
 struct OwnFaces {
     std::vector<FaceKey> keys;
     std::vector<LocalIndex> cells;
 };
 
+/// Also sets `linkStarts`, as slots are counted here.
 inline OwnFaces listFaces(CellRecords &cells) {
     OwnFaces faces;
     faces.keys.reserve(toSize(6 * cells.size()));
@@ -95,6 +100,7 @@ inline OwnFaces listFaces(CellRecords &cells) {
 }
 
 /// A face as sent to other ranks.
+/// A face as seen from one of its cells.
 struct Side {
     index cell; ///< global
     int slot;
@@ -114,6 +120,7 @@ inline void writeSide(const FaceKey &key, const Side &side, index *words) {
 }
 
 /// Sides that arrived at their rendezvous.
+/// Struct of arrays; `ranks` are the senders, which get the answers.
 struct GatheredSides {
     std::vector<FaceKey> keys;
     std::vector<Side> sides;

@@ -9,6 +9,7 @@
 namespace DNDS::Geom {
 
 /// Own cells, followed by ghosts layer by layer.
+/// The order of ghosts is that of fetching, before `renumber`: final numbers are CellNumbers.
 struct LocalCells {
     CellRecords cells; ///< without marks of ghosts
     index owned = 0;

@@ -22,6 +22,8 @@ struct FoundFace {
 };
 
 /// The faces of local cells in the order of cells.
+/// Each face once, at its first cell in the final order of cells, so that faces of a cell have nearby numbers. Both
+/// slots of a face refer to it if both cells are local.
 class FaceList {
   public:
     FaceList(const LocalCells &cells, const CellNumbers &numbers, ImageTable &images) : cells_(cells) {
@@ -60,6 +62,9 @@ class FaceList {
 };
 
 /// The owner of a face, and the cell that identifies it in requests.
+/// Every rank that has the face computes the same owner from links alone, without a message. A hash of the two cells'
+/// numbers spreads the faces between two ranks evenly over both. Periodic and boundary faces belong to the rank of
+/// their own cell: a periodic pair consists of two faces.
 struct FaceOwner {
     int rank;
     index cell; ///< global
@@ -81,6 +86,7 @@ struct FaceOwner {
 };
 
 /// The file's data about faces, sorted by own cells.
+/// Only own cells have marks; owners pass them on with the numbers of ghosts.
 class MarksOfFaces {
   public:
     MarksOfFaces(const CellRecords &cells, const FaceList &list) {
@@ -140,6 +146,7 @@ struct FaceNotes {
 };
 
 /// The corners of faces of one cell after the other, in local nodes.
+/// Caches the faces of the last cell: faces come cell by cell.
 class FaceCorners {
   public:
     FaceCorners(const UnstructuredMesh &mesh, const LocalCells &cells, const CellNumbers &numbers,
@@ -206,6 +213,8 @@ struct FaceNumbers {
     std::vector<std::size_t> ghosts;    ///< found faces that are ghosts
 };
 
+/// Owned faces are those of this rank that are not in an image. Ghosts ask their owners, naming the face by cell and
+/// slot, for global number, number in the file and patches: one query.
 FaceNumbers numberFound(UnstructuredMesh &mesh, const GlobalMapping &cellMapping, const LocalCells &cells,
                         const FaceList &list, const MarksOfFaces &marks) {
     CommunicatorContext &context = *cellMapping.context();
@@ -260,6 +269,7 @@ FaceNumbers numberFound(UnstructuredMesh &mesh, const GlobalMapping &cellMapping
     return result;
 }
 
+/// Fills file numbers and patches in the final order, so that the lists of patches ascend: owned faces first.
 void fillNotes(UnstructuredMesh &mesh, const FaceList &list, const MarksOfFaces &marks, const FaceNumbers &numbers,
                std::span<const index> foundOfNew) {
     const auto count = toSize(mesh.faces.size());
@@ -353,6 +363,7 @@ void noteSharedFaces(const UnstructuredMesh &mesh, MeshReport &report) {
                     count, mesh.patches[toSize(code / none)].name, mesh.patches[toSize(code % none)].name));
 }
 
+/// One reduction for all counts. kind: 0 inner, 1 boundary, 2 periodic.
 void fillReport(CommunicatorContext &context, const UnstructuredMesh &mesh, const FaceList &list,
                 std::span<const index> foundOfNew, MeshReport &report) {
     std::vector<index> counts(3 + 2 * mesh.patches.size(), 0);
@@ -392,6 +403,8 @@ void fillReport(CommunicatorContext &context, const UnstructuredMesh &mesh, cons
 
 } // namespace
 
+/// Phases: list of faces, owners and final numbers, notes, then faceCells, faceNodes, cellFaces and cellCells in the
+/// final order, and the lists of special faces. O(faces of local cells).
 void numberFaces(UnstructuredMesh &mesh, const GlobalMapping &cellMapping, const LocalCells &cells,
                  const CellNumbers &numbers, const NodeFinder &nodes, ImageTable &images, MeshReport *report) {
     const FaceList list(cells, numbers, images);

@@ -33,6 +33,7 @@ void checkTargets(const UnstructuredMesh &mesh, std::span<const int> targets, co
     });
 }
 
+/// Coordinates of owned nodes, by their local numbers.
 std::vector<Point> ownPoints(const UnstructuredMesh &mesh) {
     std::vector<Point> points;
     points.reserve(toSize(mesh.nodes.owned));
@@ -80,6 +81,9 @@ void describeLike(const UnstructuredMesh &before, UnstructuredMesh &mesh) {
         mesh.patches.push_back({patch.name, patch.kind, patch.family, {}});
 }
 
+/// The steps of `build` without reading, checking and partitioning. File numbers make the result equal to a mesh
+/// built from the file with the same parts: blocks of nodes, keys of faces, and orders depend on nothing else. Links
+/// across periodic boundaries depend on positions and are found again.
 RebuiltMesh rebuild(const UnstructuredMesh &before, std::span<const int> targets, const MeshOptions &options) {
     const CommunicatorView &comm = before.comm;
     checkTargets(before, targets, options);

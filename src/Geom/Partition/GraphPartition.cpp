@@ -27,6 +27,7 @@ void checkScotch(CommunicatorView comm, int code, const char *call) {
 }
 
 /// Frees a PT-Scotch object at the end of its scope.
+/// `alive` is set by the caller after a successful initialisation.
 template <class T, auto Exit>
 struct ScotchObject {
     T object{};
@@ -44,6 +45,7 @@ using ScotchContext = ScotchObject<SCOTCH_Context, SCOTCH_contextExit>;
 using ScotchStrategy = ScotchObject<SCOTCH_Strat, SCOTCH_stratExit>;
 using ScotchGraph = ScotchObject<SCOTCH_Dgraph, SCOTCH_dgraphExit>;
 
+/// Distributions ship 32- and 64-bit libraries with one file name: a mismatch would corrupt memory.
 void checkBuild() {
     DNDS_CHECK(static_cast<std::size_t>(SCOTCH_numSizeof()) == sizeof(SCOTCH_Num) &&
                    static_cast<std::size_t>(SCOTCH_dgraphSizeof()) <= sizeof(SCOTCH_Dgraph),
@@ -86,6 +88,8 @@ std::uint64_t asymmetry(const DistributedGraph &graph, index firstVertex) {
 }
 
 /// The graph in PT-Scotch's integers, without self-loops and repeated neighbours.
+/// One copy in the library's integers; the caller has checked that all numbers fit. Repeated neighbours (cells that
+/// share two faces) become edge loads.
 struct NarrowGraph {
     std::vector<SCOTCH_Num> starts{0};
     std::vector<SCOTCH_Num> neighbours;
@@ -123,6 +127,7 @@ struct NarrowGraph {
 };
 
 /// The divisor that keeps the sum of weights within PT-Scotch's integers. Collective.
+/// Dividing all weights by one number keeps their ratios; a weight never becomes 0.
 index weightDivisor(CommunicatorView comm, const DistributedGraph &graph, index globalVertices) {
     double total = 0.0;
     for (const index weight : graph.weights)
@@ -133,6 +138,8 @@ index weightDivisor(CommunicatorView comm, const DistributedGraph &graph, index 
 }
 
 /// Fills `part` by PT-Scotch's k-way partitioning. Collective over `comm`, which must not be used otherwise.
+/// Every call of the library is collective and may fail on one rank alone: its code is agreed on after each, so that
+/// no rank goes into the next call without the others.
 void runScotch(CommunicatorView comm, NarrowGraph &graph, bool weighted, int parts, const PartitionOptions &options,
                std::vector<SCOTCH_Num> &part) {
     const bool repeats = comm.allReduce(graph.repeats ? 1 : 0, MPI_MAX) != 0;
@@ -199,6 +206,8 @@ void checkOptions(CommunicatorView comm, int parts, const PartitionOptions &opti
 
 } // namespace
 
+/// The library is given a duplicate of the communicator, as it uses tags of its own. Empty graphs and one part are
+/// answered without it.
 std::vector<int> partitionGraph(CommunicatorView comm, const DistributedGraph &graph, int parts,
                                 const PartitionOptions &options) {
     checkOptions(comm, parts, options);
@@ -242,6 +251,7 @@ std::vector<int> partitionGraph(CommunicatorView comm, const DistributedGraph &g
     return result;
 }
 
+/// Arcs are counted from both ends, so sums are halved.
 PartitionQuality partitionQuality(CommunicatorView comm, const DistributedGraph &graph, std::span<const int> part,
                                   int parts) {
     checkOptions(comm, parts, {});

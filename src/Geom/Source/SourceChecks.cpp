@@ -29,6 +29,7 @@ void checkPolyhedron(const std::string &origin, std::span<const index> list, ind
                fileId, faces);
 }
 
+/// Errors quote the file's number. Nodes are checked here once, so that later code indexes without checks.
 void checkElement(const SourceMesh &source, const ElementBlock &block, index element, int dimension, const char *what) {
     const auto e = toSize(element);
     const index fileId = block.fileIds[e];
@@ -52,6 +53,7 @@ void checkElement(const SourceMesh &source, const ElementBlock &block, index ele
     });
 }
 
+/// CSR invariants, then each element.
 void checkBlock(const SourceMesh &source, const ElementBlock &block, int dimension, const char *what) {
     DNDS_CHECK(block.starts.size() == block.types.size() + 1 && block.starts.front() == 0 &&
                    block.starts.back() == static_cast<index>(block.nodes.size()) &&
@@ -103,6 +105,7 @@ struct Edge {
     bool same(const Edge &other) const { return low == other.low && high == other.high; }
 };
 
+/// Sorted by nodes, then face: the two uses of an edge are neighbours. O(e log e).
 std::vector<Edge> polyhedronEdges(std::span<const index> list) {
     std::vector<Edge> edges;
     int face = 0;
@@ -121,6 +124,7 @@ std::vector<Edge> polyhedronEdges(std::span<const index> list) {
     return edges;
 }
 
+/// Looks at pairs: an edge with one use or three uses breaks the pairing.
 EdgeCheck checkEdges(const std::vector<Edge> &edges) {
     EdgeCheck check{true, true};
     for (std::size_t i = 0; i < edges.size() && check.closed; i += 2) {
@@ -163,6 +167,8 @@ void alignFaces(std::span<index> list, const std::vector<Edge> &edges) {
 }
 
 /// The cells of this rank with nodes numbered by positions in a short list of coordinates.
+/// A copy of the cells with nodes renumbered by first use, so that coordinates of the rank's cells, which may be
+/// anywhere in the file's blocks, are fetched once each.
 class CellGeometry {
   public:
     CellGeometry(const GlobalMapping &blocks, const SourceMesh &source) : cells_(source.cells) {
@@ -204,6 +210,8 @@ class CellGeometry {
         });
         return std::pow(norm(high - low), dimension);
     }
+    /// The sum of face areas over their total: 0 for a closed surface, even if its edges do not match (hanging
+    /// nodes).
     real areaDefect(index cell) {
         Point sum{};
         real total = 0.0;
@@ -221,6 +229,7 @@ class CellGeometry {
     std::vector<Point> points_;
 };
 
+/// Allowed: hexahedra with two coincident corners are common as prisms.
 bool isCollapsed(ElementType type, std::span<const index> nodes) {
     if (type != ElementType::Polyhedron)
         return hasRepeats(cornerNodes(type, nodes));
@@ -246,6 +255,7 @@ Polyhedron closePolyhedron(index cell, std::span<index> nodes, CellGeometry &geo
 }
 
 /// Reports open polyhedra: an error, or a warning if `accepted`. Collective.
+/// Findings have been agreed on: all ranks throw or none.
 void reportOpen(const SourceMesh &source, const Finding &open, bool accepted, MeshReport &report) {
     if (open.count == 0)
         return;
@@ -411,6 +421,8 @@ NodeBounds nodeBoundsOf(CommunicatorView comm, std::span<const Point> points) {
     return result;
 }
 
+/// One pass over the cells. A negative measure means mirrored; of polyhedra the faces are first made consistent with
+/// each other. Sums are exact, so the report does not depend on the number of ranks.
 SourceGeometry orientCells(const GlobalMapping &blocks, SourceMesh &source, MeshReport &report, bool openPolyhedra) {
     constexpr real flatTolerance = 1e-13;
     constexpr real planeTolerance = 1e-9; // of the diagonal: round-off of programs that compute z = const
