@@ -18,6 +18,8 @@ void appendFaceOfCell(std::vector<index> &to, index cell, index face, std::span<
     appendFace(to, corners, inward);
 }
 
+/// O(n log n) for n faces. The order of faces within a cell is that of their numbers, independent of the order of
+/// arrival.
 ElementBlock polyhedraOfFaces(std::span<const index> words, index first, index count) {
     struct Record {
         index cell;

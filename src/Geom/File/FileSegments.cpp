@@ -6,6 +6,7 @@
 
 namespace DNDS::Geom {
 
+/// A segment belongs to the rank of its first entry, so shares are whole segments.
 std::vector<FileSegment> ownSegments(const std::vector<FileSegment> &all, index entries, CommunicatorView comm) {
     const EvenSplit split(entries, comm.size());
     std::vector<FileSegment> own;

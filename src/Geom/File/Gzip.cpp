@@ -13,6 +13,7 @@ namespace DNDS::Geom {
 
 namespace {
 
+/// zlib seeks backwards by starting again, forwards by decompressing; readers therefore go forwards.
 class ZlibContent final : public GzipContent {
   public:
     explicit ZlibContent(const std::string &path) : path_(path), file_(::gzopen(path.c_str(), "rb")) {

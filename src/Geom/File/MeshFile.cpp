@@ -14,6 +14,7 @@ namespace DNDS::Geom {
 
 namespace {
 
+// The window holds the longest line, so that lines are views into it.
 constexpr std::size_t windowSize = std::size_t{1} << 21;
 constexpr std::size_t longestLine = std::size_t{1} << 20;
 
@@ -28,6 +29,7 @@ std::string shown(std::string_view word) {
     return text + (word.size() > 40 ? "..." : "");
 }
 
+/// O_NONBLOCK: opening a pipe by mistake must not wait for a writer.
 MeshFile::MeshFile(std::string path, bool compressed)
     : path_(std::move(path)), descriptor_(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
     DNDS_CHECK(descriptor_ >= 0, DataError, "{} cannot be opened: {}", path_, std::strerror(errno));
@@ -76,6 +78,7 @@ FileCursor::FileCursor(const MeshFile &file, FilePlace place)
     moveTo(place);
 }
 
+/// Within the window a move costs nothing; elsewhere the next access reads.
 void FileCursor::moveTo(FilePlace place) {
     const index within = place.offset - windowOffset_;
     if (within >= 0 && within <= static_cast<index>(filled_)) {
@@ -90,6 +93,7 @@ void FileCursor::moveTo(FilePlace place) {
 }
 
 /// Makes the window hold `bytes` from `at_` on, if the file has them; may drop bytes before `at_`.
+/// Amortised O(1) a byte: the window moves by what was consumed.
 bool FileCursor::fill(std::size_t bytes) {
     if (filled_ - at_ >= bytes)
         return true;
@@ -165,6 +169,7 @@ void FileCursor::skipLines(index count, std::string_view expected) {
     lineBegin_ = lineEnd_ = at_;
 }
 
+/// Lines of any length: only their first bytes are compared.
 void FileCursor::skipBehindLine(std::string_view text) {
     bool atLineBegin = true;
     while (fill(1)) {
@@ -218,6 +223,7 @@ std::string_view WordReader::word(std::string_view what) {
     return result;
 }
 
+/// std::from_chars knows no leading '+', which some programs write.
 index WordReader::integer(std::string_view what) {
     const std::string_view text = word(what);
     const char *begin = text.data() + (text.size() > 1 && text[0] == '+' && text[1] != '-' ? 1 : 0);

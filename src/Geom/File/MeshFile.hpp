@@ -115,11 +115,15 @@ class FileCursor {
 
     const MeshFile *file_;
     std::vector<char> window_;
+    /// Bytes of the window that hold the file's content.
     std::size_t filled_ = 0;
     std::size_t at_ = 0; ///< in the window
+    /// Position in the file of the window's first byte.
     index windowOffset_ = 0;
     index line_ = 1; ///< line of the byte `at_`
+    /// Number of the last line taken, for messages.
     index lineNumber_ = 0;
+    /// The last line taken, in the window.
     std::size_t lineBegin_ = 0;
     std::size_t lineEnd_ = 0;
 };

@@ -30,6 +30,7 @@ struct Cut {
     std::array<std::vector<BrickFace>, 6> sides;
 };
 
+/// Sides are numbered x-, x+, y-, y+, z-, z+.
 bool onSide(std::uint8_t node, int side) {
     return node != centre && cornerOffset[node][static_cast<std::size_t>(side / 2)] == side % 2;
 }
@@ -38,6 +39,7 @@ ElementType faceType(int corners) {
     return corners == 2 ? ElementType::Bar2 : corners == 3 ? ElementType::Tri3 : ElementType::Quad4;
 }
 
+/// Faces of the brick's sides follow from its cells: a face of a cell is on a side if all its corners are.
 Cut makeCut(std::vector<BrickCell> cells) {
     Cut cut{std::move(cells), {}};
     for (const BrickCell &cell : cut.cells) {
@@ -54,6 +56,8 @@ Cut makeCut(std::vector<BrickCell> cells) {
     return cut;
 }
 
+/// The subdivisions, with cells of positive volume. Those of one mesh fit together across bricks, as opposite sides
+/// are cut alike.
 Cut triangles() { return makeCut({{ElementType::Tri3, {0, 1, 2}}, {ElementType::Tri3, {0, 2, 3}}}); }
 Cut quadrilateral() { return makeCut({{ElementType::Quad4, {0, 1, 2, 3}}}); }
 Cut hexahedron() { return makeCut({{ElementType::Hexa8, {0, 1, 2, 3, 4, 5, 6, 7}}}); }
@@ -89,6 +93,7 @@ struct Region {
     Cut cut;
 };
 
+/// Regions follow each other in x; a mixed volume needs a layer that joins whole sides to sides of two triangles.
 std::vector<Region> makeRegions(const BoxMeshOptions &options) {
     const index nx = options.cells[0];
     std::vector<Region> regions;
@@ -141,6 +146,8 @@ bool hasCentres(const Region &region) {
                        [](const BrickCell &cell) { return cell.nodes.back() == centre; });
 }
 
+/// Natural numbers: nodes of the grid with x fastest, then centres; cells by region, brick and cell of the brick;
+/// faces by side, region, brick.
 class BrickPattern final : public BoxPattern {
   public:
     explicit BrickPattern(const BoxMeshOptions &options) : options_(options), regions_(makeRegions(options)) {
@@ -249,6 +256,7 @@ class BrickPattern final : public BoxPattern {
         }
     }
 
+    /// Nodes on the surface stay in place, and the last node of a direction is exactly at the length.
     std::array<real, 3> gridPosition(const std::array<index, 3> &at) const {
         bool inner = true;
         for (std::size_t d = 0; d < static_cast<std::size_t>(dimension_); d++)
@@ -268,7 +276,9 @@ class BrickPattern final : public BoxPattern {
     std::vector<Region> regions_;
     int dimension_ = 3;
     std::vector<index> firstCell_; ///< [regions]
+    /// Cells of all regions.
     index cells_ = 0;
+    /// Ascending by first face.
     std::vector<SidePart> sideParts_;
     index faces_ = 0;
     index centreBegin_ = 0; ///< first brick with a centre; they are one layer in x

@@ -6,6 +6,7 @@ namespace {
 
 /// Columns are laid out in rows (in y) like bricks in a wall: odd rows are shifted by half a column and have half
 /// columns at both ends. A row's lower and upper lines have nodes at every half column; zigzags make columns hexagonal.
+/// Layers of columns in z, from bottom to top. A column has 6 corners in the plane, half columns 4.
 class ColumnPattern final : public BoxPattern {
   public:
     explicit ColumnPattern(const BoxMeshOptions &options) : options_(options) {}
@@ -109,6 +110,7 @@ class ColumnPattern final : public BoxPattern {
 
     index node(index m, index line, index k) const { return k * layerNodes() + line * lineNodes() + m; }
 
+    /// Rows alternate between nx and nx + 1 columns: two rows have 2 nx + 1.
     Column columnOf(index number) const {
         const index pair = number / lineNodes();
         const index rest = number % lineNodes();

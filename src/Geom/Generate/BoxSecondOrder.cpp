@@ -21,6 +21,7 @@ ElementType secondOrderType(ElementType linear) {
 
 /// The elements of a pattern of bricks with their mid-nodes. Nodes are those of the grid with half the spacing, each of
 /// which is a corner of a brick or the middle of an edge, a quadrilateral or a hexahedron.
+/// The node in the middle of corners has the mean of their grid coordinates, doubled: integers without rounding.
 class SecondOrderPattern final : public BoxPattern {
   public:
     explicit SecondOrderPattern(const BoxMeshOptions &options)

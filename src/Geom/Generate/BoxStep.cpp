@@ -56,6 +56,7 @@ class SteppedPattern final : public BoxPattern {
         return number < below ? number / few * many + number % few : height_ * many + number - below;
     }
 
+    /// Numbers of the whole rectangle to numbers without the nodes below the step.
     void renumber(BoxElement &element) const {
         const index line = width_ + 1;
         for (index &node : element.nodes)

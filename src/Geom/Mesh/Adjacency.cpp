@@ -54,6 +54,8 @@ LocalAdjacency makeAdjacency(std::string name, CommunicatorView comm, std::span<
     return result;
 }
 
+/// Counting sort: count, prefix sums, fill. Rows are visited in `order` in the second pass only, as counts do not
+/// depend on it.
 LocalAdjacency transpose(std::string name, const LocalAdjacency &rows, index columns,
                          std::span<const LocalIndex> order) {
     std::vector<index> starts(toSize(columns) + 1, 0);

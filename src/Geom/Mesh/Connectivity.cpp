@@ -13,6 +13,7 @@
 
 namespace DNDS::Geom {
 
+/// Made on demand and kept by the mesh; copies of a mesh share it.
 struct MeshConnectivity {
     std::optional<MeshEdges> edges;
     /// Adjacencies besides the mesh's own lists.
@@ -37,6 +38,7 @@ const char *wordOf(Kind kind) {
     return "edges";
 }
 
+/// 0, 1, ..., count - 1.
 std::vector<LocalIndex> upTo(index count) {
     std::vector<LocalIndex> numbers(toSize(count));
     std::iota(numbers.begin(), numbers.end(), 0);
@@ -56,6 +58,7 @@ const LocalAdjacency *listOf(const UnstructuredMesh &mesh, const MeshEdges *edge
 }
 
 /// [nodes, faces or edges] the same number for all that coincide because of periodic images.
+/// Edges coincide if their ends do: pairs of places are numbered by a hash table.
 std::vector<LocalIndex> placesOf(const UnstructuredMesh &mesh, Kind kind) {
     if (mesh.images.size() == 1 || kind == Kind::Faces) // a periodic face is the same face on both sides
         return upTo(mesh.entities(kind).size());
@@ -74,6 +77,7 @@ std::vector<LocalIndex> placesOf(const UnstructuredMesh &mesh, Kind kind) {
 }
 
 /// [cells] the local cells that share an entity with each, itself included, across periodic boundaries, too.
+/// Composition of cells -> places and its transpose. O(sum over places of the squared number of cells).
 LocalAdjacency neighboursThrough(const UnstructuredMesh &mesh, Kind kind) {
     const std::vector<LocalIndex> places = placesOf(mesh, kind);
     const LocalAdjacency rows =
@@ -125,6 +129,7 @@ MeshConnectivity &UnstructuredMesh::connectivity() const {
     return *connectivity_;
 }
 
+/// Edges are made together or not at all: failTogether, then one assignment that cannot fail.
 const MeshEntities &UnstructuredMesh::entities(MeshEntityKind kind) const {
     if (kind == Kind::Cells)
         return cells;
@@ -144,6 +149,8 @@ const MeshEntities &UnstructuredMesh::entities(MeshEntityKind kind) const {
     return connectivity_->edges->entities;
 }
 
+/// A list of the mesh itself, one made before, or the transpose of a list. References stay valid, as nodes of a map
+/// do not move.
 const LocalAdjacency &UnstructuredMesh::adjacency(MeshEntityKind from, MeshEntityKind to) const {
     DNDS_CHECK(from != to, ArgumentError,
                "{}: there is no adjacency from {} to {}: compose two, as those from cells to faces and from faces to "

@@ -24,6 +24,7 @@ struct Tabulated {
     std::vector<ShapeFunctions> functions;
 };
 
+/// Shape functions cost more than the sums: tabulated once a type.
 Tabulated tabulate(ElementType type) {
     const Quadrature rule(elementLayout(type).shape, degreeFor(type));
     const QuadratureView view = rule.view();
@@ -71,6 +72,7 @@ class CurvedMetrics {
     CurvedMetrics(const UnstructuredMesh &mesh, MeshMetrics &metrics)
         : mesh_(mesh), metrics_(metrics), coordinates_(mesh.coordinates.view()), cellNodes_(mesh.cellNodes.view()) {}
 
+    /// Straight simplices are exact already and are skipped.
     void measureFaces() {
         const FaceElements faces = faceElements(mesh_);
         const auto areas = metrics_.areas.view();

@@ -38,6 +38,7 @@ void forEachListedFace(const UnstructuredMesh &mesh, LocalIndex cell, Visit &&vi
     }
 }
 
+/// The last assignment wins if it is the first cell's; else the first cell found with shape functions.
 std::vector<FaceElements::Source> sourcesOf(const UnstructuredMesh &mesh) {
     std::vector<FaceElements::Source> sources(toSize(mesh.faces.size()));
     const auto faceCells = mesh.faceCells.view();

@@ -16,6 +16,7 @@ namespace DNDS::Geom {
 namespace {
 
 /// Identifies a local edge by its local nodes, the one that is first in the file first.
+/// Two local numbers of 31 bits in one word.
 class EdgeKeys {
   public:
     explicit EdgeKeys(const UnstructuredMesh &mesh) : numbers_(mesh.nodes.fileNumbers) {}
@@ -34,6 +35,7 @@ class EdgeKeys {
 };
 
 /// The edges of local cells in the order of cells.
+/// Edges of own cells come first, since own cells do.
 struct FoundEdges {
     NumberTable keys;
     index ofOwnCells = 0; ///< the first ones
@@ -42,6 +44,8 @@ struct FoundEdges {
 };
 
 /// Calls `visit(a, b)` for the edges of faces of polyhedra, each at least once, with nodes of the cell.
+/// O(corners of the cell's faces), and for faces of periodic boundaries a search through the cell's nodes for each
+/// corner.
 class PolyhedronEdges {
   public:
     explicit PolyhedronEdges(const UnstructuredMesh &mesh) : mesh_(mesh) {
@@ -116,6 +120,8 @@ std::vector<char> nodesElsewhere(const MeshEntities &nodes) {
 
 /// Edges that several ranks have meet at the owner of their first node. An edge that only one rank has among its own
 /// cells is there, too, if others have it among ghosts, because these also have its nodes.
+/// Protocol: register (file numbers of both nodes, in an own cell or not), owners back, owners report their numbers,
+/// numbers back to all.
 class EdgeMeeting {
   public:
     /// Registers the edges of other ranks, as `write` gives them. Local. Throws DataError for an edge that is in
@@ -181,7 +187,9 @@ class EdgeMeeting {
     }
 
   private:
-    RankLists lists_; ///< a word for each registered edge
+    /// A word for each registered edge, grouped by the rank that registered it; reused for all answers.
+    RankLists lists_;
+    /// [registered] the edge's position in `owners_`.
     std::vector<std::size_t> edgeOf_;
     std::vector<int> owners_; ///< [edges that met]
 };

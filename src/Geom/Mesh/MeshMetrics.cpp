@@ -29,6 +29,8 @@ struct FaceGeometry {
 };
 
 /// A polygon in space: triangles around the mean of its corners.
+/// Triangles are weighted by their projection on the area vector: the centroid does not depend on the order of
+/// corners, and the parts of non-convex faces cancel.
 template <class PointOf>
 FaceGeometry polygonGeometry(std::size_t corners, PointOf &&pointOf) {
     FaceGeometry face{0.5 * twiceArea(corners, pointOf), {}, meanPoint(corners, pointOf)};
@@ -69,6 +71,7 @@ Point cornerMean(ElementType type, AdjacencyRow<const LocalIndex> nodes, PointOf
 }
 
 /// `MeshMetrics::closure` of the own cells of this rank.
+/// A face between two images of one cell counts with both signs, which cancel.
 real closureOf(const UnstructuredMesh &mesh, const MeshMetrics &metrics) {
     const auto cellFaces = mesh.cellFaces.view();
     const auto faceCells = mesh.faceCells.view();

@@ -31,6 +31,7 @@ std::vector<index> inOrder(std::span<const index> numbers, const std::vector<ind
 }
 
 /// Visits the vertices that can be reached from `root` breadth-first, neighbours by ascending degree.
+/// Marks hold the number of the search that has reached a vertex, so trial searches need no clearing.
 class BreadthFirst {
   public:
     BreadthFirst(std::span<const index> starts, std::span<const LocalIndex> neighbours)

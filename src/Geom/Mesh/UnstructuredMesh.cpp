@@ -11,6 +11,7 @@ UnstructuredMesh::UnstructuredMesh(CommunicatorView communicator)
       nodeCells("node cells", communicator), faceNodes("face nodes", communicator),
       faceCells("face cells", communicator), facePatches("face patches", communicator) {}
 
+/// Patches are few: a search by name, once for each loop.
 const MeshPatch &UnstructuredMesh::patch(std::string_view name) const {
     const auto found = std::find_if(patches.begin(), patches.end(), [&](const MeshPatch &p) { return p.name == name; });
     if (found != patches.end())

@@ -57,6 +57,8 @@ struct Recognized {
 };
 
 /// Collective: rank 0 reads.
+/// By content, since names lie. HDF5 files need a look at the names in their root: CGNS and VTKHDF are HDF5, as are
+/// many others.
 Recognized recognize(CommunicatorView comm, const std::string &path) {
     Recognized file;
     std::vector<std::string> other(1);
@@ -91,6 +93,7 @@ Recognized recognize(CommunicatorView comm, const std::string &path) {
 
 } // namespace
 
+/// From the most to the least certain signature: SU2 has none and comes last.
 MeshFormat meshFormatOf(std::string_view firstBytes) {
     if (firstBytes.starts_with("\x89HDF\r\n\x1a\n"sv))
         return MeshFormat::CgnsHdf5;

@@ -74,6 +74,8 @@ Point centroidOf(ReferenceShape shape) {
 }
 
 /// The way from the cells of the last level to those of the first.
+/// From the finest level upwards: a child's centroid is mapped into the reference coordinates of its parent, level by
+/// level. Maps of reference elements are affine, so this is exact up to rounding.
 RefinedCells traceBack(const std::vector<LevelCells> &levels, const SourceMesh &coarse, const SourceMesh &fine) {
     RefinedCells cells;
     cells.parents.resize(toSize(fine.cells.size()));
@@ -101,6 +103,8 @@ RefinedCells traceBack(const std::vector<LevelCells> &levels, const SourceMesh &
 }
 
 /// The refined mesh; `fields` become those of it. Collective.
+/// Each level consumes the one before; only the types of parents and the numbers of children are kept of earlier
+/// levels.
 SourceMesh refine(CommunicatorView comm, const SourceMesh &coarse, const RefineOptions &options, MeshFields &fields,
                   RefinedCells &cells) {
     SourceMesh fine;

@@ -16,6 +16,7 @@ namespace DNDS::Geom {
 namespace {
 
 /// The numbers of the owned entities' file. Collective.
+/// Blocks by the largest number in use, the same on all ranks.
 EvenSplit blocksOf(CommunicatorView comm, const MeshEntities &entities) {
     index last = -1;
     for (index i = 0; i < entities.owned; i++)
@@ -58,6 +59,7 @@ struct MarkedFace {
     int mark;
 };
 
+/// Each owned face once for each of its marks.
 std::vector<MarkedFace> markedFaces(const UnstructuredMesh &mesh) {
     std::vector<MarkedFace> faces;
     for (std::size_t p = 0; p + 1 < mesh.patches.size(); p++)
@@ -85,6 +87,8 @@ FileOrder::FileOrder(const UnstructuredMesh &mesh, UnusedNodes unused) {
     });
 }
 
+/// With unused nodes left out, numbers are closed up: each rank asks the block's rank for the new numbers of the
+/// nodes of its cells.
 void FileOrder::sendNodes(const UnstructuredMesh &mesh, UnusedNodes unused) {
     const EvenSplit blocks = blocksOf(mesh.comm, mesh.nodes);
     nodes_.ranks = ranksOf(blocks, mesh.nodes);
@@ -135,6 +139,7 @@ void FileOrder::sendNodes(const UnstructuredMesh &mesh, UnusedNodes unused) {
         [&](std::size_t i, RecordReader &reader) { newNumbers_[i] = reader.next(); });
 }
 
+/// Words: number, number in the zone, type, number of nodes, nodes.
 void FileOrder::sendCells(const UnstructuredMesh &mesh) {
     cells_.ranks = ranksOf(blocksOf(mesh.comm, mesh.cells), mesh.cells);
     std::vector<index> starts{0};
@@ -174,6 +179,7 @@ void FileOrder::sendCells(const UnstructuredMesh &mesh) {
     numberBlock(mesh.comm, source_.cells);
 }
 
+/// Faces go with their first cell and are sorted by it, then by nodes and mark: an order that no partition changes.
 void FileOrder::sendFaces(const UnstructuredMesh &mesh) {
     const EvenSplit blocks = blocksOf(mesh.comm, mesh.cells);
     const std::vector<MarkedFace> faces = markedFaces(mesh);
@@ -221,6 +227,7 @@ void FileOrder::sendFaces(const UnstructuredMesh &mesh) {
     numberBlock(mesh.comm, source_.faces);
 }
 
+/// Values arrive in the order of sending, which `places` undoes: no numbers are sent with them.
 std::vector<real> FileOrder::sendValues(const Route &route, std::span<const real> owned, int components) const {
     const CommunicatorView comm = context_->comm();
     comm.guarded([&] {
@@ -255,6 +262,7 @@ std::vector<real> FileOrder::nodeValues(std::span<const real> owned, int compone
 
 namespace {
 
+/// One query for each owned entity at the rank of its block.
 std::vector<real> takeValues(const UnstructuredMesh &mesh, const MeshEntities &entities,
                              std::span<const real> blockValues, int components) {
     const auto width = static_cast<std::size_t>(components);

@@ -10,6 +10,7 @@ namespace DNDS::Geom {
 namespace {
 
 /// Fields in file order, and their memory.
+/// Slices refer to `values`, which is reserved so that it does not move.
 struct OrderedFields {
     std::vector<std::vector<real>> values;
     std::vector<FieldSlice> fields;
@@ -59,6 +60,8 @@ void MeshWriter::setRanks() {
         ranks_.assign(toSize(ownedCells_), static_cast<real>(order_.comm().rank()));
 }
 
+/// The blocks of both meshes must be equal, bit by bit: then the file's mesh is still right, and only the routes
+/// change.
 void MeshWriter::moved(const UnstructuredMesh &mesh) {
     failTogether(order_.comm(), [&] {
         FileOrder order(mesh);
