@@ -12,6 +12,7 @@ namespace DNDS::Device::Hooks {
 namespace {
 
 /// Runs as a kernel of one thread.
+// Queued like on a real device: a caller that reads results without waiting is found out.
 template <class Work>
 void queue(StreamHandle stream, Work work) {
     launchHostKernel(stream, 1, [work](index, index) { work(); });
@@ -55,6 +56,7 @@ void exclusiveScan(StreamHandle stream, std::span<const index> counts, std::span
     queue(stream, [counts, starts] { std::exclusive_scan(counts.begin(), counts.end(), starts.begin(), index{0}); });
 }
 
+// Stable, like CUB's radix sort.
 void sortByKey(StreamHandle stream, std::span<index> keys, std::span<index> values) {
     queue(stream, [keys, values] {
         std::vector<std::pair<index, index>> pairs(keys.size());

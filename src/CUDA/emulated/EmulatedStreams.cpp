@@ -46,6 +46,7 @@ void runNodes(const std::vector<EmulatedNode> &nodes, std::mt19937 &random) {
 
 EmulatedStreams::EmulatedStreams() : random_(std::random_device{}()) {}
 
+// Priorities are ignored: any order that dependencies allow occurs anyway.
 StreamHandle EmulatedStreams::create() {
     auto stream = std::make_unique<StreamImpl>();
     const Lock lock(mutex_);
@@ -53,6 +54,7 @@ StreamHandle EmulatedStreams::create() {
     return stream.release();
 }
 
+// A captured stream that disappears can no longer be joined back: its graph is void.
 void EmulatedStreams::destroy(StreamHandle stream) noexcept {
     Lock lock(mutex_);
     changed_.wait(lock, [&] { return stream->idle(); });
@@ -63,6 +65,7 @@ void EmulatedStreams::destroy(StreamHandle stream) noexcept {
     delete stream;
 }
 
+// The caller holds the mutex. The threads start with the first work and run until the process ends.
 void EmulatedStreams::enqueue(StreamImpl &stream, EmulatedEntry entry) {
     if (!started_) {
         for (int i = 0; i < 2; ++i) // so that kernels run concurrently
@@ -73,6 +76,7 @@ void EmulatedStreams::enqueue(StreamImpl &stream, EmulatedEntry entry) {
     changed_.notify_all();
 }
 
+// Captured work becomes a node that depends on the stream's latest nodes, and runs only when the graph is launched.
 void EmulatedStreams::push(StreamHandle handle, EmulatedWork work) {
     const Lock lock(mutex_);
     StreamImpl &stream = resolve(handle);
@@ -84,6 +88,7 @@ void EmulatedStreams::push(StreamHandle handle, EmulatedWork work) {
     enqueue(stream, {std::move(work), nullptr, nullptr, 0});
 }
 
+// As in CUDA, the failed call also voids the graph.
 void EmulatedStreams::refuseCapturing(const StreamImpl &stream, const char *what) {
     if (!stream.capture)
         return;
@@ -91,6 +96,7 @@ void EmulatedStreams::refuseCapturing(const StreamImpl &stream, const char *what
     throw StateError(fmt::format("a stream cannot be {} while its work is captured for a graph", what));
 }
 
+// Reported once, by the first call that waits.
 void EmulatedStreams::throwFailure(std::exception_ptr &failure) {
     if (failure)
         std::rethrow_exception(std::exchange(failure, nullptr));
@@ -135,6 +141,7 @@ void EmulatedStreams::synchronizeAll() {
 // ---------------------------------------------------------------------------------------------------------------------
 // Events
 
+// The event keeps the number of the record: later records do not move waits that were queued before.
 void EmulatedStreams::record(const SharedEvent &event, StreamHandle handle) {
     const Lock lock(mutex_);
     StreamImpl &stream = resolve(handle);
@@ -145,6 +152,7 @@ void EmulatedStreams::record(const SharedEvent &event, StreamHandle handle) {
     enqueue(stream, {nullptr, event, nullptr, ++event->recorded});
 }
 
+// A wait for an event of a capture pulls the stream into that capture, as in CUDA.
 void EmulatedStreams::wait(StreamHandle handle, const SharedEvent &event) {
     const Lock lock(mutex_);
     StreamImpl &stream = resolve(handle);
@@ -205,6 +213,7 @@ void EmulatedStreams::beginCapture(StreamHandle stream) {
     stream->captured.clear();
 }
 
+// Members leave the capture before anything is checked, so that streams are usable after a failure.
 std::unique_ptr<GraphImpl> EmulatedStreams::endCapture(StreamHandle stream) {
     const Lock lock(mutex_);
     DNDS_CHECK(stream && stream->capture, StateError, "no work of this stream is being captured");
@@ -243,6 +252,7 @@ bool EmulatedStreams::isCapturing(StreamHandle stream) {
     return resolve(stream).capture != nullptr;
 }
 
+// The whole graph is one entry of the stream, with an order of its own at each launch.
 void EmulatedStreams::launch(const GraphImpl &graph, StreamHandle stream) {
     unsigned seed = 0;
     {
@@ -269,6 +279,7 @@ StreamImpl *EmulatedStreams::chooseRunnable() {
     return runnable.empty() ? nullptr : runnable[random_() % runnable.size()];
 }
 
+// Starts one time in four up to 0.2 ms late: work that is rarely late hides races.
 void EmulatedStreams::runOne(Lock &lock, StreamImpl &stream) {
     EmulatedEntry entry = std::move(stream.entries.front());
     stream.entries.pop_front();

@@ -27,6 +27,7 @@ cudaMemcpyKind kindOf(MemorySpace destination, MemorySpace source) {
     return source == MemorySpace::Device ? cudaMemcpyDeviceToHost : cudaMemcpyHostToHost;
 }
 
+// Null when there is no room: the pool then frees unused slabs and tries again.
 void *allocateSlab(std::size_t bytes) {
     void *pointer = nullptr;
     const cudaError_t status = cudaMalloc(&pointer, bytes);
@@ -47,6 +48,7 @@ struct Pools {
         static auto *pools = new Pools;
         return *pools;
     }
+    // The caller holds `mutex`.
     MemoryPool &ofThisDevice() {
         int device = 0;
         check(cudaGetDevice(&device), "asking for the device");
@@ -78,6 +80,7 @@ const ProcessKey &processKey() {
 
 constexpr std::uint64_t handleMark = 0x444E445343554431; // "DNDSCUD1"
 
+/// The content of a SharedHandle, sent as bytes to ranks of the same machine.
 struct Shared {
     std::uint64_t mark;
     ProcessKey process;
@@ -93,6 +96,7 @@ struct OpenSlabs {
         std::byte *base;
         int users;
     };
+    /// The sharing process and CUDA's handle: processes may have equal handles.
     using Name = std::pair<ProcessKey, std::array<char, sizeof(cudaIpcMemHandle_t)>>;
     std::mutex mutex;
     std::map<Name, Slab> slabs;
@@ -106,6 +110,7 @@ struct OpenSlabs {
 
 } // namespace
 
+// cudaMalloc is slow and may wait for the device: the pool calls it once for a slab.
 void *allocate(std::size_t bytes) {
     requireDevice("allocate device memory");
     if (bytes == 0)
@@ -140,6 +145,7 @@ void deallocate(void *pointer) noexcept {
     std::terminate(); // a double free, or not device memory
 }
 
+// Portable and mapped: usable from every device of the process, and kernels may access it directly.
 void *allocatePinned(std::size_t bytes) {
     requireDevice("allocate pinned host memory");
     const RelaxedCaptureScope relaxed;
@@ -182,6 +188,7 @@ void copy(void *destination, MemorySpace destinationSpace, const void *source, M
     countTransfer(destinationSpace, sourceSpace, bytes);
 }
 
+// CUDA shares whole allocations: the handle names the slab, and the offset is added by the process that opens it.
 SharedHandle share(const void *pointer) {
     requireDevice("share device memory");
     Pools &pools = Pools::instance();
@@ -231,6 +238,7 @@ void *openShared(const SharedHandle &handle) {
     return pointer;
 }
 
+// The slab is closed with its last user. The entry is erased even if CUDA fails, as `noexcept` leaves no way to tell.
 void closeShared(void *pointer) noexcept {
     if (!pointer)
         return;

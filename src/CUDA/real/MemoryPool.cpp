@@ -6,6 +6,7 @@
 
 namespace DNDS::Device {
 
+// The last slab that starts at or before the address, if it reaches that far.
 MemoryPool::Slabs::iterator MemoryPool::find(const void *pointer) {
     const auto *address = static_cast<const std::byte *>(pointer);
     const auto after = slabs_.upper_bound(address);
@@ -58,6 +59,7 @@ void *MemoryPool::allocate(std::size_t bytes, std::size_t alignment) {
     return tryAllocate(bytes, alignment);
 }
 
+// Also refuses an inner address and a second free of a range that still waits.
 bool MemoryPool::deallocate(void *pointer) {
     const auto slab = find(pointer);
     if (slab == slabs_.end())
@@ -73,6 +75,7 @@ bool MemoryPool::deallocate(void *pointer) {
     return true;
 }
 
+// Fences may pass in any order: streams are independent of each other.
 void MemoryPool::reclaimCompleted() {
     const auto stays = std::remove_if(waiting_.begin(), waiting_.end(), [this](const PendingFree &waiting) {
         if (!waiting.completed())

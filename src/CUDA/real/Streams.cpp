@@ -47,6 +47,7 @@ class RecordedEvent {
   private:
     cudaEvent_t event_ = nullptr;
 };
+/// Shared by all ranges that were freed while it was pending.
 using SharedRecord = std::shared_ptr<const RecordedEvent>;
 
 /// The streams of this process. Never destroyed, as arrays may outlive anything else.
@@ -64,6 +65,7 @@ struct Streams {
     }
 };
 
+// Not for the default stream while others are captured: see defaultStreamIsClosed.
 bool captures(cudaStream_t stream) {
     cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
     check(cudaStreamIsCapturing(stream, &status), "asking whether a stream is captured");
@@ -82,6 +84,8 @@ bool defaultStreamIsClosed() {
 
 } // namespace
 
+// Streams without work need no event. The default stream, while closed, gets its event at the first query afterwards,
+// which may wait for later work, too, but is safe.
 std::function<bool()> makeFence() {
     std::vector<SharedRecord> records;
     Streams &all = Streams::instance();
@@ -143,6 +147,7 @@ StreamHandle createStream(Priority priority) {
     return reinterpret_cast<StreamHandle>(stream);
 }
 
+// Waits first: makeFence no longer asks this stream, whose work may use memory that is freed now.
 void destroyStream(StreamHandle stream) noexcept {
     if (!stream)
         return;
@@ -203,6 +208,7 @@ bool eventReached(EventHandle event) {
     return true;
 }
 
+// The function must not call CUDA; the driver runs it in a thread of its own.
 void callHost(StreamHandle stream, void (*function)(void *), void *argument) {
     requireDevice("queue a call of the host");
     check(cudaLaunchHostFunc(native(stream), function, argument), "queueing a call of the host");
@@ -243,6 +249,7 @@ GraphHandle endCapture(StreamHandle stream) {
     return result.release();
 }
 
+// Also asked in builds that run without a device; nothing is captured then.
 bool isCapturing(StreamHandle stream) {
     if (!available())
         return false;

@@ -63,6 +63,7 @@ bool sameCycle(Corners a, Corners b) {
     return false;
 }
 
+/// Each face of the type must be one of the given ones, with the same orientation.
 bool hasFaces(ElementType type, Corners nodes, const std::vector<Corners> &faces) {
     return std::ranges::all_of(elementInfo(type).faces, [&](const ElementFace &wanted) {
         std::array<index, 4> corners{};
@@ -95,6 +96,7 @@ std::vector<index> nodesOfShape(ElementType type, const std::vector<Corners> &fa
 
 } // namespace
 
+/// O(faces of cells), as shapes have at most six faces.
 void recognizeShapes(ElementBlock &cells) {
     ElementBlock result;
     for (index cell = 0; cell < cells.size(); cell++) {

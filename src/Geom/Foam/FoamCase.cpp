@@ -33,6 +33,7 @@ bool isMesh(const Path &folder) {
 }
 
 /// The folders in `folder` for which `test` holds, sorted.
+/// Unreadable folders are skipped: a case may lie beside others' data.
 template <class Test>
 std::vector<std::string> foldersIn(const Path &folder, Test &&test) {
     std::vector<std::string> names;
@@ -80,6 +81,7 @@ bool isFoamCase(const std::string &path) {
            isDecomposed(folder);
 }
 
+/// Each refusal names the folders that exist, and the tool that would make a readable mesh.
 std::string meshFolder(const std::string &path, const std::string &region) {
     const Path folder = folderOf(path);
     const Path constant = isFolder(folder / "constant") ? folder / "constant" : folder;

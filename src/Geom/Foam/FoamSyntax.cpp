@@ -6,6 +6,7 @@ namespace DNDS::Geom::Foam {
 
 namespace {
 
+// Limits for damaged files, far above what real ones have.
 constexpr std::size_t longestWord = 4096;
 constexpr std::size_t longestValue = 1 << 20;
 constexpr int deepest = 100; ///< dictionaries in each other
@@ -59,6 +60,7 @@ void takeQuoted(FileCursor &cursor, std::string &text) {
 }
 
 /// The text up to the ';' that ends an entry, with one blank for many.
+/// Brackets nest, and a ';' inside them does not end the entry.
 std::string takeValue(FileCursor &cursor) {
     std::string text;
     for (int depth = 0;;) {
@@ -88,6 +90,7 @@ std::string takeValue(FileCursor &cursor) {
     return text;
 }
 
+/// Recursive; `depth` bounds the recursion.
 Dictionary takeDictionaryAt(FileCursor &cursor, int depth) {
     if (depth > deepest)
         cursor.fail(fmt::format("more than {} dictionaries are in each other", deepest));
@@ -179,6 +182,7 @@ std::string valueOf(const Dictionary &entries, std::string_view keyword, std::st
     return found == entries.end() ? std::string(otherwise) : found->second;
 }
 
+/// The header is text in binary files, too, and says how the rest is stored.
 std::string takeHeader(FileCursor &cursor, Encoding &encoding) {
     const std::string begin = takeWord(cursor, "FoamFile");
     if (begin != "FoamFile")

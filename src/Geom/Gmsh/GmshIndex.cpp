@@ -16,6 +16,8 @@ namespace {
 constexpr std::string_view saveAs = "Gmsh converts it: gmsh FILE -save -format msh41 -o NEW.msh";
 
 /// Divides the blocks of a list into segments: splits long blocks, joins short ones.
+/// Segments have about `length` entries; those of a long block start in its middle (`inBlock` entries are left
+/// there), those of short blocks at a header.
 class SegmentBuilder {
   public:
     /// Without headers every segment begins with an entry.
@@ -67,6 +69,8 @@ class SegmentBuilder {
     FileSegment open_;
 };
 
+/// One pass over the file, without keeping values: in text every line of $Nodes and $Elements is skipped by its end,
+/// in binary whole blocks are skipped by their size.
 class Indexer {
   public:
     Indexer(const MeshFile &file, int ranks) : file_(file), ranks_(ranks), input_(file, {}) {}
@@ -249,6 +253,7 @@ class Indexer {
         input_.skipRecords(block.count - done, bytes, "coordinates");
     }
 
+    /// Skips up to each position that the builder asks for.
     void addRecords(SegmentBuilder &builder, FilePlace header, const GmshBlock &block, index bytes,
                     std::string_view what) {
         index done = 0;
@@ -259,6 +264,8 @@ class Indexer {
         });
     }
 
+    /// Version 2 text has one line for each element without headers, version 2 binary headers without a number of
+    /// blocks.
     void readElements() {
         const bool version4 = input_.format().version4();
         const auto [blocks, elements] = readTotals(2 * input_.size41Bytes(), "the number of elements");
@@ -389,6 +396,7 @@ class Indexer {
     }
 
     /// In version 2 text in binary files, too.
+    /// Only the maps are kept: pairs of nodes are found again by position.
     void readPeriodic() {
         GmshFormat format = input_.format();
         format.binary = format.binary && format.version4();

@@ -26,6 +26,7 @@ using Detail::GmshPeriodicLink;
 using Detail::largestTag;
 
 /// This rank's share of the nodes.
+/// In file order, as are the tags.
 struct Nodes {
     std::vector<index> tags;
     std::vector<std::array<real, 3>> coordinates;
@@ -134,6 +135,7 @@ class NodeReader {
     Nodes &nodes_;
 };
 
+/// Reads segments into `elements`, nodes in the order of the CGNS standard but still as tags.
 class ElementReader {
   public:
     ElementReader(GmshInput &input, Elements &elements) : input_(input), elements_(elements) {}
@@ -217,6 +219,7 @@ class ElementReader {
 };
 
 /// Rotation and translation of an affine map; empty if it is anything else.
+/// Checks that the 3 x 3 part is orthogonal and not a reflection.
 std::optional<PeriodicTransform> rigidTransform(const std::array<real, 16> &map) {
     const auto r = [&](std::size_t row, std::size_t column) { return map[4 * row + column]; };
     for (std::size_t i = 0; i < 3; i++)
@@ -239,6 +242,8 @@ std::optional<PeriodicTransform> rigidTransform(const std::array<real, 16> &map)
 }
 
 /// Determines the patches and periodic sides of faces.
+/// Patches are numbered by the union of keys of all ranks, ascending, so that all ranks agree. Faces of periodic
+/// links belong to no patch.
 class FaceMarker {
   public:
     FaceMarker(CommunicatorView comm, const GmshIndex &gmsh, const Elements &elements, SourceMesh &mesh)
@@ -260,6 +265,7 @@ class FaceMarker {
     }
 
   private:
+    /// Gmsh saves links even where it does not save their elements: such links would connect nothing.
     void addConnections(CommunicatorView comm, SourceMesh &mesh) {
         if (gmsh_.links.empty())
             return;
@@ -331,6 +337,7 @@ class FaceMarker {
             visitGroups(elements_.pieces[e]);
     }
 
+    /// Whether any face has a group decides for all faces, on all ranks.
     void addPatches(CommunicatorView comm, SourceMesh &mesh) {
         const auto forEachFace = [&](auto &&visit) {
             for (index element = 0; element < elements_.block.size(); element++)
@@ -415,6 +422,7 @@ void findNodes(CommunicatorView comm, const MeshFile &file, const GmshIndex &gms
     });
 }
 
+/// Index by rank 0, shares of nodes and elements, numbers for tags, patches, and cells and faces out of the elements.
 SourceMesh readParts(CommunicatorView comm, const std::string &path) {
     std::optional<MeshFile> file;
     comm.guarded([&] { file.emplace(path); });

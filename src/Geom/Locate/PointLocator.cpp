@@ -19,6 +19,7 @@ std::vector<Point> pointsOnLine(const Point &from, const Point &to, index count)
     return points;
 }
 
+/// A tree of this rank's cells, and one of all ranks' boxes: a point is asked for at the ranks whose boxes have it.
 struct PointLocator::Trees {
     std::shared_ptr<CommunicatorContext> context;
     CellGeometry geometry;

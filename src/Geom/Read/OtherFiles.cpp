@@ -147,6 +147,7 @@ constexpr auto fromFluent = "Fluent exports CGNS; or ParaView (5.11 and later) r
 constexpr auto fromFreeFem = "savemesh(Th, \"NEW.mesh\") in FreeFem writes a Medit mesh, which Gmsh converts"sv;
 
 /// The signature of a format; a file matches if everything given here matches.
+/// Empty members match every file.
 struct Signature {
     std::string_view what;
     std::string_view advice;
@@ -155,6 +156,7 @@ struct Signature {
     std::array<std::string_view, 2> hdfNames{}; ///< in the root of an HDF5 file
 };
 
+// In order: special signatures before general ones (a list of VTK files before any VTK file, that before any XML).
 constexpr std::array signatures{
     Signature{"text with a byte order mark", "save it as text without one", "\xef\xbb\xbf"},
     Signature{"text in UTF-16", "save it as ASCII or UTF-8", "\xff\xfe"},
@@ -210,6 +212,7 @@ std::string sentence(std::string_view what, std::string_view advice) {
 
 } // namespace
 
+/// The first signature that fits decides.
 std::string describeOtherFile(const FileStart &file) {
     if (file.bytes.empty())
         return "it is empty";

@@ -32,6 +32,8 @@ struct Su2Index {
     std::vector<std::string> warnings;
 };
 
+/// One pass over the file by rank 0, without keeping values. `skipping_` tells lines of unknown keywords, which are
+/// passed over, from surplus lines of a list, which are errors.
 class Indexer {
   public:
     /// `zone`: the one to read of several, as text; "" if the file must have one.
@@ -124,6 +126,7 @@ class Indexer {
         otherZone_ = skipping_ = zones > 1; // until the first IZONE=
     }
 
+    /// Sections of other zones are passed over like unknown keywords.
     void enterZone(index zone) {
         if (!otherZone_ && markersLeft_ > 0)
             cursor_.fail(fmt::format("the zone ends where {} more markers should be", markersLeft_));
@@ -262,6 +265,7 @@ std::optional<ElementType> elementTypeOf(index vtk) {
     }
 }
 
+/// Reads this rank's segments of one list after the other.
 class Reader {
   public:
     Reader(const MeshFile &file, const Su2Index &su2) : cursor_(file), su2_(su2) {}
@@ -333,6 +337,7 @@ void turnPrisms(CommunicatorView comm, SourceMesh &mesh) {
                                             mesh.origin, report.turnedCells, prisms.cells.globalSize));
 }
 
+/// Index and broadcast, shares of nodes, cells and faces, then the order of prisms.
 SourceMesh readParts(CommunicatorView comm, const std::string &path, const std::string &zone) {
     std::optional<MeshFile> file;
     comm.guarded([&] { file.emplace(path); });

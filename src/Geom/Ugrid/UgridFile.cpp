@@ -94,6 +94,7 @@ int numbersOnLine(std::string_view &text, bool whole) {
 }
 
 /// The form that the content proves.
+/// Tries all 16 binary forms: the counts of one form only explain the size, up to rare coincidence.
 std::optional<UgridForm> formOfContent(std::string_view begin, index size) {
     std::string_view text = begin;
     if (numbersOnLine(text, true) == 7 && numbersOnLine(text, false) == 3)

@@ -91,6 +91,7 @@ BoundaryNames readNames(CommunicatorView comm, const std::string &path) {
 }
 
 /// Makes patches of the tags of all ranks, and marks of this rank's tags. Collective.
+/// Patches follow the union of all ranks' tags, so that all ranks have the same ones in the same order.
 void nameFaces(CommunicatorView comm, std::span<const index> tags, SourceMesh &mesh) {
     const BoundaryNames names = readNames(comm, mesh.origin);
     const std::vector<index> all = unionOfAll(comm, {tags.begin(), tags.end()});
@@ -146,6 +147,7 @@ void appendList(const UgridFile &file, UgridList list, ElementType type, index f
     }
 }
 
+/// Elements are numbered from 1: cells list by list, then faces.
 SourceMesh readParts(CommunicatorView comm, const std::string &path) {
     const UgridFile file(comm, path);
     const index cells = file.count(UgridList::Tetrahedra) + file.count(UgridList::Pyramids) +

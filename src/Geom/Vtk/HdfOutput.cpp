@@ -18,10 +18,13 @@ HdfObject spaceOf(const HdfRows &rows, index length, bool growing) {
 
 } // namespace
 
+/// Rank 0 has the row; the others take part without one.
 void HdfOutput::writeValue(hid_t parent, const std::string &name, index value) {
     writeRows(parent, name, HdfRows{0, 1, 0, comm().rank() == 0 ? 1 : 0}, &value);
 }
 
+/// No times and no fill values are stored: equal content gives equal files. Growing data sets have chunks of a step's
+/// rows, at most 65536.
 HdfObject HdfOutput::makeDataset(hid_t parent, const std::string &name, hid_t type, const HdfRows &rows, index length,
                                  bool growing) {
     const HdfQuiet quiet;

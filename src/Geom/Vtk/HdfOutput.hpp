@@ -20,6 +20,7 @@ struct HdfRows {
 };
 
 /// A new file of tables that all ranks write.
+/// Every function is Collective, also for ranks without rows, as parallel HDF5 requires.
 class HdfOutput : public DNDS::Detail::HdfSharedFile {
   public:
     HdfOutput(CommunicatorView comm, std::string path) : HdfSharedFile(comm, std::move(path), false) {}

@@ -24,6 +24,7 @@ using DNDS::Detail::HdfQuiet;
 constexpr hsize_t maxCompression = 1100;
 
 /// The group VTKHDF of a file that this rank reads independently.
+/// Ranks read independently: a damaged part that one rank reads cannot leave the others in a collective call.
 class GridFile {
   public:
     explicit GridFile(std::string path)
@@ -249,6 +250,7 @@ std::vector<MeshField> readFields(CommunicatorView comm, const GridFile &file, c
     return fields;
 }
 
+/// One agreement for each list, so that the first error of the file is named on any number of ranks.
 SourceMesh readParts(CommunicatorView comm, const std::string &path, MeshFields *fields) {
     std::optional<GridFile> file;
     VtkLists lists;

@@ -97,6 +97,7 @@ std::vector<VtkHdfSteps::Field> VtkHdfSteps::fields(const std::string &group) co
     return fields;
 }
 
+/// Steps follow each other in a data set, with `global` rows each.
 std::vector<real> VtkHdfSteps::values(const std::string &group, const Field &field, index step, index global,
                                       index first, index count) const {
     return rows(fmt::format("VTKHDF/{}/{}", group, field.name), field.components, step * global + first, count);

@@ -59,6 +59,8 @@ struct Field {
 
 } // namespace
 
+/// Writes the mesh once, then appends rows to growing data sets at each step. Errors are thrown on all ranks, which
+/// then close the file together; after an MpiError that would hang, so the file is abandoned.
 class VtkHdfWriter::Implementation {
   public:
     Implementation(CommunicatorView comm, std::string path)
@@ -205,6 +207,7 @@ class VtkHdfWriter::Implementation {
     }
 
     /// `end` holds the end of each row; the file has a 0 before all of them.
+    /// n ends become n + 1 offsets: rank 0 writes the leading 0, and the rows of all ranks are shifted by one.
     void writeOffsets(const char *name, std::vector<index> end, index before) {
         for (index &value : end)
             value += before;
@@ -322,14 +325,17 @@ class VtkHdfWriter::Implementation {
     HdfObject stepsGroup_;
     HdfObject times_;
     HdfObject counts_;
+    /// Data sets that get a 0 at each step.
     std::vector<HdfObject> zeros_;
     std::vector<Field> pointFields_;
     std::vector<Field> cellFields_;
     HdfRows points_;
     HdfRows cells_;
+    /// Hash of this rank's points and types of cells.
     std::uint64_t content_ = 0;
     bool polyhedra_ = false;
     bool isOpen_ = false;
+    /// Steps written.
     index steps_ = 0;
     int exceptionsAtStart_ = std::uncaught_exceptions();
     Implementation *next_ = nullptr; ///< the next abandoned one

@@ -32,6 +32,7 @@ std::optional<ElementType> elementOf(index vtk) {
 }
 
 /// Appends cells one by one.
+/// Checks each cell: the file may hold anything.
 class CellTranslator {
   public:
     CellTranslator(const std::string &path, const VtkLists &lists) : path_(path), lists_(lists) {}
@@ -103,6 +104,7 @@ void listFaces(const VtkFaces &faces, std::vector<index> &starts, std::vector<in
     }
 }
 
+/// The highest dimension is that of all ranks; one agreement for the types, one for the cells.
 SourceMesh meshOfVtk(CommunicatorView comm, const std::string &path, VtkLists lists, std::vector<bool> &kept) {
     const CellTranslator translator(path, lists);
     SourceMesh mesh;

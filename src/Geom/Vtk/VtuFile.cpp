@@ -133,6 +133,7 @@ void VtuFile::requireEnd() const {
         failAtByte(path_, text.size(), "the file ends without </VTKFile>: it is not complete");
 }
 
+/// One pass over the tags up to AppendedData; arrays keep views of the content.
 void VtuFile::scan() {
     XmlTag tag;
     std::vector<std::string_view> parents;
@@ -217,6 +218,7 @@ bool VtuFile::hasNumbers(const VtuArray &array) {
     return withType(array.type, [](auto) {});
 }
 
+/// Sizes stated by the file are compared with it before memory is allocated for them.
 std::string VtuFile::bytesOf(const VtuArray &array) const {
     const bool inFile = array.format == "appended";
     if (!inFile && array.format != "binary")
