@@ -18,6 +18,7 @@ namespace DNDS {
 
 namespace {
 
+// The name of a type as in source text, for messages.
 std::string readable(const std::type_info &type) {
     int status = 0;
     const std::unique_ptr<char, decltype(&std::free)> name(abi::__cxa_demangle(type.name(), nullptr, nullptr, &status),
@@ -27,6 +28,8 @@ std::string readable(const std::type_info &type) {
 
 } // namespace
 
+// Null pointers are agreed on by the communicator of whichever array exists. Types are compared with other ranks,
+// too, since rows of other types have other sizes.
 void ArrayTransformerBase::setFatherSon(const std::shared_ptr<ParRows> &father, const std::shared_ptr<ParRows> &son,
                                         bool reports) {
     DNDS_CHECK(father != nullptr || son != nullptr, ArgumentError, "father and son are null: create the arrays first");
@@ -87,6 +90,7 @@ void ArrayTransformerBase::createGhostMapping(std::span<const index> localRows, 
         GhostMapping::fromPushList(rows_->globalMapping(), localRows, starts, discovery, father_->label())));
 }
 
+// The father takes over the pattern's numbering, so that both agree from here on.
 void ArrayTransformerBase::usePattern(std::shared_ptr<const ExchangePattern> pattern) {
     requireArrays().rows_->comm().guarded([&] {
         DNDS_CHECK(pattern != nullptr, ArgumentError, "'{}' is given a null pattern", father_->label());
@@ -104,6 +108,8 @@ void ArrayTransformerBase::borrowGGIndexing(const ArrayTransformerBase &other) {
     setPattern(other.pattern());
 }
 
+// The son starts without rows: it may have other widths than before, and moves to its memory at no cost. Sizes that
+// differ between rows are pulled by an exchange of their own.
 void ArrayTransformerBase::createMPITypes() {
     const CommunicatorView comm = requireArrays().rows_->comm();
     rows_->agreeShape();
@@ -160,6 +166,8 @@ void ArrayTransformerBase::pushOnce(PushOp op, const ExchangeOptions &options, D
         *context(), Direction::Push, [&] { return request("pushOnce"); }, options, op, producer);
 }
 
+// Functions capture shared pointers, never `this`: exchanges may outlive the transformer. The version sent is that at
+// the start of the pull; the father may be written while it is in flight.
 ExchangeMember ArrayTransformerBase::member() const {
     requireArrays();
     return {std::string(father_->label()),
@@ -203,6 +211,7 @@ const ArrayTransformerBase &ArrayTransformerBase::requireArrays(SourceLocation w
     return *this;
 }
 
+// A numbering of another number of rows would give ghosts wrong owners.
 void ArrayTransformerBase::requireGlobalMapping() const {
     const auto &mapping = rows_->globalMapping();
     DNDS_CHECK(mapping != nullptr, StateError, "'{}' has no global mapping: call createFatherGlobalMapping first",
@@ -226,6 +235,7 @@ void ArrayTransformerBase::setPattern(std::shared_ptr<const ExchangePattern> pat
     watch_->forget();
 }
 
+// By value: a pattern that is replaced meanwhile may hold the last reference.
 std::shared_ptr<CommunicatorContext> ArrayTransformerBase::context() const {
     const CommunicatorView &comm = requireArrays().rows_->comm();
     return pattern_ ? pattern_->sharedContext() : CommunicatorContext::of(comm);
@@ -242,6 +252,7 @@ void ArrayTransformerBase::requireMapping(const char *what) const {
                exchanged());
 }
 
+// One owner of ghosts on this node is enough.
 HostMemoryResource ArrayTransformerBase::sonMemory() const {
     const CommunicatorContext &context = pattern_->context();
     for (const int owner : pattern_->owners().ranks)
@@ -250,6 +261,7 @@ HostMemoryResource ArrayTransformerBase::sonMemory() const {
     return nullptr;
 }
 
+// Both lists are described as arrays of one int32 a row.
 std::vector<rowsize> ArrayTransformerBase::pullRowSizes(std::vector<rowsize> fatherSizes) const {
     std::vector<rowsize> sonSizes;
     const auto describe = [](std::vector<rowsize> &sizes, RowLayout &layout) { // on the host in any case
@@ -273,6 +285,7 @@ std::vector<rowsize> ArrayTransformerBase::pullRowSizes(std::vector<rowsize> fat
     return sonSizes;
 }
 
+// The same exchange as for all parts, reduced to the last one: sizes are known, elements follow with the pull.
 void ArrayTransformerBase::pullRowShapes() const {
     using Describe = std::function<void(MemorySpace, Access, RowLayout &)>;
     const auto lastPart = [](Describe all) {

@@ -16,6 +16,7 @@ namespace {
 
 using namespace Partition;
 
+// Eight partial sums, combined by halves: independent of vector width, and the order that the device follows.
 template <class Term>
 real chunkSum(index count, const Term &term) {
     std::array<real, lanes> sums{};
@@ -92,6 +93,7 @@ void accumulateRows(std::span<const real> x, std::span<const real> y, std::span<
 
 } // namespace
 
+// A tile of repeated rows makes one long loop of short rows.
 void combineRows(Operation operation, std::span<real> x, std::span<const real> row, const Executor &on) {
     if (on.onDevice())
         return DofDeviceKernels::combineRows(on.stream(), operation, x, row);
@@ -106,6 +108,7 @@ void combineRows(Operation operation, std::span<real> x, std::span<const real> r
     }
 }
 
+// The inner loop has the width of a row: the operation is chosen once, outside.
 void combineScalars(Operation operation, std::span<real> x, std::span<const real> scalars, const Executor &on) {
     if (on.onDevice())
         return DofDeviceKernels::combineScalars(on.stream(), operation, x, scalars);
@@ -128,6 +131,7 @@ void copy(std::span<real> to, std::span<const real> from, const Executor &on) {
     std::copy(from.begin(), from.end(), to.begin());
 }
 
+// Rows of one width without gaps.
 void fillRows(std::span<real> x, std::span<const real> row, const Executor &on) {
     if (on.onDevice())
         return DofDeviceKernels::fillRows(on.stream(), x, row);
@@ -145,6 +149,7 @@ real squaredDistance(std::span<const real> x, std::span<const real> y, const Exe
 
 real sum(std::span<const real> x, const Executor &on) { return sum(Terms::Elements, x.data(), nullptr, allOf(x), on); }
 
+// Chunks are added in the order of the boxes, so that the bits depend on the boxes alone.
 real sum(Terms terms, const real *x, const real *y, Boxes boxes, const Executor &on) {
     if (on.onDevice())
         return DofDeviceKernels::sum(on.stream(), terms, x, y, boxes);
@@ -172,6 +177,7 @@ WideExactAccumulator exactSum(Terms terms, const real *x, const real *y, Boxes b
 
 Extremes extremes(std::span<const real> x, const Executor &on) { return extremes(x.data(), allOf(x), on); }
 
+// A local copy in each chunk: the compiler keeps it in registers. Comparisons skip NaN, which is noted apart.
 Extremes extremes(const real *x, Boxes boxes, const Executor &on) {
     if (on.onDevice())
         return DofDeviceKernels::extremes(on.stream(), x, boxes);

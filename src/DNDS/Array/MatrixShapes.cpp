@@ -35,6 +35,7 @@ void checkMatrix(MatrixShape declared, MatrixShape common, index i, MatrixShape 
                "{}: the dimension that all matrices share must not be 0", label);
 }
 
+// Sums in 64 bits; the limit is checked after each matrix.
 rowsize matrixBatchRowSize(std::span<const MatrixShape> shapes, std::string_view label) {
     if (shapes.empty())
         return 0;
@@ -48,6 +49,7 @@ rowsize matrixBatchRowSize(std::span<const MatrixShape> shapes, std::string_view
     return static_cast<rowsize>(size);
 }
 
+// Headers hold bits of integers in elements of type real, hence memcpy.
 void startMatrixBatchRow(std::span<real> row, std::span<const MatrixShape> shapes) {
     std::fill(row.begin(), row.end(), 0.0);
     if (shapes.empty())

@@ -16,6 +16,7 @@ constexpr LocalIndex noCopy = -2; // a column of which this rank has no copy
 
 } // namespace
 
+// Settings are compared first: with ghost rows on some ranks only, the others would not take part in the pull.
 std::shared_ptr<const MatrixPattern> MatrixPattern::create(std::string name,
                                                            std::shared_ptr<const ExchangePattern> unknowns,
                                                            const Neighbours &neighbours, GhostRows ghostRows) {
@@ -69,6 +70,8 @@ void MatrixPattern::addOwnedRows(const Neighbours &neighbours) {
     }
 }
 
+// Owners send the columns of their rows as global numbers, which are turned into local numbers here. Entries keep the
+// order of their owners, as pushes move values by position.
 void MatrixPattern::addGhostRows() {
     const auto &mapping = unknowns_->mapping();
     DNDS_CHECK(mapping != nullptr, StateError,
@@ -93,6 +96,7 @@ void MatrixPattern::addGhostRows() {
     }
 }
 
+// A linear search: rows of meshes have few entries.
 std::size_t MatrixPattern::find(index row, index column) const {
     DNDS_CHECK(row >= 0 && row < rows() + ghostRows(), IndexError,
                "'{}': row {} is outside {} owned rows and {} ghost rows with entries", name_, row, rows(), ghostRows());
