@@ -32,6 +32,7 @@ struct HeaderVariable {
 /// Reads a header in sequence, through a window of the file.
 class ClassicHeader {
   public:
+    // Magic, records, dimensions, attributes, variables: in the file's order. Sizes saturate instead of overflowing.
     ClassicHeader(const std::string &path, index fileBytes, const ReadBytesAt &read)
         : path_(path), end_(fileBytes), read_(read) {
         skip(3);
@@ -54,6 +55,7 @@ class ClassicHeader {
                 stride_ = plus(stride_, ofRecords == 1 ? variable.bytes : padded(variable.bytes));
     }
 
+    // Needs the whole header: only then is its end known, before which no variable begins.
     void check() const {
         for (const HeaderVariable &variable : variables_) {
             require(variable.begin >= place_, "a variable begins within the header");
@@ -116,6 +118,7 @@ class ClassicHeader {
         return size;
     }
 
+    // Length, characters, and padding to 4 bytes.
     std::string readName() {
         const index length = asIndex(number(wide()));
         require(length > 0 && length <= maxName, "a name has no or too many characters");
@@ -129,6 +132,7 @@ class ClassicHeader {
         return name;
     }
 
+    // The size of an element, by the number of its type; CDF-5 has five types more.
     index readBytesOfType() {
         constexpr std::array<index, 12> bytes{0, 1, 1, 2, 4, 4, 8, 1, 2, 4, 8, 8};
         const std::uint64_t type = number(4);
@@ -136,6 +140,7 @@ class ClassicHeader {
         return bytes[type];
     }
 
+    // Only their sizes matter here.
     void skipAttributes() {
         for (index count = listSize(12, 4 + 2 * wide()); count > 0; count--) {
             readName();
@@ -145,6 +150,7 @@ class ClassicHeader {
         }
     }
 
+    // The size in the file is ignored: it is computed from dimensions and type.
     void readVariable() {
         HeaderVariable variable;
         variable.name = readName();
@@ -188,6 +194,7 @@ class ClassicHeader {
 
 } // namespace
 
+// HDF5 may start after a user block, at 512 bytes or a multiple by a power of two.
 NetcdfKind netcdfKindOf(const ReadBytesAt &read, index fileBytes) {
     const auto hasAt = [&](index place, std::string_view magic) {
         std::array<char, 8> found{};

@@ -26,6 +26,7 @@ using Detail::HdfQuiet;
 
 constexpr index hdfReadBytes = index{64} << 20;
 
+// A callback of HDF5, which must not throw: -1 ends the visit.
 herr_t addDatasetName(hid_t, const char *name, const H5O_info_t *info, void *names) noexcept {
     const auto failure = attempt([&] {
         if (info->type == H5O_TYPE_DATASET)
@@ -59,6 +60,7 @@ struct OpenDataset {
     HdfObject data;
     std::vector<index> shape;
 
+    // Opens the file as such first, as HDF5 does not tell why it fails.
     OpenDataset(const std::string &path, const std::string &name) {
         (void)DurableFile::forReading(path); // reports why it cannot be opened
         file = HdfObject(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
@@ -80,6 +82,7 @@ struct OpenDataset {
         shape.assign(size.begin(), size.end());
     }
 
+    // In chunks of up to 64 MiB, converted by HDF5 and then spread over the slab's memory.
     void read(const Slab &slab, const std::string &what) const {
         const std::size_t width = Detail::bytesOf(slab.kind);
         const Detail::SlabChunks chunks(slab.count, hdfReadBytes / static_cast<index>(width));
@@ -135,6 +138,7 @@ void readHdfDataset(CommunicatorView comm, const std::string &path, const std::s
     });
 }
 
+// Declarations are compared before the file is opened: HDF5 waits for ranks that do not call it.
 void writeHdfDataset(CommunicatorView comm, const std::string &path, const std::string &dataset,
                      const std::vector<index> &shape, ElementKind kind, std::span<const WrittenSlab> slabs,
                      bool append) {

@@ -11,6 +11,7 @@ namespace {
 
 constexpr index hdfBufferBytes = index{64} << 20;
 
+// Writes are collective: ranks with fewer chunks than the busiest take part with empty boxes.
 void writeSlabs(HdfSharedFile &file, hid_t data, const std::string &name, ElementKind kind, std::size_t width,
                 std::span<const WrittenSlab> slabs) {
     std::vector<std::pair<const WrittenSlab *, SlabChunk>> chunks;

@@ -26,6 +26,7 @@ constexpr std::array<std::pair<ElementKind, nc_type>, 10> numberTypes{{{ElementK
                                                                        {ElementKind::Float32, NC_FLOAT},
                                                                        {ElementKind::Float64, NC_DOUBLE}}};
 
+/// Describes a file, groups included, which classic files do not have.
 class ContentReader {
   public:
     ContentReader(const std::string &path, std::vector<NetcdfPlace> &places, std::vector<std::string> &notes)
@@ -46,6 +47,7 @@ class ContentReader {
   private:
     void require(int status, const std::string &what) const { requireNetcdf(status, path_, what); }
 
+    // Dimensions are known in the group and in those within it; ids are unique in the file.
     void readGroup(int group, const std::string &prefix) {
         const auto list = [&](const auto &inquire, const char *what) {
             int count = 0;
@@ -73,6 +75,7 @@ class ContentReader {
         }
     }
 
+    // A place for each variable, in the order of `content_.variables`.
     void readVariable(int group, int id, const std::string &prefix) {
         std::array<char, NC_MAX_NAME + 1> name{};
         nc_type type = NC_NAT;
@@ -118,6 +121,7 @@ class ContentReader {
         return attributes;
     }
 
+    // Texts, numbers of any type. False for lists of strings and for user-defined types.
     bool readAttribute(int group, int variable, NetcdfAttribute &attribute) {
         const char *name = attribute.name.c_str();
         nc_type type = NC_NAT;
@@ -191,6 +195,7 @@ NetcdfContent readNetcdfContent(int file, const std::string &path, std::vector<N
     return ContentReader(path, places, notes).read(file);
 }
 
+// The library cannot be trusted with damaged classic files; HDF5 checks its own.
 void checkNetcdfFile(const std::string &path) {
     const DurableFile file = DurableFile::forReading(path);
     const index bytes = file.size();
@@ -202,6 +207,7 @@ void checkNetcdfFile(const std::string &path) {
         checkClassicFile(path, bytes, read);
 }
 
+// Closed before it is opened for writing.
 void makeRoomInNetcdf(const std::string &path, index records) {
     index needed = 0;
     {

@@ -53,6 +53,8 @@ std::string NetcdfContent::manifest() const {
     return list.empty() ? "  no variables\n" : list;
 }
 
+// The leading dimension is picked first, and then dimensions of length 1, from slow to fast, until as many are left
+// as `shape` has.
 std::vector<DimensionPick> picksFor(const NetcdfVariable &variable, const std::vector<index> &shape, index step) {
     std::vector<NetcdfDimension> left = variable.dimensions;
     std::vector<DimensionPick> picks;

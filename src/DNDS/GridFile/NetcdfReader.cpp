@@ -79,6 +79,7 @@ struct ReadPlan {
 };
 
 /// Reads one box through the library. Throws DataError.
+// Picked dimensions have count 1 in the file and none in memory.
 void readSlab(const std::string &path, const ReadPlan &plan, const Slab &slab) {
     const std::size_t elementBytes = Detail::bytesOf(plan.variable->kind);
     const SlabChunks chunks(slab.count, readBufferBytes / static_cast<index>(elementBytes));
@@ -107,6 +108,7 @@ void readSlab(const std::string &path, const ReadPlan &plan, const Slab &slab) {
 
 } // namespace
 
+/// The library's handle of the file, closed with this.
 struct NetcdfReader::File {
     int id = -1;
     std::vector<NetcdfPlace> places;
@@ -121,6 +123,8 @@ struct NetcdfReader::File {
     }
 };
 
+// Rank 0 checks the file before any rank opens it. Each rank reads the description itself and compares it with rank
+// 0's.
 NetcdfReader::NetcdfReader(CommunicatorView comm, std::string path) : comm_(comm), path_(std::move(path)) {
     onRankZero(comm_, [&] { Detail::checkNetcdfFile(path_); });
     comm_.guarded([&] {
@@ -145,6 +149,7 @@ std::vector<index> NetcdfReader::shape(std::string_view name, std::span<const Di
     return shapeLeft(variable(name), picks);
 }
 
+// Rank 0 reads, the others get a copy.
 std::vector<real> NetcdfReader::values(std::string_view name) const {
     std::vector<real> all;
     std::vector<Slab> slabs;
@@ -163,6 +168,7 @@ std::vector<real> NetcdfReader::values(std::string_view name) const {
     return all;
 }
 
+// Of two coordinates at equal distance the first is taken; NaN never is.
 index NetcdfReader::place(const NetcdfVariable &variable, const DimensionPick &pick) const {
     const NetcdfDimension &dimension = variable.dimensions[dimensionOf(variable, pick)];
     if (!pick.byValue) {
@@ -188,6 +194,7 @@ index NetcdfReader::place(const NetcdfVariable &variable, const DimensionPick &p
     return best;
 }
 
+// Local checks and the comparison of requests come first; picks by value then read coordinates, on all ranks.
 void NetcdfReader::read(std::string_view name, std::span<const Slab> slabs, const NetcdfReadOptions &options) const {
     ReadPlan plan;
     std::vector<std::string> asked;

@@ -45,6 +45,7 @@ index netcdf4BytesAtStart(const NetcdfContent &content, int deflate) {
     return wholeBytes(bytes);
 }
 
+// Counts the chunks that the new extents add, and the chunks that the box touches.
 index netcdf4BytesOf(const NetcdfPlace &place, ElementKind kind, const std::vector<index> &extent,
                      const WrittenBox &box, const std::string &path) {
     int storage = NC_CONTIGUOUS;

@@ -32,6 +32,7 @@ constexpr index maxCdf2Bytes = (index{1} << 31) - 4; ///< limit of a variable, o
 constexpr index maxCdf2Records = (index{1} << 32) - 2;
 constexpr auto endless = static_cast<index>(~std::uint64_t{0} >> 1U);
 
+// For the comparison of declarations between ranks.
 std::string attributeText(const NetcdfAttribute &attribute) {
     std::string text = fmt::format("{} {}", attribute.name, elementKindName(attribute.kind));
     std::visit(
@@ -82,6 +83,7 @@ struct WritePlan {
 
 } // namespace
 
+/// All state; `id` is negative until the file is created, when declarations end.
 struct NetcdfWriter::File {
     CommunicatorView comm;
     std::string path;
@@ -123,6 +125,7 @@ struct NetcdfWriter::File {
     void reserve(const WritePlan &plan, std::span<const WrittenSlab> slabs);
 };
 
+// The same declaration again is fine.
 void NetcdfWriter::File::declare(NetcdfDimension dimension) {
     requireDeclaring();
     DNDS_CHECK(dimension.length > 0 || dimension.unlimited, ArgumentError,
@@ -138,6 +141,7 @@ void NetcdfWriter::File::declare(NetcdfDimension dimension) {
     content.dimensions.push_back(std::move(dimension));
 }
 
+// A fill value is stored in the variable's type, as the library requires.
 void NetcdfWriter::File::declare(NetcdfVariable variable) {
     requireDeclaring();
     (void)Detail::netcdfType(variable.kind);
@@ -159,6 +163,7 @@ void NetcdfWriter::File::declare(NetcdfVariable variable) {
     content.variables.push_back(std::move(variable));
 }
 
+// The simplest format that can hold the file; `notes` say why.
 NetcdfFormat NetcdfWriter::File::chooseFormat() {
     if (options.format != NetcdfFormat::Automatic)
         return options.format;
@@ -195,6 +200,7 @@ void NetcdfWriter::File::checkFormat(NetcdfFormat format) const {
                        "{}: '{}' is {}, which CDF-2 lacks: use CDF-5 or NetCDF-4", path, variable.name, variable.type);
 }
 
+// Rank 0 checks the file first, and whether it can be written.
 void NetcdfWriter::File::openExisting() {
     onRankZero(comm, [&] {
         Detail::checkNetcdfFile(path);
@@ -218,6 +224,7 @@ void NetcdfWriter::File::writeTogether(bool hdf) {
             extents.push_back(variable.shape());
 }
 
+// The library refuses to compress scalars.
 int NetcdfWriter::File::defineVariable(const NetcdfVariable &variable, const std::vector<int> &dimensions) {
     int number = -1;
     int status = nc_def_var(id, variable.name.c_str(), Detail::netcdfType(variable.kind),
@@ -257,6 +264,8 @@ int NetcdfWriter::File::defineAll() {
     return status;
 }
 
+// Space is reserved before the library writes: a full disk is then found here, on rank 0, and not in the middle of a
+// collective call.
 void NetcdfWriter::File::create(NetcdfFormat format) {
     const bool hdf = format == NetcdfFormat::Netcdf4;
     const index needed = hdf ? Detail::netcdf4BytesAtStart(content, options.deflate) : 0;
@@ -287,6 +296,7 @@ void NetcdfWriter::File::create(NetcdfFormat format) {
     });
 }
 
+// Checks that need no other rank. Along unlimited dimensions boxes may end anywhere.
 void NetcdfWriter::File::prepare(std::string_view name, std::span<const WrittenSlab> slabs, bool raw,
                                  WritePlan &plan) const {
     plan.variable = &content.variable(name, path);
@@ -329,6 +339,7 @@ int NetcdfWriter::File::put(const WritePlan &plan, const WrittenSlab *slab, cons
     return nc_put_vara(plan.place.group, plan.place.variable, start.data(), count.data(), buffer.data());
 }
 
+// All ranks write the same number, since the call is collective.
 void NetcdfWriter::File::putScalar(const WritePlan &plan, std::span<const WrittenSlab> slabs) {
     Detail::PackedNumber number{};
     onRankZero(comm, [&] { plan.numbersOf(slabs[0], SlabChunk{{}, {}, 1}, number.data()); });
@@ -337,6 +348,8 @@ void NetcdfWriter::File::putScalar(const WritePlan &plan, std::span<const Writte
     comm.guarded([&] { Detail::requireNetcdf(status, path, fmt::format("write '{}'", plan.variable->name)); });
 }
 
+// As many collective writes as the busiest rank has chunks. Failures are kept until the end: the other ranks wait in
+// the library.
 void NetcdfWriter::File::putAll(const WritePlan &plan, std::span<const WrittenSlab> slabs) {
     const index limit = writeBufferBytes / static_cast<index>(plan.elementBytes);
     std::vector<std::pair<const WrittenSlab *, SlabChunk>> chunks;
@@ -423,6 +436,7 @@ NetcdfWriter::NetcdfWriter(CommunicatorView comm, std::string path, const Netcdf
 NetcdfWriter::NetcdfWriter(NetcdfWriter &&) noexcept = default;
 NetcdfWriter &NetcdfWriter::operator=(NetcdfWriter &&) noexcept = default;
 
+// Closing is collective, so only if all ranks come here in the same way.
 NetcdfWriter::~NetcdfWriter() {
     if (!file_ || file_->id < 0)
         return;
@@ -483,6 +497,7 @@ void NetcdfWriter::like(const NetcdfVariable &variable) {
     open().declare(std::move(copy));
 }
 
+// Compares all declarations; rank 0 then writes the coordinates.
 void NetcdfWriter::define() {
     File &file = open();
     if (file.id >= 0)
@@ -517,6 +532,7 @@ void NetcdfWriter::define() {
     }
 }
 
+// Checks, growth and reservation precede the write, each agreed on by all ranks.
 void NetcdfWriter::write(std::string_view name, std::span<const WrittenSlab> slabs, bool raw) {
     define();
     File &file = open();
@@ -538,6 +554,7 @@ index NetcdfWriter::length(std::string_view dimension) const {
     throw ArgumentError(fmt::format("{} has no dimension '{}'", file_->path, dimension));
 }
 
+// The handle is dropped even if closing fails, so that the destructor does not try again.
 void NetcdfWriter::close() {
     define();
     File &file = open();

@@ -10,6 +10,7 @@ namespace DNDS::Detail {
 
 namespace {
 
+// Numbers of any type as 8 bytes, so that Packing is no template.
 template <class T>
 PackedNumber packedFrom(T value) {
     PackedNumber number{};
@@ -24,6 +25,7 @@ T numberOf(const PackedNumber &number) {
     return value;
 }
 
+// `_Unsigned`: classic formats lack unsigned types, so programs mark signed ones.
 ElementKind unsignedOf(ElementKind kind) {
     return withNumber(kind, [kind](auto number) {
         if constexpr (std::is_integral_v<decltype(number)>)
@@ -83,6 +85,7 @@ std::vector<PackedNumber> numbersOf(const NetcdfVariable &variable, const char *
     return numbers;
 }
 
+// Also notes that the variable is scaled, whatever the value.
 real realOf(const NetcdfVariable &variable, const char *name, real otherwise, Packing &packing) {
     const NetcdfAttribute *attribute = variable.attribute(name);
     if (attribute == nullptr)
@@ -102,6 +105,7 @@ real realOf(const NetcdfVariable &variable, const char *name, real otherwise, Pa
         attribute->value);
 }
 
+/// Whether a number of the file stands for a missing value. NaN needs a flag, as it equals nothing.
 template <class Number>
 class MissingTest {
   public:
@@ -135,6 +139,7 @@ class MissingTest {
     bool nan_ = false;
 };
 
+// Scaled in double, whatever the types. Memory of integers holds the file's number exactly or not at all.
 template <class Number, class Value>
 Value unpacked(const Packing &packing, Number number, const std::string &what) {
     if constexpr (std::is_floating_point_v<Value>) {
@@ -148,6 +153,7 @@ Value unpacked(const Packing &packing, Number number, const std::string &what) {
     }
 }
 
+// With a mask integers need no fill: 0 stands there, and the mask tells.
 template <class Value>
 Value valueOfMissing(std::optional<real> fill, bool masked, const std::string &what) {
     if constexpr (std::is_floating_point_v<Value>) {
@@ -180,6 +186,7 @@ void unpackAs(const Packing &packing, const std::byte *numbers, const Slab &slab
     });
 }
 
+// Rounds to the nearest; checkPacking has refused unscaled floating-point values for integers.
 template <class Number, class Value>
 Number packed(const Packing &packing, Value value, const std::string &what) {
     if constexpr (std::is_floating_point_v<Number>) {
@@ -199,6 +206,7 @@ Number packed(const Packing &packing, Value value, const std::string &what) {
     }
 }
 
+// NaN, unless the variable declares a value of its own; integers must have one.
 template <class Number>
 Number numberOfMissing(const Packing &packing, const std::string &what) {
     if constexpr (std::is_floating_point_v<Number>)
@@ -225,6 +233,7 @@ void packAs(const Packing &packing, const WrittenSlab &slab, const SlabChunk &ch
 
 } // namespace
 
+// Integers of another value do not fit, floating-point numbers are rounded.
 std::optional<PackedNumber> packedNumber(const NetcdfAttribute &attribute, std::size_t which, ElementKind kind) {
     return std::visit(
         [&](const auto &list) -> std::optional<PackedNumber> {
@@ -245,6 +254,7 @@ std::optional<PackedNumber> packedNumber(const NetcdfAttribute &attribute, std::
         attribute.value);
 }
 
+// `valid_min` and `valid_max` take precedence over `valid_range`.
 Packing packingOf(const NetcdfVariable &variable) {
     Packing packing;
     const std::string isUnsigned = variable.text("_Unsigned");

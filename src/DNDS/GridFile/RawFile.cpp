@@ -26,6 +26,7 @@ index rawFileBytes(const std::string &path, const RawFileLayout &layout) {
 
 } // namespace
 
+// Also checks the length: a wrong shape or type would read without an error otherwise.
 void readRawFile(CommunicatorView comm, const std::string &path, const RawFileLayout &layout,
                  std::span<const Slab> slabs) {
     comm.guarded([&] {
@@ -41,6 +42,7 @@ void readRawFile(CommunicatorView comm, const std::string &path, const RawFileLa
     });
 }
 
+// Rank 0 makes the file at its full size, then all write their boxes.
 void writeRawFile(CommunicatorView comm, const std::string &path, const RawFileLayout &layout,
                   std::span<const WrittenSlab> slabs) {
     const std::string temporary = path + ".part";

@@ -6,6 +6,7 @@
 
 namespace DNDS::Detail {
 
+// Faster dimensions are taken whole as long as they fit the limit; the next one is cut into parts.
 SlabChunks::SlabChunks(const std::vector<index> &count, index limit) : count_(count) {
     limit = std::max<index>(limit, 1);
     index inner = 1; // elements in the dimensions faster than `cut_`
@@ -29,6 +30,7 @@ SlabChunks::SlabChunks(const std::vector<index> &count, index limit) : count_(co
         size_ *= count[slow];
 }
 
+// Decodes k: the part of the cut dimension varies fastest.
 SlabChunk SlabChunks::at(index k) const {
     SlabChunk chunk{std::vector<index>(count_.size(), 0), count_, 1};
     if (!count_.empty()) {

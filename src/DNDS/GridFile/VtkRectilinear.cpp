@@ -13,6 +13,7 @@ namespace {
 
 constexpr index vtkBlockHeader = 8; ///< bytes: the length of the array that follows
 
+// "Int8", "UInt8", ..., "Float64".
 std::string vtkTypeName(ElementKind kind) {
     std::string name(elementKindName(kind)); // int8, uint8, ..., float64
     const std::size_t capitals = name.front() == 'u' ? 2 : 1;
@@ -38,6 +39,7 @@ struct VtrPlan {
 
 constexpr const char *vtrEnd = "\n  </AppendedData>\n</VTKFile>\n";
 
+// Offsets in the header count from its end, so that they do not depend on its length.
 VtrPlan planVtr(const std::array<std::vector<real>, 3> &points, const std::array<index, 3> &cells,
                 std::span<const VtkGridField> fields) {
     VtrPlan plan;
@@ -85,6 +87,7 @@ void writeVtrFrame(const DurableFile &file, const VtrPlan &plan, const std::arra
 
 } // namespace
 
+// The plan is the same on all ranks, which then write their boxes without further messages.
 void writeVtkRectilinear(CommunicatorView comm, const std::string &path, const std::array<std::vector<real>, 3> &points,
                          std::span<const VtkGridField> fields) {
     const std::string temporary = path + ".part";

@@ -10,6 +10,7 @@ std::string CheckpointArray::description() const {
                        blocks(), blockRows, listed ? ", ids listed" : "");
 }
 
+// Sorted by name, so that the order in which arrays were added does not show.
 std::string CheckpointContent::manifest() const {
     std::map<std::string, std::string> lines;
     for (const CheckpointArray &array : arrays)

@@ -24,6 +24,7 @@ namespace {
 
 using Detail::RowSlab;
 
+// The sizes were checked against the file: this reads within it.
 template <class T>
 std::vector<T> readList(const DurableFile &file, index place, index count) {
     std::vector<T> list(static_cast<std::size_t>(count));
@@ -52,6 +53,8 @@ void checkBlocks(const DurableFile &file, const CheckpointArray &array, const De
 }
 
 /// Reads and checks this rank's blocks. Local.
+// Reads the checksums of each dataset's blocks and compares before anything uses the values; offsets and ids must
+// ascend, as searches rely on that.
 RowSlab readSlab(const DurableFile &file, const CheckpointArray &array, const Detail::FileRanks &files, int rank) {
     const std::string &path = file.path();
     const Detail::BlockSpread spread(array, files);
@@ -93,6 +96,7 @@ RowSlab readSlab(const DurableFile &file, const CheckpointArray &array, const De
 }
 
 /// Throws if rows of the file do not fit `array`. Local.
+// In the order of certainty: type, kind of rows, width, shape of matrices.
 void checkFit(const std::string &path, const CheckpointArray &stored, const ArrayBase &array) {
     const ArrayShape &shape = array.shape();
     DNDS_CHECK(stored.kind == shape.kind && stored.elementBytes == static_cast<index>(shape.elementBytes), LayoutError,
@@ -114,6 +118,7 @@ void checkFit(const std::string &path, const CheckpointArray &stored, const Arra
 }
 
 /// Gives `array` rows of the sizes of `rows`.
+// Widths that the array has not chosen come from the file.
 void fitRows(ArrayBase &array, const CheckpointArray &stored, std::span<const std::span<const std::byte>> rows,
              index longest) {
     const auto count = static_cast<index>(rows.size());
@@ -128,6 +133,7 @@ void fitRows(ArrayBase &array, const CheckpointArray &stored, std::span<const st
         array.resize(count);
 }
 
+// A wrong type names the function that reads the value.
 template <class T>
 const T &valueOf(const CheckpointContent &content, const std::string &path, std::string_view name, const char *kind) {
     const auto found = content.values.find(name);
@@ -169,6 +175,8 @@ CheckpointReader::CheckpointReader(CommunicatorView comm, std::string path, cons
 
 Detail::FileRanks CheckpointReader::fileRanks() const { return {comm_.size(), readers_}; }
 
+// Rank 0 reads the description for all. Ranks that will read blocks open the file, too, and compare its header with
+// rank 0's.
 bool CheckpointReader::open() {
     DurableFile file;
     Detail::FileImage image;
@@ -232,6 +240,7 @@ void CheckpointReader::read(std::string_view name, ArrayBase &array, std::span<c
     failTogether(comm_, [&] { readRows(name, array, ids, {}, {}); });
 }
 
+// Everything is received and checked before `target` changes.
 void CheckpointReader::readRows(std::string_view name, ArrayBase &target, std::span<const index> ids,
                                 std::span<const index> sizes, const std::function<void()> &resize) const {
     const CheckpointArray &stored = array(name);
@@ -246,6 +255,7 @@ void CheckpointReader::readRows(std::string_view name, ArrayBase &target, std::s
                "(CheckpointReadOptions::mesh), or ask for rows of any mesh by name (anyMesh)",
                path_);
     comm_.guarded([&] { checkFit(path_, stored, target); });
+    // This rank's blocks, from which it answers the others. Its failure travels with the exchange.
     RowSlab slab;
     std::exception_ptr failure;
     attempt(failure, [&] { slab = readSlab(*file_, stored, fileRanks(), comm_.rank()); });
@@ -282,6 +292,7 @@ void CheckpointReader::readRows(std::string_view name, ArrayBase &target, std::s
     });
 }
 
+// Ids that are listed are in the file's blocks, on the ranks that read them, and are sent to their shares.
 std::vector<index> CheckpointReader::ownBlock(std::string_view name) const {
     const CheckpointArray &stored = array(name);
     RowSlab slab;
@@ -298,6 +309,7 @@ std::vector<index> CheckpointReader::ownBlock(std::string_view name) const {
     return stored.listed ? Detail::shareIds(*CommunicatorContext::of(comm_), stored, slab) : ids;
 }
 
+// Each rank reads the blocks that it would serve.
 void CheckpointReader::verify() const {
     comm_.guarded([&] {
         for (const CheckpointArray &stored : content_.arrays)

@@ -59,6 +59,7 @@ class DatasetWriter {
         }
         return sum;
     }
+    // The values and the checksums of all blocks: two writes for each dataset.
     void write(index byte, std::span<const std::byte> bytes) const {
         file_.writeAt(place_.values + byte, bytes);
         file_.writeAt(place_.checksums + firstBlock_ * static_cast<index>(sizeof(std::uint32_t)),
@@ -73,6 +74,7 @@ class DatasetWriter {
 };
 
 /// Writes a rank's blocks of an array and returns a hash of their content. `before`: the bytes of lower ranks. Local.
+// An array without rows is written by rank 0, whose file is always open.
 std::uint64_t writeSlab(const DurableFile &file, const CheckpointArray &array, const Detail::FileRanks &files, int rank,
                         const Detail::RowSlab &slab, index before) {
     const index firstBlock = Detail::BlockSpread(array, files).firstBlock(rank);
@@ -118,6 +120,7 @@ std::uint64_t hashOf(const std::string &name, const ArrayBase &array) {
 
 } // namespace
 
+/// An array that was added, and what all ranks together know of it.
 struct CheckpointWriter::Source {
     std::string name;
     const ArrayBase *array;
@@ -135,6 +138,7 @@ CheckpointWriter::CheckpointWriter(CommunicatorView comm, std::string path, cons
 }
 CheckpointWriter::~CheckpointWriter() = default;
 
+// A second value of a name replaces the first.
 void CheckpointWriter::setValue(const std::string &name, CheckpointValue value) {
     checkName(name);
     const std::size_t bytes = std::visit([](const auto &list) { return list.size() * sizeof(list[0]); }, value);
@@ -152,6 +156,7 @@ void CheckpointWriter::add(const std::string &name, const ArrayBase &array, std:
 
 bool CheckpointWriter::built() noexcept { return Detail::hasHdf5(); }
 
+// The checks that need no other rank.
 void CheckpointWriter::checkSources() const {
     for (const Source &source : sources_) {
         checkName(source.name);
@@ -167,6 +172,8 @@ void CheckpointWriter::checkSources() const {
 }
 
 /// Combines the data of all ranks.
+// A few reductions, whatever the number of arrays: agreement, sums, extremes. Ids are 0, 1, ... if their least is 0
+// and their largest the number of rows less one; repeated ones are found when rows arrive.
 void CheckpointWriter::describe() {
     comm_.guarded([&] { checkSources(); });
     ContentHash all;
@@ -228,6 +235,7 @@ void CheckpointWriter::describe() {
     }
 }
 
+// The temporary file is removed on failure, by rank 0 alone.
 index CheckpointWriter::write() {
     const ActivityScope activity("write of", path_);
     return failTogether(comm_, [&] {
@@ -241,6 +249,8 @@ index CheckpointWriter::write() {
     });
 }
 
+// Rank 0 makes the whole file except for values, at its full size; then arrays follow one after another, so that
+// memory is needed for one. The header comes last: without it the file is no checkpoint.
 index CheckpointWriter::writeFile(const std::string &temporary) {
     DurableFile file;
     Detail::FileImage image;

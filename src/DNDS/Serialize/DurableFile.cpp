@@ -22,6 +22,7 @@ namespace {
     throw DataError(fmt::format("{} {}: {}", path, what, std::strerror(code)));
 }
 
+// Closed on exec, so that programs that DNDS starts do not keep it open.
 int opened(const std::string &path, int flags, const char *what) {
     const int descriptor = ::open(path.c_str(), flags | O_CLOEXEC, 0666); // NOLINT: variadic by POSIX
     if (descriptor < 0)
@@ -74,6 +75,7 @@ void DurableFile::reserve(index bytes) const {
         fail(path_, fmt::format("has no room for {} bytes", bytes), errno);
 }
 
+// Keeps the size, which other programs see.
 void DurableFile::reserveBehind(index bytes) const {
     const index now = size();
     DNDS_CHECK(bytes <= std::numeric_limits<index>::max() - now, DataError, "{} has no room for {} bytes more", path_,
@@ -108,6 +110,7 @@ index DurableFile::size() const {
     return status.st_size;
 }
 
+// System calls may transfer less than asked for, or be interrupted by signals.
 void DurableFile::readAt(index place, std::span<std::byte> bytes) const {
     while (!bytes.empty()) {
         const ssize_t count = ::pread(descriptor_, bytes.data(), bytes.size(), place);
@@ -146,6 +149,7 @@ void DurableFile::flush() const {
 
 void flushToDisk(const std::string &path) { DurableFile::forReading(path).flush(); }
 
+// The file first, then the name: after a loss of power the name refers to the old content or to the new.
 void renameDurably(const std::string &from, const std::string &to) {
     flushToDisk(from);
     if (std::rename(from.c_str(), to.c_str()) != 0)

@@ -27,8 +27,10 @@ namespace {
 
 constexpr const char *format = "DNDS checkpoint";
 constexpr const char *meshName = "mesh";
+// Of the format; readers refuse later ones.
 constexpr index version = 1;
 constexpr hsize_t alignment = 4096;
+// A description beyond this is an error, not a file.
 constexpr std::size_t maxRoom = std::size_t{1} << 30;
 constexpr index maxDescription = std::numeric_limits<int>::max();
 /// The file starts with a header in plain text (HDF5's "user block"). The description is checked against it before HDF5
@@ -75,6 +77,7 @@ class MemoryFile {
             static_cast<MemoryFile *>(self)->size_ = size;
         return larger;
     }
+    // Exceptions must not pass through HDF5: an empty file is noticed by tryImage.
     static herr_t release(void *memory, H5FD_file_image_op_t operation, void *self) {
         auto &file = *static_cast<MemoryFile *>(self);
         if (operation == H5FD_FILE_IMAGE_OP_FILE_CLOSE) {
@@ -122,6 +125,7 @@ class SparseImage {
     }
     static void *copy(void *to, const void *, std::size_t, H5FD_file_image_op_t, void *) { return to; }
     static void *reallocate(void *, std::size_t, H5FD_file_image_op_t, void *) { return nullptr; }
+    // The mapping belongs to the SparseImage.
     static herr_t release(void *, H5FD_file_image_op_t, void *) { return 0; }
 
     void *memory_ = nullptr;
@@ -141,6 +145,7 @@ HdfObject fileAccess() {
     return access;
 }
 
+// Without times.
 HdfObject makeGroup(hid_t parent, const std::string &name) {
     const HdfObject properties(H5Pcreate(H5P_GROUP_CREATE), H5Pclose, name);
     requireHdf(H5Pset_obj_track_times(properties.get(), false), name); // the same content, the same file
@@ -148,6 +153,7 @@ HdfObject makeGroup(hid_t parent, const std::string &name) {
 }
 
 /// Creates a dataset and returns its place in the file; 0 if it has no bytes.
+// Space is allocated at once and never filled: values are written later, past HDF5.
 index makeDataset(hid_t parent, const std::string &name, hid_t type, const std::vector<hsize_t> &sizes) {
     const HdfObject properties(H5Pcreate(H5P_DATASET_CREATE), H5Pclose, name);
     requireHdf(H5Pset_obj_track_times(properties.get(), false), name);
@@ -207,6 +213,7 @@ void forEachDataset(CheckpointArray &array, const HdfObject &scalar, Dataset &&d
         both(array.ids, "ids", H5T_NATIVE_INT64, {static_cast<hsize_t>(array.rows)});
 }
 
+// Attributes first, then the datasets, whose places go into `array`.
 void describeArray(hid_t arrays, CheckpointArray &array) {
     const HdfObject group = makeGroup(arrays, array.name);
     const auto integer = [&](const char *name, index value) {
@@ -256,6 +263,7 @@ void checkNumbers(const CheckpointArray &array, index fileBytes) {
                "array {} has more rows than fit in the file: {}", array.name, array.rows);
 }
 
+// Numbers are checked before sizes are computed from them.
 CheckpointArray readArray(hid_t arrays, const std::string &name, index fileBytes) {
     const HdfObject group(H5Gopen2(arrays, name.c_str(), H5P_DEFAULT), H5Gclose, "array " + name);
     const auto integer = [&](const char *attribute) { return readAttributeAs<index>(group.get(), attribute); };
@@ -286,6 +294,7 @@ herr_t keepName(hid_t, const char *name, const Info *, void *names) {
     return 0;
 }
 
+// Names in alphabetical order. The manifest in the file guards against attributes that a damaged file has lost.
 CheckpointContent contentIn(const HdfObject &file, index fileBytes) {
     CheckpointContent content;
     if (requireHdf(H5Aexists(file.get(), meshName), "the fingerprint of the mesh") > 0)
@@ -307,6 +316,7 @@ CheckpointContent contentIn(const HdfObject &file, index fileBytes) {
 }
 
 /// About the bytes of everything but datasets: HDF5 puts datasets after this many.
+// An estimate; makeImage doubles it as long as it is too small.
 std::size_t metadataRoom(const CheckpointContent &content) {
     std::size_t room = 4096 + 3072 * content.arrays.size() + content.manifest().size();
     for (const auto &[name, value] : content.values)
@@ -347,6 +357,7 @@ FileImage tryImage(CheckpointContent &content, std::size_t room) {
     return image;
 }
 
+// The least place of a dataset, or the end of the file without any.
 index firstPlaceOf(const CheckpointContent &content, index end) {
     for (const CheckpointArray &array : content.arrays)
         for (const CheckpointPlace &place : {array.values, array.offsets, array.ids})
@@ -356,6 +367,7 @@ index firstPlaceOf(const CheckpointContent &content, index end) {
     return end;
 }
 
+// Shorter files have a shorter header, which is then refused.
 std::vector<std::byte> headerBytesOf(const DurableFile &file, index bytes) {
     std::vector<std::byte> front(static_cast<std::size_t>(std::min<index>(bytes, headerBytes)));
     file.readAt(0, front);
@@ -363,6 +375,8 @@ std::vector<std::byte> headerBytesOf(const DurableFile &file, index bytes) {
 }
 
 /// Reads the description and checks it against the header, which is left empty.
+// From the outside in: kind of file, version, header, length, checksum. The header must equal the text that its
+// numbers give.
 std::vector<std::byte> checkedDescription(const DurableFile &file, index bytes) {
     DNDS_CHECK(bytes > 0, DataError, "it is empty");
     std::vector<std::byte> front = headerBytesOf(file, bytes);
@@ -392,6 +406,7 @@ std::vector<std::byte> checkedDescription(const DurableFile &file, index bytes) 
     return front;
 }
 
+// Adds the path to messages.
 template <class Read>
 auto readable(const std::string &path, Read &&read) {
     try {
@@ -403,6 +418,7 @@ auto readable(const std::string &path, Read &&read) {
 
 } // namespace
 
+// Everything but values has to precede the first dataset, since readers get only the bytes up to there.
 FileImage makeImage(CheckpointContent &content) {
     const HdfQuiet quiet;
     for (std::size_t room = metadataRoom(content);; room *= 2) {
@@ -430,6 +446,7 @@ FileImage readImage(const DurableFile &file) {
     });
 }
 
+// HDF5 reads from memory: bytes of values read as zeros and are never touched.
 CheckpointContent contentOf(const FileImage &image, const std::string &path) {
     const HdfQuiet quiet;
     return readable(path, [&] {

@@ -75,6 +75,8 @@ std::vector<index> rowsOfIds(CommunicatorContext &context, const FileRanks &file
     return places;
 }
 
+// Each row travels once, as whole words. Rows arrive in any order; two that claim one place, or a place without a
+// row, reveal repeated ids.
 RowSlab gatherSlab(CommunicatorContext &context, const FileRanks &files, const CheckpointArray &target,
                    const ArrayBase &array, std::span<const index> places, std::span<const index> ids) {
     const CommunicatorView comm = context.comm();
@@ -170,6 +172,8 @@ RankLists answer(const RankLists &asked, const CheckpointArray &source, const Ro
 
 } // namespace
 
+// Two sparse exchanges: ids to the ranks that have them, and rows back. Failures of any rank travel with them, so
+// that no rank waits for one that gave up.
 ArrivedRows fetchRows(CommunicatorContext &context, const FileRanks &files, const CheckpointArray &source,
                       const RowSlab &slab, std::span<const index> ids, const std::exception_ptr &failure) {
     const CommunicatorView comm = context.comm();
@@ -228,6 +232,7 @@ ArrivedRows fetchRows(CommunicatorContext &context, const FileRanks &files, cons
     return arrived;
 }
 
+// Rows are in the order of ids, so that slabs and shares are both ascending, and lists arrive in order.
 std::vector<index> shareIds(CommunicatorContext &context, const CheckpointArray &source, const RowSlab &slab) {
     const EvenSplit shares(source.rows, context.comm().size());
     RankLists outgoing;
