@@ -7,6 +7,7 @@ namespace DNDS::Geom::Cgns {
 
 namespace {
 
+// One more row.
 void append(ElementBlock &block, ElementType type, index fileId, std::span<const index> nodes) {
     block.types.push_back(type);
     block.nodes.insert(block.nodes.end(), nodes.begin(), nodes.end());
@@ -81,6 +82,8 @@ std::pair<std::vector<index>, index> numberFaces(CommunicatorContext &context, c
 
 } // namespace
 
+// Of the elements of MIXED sections that are no cells, faces are taken by their marks; others are counted and left out.
+// Zones' own numbers of cells are only compared, since many files state them wrongly.
 ElementBlock cellBlock(CommunicatorContext &context, const Model &model, const Elements &elements,
                        std::vector<std::string> &warnings, std::vector<std::string> &notes) {
     const ElementRun &run = elements.cells;

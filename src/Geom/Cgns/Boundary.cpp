@@ -167,18 +167,24 @@ class MarkReader {
     };
     static constexpr int noCondition = -1;
 
+    // Local: reads this rank's shares and hashes them.
     std::vector<PeriodicSides> readPeriodicSides() const;
+    // Collective.
     void dropMirrored(std::vector<PeriodicSides> &sides);
     void markPeriodic(const std::vector<PeriodicSides> &sides, Outbox &marked);
     void markSide(const PeriodicSides &sides, std::size_t side, int mark, Outbox &marked);
     void markCondition(int number, Outbox &marked);
     void markRange(const SectionTable &table, const ElementRun &run, int zone, index first, index last, int mark,
                    int condition);
+    // Marks this rank's elements of a section in the list of faces.
     void markSection(int section, int mark);
+    // Adds a record for the rank that has the element: key, mark, condition.
     void addressMark(int zone, index id, int mark, int condition, Outbox &marked);
     void mark(index key, int mark, int condition);
+    // Each face once for each mark, in order.
     void sortMarks();
     index missing(const BoundaryCondition &condition) const;
+    // Collective: a warning for each condition with points that are no faces.
     void warnOfOthers();
     void choosePatches();
 
@@ -236,6 +242,7 @@ void MarkReader::dropMirrored(std::vector<PeriodicSides> &sides) {
     sides = std::move(kept);
 }
 
+// Marks of sides are negative: -1 - 2 c for the first side of connection c, -2 - 2 c for the second.
 void MarkReader::markPeriodic(const std::vector<PeriodicSides> &sides, Outbox &marked) {
     for (std::size_t c = 0; c < sides.size(); c++) {
         marks_.periodic.push_back({sides[c].connection->name, *sides[c].connection->periodic});
@@ -244,6 +251,7 @@ void MarkReader::markPeriodic(const std::vector<PeriodicSides> &sides, Outbox &m
     }
 }
 
+// Sides of structured zones are sections of their own; others name nodes or elements.
 void MarkReader::markSide(const PeriodicSides &sides, std::size_t side, int mark, Outbox &marked) {
     const Connection &connection = *sides.connection;
     const int zone = side == 0 ? connection.zone : connection.donor;
@@ -291,6 +299,7 @@ void MarkReader::markRange(const SectionTable &table, const ElementRun &run, int
     }
 }
 
+// Sections made for one condition hold its faces and no others.
 void MarkReader::markSection(int section, int mark) {
     const auto k = static_cast<std::size_t>(section);
     const index begin = std::max(elements_.faceTable.begin(k), elements_.faces.first());
@@ -351,6 +360,8 @@ index MarkReader::missing(const BoundaryCondition &condition) const {
     return points.size() - found;
 }
 
+// Files without conditions are exempt: there, MIXED sections count as conditions although most of their elements are
+// cells.
 void MarkReader::warnOfOthers() {
     comm_.allReduce(notFaces_.data(), static_cast<int>(notFaces_.size()), MPI_SUM);
     for (std::size_t k = 0; k < model_.conditions.size(); k++)
@@ -409,6 +420,7 @@ Marks readMarks(CommunicatorContext &context, const Model &model, const Elements
 JoinPairs readJoins(CommunicatorContext &context, const Model &model, const Elements &elements, TreeSource &source) {
     const PointReader points(context.comm(), model, elements, source);
     JoinPairs joins;
+    // Faces of a connection may be in MIXED sections, hence in either list.
     const auto faceKey = [&](int zone, index id, const Connection &connection) {
         const index face = elements.faceTable.find(zone, id);
         const index other = face == SectionTable::none ? elements.cellTable.find(zone, id) : SectionTable::none;

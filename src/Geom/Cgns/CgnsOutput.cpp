@@ -71,6 +71,7 @@ CgnsOutput::Node CgnsOutput::addText(Node parent, const std::string &name, const
     return node;
 }
 
+// Small lists: the narrow copy is made even if it is not used.
 CgnsOutput::Node CgnsOutput::addIntegers(Node parent, const std::string &name, const char *label, Type type,
                                          const std::vector<index> &values, bool row) {
     const Node node = addArray(parent, name, label, type, static_cast<index>(values.size()), row);

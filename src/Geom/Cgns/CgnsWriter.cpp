@@ -194,6 +194,7 @@ class Writer {
         writeIntegers(node, "ElementStartOffset", "DataArray_t", offsets);
     }
 
+    // Patches first; then what periodic connections have left unpaired, so that no marked face is lost.
     void writeConditions() {
         Node parent = 0;
         onFirst([&] { parent = output_->add(zone_, "ZoneBC", "ZoneBC_t"); });
@@ -229,6 +230,7 @@ class Writer {
         }
     }
 
+    // Nothing is written for sides without pairs: all ranks know the total.
     void writeConnection(Node parent, NodeNames &names, const PeriodicConnection &connection, bool ofFaces,
                          const std::vector<index> &own, const std::vector<index> &donor) {
         if (total(own.size()) == 0)
@@ -286,6 +288,7 @@ class Writer {
         writePoints(parent, names, patch, "Vertex", inOrder(nodes));
     }
 
+    // A condition of listed points, unless no rank has any.
     void writePoints(Node parent, NodeNames &names, const BoundaryPatch &patch, const char *location,
                      const std::vector<index> &points) {
         if (total(points.size()) == 0)
@@ -337,9 +340,11 @@ class Writer {
     const SourceMesh &mesh_;
     const CgnsWriteOptions &options_;
     WrittenElements elements_;
-    std::vector<PeriodicPairs> pairs_; ///< [periodic connections]
+    /// [periodic connections], this rank's shares.
+    std::vector<PeriodicPairs> pairs_;
     Type integers_ = Type::Int32;
-    std::optional<CgnsOutput> output_; ///< on rank 0
+    /// On rank 0; empty on the others.
+    std::optional<CgnsOutput> output_;
     Node base_ = 0;
     Node zone_ = 0;
     std::string zoneName_;

@@ -248,6 +248,7 @@ std::optional<std::vector<std::string>> linkNames(hid_t group) {
     return names;
 }
 
+// Without the data sets of the node itself, whose names begin with a blank.
 std::vector<std::string> childNames(hid_t group, const TreeNode &node) {
     std::optional<std::vector<std::string>> names = linkNames(group);
     DNDS_CHECK(names, DataError, "{}: the children of node {} cannot be listed: {}", node.file, node.path, lastError());
@@ -307,6 +308,7 @@ void Hdf5Source::describeData(hid_t group, TreeNode &node) {
     checkFits(node, open(node.file).bytes, storage == Storage::Compressed ? maxCompression : 1);
 }
 
+// As AdfSource::loadSmallData; longer texts are not read.
 void Hdf5Source::loadSmallData(TreeNode &node) {
     const index size = node.size();
     if (node.type == DataType::Text && size <= TreeNode::maxText) {
@@ -321,6 +323,7 @@ void Hdf5Source::loadSmallData(TreeNode &node) {
     }
 }
 
+// "" for anything that is not a short plain text: followLink reports it.
 std::string Hdf5Source::linkText(hid_t group, const char *name) const {
     if (H5Lexists(group, name, H5P_DEFAULT) <= 0)
         return {};
@@ -355,6 +358,7 @@ TreeNode Hdf5Source::followLink(hid_t group, const TreeNode &link, WalkGuard &gu
     return node;
 }
 
+// Opened for each read: handles of nodes are not kept, as a tree has many.
 HdfObject Hdf5Source::openData(const TreeNode &node) {
     const std::string path = (node.path == "/" ? "" : node.path) + "/ data";
     HdfObject dataset(H5Dopen2(open(node.file).handle.get(), path.c_str(), H5P_DEFAULT), H5Dclose);

@@ -6,6 +6,7 @@ namespace DNDS::Geom::Cgns {
 
 namespace {
 
+// Numbers in a message.
 std::string textOf(const std::vector<index> &numbers) { return fmt::format("{}", fmt::join(numbers, ", ")); }
 
 /// Sets the range of a point set, or its problem.
@@ -93,6 +94,7 @@ int ModelBuilder::patchFor(const std::string &name, const std::string &kind, con
     return static_cast<int>(model_.patches.size()) - 1;
 }
 
+// All ZoneBC_t of the zone, although the standard allows one.
 void ModelBuilder::readConditions(int zone) {
     for (const TreeNode &group : zoneTrees_[static_cast<std::size_t>(zone)]->children) {
         if (group.label != "ZoneBC_t")
@@ -166,6 +168,7 @@ int ModelBuilder::addPatchSection(int zone, const std::array<Triple, 2> &range, 
     return addPatch(std::move(section));
 }
 
+// The kind, type and width are the same for all sections made of structured zones.
 int ModelBuilder::addPatch(Section section) {
     section.kind = SectionKind::Patch;
     section.type = model_.cellDimension == 3 ? ElementType::Quad4 : ElementType::Bar2;

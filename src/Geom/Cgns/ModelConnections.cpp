@@ -14,6 +14,7 @@ std::vector<float> inSinglePrecision(const std::vector<real> &values) { return {
 
 } // namespace
 
+// Both kinds, in the order of the file.
 void ModelBuilder::readConnections(int zone) {
     for (const TreeNode &group : zoneTrees_[static_cast<std::size_t>(zone)]->children) {
         if (group.label != "ZoneGridConnectivity_t")

@@ -5,6 +5,7 @@
 
 namespace DNDS::Geom::Cgns {
 
+// Names of the standard, in order of their numbers from 24 on.
 std::string unsupportedType(index code) {
     static constexpr std::string_view names[] = {
         "BAR_4",    "TRI_9",      "TRI_10",   "QUAD_12",  "QUAD_16",  "TETRA_16", "TETRA_20",   "PYRA_21", "PYRA_29",

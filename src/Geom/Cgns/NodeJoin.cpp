@@ -313,6 +313,7 @@ void numberSurvivors(CommunicatorContext &context, const std::vector<index> &lab
         }
 }
 
+// Nodes that are far apart hint at a wrong connection; they are joined all the same, as the file says.
 void warnOfDistances(CommunicatorContext &context, const Model &model, const NodeBlock &block,
                      const std::vector<NodePair> &pairs, const Box &box, std::vector<std::string> &warnings) {
     constexpr real notable = 1e-6;
@@ -358,6 +359,7 @@ NodeBlock readNodes(CommunicatorView comm, const Model &model, TreeSource &sourc
     return block;
 }
 
+// All ranks take part if any has pairs.
 void joinNodes(CommunicatorContext &context, const Model &model, const Elements &elements, const JoinPairs &joins,
                const CgnsOptions &options, NodeBlock &block, std::vector<std::string> &warnings) {
     const CommunicatorView &comm = context.comm();

@@ -77,6 +77,7 @@ void resolveParentFaces(CommunicatorContext &context, const Model &model, const 
         return;
     std::vector<NamedFace> named;
     context.comm().guarded([&] { named = readNamed(model, cellTable, faceTable, faces, source); });
+    // Corners of the parents, which other ranks may have.
     std::vector<index> wanted;
     for (const NamedFace &face : named)
         wanted.push_back(face.cell);

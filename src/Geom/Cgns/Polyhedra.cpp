@@ -13,6 +13,7 @@ namespace {
 // ---------------------------------------------------------------------------------------------------------------------
 // NFACE_n
 
+// Polyhedra of parents have no faces at this stage.
 bool hasFaceNumbers(const ElementRun &cells, index element) {
     return cells.types[static_cast<std::size_t>(element)] == ElementType::Polyhedron && !cells.nodesOf(element).empty();
 }
@@ -97,6 +98,7 @@ class ParentResolver {
     std::vector<Parents> parents_;
 };
 
+// Both columns of `parents`, for this rank's faces, and the highest number of a cell among them.
 void ParentResolver::readParents() {
     const index begin = faces_.first();
     const index end = begin + faces_.size();
@@ -138,6 +140,7 @@ void ParentResolver::addressFace(Outbox &records, int zone, index face, index pa
     appendFaceOfCell(records.to(cells_.mapping->owner(cell).rank), cell, face, corners, inward);
 }
 
+// The normal of a face points from its first parent to its second: inward for the second.
 void ParentResolver::addressFaces(Outbox &records) {
     for (const Parents &parents : parents_)
         for (std::size_t i = 0; i < parents.left.size(); i++) {
@@ -168,6 +171,7 @@ void ParentResolver::buildCells(const RankLists &arrived) {
 
 } // namespace
 
+// Whether there are any follows from the sections, so all ranks decide alike.
 void resolvePolyhedra(CommunicatorContext &context, const Model &model, const SectionTable &cellTable,
                       ElementRun &cells, const SectionTable &faceTable, const ElementRun &faces, TreeSource &source) {
     const auto &sections = cellTable.sections();

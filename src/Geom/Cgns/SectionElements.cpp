@@ -113,6 +113,7 @@ void ElementReader::readPart(std::size_t k, const Range &part) {
     });
 }
 
+// From a number in the zone to one over all zones.
 index ElementReader::nodeOf(const Section &section, index id, index number) const {
     const Zone &zone = model_.zones[static_cast<std::size_t>(section.zone)];
     DNDS_CHECK(number >= 1 && number <= zone.nodes, DataError, "{}, element {}: node {} of a zone with {} nodes",
@@ -120,6 +121,7 @@ index ElementReader::nodeOf(const Section &section, index id, index number) cons
     return zone.firstNode + number - 1;
 }
 
+// From a number in the zone to the ordinal of a face, plus 1; the sign is kept.
 index ElementReader::faceOf(const Section &section, index id, index number) const {
     const bool inward = number < 0;
     const index ordinal = number == std::numeric_limits<index>::min() || number == 0
@@ -203,6 +205,7 @@ void ElementReader::readOffsets(const Section &section, const Range &part) {
     }
 }
 
+// Old files add the number of corners to the code of polygons.
 std::pair<ElementType, index> ElementReader::mixedType(const Section &section, index id, index code) const {
     if (const index corners = model_.polygonCorners(code); corners > 0)
         return {ElementType::Polygon, corners};
@@ -287,6 +290,7 @@ void ElementReader::walkStream(const Section &section, const Range &words, std::
     }
 }
 
+// The first index varies fastest; corners are in the order of QUAD_4 and HEXA_8.
 void ElementReader::makeStructured(const Section &section, const Range &part) {
     const Zone &zone = model_.zones[static_cast<std::size_t>(section.zone)];
     const index cellsI = zone.vertices[0] - 1;

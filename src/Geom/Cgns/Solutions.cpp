@@ -41,11 +41,13 @@ class FieldFinder {
     }
 
   private:
+    // A field that cannot be read whole is a warning: the mesh itself is complete.
     void leaveOut(std::size_t zone, const std::string &what, const std::string &why) {
         warnings_.push_back(
             fmt::format("{}, {}: {}, so it is left out", model_.zoneText(static_cast<int>(zone)), what, why));
     }
 
+    // Rind values of unstructured zones come before and after the others, as for coordinates.
     void addSolution(const TreeNode &node, std::size_t zone) {
         const std::string what = fmt::format("solution '{}'", node.name);
         const std::string location = trimmed(node.textOf("GridLocation_t"));

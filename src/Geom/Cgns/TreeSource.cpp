@@ -17,6 +17,7 @@ constexpr index maxNodes = 4'000'000;
 
 } // namespace
 
+// Integers as reals, too: versions and angles may be stored as either.
 void TreeSource::loadFewNumbers(TreeNode &node) {
     const index size = node.size();
     if (!(node.isInteger() || node.isReal()) || size > TreeNode::maxNumbers)
@@ -36,6 +37,7 @@ index fileSize(const std::string &path) {
     return static_cast<index>(size);
 }
 
+// ADF files name their format after four bytes.
 std::unique_ptr<TreeSource> openSource(const std::string &path) {
     std::array<char, 16> head{};
     fileSize(path);

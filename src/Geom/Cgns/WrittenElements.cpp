@@ -56,6 +56,7 @@ index appendFaces(const ElementBlock &cells, index cell, FaceList &faces) {
     return count;
 }
 
+// On this rank.
 bool has(const ElementBlock &block, ElementType type) {
     return std::find(block.types.begin(), block.types.end(), type) != block.types.end();
 }
