@@ -25,6 +25,7 @@ CellNumbers numberCells(UnstructuredMesh &mesh, std::shared_ptr<const GlobalMapp
         base = reverseCuthillMcKee(starts, neighbours);
     }
     std::vector<GhostEntity> ghosts;
+    // Ghosts are numbered by their owners: only global number and image are given here.
     for (index c = cells.owned; c < cells.size(); c++)
         ghosts.push_back({cells.numbers[toSize(c)], cells.images[toSize(c)]});
     Renumbering renumbering = renumber(std::move(global), ghosts, base);
@@ -65,6 +66,7 @@ CellNumbers assembleMesh(UnstructuredMesh &mesh, MigratedCells &&migrated, const
                          const MeshOptions &options, MeshReport *report) {
     const CommunicatorView &comm = mesh.comm;
     auto [cells, keys] = std::move(migrated);
+    // The same error on all ranks, whichever list is too long.
     const auto require = [&](index count, const char *what) { requireLocalNumbers(comm, count, what, mesh.origin); };
     require(cells.size(), "cells");
     require(static_cast<index>(cells.links.size()), "faces of cells");
@@ -73,6 +75,7 @@ CellNumbers assembleMesh(UnstructuredMesh &mesh, MigratedCells &&migrated, const
     mesh.ghostLayers = options.ghostLayers;
     mesh.ghostsByNodes = options.ghostsBy == GhostNeighbours::Nodes;
     const auto cellMapping = GlobalMapping::create(comm, cells.size());
+    // Layers by faces need nothing about nodes but their owners.
     const int layersByNodes = options.ghostsBy == GhostNeighbours::Nodes ? options.ghostLayers : 0;
     const NodeSharing sharing =
         shareNodes(nodes.blocks, *cellMapping, cells, nodes.partners, layersByNodes, report != nullptr, mesh.origin);

@@ -82,6 +82,7 @@ void partitionByGraph(CommunicatorView comm, MigratedCells &migrated, const Glob
     if (comm.allReduce(options.cellWeights.empty() ? 0 : 1, MPI_MAX) != 0)
         graph.weights = fetchWeights(cellBlocks, options.cellWeights, cells.numbers);
     progress("partition");
+    // The new part of each cell, in the present order of cells.
     const std::vector<int> part = partitionGraph(
         comm, graph, comm.size(), {.imbalance = options.imbalance, .seed = options.seed, .effort = options.effort});
     graph = {};
@@ -89,6 +90,7 @@ void partitionByGraph(CommunicatorView comm, MigratedCells &migrated, const Glob
     std::vector<index> numbers(toSize(cells.size()));
     std::iota(numbers.begin(), numbers.end(), before->localBegin());
     cells = migrateCells(*before->context(), std::move(cells), part, numbers).cells;
+    // Links name cells by global numbers, which the move changes: the same redistribution tells the new ones.
     const Redistribute moved = Redistribute::toRanks(before, part);
     renumberLinks(cells, moved);
     ParArray<index, 1> keys("positions on the curve", comm);
@@ -153,6 +155,7 @@ UnstructuredMesh build(CommunicatorView comm, SourceMesh &source, const MeshOpti
     const auto nodeBlocks = GlobalMapping::create(comm, source.nodes());
     const auto cellBlocks = GlobalMapping::create(comm, source.cells.size());
     CommunicatorContext &context = *nodeBlocks->context();
+    // Flat meshes, orientation of cells, centres and bounds, in one pass over the source.
     const SourceGeometry geometry = orientCells(*nodeBlocks, source, report, options.openPolyhedra);
     mesh.planar = geometry.planar;
 
@@ -179,6 +182,7 @@ UnstructuredMesh build(CommunicatorView comm, SourceMesh &source, const MeshOpti
     warnAboutFaces(report, lost, periodic,
                    std::hypot(geometry.upper[0] - geometry.lower[0], geometry.upper[1] - geometry.lower[1],
                               geometry.upper[2] - geometry.lower[2]));
+    // Faces are linked by now: they are the edges of the graph.
     if (options.partitioner == Partitioner::Graph && comm.size() > 1)
         partitionByGraph(comm, migrated, *cellBlocks, options, progress);
 

@@ -51,6 +51,7 @@ std::vector<index> joinMarks(const GlobalMapping &nodeBlocks, const GlobalMappin
     for (std::size_t i = 0; i < next.size(); i++)
         if (const index found = table.findOrAdd(static_cast<index>(i)); found >= 0)
             next[toSize(found)] = static_cast<index>(i);
+    // Cell, slot, mark and number in the file, or only the sender's position.
     struct Answer {
         int rank;
         std::array<index, 4> words;

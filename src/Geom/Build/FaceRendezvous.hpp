@@ -99,8 +99,7 @@ inline OwnFaces listFaces(CellRecords &cells) {
     return faces;
 }
 
-/// A face as sent to other ranks.
-/// A face as seen from one of its cells.
+/// A face as seen from one of its cells; this is what other ranks get.
 struct Side {
     index cell; ///< global
     int slot;
@@ -110,6 +109,7 @@ struct Side {
 
 inline constexpr index sideWords = 6;
 
+/// Six words: hash, least corner, cell, slot, number, number in the file.
 inline void writeSide(const FaceKey &key, const Side &side, index *words) {
     words[0] = static_cast<index>(key.hash);
     words[1] = key.least;

@@ -64,6 +64,7 @@ class AroundNodes {
     }
 
   private:
+    // Adds a node to be asked about, once.
     void remember(index key, std::vector<index> &nodes) {
         if (!isPrivate(key) && seen_.add(key).second)
             nodes.push_back(key);
@@ -126,6 +127,7 @@ class AroundNodes {
 /// Gets cells from their owners and appends them. Collective.
 /// Records arrive grouped by owner and are appended in the order of `keys`.
 void fetchCells(const GlobalMapping &cellMapping, LocalCells &local, std::span<const index> keys, int depth) {
+    // Records of varying length, in the order of arrival; `starts` finds each.
     std::vector<index> words;
     std::vector<index> starts(keys.size());
     queryOwners(
@@ -186,6 +188,7 @@ LocalCells collectGhosts(const GlobalMapping &cellMapping, const GlobalMapping &
     local.firstOwned = cellMapping.localBegin();
     local.numbers.resize(toSize(local.owned));
     std::iota(local.numbers.begin(), local.numbers.end(), local.firstOwned);
+    // Kept over all layers: nodes that were asked about are not asked about again.
     AroundNodes around(cellMapping, nodeBlocks, sharing, images);
     index begin = 0;
     for (int number = 1; number <= depth; number++) {

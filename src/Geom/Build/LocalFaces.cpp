@@ -17,6 +17,7 @@ namespace {
 /// A face, as a face of the first local cell that has it: `cell` is a position in LocalCells.
 struct FoundFace {
     LocalIndex cell;
+    // Number of the face among those of its cell.
     int slot;
     LocalIndex other; ///< the cell across it, `noEntity` or `notLocal`
 };
@@ -41,6 +42,7 @@ class FaceList {
 
   private:
     std::size_t slotIndex(index cell, int slot) const { return toSize(cells_.cells.linkStarts[toSize(cell)] + slot); }
+    // Also enters the face at the other cell, if that is local: it is then not found again.
     void addFace(index cell, int slot, ImageTable &images) {
         const auto face = static_cast<LocalIndex>(faces_.size());
         faceOfSlot_[slotIndex(cell, slot)] = face;
@@ -176,6 +178,7 @@ class FaceCorners {
     }
 
   private:
+    // Polyhedra have their faces in the record; other cells use the rows of `cellNodes`, which have final numbers.
     void load(index cell) {
         if (std::exchange(cell_, cell) == cell)
             return;
@@ -314,6 +317,7 @@ index countCoincident(CommunicatorContext &context, const UnstructuredMesh &mesh
     for (const LocalIndex face : mesh.patches.back().faces) {
         if (face >= mesh.faces.owned)
             continue;
+        // 128 bits: two different faces have the same sums only by an unlikely accident.
         std::array<std::uint64_t, 2> sums{}; // in any order of corners
         for (const LocalIndex node : faceNodes[face]) {
             std::uint64_t corner = 0;
@@ -342,6 +346,7 @@ void noteSharedFaces(const UnstructuredMesh &mesh, MeshReport &report) {
     std::vector<int> first(toSize(mesh.faces.owned), none);
     std::array<index, 2> pair{none, none};
     index count = 0;
+    // A face in three patches counts once.
     std::vector<bool> counted(first.size());
     for (int p = 0; p < none; p++)
         for (const LocalIndex face : mesh.patches[toSize(p)].ownFaces()) {
@@ -419,6 +424,7 @@ void numberFaces(UnstructuredMesh &mesh, const GlobalMapping &cellMapping, const
     const auto newCell = [&](LocalIndex old) {
         return old < 0 ? old : numbers.newOfOld[static_cast<std::size_t>(old)];
     };
+    // Corners are made in the order of faces as found, and then copied to their rows.
     FaceCorners cornersOf(mesh, cells, numbers, nodes);
     std::vector<std::size_t> cornerStarts{0}; // of faces as found: cells one after the other
     std::vector<LocalIndex> corners;
@@ -446,6 +452,7 @@ void numberFaces(UnstructuredMesh &mesh, const GlobalMapping &cellMapping, const
         std::copy_n(corners.data() + cornerStarts[toSize(foundOfNew[toSize(face)])], faceNodes[face].size(),
                     faceNodes[face].begin());
 
+    // Rows of cells, by slots: the face, and the cell across it.
     std::vector<index> starts{0};
     std::vector<LocalIndex> cellFaces;
     std::vector<LocalIndex> cellCells;

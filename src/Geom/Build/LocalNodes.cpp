@@ -118,6 +118,7 @@ NodeFinder numberNodes(UnstructuredMesh &mesh, const GlobalMapping &blocks, std:
     mesh.nodes.fileNumbers.resize(found.size());
     mesh.nodes.fileIds.resize(found.size());
     mesh.nodes.images.resize(found.size());
+    // Coordinates of images are moved here, so that the mesh has no others.
     const std::vector<Point> points = fetchCoordinates(blocks, blockPoints, nodeNumbers);
     mesh.coordinates.resize(static_cast<index>(found.size()));
     const auto coordinates = mesh.coordinates.view();

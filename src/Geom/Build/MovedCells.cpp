@@ -134,6 +134,7 @@ struct Sorted {
     std::vector<index> staying;
 };
 
+// In ascending order on both sides.
 Sorted sortOut(int here, int ranks, std::span<const int> targets) {
     Sorted sorted;
     sorted.leaving =
@@ -184,6 +185,7 @@ std::vector<FaceMark> marksOf(const UnstructuredMesh &mesh) {
     std::vector<FaceMark> marks;
     const auto faceCells = mesh.faceCells.view();
     const auto cellFaces = mesh.cellFaces.view();
+    // Marks of cells of other ranks are theirs to send.
     const auto add = [&](LocalIndex face, LocalIndex cell, int mark) {
         if (cell < 0 || cell >= mesh.cells.owned)
             return;

@@ -80,6 +80,7 @@ NodeSharing::Around collectAround(const GlobalMapping &cellMapping, const CellRe
                                   const NodeSharing &sharing, int layers) {
     CommunicatorContext &context = *cellMapping.context();
     const int here = context.comm().rank();
+    // An own node by its number here, a cell by its global number.
     struct Pair {
         LocalIndex node;
         index cell;
@@ -193,6 +194,7 @@ std::vector<SortedFace> showFaces(const GlobalMapping &blocks, const NodeSharing
                                                            },
                                                            [&](std::size_t i) { return faces[i].words(); },
                                                            [&](std::size_t i, index *to) { faces[i].write(to); }));
+    // A face for another user of its least corner.
     struct Copy {
         int rank;
         SortedFace face;

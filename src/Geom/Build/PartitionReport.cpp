@@ -101,6 +101,7 @@ class GhostCounter {
     }
 
   private:
+    // The cells around one, itself included.
     void collect(LocalIndex cell, const LocalAdjacency::ConstView &around) {
         if (by_ == GhostNeighbours::Faces) {
             for (const LocalIndex other : mesh_.cellCells.view()[cell])
@@ -111,6 +112,7 @@ class GhostCounter {
             for (const LocalIndex other : around[node])
                 add(other);
     }
+    // By part and image: several cells of one part need one copy.
     void add(LocalIndex cell) {
         if (cell >= 0)
             seen_.insert(

@@ -12,6 +12,7 @@ namespace DNDS::Geom {
 
 namespace {
 
+// All checks of this function throw on all ranks.
 void checkTargets(const UnstructuredMesh &mesh, std::span<const int> targets, const MeshOptions &options) {
     const CommunicatorView &comm = mesh.comm;
     comm.guarded([&] {
@@ -90,6 +91,7 @@ RebuiltMesh rebuild(const UnstructuredMesh &before, std::span<const int> targets
     UnstructuredMesh mesh(comm);
     describeLike(before, mesh);
     const std::vector<Point> points = ownPoints(before);
+    // The same bounds as at the first build: they decide which images a transform makes.
     const NodeBounds bounds = nodeBoundsOf(comm, points);
     auto [cells, rows] = moveCells(before, targets);
     const SourceMesh source = nodesInBlocks(before, points);

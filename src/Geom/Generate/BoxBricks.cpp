@@ -14,11 +14,13 @@ constexpr std::uint8_t centre = 8;
 constexpr std::array<std::array<int, 3>, 8> cornerOffset{
     {{0, 0, 0}, {1, 0, 0}, {1, 1, 0}, {0, 1, 0}, {0, 0, 1}, {1, 0, 1}, {1, 1, 1}, {0, 1, 1}}};
 
+/// A cell of a brick; nodes are corners of the brick, or its centre.
 struct BrickCell {
     ElementType type;
     std::vector<std::uint8_t> nodes;
 };
 
+/// A face of a cell on a side of the brick.
 struct BrickFace {
     ElementType type;
     std::vector<std::uint8_t> nodes;
@@ -141,6 +143,7 @@ struct SidePart {
     std::size_t region;
 };
 
+// Only pyramids and tetrahedra of the joining layer use the centre.
 bool hasCentres(const Region &region) {
     return std::any_of(region.cut.cells.begin(), region.cut.cells.end(),
                        [](const BrickCell &cell) { return cell.nodes.back() == centre; });
@@ -152,6 +155,7 @@ class BrickPattern final : public BoxPattern {
   public:
     explicit BrickPattern(const BoxMeshOptions &options) : options_(options), regions_(makeRegions(options)) {
         dimension_ = elementInfo(regions_[0].cut.cells[0].type).dimension;
+        // The third number of bricks is ignored.
         if (dimension_ == 2)
             options_.cells[2] = 1;
         for (const Region &region : regions_) {
@@ -172,6 +176,7 @@ class BrickPattern final : public BoxPattern {
     index cellCount() const override { return cells_; }
     index faceCount() const override { return faces_; }
 
+    // A centre is the mean of the moved corners, so that all cells keep positive volumes.
     std::array<real, 3> position(index node) const override {
         if (node < gridNodes()) {
             const index line = node / (n(0) + 1);
@@ -188,6 +193,7 @@ class BrickPattern final : public BoxPattern {
         return mean;
     }
 
+    // Region by binary search, then brick and cell of the brick by division.
     void cell(index number, BoxElement &result) const override {
         const auto after = std::upper_bound(firstCell_.begin(), firstCell_.end(), number);
         const auto r = static_cast<std::size_t>(after - firstCell_.begin()) - 1;
@@ -201,6 +207,7 @@ class BrickPattern final : public BoxPattern {
         place({region.begin + brick % width, brick / width % n(1), brick / width / n(1)}, cell.nodes, result.nodes);
     }
 
+    // The same for faces: part of a side, brick, face of the brick.
     void face(index number, BoxElement &result) const override {
         const SidePart &part =
             *(std::upper_bound(sideParts_.begin(), sideParts_.end(), number,
@@ -219,6 +226,7 @@ class BrickPattern final : public BoxPattern {
     index rows() const { return n(1) * n(2); }
     index gridNodes() const { return (n(0) + 1) * (n(1) + 1) * (dimension_ == 2 ? 1 : n(2) + 1); }
 
+    // Regions follow each other in x: only the first and the last have faces at x- and x+.
     void addSidePart(int side, std::size_t r) {
         const Region &region = regions_[r];
         if ((side == 0 && r > 0) || (side == 1 && r + 1 < regions_.size()))
@@ -230,6 +238,7 @@ class BrickPattern final : public BoxPattern {
         faces_ += count;
     }
 
+    // Brick `number` of a part, with the lower direction fastest.
     std::array<index, 3> brickOnSide(const SidePart &part, index number) const {
         const Region &region = regions_[part.region];
         const index width = region.end - region.begin;
@@ -242,6 +251,7 @@ class BrickPattern final : public BoxPattern {
         return {region.begin + number % width, number / width, fixed};
     }
 
+    // Nodes of the brick as natural numbers.
     void place(const std::array<index, 3> &brick, std::span<const std::uint8_t> local,
                std::vector<index> &nodes) const {
         nodes.clear();
@@ -287,6 +297,7 @@ class BrickPattern final : public BoxPattern {
 
 } // namespace
 
+// The upper 53 bits of a hash: exact in a double.
 real randomSigned(std::uint64_t seed, std::uint64_t number) {
     return static_cast<real>(mixBits(seed ^ mixBits(number)) >> 11) * 0x1p-52 - 1.0;
 }

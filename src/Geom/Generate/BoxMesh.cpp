@@ -15,6 +15,7 @@ namespace {
 
 using Detail::BoxElement;
 
+// In the order of BoxCells, so that a value is its own position.
 constexpr std::pair<std::string_view, BoxCells> words[] = {
     {"triangles", BoxCells::Triangles},        {"quadrilaterals", BoxCells::Quadrilaterals},
     {"mixed-surface", BoxCells::MixedSurface}, {"tetrahedra", BoxCells::Tetrahedra},
@@ -34,6 +35,7 @@ void checkEdge(const char *what, char axis, real place, real length, index cells
                what, axis, place, bricks, cells);
 }
 
+// Nodes of the step's corners must be nodes of the grid.
 void checkStep(const BoxMeshOptions &options) {
     const auto [start, height] = options.step;
     if (height == 0.0)
@@ -215,6 +217,7 @@ SourceMesh makeBoxMesh(const BoxMeshOptions &options, int part, int parts) {
         mesh.coordinates.push_back(bend(options, pattern->position(nodeNumbering.natural(number))));
 
     BoxElement element;
+    // Cells and faces alike; `salt` gives each kind a permutation of its own.
     const auto fill = [&](ElementBlock &block, index count, std::uint64_t salt, auto &&makeElement) {
         const Numbering numbering(count, options, salt);
         block.globalSize = count;

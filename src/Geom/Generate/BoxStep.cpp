@@ -27,6 +27,7 @@ class SteppedPattern final : public BoxPattern {
         return whole_->position(inWhole(node, start_ + 1, width_ + 1));
     }
 
+    // By bricks, which have equally many cells each.
     void cell(index number, BoxElement &result) const override {
         whole_->cell(inWhole(number / perBrick_, start_, width_) * perBrick_ + number % perBrick_, result);
         renumber(result);

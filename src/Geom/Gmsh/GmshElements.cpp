@@ -36,6 +36,7 @@ const GmshElement table[] = {{ElementType::Bar2, {}},
 
 } // namespace
 
+// Null for types of third order and higher, too.
 const GmshElement *gmshElement(long long number) noexcept {
     return number >= 1 && number <= static_cast<long long>(std::size(table)) ? &table[number - 1] : nullptr;
 }

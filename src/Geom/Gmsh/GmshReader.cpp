@@ -163,6 +163,7 @@ class ElementReader {
     }
 
   private:
+    // Version 2 text: number, type, tags, nodes in one line.
     void readLine2() {
         input_.beginRecord("an element");
         place_ = input_.cursor().linePlace();
@@ -188,6 +189,7 @@ class ElementReader {
         return {values[0], values[1]};
     }
 
+    // In blocks only number and nodes remain, and in version 2 the tags.
     void readElement(const GmshBlock &block) {
         input_.beginRecord("an element");
         place_ = input_.format().binary ? input_.cursor().place() : input_.cursor().linePlace();
@@ -199,6 +201,7 @@ class ElementReader {
         input_.endRecord();
     }
 
+    // Nodes are reordered to the CGNS standard; they are tags until findNodes.
     void add(const GmshElement &element, index tag, index group, index entity) {
         std::array<index, 27> nodes{};
         const auto count = static_cast<std::size_t>(elementInfo(element.type).nodes);
@@ -364,6 +367,7 @@ class FaceMarker {
         }
     }
 
+    // The name that the file gives to a group of this dimension, or one made of its tag.
     std::string nameOf(index key) const {
         if (!grouped_)
             return fmt::format("entity_{}", key);
@@ -468,6 +472,7 @@ SourceMesh readParts(CommunicatorView comm, const std::string &path) {
     findNodes(comm, *file, gmsh, nodes, mesh.firstNode, elements);
 
     comm.guarded([&] { findParents(gmsh, elements); });
+    // Patches first, as marks are their numbers.
     FaceMarker marker(comm, gmsh, elements, mesh);
     std::vector<index> entities, groups; // of cells
     for (index e = 0; e < elements.block.size(); e++) {
