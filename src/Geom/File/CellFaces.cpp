@@ -5,6 +5,7 @@
 
 namespace DNDS::Geom {
 
+// Corners of inward faces are reversed, so that all normals point outwards.
 void appendFace(std::vector<index> &to, std::span<const index> corners, bool inward) {
     to.push_back(static_cast<index>(corners.size()));
     if (inward)

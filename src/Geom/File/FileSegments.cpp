@@ -23,6 +23,7 @@ std::size_t entriesOf(const std::vector<FileSegment> &segments) {
     return static_cast<std::size_t>(entries);
 }
 
+// Duplicates are dropped before and after the gathering.
 std::vector<index> unionOfAll(CommunicatorView comm, std::vector<index> mine) {
     const auto unique = [](std::vector<index> &values) {
         std::sort(values.begin(), values.end());

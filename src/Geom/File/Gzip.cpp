@@ -58,6 +58,7 @@ class ZlibContent final : public GzipContent {
 
 std::unique_ptr<GzipContent> openGzip(const std::string &path) { return std::make_unique<ZlibContent>(path); }
 
+// The size is known in advance: a block of any other size is damaged.
 bool inflateBlock(const std::string &, std::string_view compressed, std::span<char> into) {
     uLongf size = into.size();
     return ::uncompress(reinterpret_cast<Bytef *>(into.data()), &size,

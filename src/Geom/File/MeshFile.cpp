@@ -22,6 +22,7 @@ bool isBlank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n' ||
 
 } // namespace
 
+// Control characters of damaged files must not reach a terminal.
 std::string shown(std::string_view word) {
     std::string text;
     for (const char c : word.substr(0, 40))
@@ -56,6 +57,7 @@ MeshFile::~MeshFile() {
         ::close(descriptor_);
 }
 
+// pread: several cursors may read one file.
 std::size_t MeshFile::read(index offset, char *into, std::size_t count) const {
     if (content_)
         return content_->read(offset, into, count);
@@ -107,6 +109,7 @@ bool FileCursor::fill(std::size_t bytes) {
     return filled_ >= bytes;
 }
 
+// Fills the window at most once for a line.
 std::size_t FileCursor::findLineEnd() {
     const auto find = [&]() -> const void * { return std::memchr(window_.data() + at_, '\n', filled_ - at_); };
     const void *end = find();
@@ -124,6 +127,7 @@ std::size_t FileCursor::findLineEnd() {
     return filled_;
 }
 
+// Lines end with LF; a CR before it is a blank.
 bool FileCursor::nextLine() {
     for (;;) {
         std::size_t end = findLineEnd();
@@ -194,6 +198,7 @@ void FileCursor::takeBytes(char *into, std::size_t count) {
     at_ += count;
 }
 
+// Moves without reading what is between.
 void FileCursor::skipBytes(index count) {
     if (count < 0 || count > bytesLeft())
         fail(fmt::format("the file ends where {} bytes should be", count));
@@ -211,6 +216,7 @@ void WordReader::dropBlanks() noexcept {
         rest_.remove_prefix(1);
 }
 
+// A view into the line, valid as long as that.
 std::string_view WordReader::word(std::string_view what) {
     if (rest_.empty())
         cursor_->fail(fmt::format("the line ends where {} should be", what));
@@ -243,6 +249,7 @@ index WordReader::integer(std::string_view what, index lowest, index highest) {
     return value;
 }
 
+// Independent of the locale, unlike strtod.
 real WordReader::number(std::string_view what) {
     const std::string_view text = word(what);
     const char *begin = text.data() + (text.size() > 1 && text[0] == '+' && text[1] != '-' ? 1 : 0);

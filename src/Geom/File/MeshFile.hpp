@@ -109,6 +109,7 @@ class FileCursor {
 
   private:
     void takeBytes(char *into, std::size_t count);
+    /// Makes `bytes` bytes available from `at_` on; false at the end of the file.
     bool fill(std::size_t bytes);
     /// The end of the line that begins at `at_`, or npos at the end of the file. Line length is limited.
     std::size_t findLineEnd();

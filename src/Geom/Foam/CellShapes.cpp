@@ -40,6 +40,7 @@ std::optional<ElementType> typeByFaces(const std::vector<Corners> &faces) {
     return {};
 }
 
+// Faces have three or four corners: a search is enough.
 bool contains(Corners corners, index node) { return std::ranges::find(corners, node) != corners.end(); }
 
 /// The node at the other end of the edge that leaves the base at `node`, or `node` without such an edge. O(faces).

@@ -19,6 +19,7 @@ namespace {
 
 constexpr real tolerance = 1e-4; ///< for directions: files often have six digits
 
+// Types whose faces match one to one.
 bool isCyclic(const Patch &patch) { return patch.type == "cyclic" || patch.type == "cyclicSlip"; }
 
 /// The faces of a patch together.
@@ -178,6 +179,7 @@ std::vector<int> addConnections(CommunicatorContext &context, const PolyMesh &po
 
 } // namespace
 
+// Patches that are no sides of connections, in the order of the file; then the mark of each face by its number.
 void addBoundaries(CommunicatorContext &context, const PolyMesh &poly, SourceMesh &mesh) {
     std::vector<int> marks = addConnections(context, poly, mesh);
     for (std::size_t p = 0; p < poly.patches.size(); p++)

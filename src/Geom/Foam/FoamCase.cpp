@@ -14,6 +14,7 @@ namespace {
 
 using Path = std::filesystem::path;
 
+// Errors, such as a folder that may not be read, count as absence.
 bool isThere(const Path &path) {
     std::error_code none;
     return std::filesystem::exists(path, none);
@@ -69,6 +70,7 @@ Path folderOf(const std::string &path) {
 
 } // namespace
 
+// Any trace of a case counts, so that a case without a readable mesh gets a message that says why.
 bool isFoamCase(const std::string &path) {
     if (!isFolder(path)) {
         const std::string extension = Path(path).extension().string();

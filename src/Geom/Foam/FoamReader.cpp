@@ -64,6 +64,7 @@ class ListReader {
             }
         }
     }
+    // An integer of the list's width.
     index label(std::string_view what, index lowest, index highest) {
         return takeLabel(cursor_, list_.encoding, what, lowest, highest);
     }

@@ -13,6 +13,7 @@ constexpr int deepest = 100; ///< dictionaries in each other
 
 bool isBlank(int c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
+// Also the end of the file.
 bool endsWord(int c) {
     return c < 0 || isBlank(c) || std::string_view("(){};\"").find(static_cast<char>(c)) != std::string_view::npos;
 }
@@ -132,6 +133,7 @@ int bytesIn(const FileCursor &cursor, std::string_view arch, std::string_view na
 
 } // namespace
 
+// Comments may stand wherever blanks may.
 int nextByte(FileCursor &cursor) {
     for (;;) {
         const int c = cursor.peek();
@@ -153,6 +155,7 @@ void takeByte(FileCursor &cursor, char expected) {
     cursor.advance();
 }
 
+// At most `longestWord` bytes, so that a damaged file does not fill memory with one word.
 std::string takeWord(FileCursor &cursor, std::string_view what) {
     int c = nextByte(cursor);
     std::string word;

@@ -35,6 +35,7 @@ class ListScanner {
         scanEntries("points", 3 * encoding().scalarBytes, [&] { skipGroup(); });
         return std::move(result_);
     }
+    // "N{value}" stands for N equal entries.
     ListFile labels(std::string_view what) {
         takeHeaderOf("labelList");
         result_.count = takeCount(what);
@@ -47,6 +48,7 @@ class ListScanner {
         }
         return std::move(result_);
     }
+    // Compact lists have all corners in one, after a list of offsets.
     ListFile faces() {
         takeHeaderOf("faceList", "faceCompactList");
         if (result_.compact) {

@@ -217,6 +217,7 @@ bool CellGeometry::polyhedronHas(LocalIndex cell, const Point &point, real slack
     return touches || std::fabs(angle) > 2.0 * std::numbers::pi;
 }
 
+// The position in the reference element is found again, since `has` keeps none.
 void CellGeometry::addWeights(LocalIndex cell, const Point &point, Weights &weights) const {
     const ElementType type = mesh_->cellTypes[static_cast<std::size_t>(cell)];
     if (type == ElementType::Polyhedron)
@@ -231,6 +232,7 @@ void CellGeometry::addWeights(LocalIndex cell, const Point &point, Weights &weig
         weights.emplace_back(nodes[k], functions.values[static_cast<std::size_t>(k)]);
 }
 
+// The polygon's own plane decides the orientation, also for surfaces in space.
 void CellGeometry::addPolygonWeights(LocalIndex cell, const Point &point, Weights &weights) const {
     const std::vector<Point> corners = cornersOf(cell, point);
     const Point area = twiceArea(corners.size(), [&](std::size_t i) { return corners[i]; });

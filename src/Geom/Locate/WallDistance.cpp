@@ -54,6 +54,7 @@ std::vector<RigidMotion> motionsOf(const UnstructuredMesh &mesh, const BoundingB
 
 } // namespace
 
+/// Own faces of the patches and their tree, boxes of all ranks, and the motions of images.
 struct WallDistance::Search {
     Search(const UnstructuredMesh &meshOfFaces, const std::vector<std::string> &patches)
         : mesh(meshOfFaces), context(CommunicatorContext::of(mesh.comm)), coordinates(mesh.coordinates.view()),
@@ -88,6 +89,7 @@ struct WallDistance::Search {
     Point nodeAt(LocalIndex node) const {
         return inPlane({coordinates(node, 0), coordinates(node, 1), coordinates(node, 2)});
     }
+    // A face as one segment or as triangles.
     template <class OnSegment, class OnTriangle>
     void forEachPart(LocalIndex face, OnSegment &&onSegment, OnTriangle &&onTriangle) const {
         const auto corners = faceNodes[face];
@@ -142,6 +144,7 @@ struct WallDistance::Search {
     std::vector<RigidMotion> motions;
 };
 
+// Consecutive points are near each other: the triangle inequality bounds the search from the point before.
 std::vector<NearFace> WallDistance::Search::nearestOwn(std::span<const Point> points) const {
     std::vector<NearFace> best(points.size());
     for (std::size_t i = 0; i < points.size(); i++)

@@ -16,6 +16,7 @@ namespace {
 
 using Pattern = RefinementPattern;
 
+// Patterns are made once for each type.
 const Pattern &patternOf(const ElementBlock &block, index element) {
     return refinementPattern(refinedAs(block, element));
 }
@@ -108,6 +109,7 @@ class LevelRefiner {
         : comm_(comm), coarse_(coarse), rows_(rows), width_(width),
           blocks_(GlobalMapping::create(comm, coarse.nodes())) {}
 
+    // `cut` meets elements and places in the same order as `collect`, first cells and then faces.
     SourceMesh refine(std::vector<std::uint8_t> &children) {
         requireRefinable(comm_, coarse_);
         fetchNodes();

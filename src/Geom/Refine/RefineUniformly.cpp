@@ -14,6 +14,7 @@ namespace DNDS::Geom {
 
 namespace {
 
+// Numbers of fields decide the width of rows, so they must agree on all ranks.
 void checkRefinement(CommunicatorView comm, const SourceMesh &mesh, const RefineOptions &options) {
     requireSameSettings(comm, "refineUniformly", [&] {
         const auto fields = [&](auto list) { return options.fields == nullptr ? 0 : (options.fields->*list).size(); };
@@ -49,6 +50,7 @@ std::vector<real> rowsOf(const SourceMesh &mesh, const std::vector<MeshField> &f
     return rows;
 }
 
+// The inverse of rowsOf, for a mesh of another size.
 void takeRows(const std::vector<real> &rows, SourceMesh &mesh, std::vector<MeshField> &fields) {
     const std::size_t width = 3 + fields.size();
     mesh.coordinates.resize(rows.size() / width);
@@ -155,6 +157,7 @@ SourceMesh refineUniformly(CommunicatorView comm, const SourceMesh &coarse, cons
     return fine;
 }
 
+// Needs nodes of the coarse mesh only: centroids of children are known in reference coordinates.
 std::vector<real> prolongLinear(CommunicatorView comm, const SourceMesh &coarse, const RefinedCells &cells,
                                 std::span<const real> values, std::span<const Point> gradients) {
     return failTogether(comm, [&] {

@@ -87,6 +87,8 @@ class PatternMaker {
     }
 
   private:
+    // Centre and axes are those of the linear map of the child's corners: exact, since all pieces are images of
+    // reference shapes under it.
     void addChild(const PlacedPiece &piece) {
         RefinementPattern::Child child{typeOf(piece.shape, layout_), {}, {}, {}};
         const ElementLayout layout = elementLayout(child.type);

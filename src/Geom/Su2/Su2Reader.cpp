@@ -112,6 +112,7 @@ class Indexer {
         }
     }
 
+    // Before NZONE= a file has one zone.
     void readZoneCount(index zones) {
         if (zones > 1 && wantedZone_.empty())
             cursor_.fail(fmt::format("files of several zones are read one zone at a time: choose one from 1 to {} "
@@ -162,6 +163,7 @@ class Indexer {
         seen = true;
     }
 
+    // Each entry takes two bytes at least, which bounds counts of damaged files.
     index countOf(WordReader &words, std::string_view keyword) {
         const index count = words.integer(keyword);
         if (count < 0 || count > cursor_.bytesLeft() / 2 + 1)
@@ -184,6 +186,7 @@ class Indexer {
         }
     }
 
+    // Markers of one name are one patch; their faces need not be contiguous in the file.
     void readMarker(const std::string &name) {
         if (sawMarkers_ && markersLeft_-- == 0)
             cursor_.fail(fmt::format("marker {} exceeds the number in NMARK=", name));
@@ -281,6 +284,7 @@ class Reader {
         }
     }
 
+    // Numbers after the nodes are ignored.
     void readElements(const FileSegment &segment, index dimension, index firstId, ElementBlock &block) {
         cursor_.moveTo(segment.place);
         for (index i = 0; i < segment.count; i++) {

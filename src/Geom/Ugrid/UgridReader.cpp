@@ -68,6 +68,7 @@ BoundaryNames parseMapbc(const std::string &path) {
 }
 
 /// Collective: rank 0 reads.
+// Looks for "wing.mapbc", then for "wing.b8.mapbc".
 BoundaryNames readNames(CommunicatorView comm, const std::string &path) {
     BoundaryNames result;
     std::vector<std::string> found(1);
@@ -165,6 +166,7 @@ SourceMesh readParts(CommunicatorView comm, const std::string &path) {
         for (std::size_t at = 0; at < numbers.size(); at += 3)
             mesh.coordinates.push_back({numbers[at], numbers[at + 1], numbers[at + 2]});
     });
+    // One agreement for each list; ids follow each other.
     const auto readList = [&](UgridList list, ElementType type, index firstId, ElementBlock &block) {
         comm.guarded([&] { appendList(file, list, type, firstId, block); });
         return firstId + file.count(list);

@@ -105,6 +105,7 @@ class GridFile {
   private:
     static constexpr index anyColumns = -1;
 
+    /// An open data set and its size; vectors are tables of one column.
     struct Table {
         HdfObject data;
         index rows;
@@ -145,6 +146,7 @@ class GridFile {
     HdfObject file_;
 };
 
+// Sorted starts, none negative: ranges between them are valid.
 void requireAscending(const GridFile &file, const char *name, const std::vector<index> &values) {
     if (values.front() < 0 || !std::ranges::is_sorted(values))
         file.fail(name, "does not ascend");

@@ -13,6 +13,7 @@ namespace {
 using DNDS::Detail::HdfObject;
 using DNDS::Detail::HdfQuiet;
 
+// A callback of HDF5, which must not throw: -1 ends the iteration.
 herr_t addLinkName(hid_t, const char *name, const H5L_info_t *, void *names) noexcept {
     return attempt([&] { static_cast<std::vector<std::string> *>(names)->emplace_back(name); }) ? -1 : 0;
 }
@@ -32,6 +33,7 @@ VtkHdfSteps::VtkHdfSteps(std::string path) : path_(std::move(path)) {
         times_ = rows("VTKHDF/Steps/Values", 1, 0, shape("VTKHDF/Steps/Values").front());
 }
 
+// One or two numbers.
 std::vector<index> VtkHdfSteps::shape(const std::string &dataset) const {
     const HdfQuiet quiet;
     const HdfObject data(H5Dopen2(file_.get(), dataset.c_str(), H5P_DEFAULT), H5Dclose);
@@ -47,6 +49,7 @@ std::vector<index> VtkHdfSteps::shape(const std::string &dataset) const {
     return shape;
 }
 
+// Compares the shape with what is wanted first, as the file may be of another program.
 void VtkHdfSteps::read(const std::string &dataset, hid_t type, int components, index first, index count,
                        void *values) const {
     const HdfQuiet quiet;

@@ -30,6 +30,7 @@ VtkCells vtkCells(const MeshSlice &mesh) {
     return cells;
 }
 
+// Also keeps nodesOf within the list, on which all later steps rely.
 void checkSlice(const MeshSlice &mesh) {
     DNDS_CHECK(mesh.starts.size() == mesh.types.size() + 1 && mesh.starts.front() >= 0 &&
                    mesh.starts.back() <= static_cast<index>(mesh.nodes.size()),
@@ -249,6 +250,7 @@ class VtkHdfWriter::Implementation {
         writeOffsets("PolyhedronOffsets", cells.polyhedronOffsets, faces.first);
     }
 
+    // Fields of later steps must be those of the first, in any order.
     void checkFields(std::span<const FieldSlice> fields, const HdfRows &rows, const std::vector<Field> &known,
                      const char *what) const {
         for (std::size_t f = 0; f < fields.size(); f++) {
@@ -289,6 +291,7 @@ class VtkHdfWriter::Implementation {
         makeFields("CellData", cellFields, cells_, cellFields_);
     }
 
+    // A growing data set for values, and one for the first row of each step.
     void makeFields(const std::string &group, std::span<const FieldSlice> fields, HdfRows rows,
                     std::vector<Field> &known) {
         HdfObject data(H5Gopen2(root_.get(), group.c_str(), H5P_DEFAULT), H5Gclose);
@@ -301,6 +304,7 @@ class VtkHdfWriter::Implementation {
         }
     }
 
+    // By name: the order of the caller may differ from step to step.
     void appendFields(std::span<const FieldSlice> fields, HdfRows rows, const std::vector<Field> &known) {
         for (const FieldSlice &field : fields) {
             const Field &there = *std::ranges::find(known, field.name, &Field::name);

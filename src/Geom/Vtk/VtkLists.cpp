@@ -70,6 +70,7 @@ class CellTranslator {
     }
 
   private:
+    // The entries of one cell.
     static std::span<const index> part(const std::vector<index> &starts, const std::vector<index> &all, std::size_t c) {
         return std::span(all).subspan(static_cast<std::size_t>(starts[c] - starts[0]),
                                       static_cast<std::size_t>(starts[c + 1] - starts[c]));
@@ -136,6 +137,7 @@ SourceMesh meshOfVtk(CommunicatorView comm, const std::string &path, VtkLists li
     return mesh;
 }
 
+// Components become fields of their own: MeshField has one number a row.
 void addVtkFields(const std::string &group, const std::string &name, index columns, std::span<const real> values,
                   const std::vector<bool> &kept, std::vector<MeshField> &fields) {
     for (index c = 0; c < columns; c++) {

@@ -163,6 +163,7 @@ void VtuFile::scan() {
         failAtByte(path_, content_.size(), fmt::format("the file ends inside <{}>", shown(parents.back())));
 }
 
+// Only the first piece counts; others are noticed by their number.
 void VtuFile::open(const XmlTag &tag, const std::vector<std::string_view> &parents) {
     if (parents.empty())
         return takeRoot(tag);
@@ -186,6 +187,7 @@ void VtuFile::open(const XmlTag &tag, const std::vector<std::string_view> &paren
         fail(array, "has several time steps: save one step");
 }
 
+// All arrays of a file share byte order, width of headers and compressor.
 void VtuFile::takeRoot(const XmlTag &tag) {
     if (tag.name != "VTKFile" || tag["type"] != "UnstructuredGrid")
         failAtByte(path_, tag.begin, "expected <VTKFile type=\"UnstructuredGrid\">");
@@ -260,6 +262,7 @@ std::string VtuFile::bytesOf(const VtuArray &array) const {
     return bytes;
 }
 
+// Text word by word; everything else from the bytes.
 template <class Stored, class T>
 std::vector<T> VtuFile::decode(const VtuArray &array) const {
     std::vector<T> values;

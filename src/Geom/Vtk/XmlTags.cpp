@@ -74,6 +74,7 @@ void takeAttribute(XmlCursor &cursor, XmlTag &tag) {
 
 } // namespace
 
+// "<a>" opens, "</a>" closes, "<a/>" does both.
 bool nextTag(const std::string &path, std::string_view xml, XmlTag &tag) {
     XmlCursor cursor{path, xml, tag.end};
     tag = {};
