@@ -95,12 +95,14 @@ std::vector<index> cellsWithin(const UnstructuredMesh &mesh, const LocalAdjacenc
         if (!global.isLocal(cell))
             reached.add(cell);
     };
+    // The first layer is known here: ghosts include all neighbours of own cells.
     if (layers > 0)
         for (index c = 0; c < mesh.cells.owned; c++)
             for (const LocalIndex other : neighbours[c])
                 reach(cells.toGlobal(other));
     std::size_t begin = 0;
     for (int layer = 1; layer < layers; layer++) {
+        // Only cells found in the round before can lead to new ones.
         const auto known = reached.numbers().subspan(begin);
         const std::vector<index> front(known.begin(), known.end());
         begin += front.size();
@@ -123,6 +125,7 @@ std::vector<index> cellsWithin(const UnstructuredMesh &mesh, const LocalAdjacenc
 
 } // namespace
 
+// Not safe for two threads at once: the first use must be the only one.
 MeshConnectivity &UnstructuredMesh::connectivity() const {
     if (connectivity_ == nullptr)
         connectivity_ = std::make_shared<MeshConnectivity>();
@@ -157,12 +160,14 @@ const LocalAdjacency &UnstructuredMesh::adjacency(MeshEntityKind from, MeshEntit
                "cells",
                origin, wordOf(from), wordOf(to));
     static_cast<void>(cells.builtPattern());
+    // In two dimensions faces stand for edges; of faces and edges themselves the identity is made.
     const auto find = [&](Kind kind) { return kind == Kind::Edges && dimension == 2 ? Kind::Faces : kind; };
     const bool same = find(from) == find(to);
     if (!same) {
         from = find(from);
         to = find(to);
     }
+    // Makes the edges if they are needed, which is the collective part.
     static_cast<void>(entities(from));
     static_cast<void>(entities(to));
     MeshConnectivity &known = connectivity();
@@ -181,6 +186,7 @@ const LocalAdjacency &UnstructuredMesh::adjacency(MeshEntityKind from, MeshEntit
         std::iota(starts.begin(), starts.end(), index{0});
         made = makeAdjacency(name, comm, starts, upTo(rows));
     } else {
+        // All other adjacencies are transposes of lists of the mesh.
         const LocalAdjacency &inverse = *listOf(*this, known.edges ? &*known.edges : nullptr, to, from);
         made = to == Kind::Cells ? transpose(name, inverse, rows, cellsInFileOrder(*this))
                                  : transpose(name, inverse, rows);

@@ -30,6 +30,7 @@ std::shared_ptr<const ExchangePattern> UnstructuredMesh::firstLayers(int layers)
                    "{}: the first {} layers of ghosts were asked for, and the mesh was built with {} "
                    "(MeshOptions::ghostLayers)",
                    origin, layers, ghostLayers);
+        // Ghosts of nearer layers may have any position among ghosts.
         for (index ghost = 0; ghost < cells.ghosts; ghost++)
             if (cellLayers[static_cast<std::size_t>(cells.owned + ghost)] <= layers)
                 ghosts.push_back(ghost);

@@ -99,10 +99,12 @@ struct NarrowGraph {
 
     NarrowGraph(const DistributedGraph &graph, index firstVertex, index weightDivisor) {
         starts.reserve(graph.starts.size());
+        // One more than needed: PT-Scotch does not accept null pointers.
         neighbours.reserve(graph.neighbours.size() + 1);
         multiplicity.reserve(graph.neighbours.size() + 1);
         std::vector<index> row;
         for (index v = 0; v < graph.size(); v++) {
+            // Sorted, so that repeated neighbours follow each other.
             const auto all = graph.neighboursOf(v);
             row.assign(all.begin(), all.end());
             std::sort(row.begin(), row.end());
@@ -144,6 +146,7 @@ void runScotch(CommunicatorView comm, NarrowGraph &graph, bool weighted, int par
                std::vector<SCOTCH_Num> &part) {
     const bool repeats = comm.allReduce(graph.repeats ? 1 : 0, MPI_MAX) != 0;
     const auto vertices = static_cast<SCOTCH_Num>(graph.starts.size() - 1);
+    // Arcs are edges counted from both ends.
     const auto arcs = static_cast<SCOTCH_Num>(graph.neighbours.size());
 
     // A separate context isolates the seed, and the choice of one thread per rank, from the rest of the process.
@@ -175,6 +178,7 @@ void runScotch(CommunicatorView comm, NarrowGraph &graph, bool weighted, int par
                               nullptr, repeats ? graph.multiplicity.data() : nullptr);
     checkScotch(comm, code, "SCOTCH_dgraphBuild");
 
+    // A view of the graph, in which the context's options hold.
     ScotchGraph bound;
     code = SCOTCH_dgraphInit(&bound.object, comm.handle());
     bound.alive = code == 0;
@@ -193,6 +197,7 @@ void checkOptions(CommunicatorView comm, int parts, const PartitionOptions &opti
         DNDS_CHECK(options.imbalance >= 0.0 && options.imbalance <= 1.0, ArgumentError,
                    "an imbalance of {} is outside [0, 1]", options.imbalance);
     });
+    // Values and their negatives: one reduction finds both extremes.
     std::array<double, 8> extremes{static_cast<double>(parts), static_cast<double>(options.seed), options.imbalance,
                                    static_cast<double>(options.effort)};
     for (std::size_t i = 0; i < 4; i++)
@@ -231,6 +236,7 @@ std::vector<int> partitionGraph(CommunicatorView comm, const DistributedGraph &g
     if (parts == 1 || numbering->globalSize() == 0)
         return std::vector<int>(static_cast<std::size_t>(graph.size()), 0);
 
+    // Not reached by graphs without vertices or with one part.
     const index divisor = weightDivisor(comm, graph, numbering->globalSize());
     std::vector<SCOTCH_Num> part;
     std::vector<int> result;
@@ -299,6 +305,7 @@ PartitionQuality partitionQuality(CommunicatorView comm, const DistributedGraph 
     for (const double w : weight)
         total += w;
     if (total > 0.0)
+        // Heaviest over average.
         quality.imbalance = *std::max_element(weight.begin(), weight.end()) * parts / total - 1.0;
     quality.emptyParts = static_cast<int>(std::count(weight.begin(), weight.end(), 0.0));
     return quality;

@@ -68,6 +68,7 @@ std::uint64_t hilbertNumber(std::array<std::uint32_t, 3> x) noexcept {
     }
     x[1] ^= x[0];
     x[2] ^= x[1];
+    // The last step of decoding: each set bit of the last axis inverts all lower bits of all axes.
     std::uint32_t parity = x[2]; // of the bits from each one up
     for (int shift = 1; shift < bitsPerAxis; shift *= 2)
         parity ^= parity >> shift;

@@ -41,11 +41,13 @@ std::vector<FaceMark> moveMarks(CommunicatorContext &context, std::span<const Fa
     return result;
 }
 
+// In words, of a cell to be written.
 index cellRecordSize(const CellRecords &cells, index cell) {
     return headWords + static_cast<index>(cells.nodesOf(cell).size()) +
            (cells.links.empty() ? 0 : static_cast<index>(cells.linksOf(cell).size()));
 }
 
+// Head, nodes, links; the head has the lengths of both lists.
 void writeCellRecord(const CellRecords &cells, index cell, index *words) {
     const auto nodes = cells.nodesOf(cell);
     const auto links = cells.links.empty() ? std::span<const index>() : cells.linksOf(cell);
@@ -57,6 +59,7 @@ void writeCellRecord(const CellRecords &cells, index cell, index *words) {
     std::copy(links.begin(), links.end(), words);
 }
 
+// In words, of a record that was received.
 index cellRecordSize(std::span<const index> words) { return headWords + (words[2] >> 8) + words[3]; }
 
 void appendCell(CellRecords &cells, std::span<const index> record) {
@@ -91,6 +94,7 @@ MigratedCells migrateCells(CommunicatorContext &context, CellRecords &&cells, st
         cells = std::move(kept);
         received = sparseExchange(context, outgoing);
     }
+    // Sorting small entries that point to records is cheaper than moving these.
     struct Arrival {
         index key;
         index number;
@@ -116,6 +120,7 @@ MigratedCells migrateCells(CommunicatorContext &context, CellRecords &&cells, st
     result.cells.linkStarts.reserve(order.size() + 1);
     result.cells.nodes.reserve(nodes);
     result.cells.links.reserve(links);
+    // Room for everything was reserved, so memory is taken once.
     for (const Arrival &arrival : order) {
         const auto record = words.subspan(toSize(arrival.at) + 1);
         result.keys.push_back(arrival.key);
@@ -131,6 +136,7 @@ MigratedCells migrateCells(CommunicatorContext &context, CellRecords &&cells, st
 /// owners of their old numbers.
 void renumberLinks(CellRecords &cells, const Redistribute &moved) {
     NumberTable known(moved.oldNumbers());
+    // First pass: links to cells here, and a list of the others.
     std::vector<index> places; // of links whose cell is elsewhere
     NumberTable elsewhere;
     for (std::size_t i = 0; i < cells.links.size(); i++) {

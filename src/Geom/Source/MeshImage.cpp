@@ -20,6 +20,7 @@ RigidMotion rotationAbout(std::size_t axis, real angle) {
 
 } // namespace
 
+// Rows of the matrix times the vector.
 Point RigidMotion::rotate(const Point &v) const {
     Point result;
     for (std::size_t d = 0; d < 3; d++)
@@ -29,6 +30,7 @@ Point RigidMotion::rotate(const Point &v) const {
 
 Point RigidMotion::operator()(const Point &x) const { return rotate(x) + shift; }
 
+// The inverse of a rotation is its transpose; the shift is turned back and negated.
 RigidMotion RigidMotion::inverse() const {
     RigidMotion result;
     for (std::size_t i = 0; i < 3; i++)
@@ -38,6 +40,7 @@ RigidMotion RigidMotion::inverse() const {
     return result;
 }
 
+// x -> A (B x + b) + a = A B x + (A b + a).
 RigidMotion operator*(const RigidMotion &after, const RigidMotion &before) {
     RigidMotion result;
     for (std::size_t i = 0; i < 3; i++)

@@ -37,6 +37,7 @@ NodeMarks fetchNodeMarks(const GlobalMapping &blocks, const SourceMesh &source, 
             const auto begin =
                 std::lower_bound(table.begin(), table.end(), std::pair{node, std::numeric_limits<int>::min()});
             const auto end = std::lower_bound(begin, table.end(), std::pair{node + 1, std::numeric_limits<int>::min()});
+            // A length and the marks.
             reply.push_back(end - begin);
             for (auto it = begin; it != end; ++it)
                 reply.push_back(it->second);

@@ -10,6 +10,7 @@ namespace DNDS::Geom {
 
 namespace {
 
+// Keys of cells have 19 bits for the image.
 constexpr int maxImages = 1 << 19;
 
 /// Whether two motions move the corners of a box to nearly the same places.
@@ -35,6 +36,7 @@ bool sameMotion(const RigidMotion &a, const RigidMotion &b, const Point &lower, 
 ImageTable::ImageTable(const std::vector<PeriodicConnection> &connections, const Point &lower, const Point &upper) {
     for (std::size_t c = 0; c < connections.size(); c++) {
         motions_.push_back(motionOf(connections[c].transform));
+        // The earliest equal or inverse motion represents each connection.
         PeriodicStep step{static_cast<int>(c), 1};
         for (std::size_t earlier = c; earlier-- > 0;) {
             if (sameMotion(motions_[earlier], motions_[c], lower, upper))
@@ -76,6 +78,7 @@ RigidMotion ImageTable::motionOfSteps(const std::vector<MeshImage::Steps> &steps
 int ImageTable::compose(int image, int step) {
     if (step == 0)
         return image;
+    // Results are kept: ghost layers ask for the same few compositions for each face.
     const auto [found, isNew] = composed_.try_emplace({image, step}, 0);
     if (!isNew)
         return found->second;

@@ -55,6 +55,7 @@ class Boxes {
 
   private:
     /// Damaged files hold NaN and huge numbers: they are clamped, so that the conversion to an integer is defined.
+    // Of the box, along one axis.
     index coordinate(real x) const {
         constexpr real limit = 1e15;
         const real boxes = x / size_;
@@ -119,6 +120,7 @@ class Candidates {
         for (auto it = begin; it != entries_.end() && it->box == box && it->centre[axis] <= centre[axis] + face.reach;
              ++it) {
             const real distance = norm(it->centre - centre);
+            // Cheap tests first.
             if (it->face.connection != face.connection || distance > face.reach || distance >= best.distance)
                 continue;
             real offset = 0;
@@ -163,6 +165,7 @@ Point PeriodicFace::centre() const {
     return meanPoint(corners.size(), [&](std::size_t i) { return corners[i]; });
 }
 
+// `read` takes the words in the same order.
 void PeriodicFace::write(index *to) const {
     *to++ = connection;
     *to++ = side;
@@ -207,6 +210,7 @@ void placeFaces(const GlobalMapping &nodeBlocks, const SourceMesh &source, std::
             const Point &point = points[static_cast<std::size_t>(nodes.find(node))];
             face.corners.push_back(face.side == 0 ? motion(point) : point);
         }
+        // A single corner has no edges: its reach was given.
         if (face.corners.size() == 1)
             continue;
         face.reach = std::numeric_limits<real>::infinity();
@@ -233,6 +237,7 @@ std::vector<PeriodicMatch> matchPeriodic(CommunicatorContext &context, const std
                                     [&](std::size_t f) { return faces[f].words(); },
                                     [&](std::size_t f, index *words) { faces[f].write(words); })),
         boxes);
+    // A face and one of the boxes that its partner may be in.
     struct Question {
         std::size_t face;
         std::uint64_t box;
@@ -277,6 +282,7 @@ std::vector<PeriodicMatch> matchPeriodic(CommunicatorContext &context, const std
         match.offset = reader.nextReal();
         const auto nodes = reader.next(reader.next());
         match.nodes.assign(nodes.begin(), nodes.end());
+        // The nearest of all boxes; without a partner the distance is infinite.
         if (match.distance < matches[question.face].distance)
             matches[question.face] = std::move(match);
     }

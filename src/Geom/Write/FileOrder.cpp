@@ -24,6 +24,7 @@ EvenSplit blocksOf(CommunicatorView comm, const MeshEntities &entities) {
     return {comm.allReduce(last, MPI_MAX) + 1, comm.size()};
 }
 
+// [owned] the rank whose block has each entity.
 std::vector<int> ranksOf(const EvenSplit &blocks, const MeshEntities &entities) {
     std::vector<int> ranks(toSize(entities.owned));
     for (std::size_t i = 0; i < ranks.size(); i++)
@@ -39,6 +40,7 @@ std::vector<std::size_t> ascending(const std::vector<index> &numbers) {
     return order;
 }
 
+// The position of each entry in the sorted list.
 std::vector<index> inversePermutation(const std::vector<std::size_t> &order) {
     std::vector<index> places(order.size());
     for (std::size_t k = 0; k < order.size(); k++)
@@ -73,6 +75,7 @@ std::vector<MarkedFace> markedFaces(const UnstructuredMesh &mesh) {
 
 } // namespace
 
+// Nodes first, since cells and faces need their new numbers. The last patch, "unassigned", is not in the file.
 FileOrder::FileOrder(const UnstructuredMesh &mesh, UnusedNodes unused) {
     failTogether(mesh.comm, [&] {
         context_ = CommunicatorContext::of(mesh.comm);
@@ -159,6 +162,7 @@ void FileOrder::sendCells(const UnstructuredMesh &mesh) {
             std::copy(nodes.begin() + starts[c], nodes.begin() + starts[c + 1], words);
         });
     const RankLists incoming = sparseExchange(*context_, outgoing);
+    // Refers to the received words.
     struct Cell {
         index fileId;
         ElementType type;

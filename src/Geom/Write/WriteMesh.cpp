@@ -55,6 +55,7 @@ MeshWriter::MeshWriter(const UnstructuredMesh &mesh, std::string path, const Mes
           return VtkHdfWriter(mesh.comm, std::move(path), sliceOf(order_.mesh()));
       })) {}
 
+// The field has to follow each repartitioning.
 void MeshWriter::setRanks() {
     if (writesRanks_)
         ranks_.assign(toSize(ownedCells_), static_cast<real>(order_.comm().rank()));
@@ -102,6 +103,7 @@ index MeshWriter::continueFrom(const std::string &path, real last) { return writ
 
 void MeshWriter::close() { writer_.close(); }
 
+// Fields are compared before the first exchange, in which all ranks must take part.
 void writeCgnsMesh(const UnstructuredMesh &mesh, const std::string &path, const StepFields &fields,
                    const CgnsWriteOptions &options) {
     failTogether(mesh.comm, [&] {
