@@ -6,6 +6,7 @@ namespace DNDS::Task {
 
 namespace {
 
+// For ranges that need no name of an adjacency or region.
 const char *rangeName(AccessRange range) {
     switch (range) {
     case AccessRange::SameRow:
@@ -28,6 +29,7 @@ std::string canonical(const GraphModel &graph, const TaskModel &task) {
                                    : task.kind == TaskKind::Call ? "call"
                                                                  : "task",
                                    task.name);
+    // Left out where it is the default, so that errors quote short lines.
     if (task.every != 1)
         text += fmt::format(" every {} runs", task.every);
     if (task.loop)

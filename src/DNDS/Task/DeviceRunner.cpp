@@ -27,6 +27,7 @@ Device::DeviceBuffer<T> onDevice(const std::vector<T> &values) {
 
 } // namespace
 
+// Runs on a thread of the device's driver, between the kernels of the stream.
 void DeviceTimes::begin(void *times) { static_cast<DeviceTimes *>(times)->span.begin = Trace::now(); }
 
 void DeviceTimes::end(void *times) {
@@ -42,11 +43,13 @@ Plan::DeviceRunner::DeviceRunner(State &state) : state_(state) {
         Rows &rows = rows_.emplace_back();
         rows.rows = part.rows;
         copyRows(rows, part.list);
+        // Sums also need the rows by target.
         if (part.adds)
             copySums(rows, part);
     }
     for (const Part &part : state.plan.finishes) {
         finishRows_.emplace_back().rows = part.rows;
+        // Ghosts that are finished after pulls, always as a list.
         copyRows(finishRows_.back(), part.list);
     }
     for (const ReductionModel &reduction : state.graph.reductions) {
@@ -59,6 +62,7 @@ Plan::DeviceRunner::DeviceRunner(State &state) : state_(state) {
     makeBatches();
     if (state.trace.trace != nullptr)
         times_.resize(state.plan.steps.size());
+    // Calls and swaps need the host between steps.
     const bool onlyDevice =
         state.transfers.capturable() && std::ranges::none_of(state.plan.steps, [](const PlanStep &step) {
             return step.kind == StepKind::Call || step.kind == StepKind::Swap;
@@ -72,6 +76,7 @@ Plan::DeviceRunner::DeviceRunner(State &state) : state_(state) {
 
 Plan::DeviceRunner::~DeviceRunner() { abandon(); }
 
+// A contiguous part has no list and keeps its range.
 void Plan::DeviceRunner::copyRows(Rows &rows, const std::vector<LocalIndex> &list) const {
     rows.list = onDevice(list);
     rows.rows.list = list.empty() ? nullptr : rows.list.data();
@@ -82,6 +87,7 @@ void Plan::DeviceRunner::copySums(Rows &rows, const Part &part) const {
     const std::vector<std::vector<LocalIndex>> adding = addingRows(state_.graph.tasks[part.task], part, 1);
     std::vector<LocalIndex> named, starts{0}, list;
     for (std::size_t target = 0; target < adding.size(); ++target) {
+        // Rows to which nothing is added keep their contents.
         if (adding[target].empty())
             continue;
         named.push_back(static_cast<LocalIndex>(toSize(part.firstTarget) + target));
@@ -102,6 +108,7 @@ std::size_t Plan::DeviceRunner::streamIdOf(const PlanStep &step) const {
     return part.late || part.urgent ? Boundary : Inner;
 }
 
+// Gives the batch its number; no effect if none is open.
 void Plan::DeviceRunner::close(std::optional<Batch> &open) {
     if (!open)
         return;
@@ -133,6 +140,7 @@ void Plan::DeviceRunner::makeBatches() {
         for (const std::size_t before : step.after) {
             if (streamIdOf(steps[before]) == streamId)
                 continue;
+            // The step is still in the other stream's open batch, whose event comes at its end.
             if (batchOf_[before] == unplaced)
                 close(open[1 - streamId]);
             waits.push_back(batchOf_[before]);
@@ -172,6 +180,7 @@ void Plan::DeviceRunner::bringToDevice() {
         bring(reduction.array);
 }
 
+// Takes the views of each task once a run.
 void Plan::DeviceRunner::bind(const Batch &batch) {
     for (const std::size_t step : batch.steps) {
         if (state_.plan.steps[step].kind != StepKind::Part)
@@ -182,6 +191,7 @@ void Plan::DeviceRunner::bind(const Batch &batch) {
     }
 }
 
+// A captured graph holds addresses and the pulls that were made: another key means another graph.
 std::uint64_t Plan::DeviceRunner::memoryKey() const {
     ContentHash hash;
     for (const auto &array : state_.graph.arrays) {
@@ -204,6 +214,7 @@ void Plan::DeviceRunner::replay(Batch &batch, const Work &work) {
     const std::uint64_t key = memoryKey();
     auto found = batch.graphs.find(key);
     if (found == batch.graphs.end()) {
+        // Simpler than to find the oldest one, and rare.
         if (batch.graphs.size() >= graphsKept)
             batch.graphs.clear();
         try {
@@ -218,6 +229,7 @@ void Plan::DeviceRunner::replay(Batch &batch, const Work &work) {
     ++use_.launches;
 }
 
+// Queues the part; returns before it has run.
 void Plan::DeviceRunner::runPart(const Part &part, const Rows &rows) {
     const TaskModel &task = state_.graph.tasks[part.task];
     const Executor executor = Executor::device(part.late || part.urgent ? boundary_.handle() : inner_.handle());
@@ -232,6 +244,7 @@ Device::StreamHandle Plan::DeviceRunner::streamOf(DeviceBatch::StreamId streamId
     return streamId == Inner ? inner_.handle() : boundary_.handle();
 }
 
+// Host functions in the stream take the times, as events cannot be compared with the host's clock.
 template <class Work>
 void Plan::DeviceRunner::record(std::size_t step, DeviceBatch::StreamId streamId, const Work &work) {
     if (times_.empty())
@@ -316,6 +329,7 @@ void Plan::DeviceRunner::issue(Batch &batch) {
 void Plan::DeviceRunner::start() {
     bringToDevice();
     const Device::StreamHandle user = state_.executor.stream();
+    // Both streams start after what the program has queued so far, and its stream continues after both.
     Device::runAfter(boundary_, user);
     Device::runAfter(inner_, user);
     const auto issueAll = [&] {
@@ -323,6 +337,7 @@ void Plan::DeviceRunner::start() {
             issue(batch);
     };
     if (whole_) {
+        // Views first: the graph has pointers to them.
         for (const Batch &batch : batches_)
             bind(batch);
         for (std::size_t k = 0; k < state_.plan.transfers.size(); ++k)
@@ -344,6 +359,7 @@ void Plan::DeviceRunner::start() {
 }
 
 void Plan::DeviceRunner::wait() {
+    // Errors of kernels are reported here.
     inner_.synchronize();
     boundary_.synchronize();
 }

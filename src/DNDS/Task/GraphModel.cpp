@@ -109,6 +109,8 @@ const char *accessModeName(AccessMode mode) {
     return "adds to";
 }
 
+// Arrays are few: a search by the father's address. A later handle through which the array is writable replaces one
+// that is const.
 std::size_t GraphModel::add(const std::shared_ptr<ArrayHandle> &array) {
     for (std::size_t k = 0; k < arrays.size(); ++k)
         if (&arrays[k]->father() == &array->father()) {
@@ -126,6 +128,7 @@ std::size_t GraphModel::add(const std::shared_ptr<ArrayHandle> &array) {
     return arrays.size() - 1;
 }
 
+// At compilation and before each run, as arrays may have changed.
 void GraphModel::requireFits(const ReductionModel &reduction) const {
     const ArrayHandle &array = *arrays[reduction.array];
     DNDS_CHECK(!reduction.rows || (*reduction.rows >= 0 && *reduction.rows <= array.owned()), ArgumentError,
@@ -136,6 +139,7 @@ void GraphModel::requireFits(const ReductionModel &reduction) const {
                reduction.columns, array.name(), reduction.width());
 }
 
+// A reduction counts each row of the whole mesh once, at its owner.
 void GraphModel::requireReducible(const ReductionModel &reduction, const Region &region) const {
     const ArrayHandle &array = *arrays[reduction.array];
     const RowSpace &space = region.space();
@@ -173,6 +177,7 @@ std::optional<index> GraphModel::ownRows(std::size_t array) const {
     return owned;
 }
 
+// Arrays without ghosts that all tasks take as a whole.
 bool GraphModel::isTable(std::size_t array) const {
     return arrays[array]->son() == nullptr && std::ranges::none_of(tasks, [&](const TaskModel &task) {
                return std::ranges::any_of(task.accesses, [&](const ArrayAccess &access) {
@@ -273,6 +278,7 @@ void GraphModel::add(TaskModel task) {
     tasks.push_back(std::move(task));
 }
 
+// A finishing kernel may change ghosts only.
 void GraphModel::add(PullFinish finish) {
     const ArrayHandle &array = *arrays[finish.array];
     const RowSpace &space = finish.ghosts.space();

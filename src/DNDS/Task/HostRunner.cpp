@@ -32,12 +32,14 @@ Plan::HostRunner::HostRunner(State &state) : state_(state), team_(state.executor
 }
 
 void Plan::HostRunner::cut(Chunks &chunks, const Part &part) {
+    // Pointers back, as the team calls a plain function.
     chunks.runner = this;
     chunks.part = &part;
     if (part.adds) {
         cutSums(chunks, part);
         chunks.work.chunks = static_cast<index>(chunks.lists.size());
     } else {
+        // The program's choice is stronger than the task's.
         const index ofProgram = state_.options.rowsPerChunk;
         const index ofBody = state_.graph.tasks[part.task].body->rowsPerChunk();
         chunks.rows = rowsOfChunk(part.rows.count, team_.threads(), ofProgram > 0 ? ofProgram : ofBody);
@@ -71,6 +73,7 @@ void Plan::HostRunner::runChunk(void *context, index chunk) {
         const index *targets = &chunks.targets[toSize(chunk)];
         state.trace.record(part.task, rows.count, thread, [&] { body.runAdding(rows, targets[0], targets[1]); });
     } else {
+        // The last chunk may have fewer rows.
         const index first = chunk * chunks.rows;
         const index rows = std::min(chunks.rows, part.rows.count - first);
         state.trace.record(part.task, rows, thread,
@@ -104,6 +107,7 @@ void Plan::HostRunner::runPart(std::size_t number) {
     ++state_.statistics.parts;
 }
 
+// While it waits, the calling thread runs chunks and lets exchanges advance.
 void Plan::HostRunner::awaitBefore(const PlanStep &step) {
     for (const std::size_t before : step.after) {
         const PlanStep &earlier = state_.plan.steps[before];

@@ -63,6 +63,7 @@ std::size_t Order::add(StepKind kind, std::size_t what, const std::vector<Touch>
     const std::size_t number = steps_.size();
     PlanStep step{kind, what, {}};
     for (const Touch &touch : touches) {
+        // All accesses to the array that no later write has covered.
         std::vector<Live> &live = live_[touch.array];
         std::erase_if(live, [&](const Live &earlier) {
             if (earlier.step == number || !(earlier.writes || touch.writes) || !earlier.rows.intersects(touch.rows))
@@ -71,6 +72,7 @@ std::size_t Order::add(StepKind kind, std::size_t what, const std::vector<Touch>
             return touch.writes && touch.rows.contains(earlier.rows); // all later accesses wait for this one
         });
     }
+    // Added after the search: a step does not depend on itself.
     for (const Touch &touch : touches)
         live_[touch.array].push_back({number, touch.rows, touch.writes});
     // Exchanges and swaps of an array take turns, and all steps before a swap stay before it, even if this rank
@@ -122,6 +124,7 @@ void Order::addTransfers(std::size_t t, Direction direction) {
     for (const bool wait : {false, true})
         for (const std::size_t k : transfers) {
             const Transfer &transfer = plan_.transfers[k];
+            // Ghosts, and the boundary rows from which or into which the exchange copies.
             std::vector<Touch> touches;
             for (const std::size_t a : transfer.arrays) {
                 const ArrayHandle &array = *graph_.arrays[a];
@@ -156,6 +159,7 @@ void Order::addTransfers(std::size_t t, Direction direction) {
 
 std::vector<Touch> Order::touchesOf(const Part &part) const {
     const TaskModel &task = graph_.tasks[part.task];
+    // The part's rows as a mask, from which the rows of each access follow.
     RowMask rows(plan_.taskRows[part.task].size());
     for (index i = 0; i < part.rows.count; ++i)
         rows.set(part.rows(i));
@@ -184,6 +188,7 @@ void Order::find() {
             addCall(t);
         addTransfers(t, Direction::Push);
     }
+    // Several reasons for one dependence count once.
     for (PlanStep &step : steps_) {
         std::ranges::sort(step.after);
         step.after.erase(std::unique(step.after.begin(), step.after.end()), step.after.end());
@@ -219,6 +224,7 @@ void Order::sort() {
         std::ranges::push_heap(ready, std::greater<>());
     };
     for (std::size_t k = 0; k < steps_.size(); ++k) {
+        // A step is ready when none of the steps before it is missing.
         missing[k] = steps_[k].after.size();
         for (const std::size_t before : steps_[k].after)
             next[before].push_back(k);
@@ -237,6 +243,7 @@ void Order::sort() {
             if (--missing[later] == 0)
                 push(later);
     }
+    // Dependences by the new positions.
     for (PlanStep &step : plan_.steps) {
         for (std::size_t &before : step.after)
             before = place[before];

@@ -41,6 +41,7 @@ std::optional<Lack> findLack(const GraphModel &graph, const TaskModel &task, con
     return lack;
 }
 
+// Three causes: a damaged adjacency, too few layers of ghosts, an array without rows for ghosts.
 [[noreturn]] void throwLack(const GraphModel &graph, const TaskModel &task, const Lack &lack) {
     const ArrayHandle &array = *graph.arrays[lack.access->array];
     if (lack.access->range == AccessRange::Through && lack.beyondArray)
@@ -124,6 +125,7 @@ class Placement {
 };
 
 bool Placement::mayRecompute(const TaskModel &task) const {
+    // Loops over a region compute only those ghosts of pairs that the program names.
     if (task.kind != TaskKind::Loop || task.loop->rows() ||
         std::ranges::none_of(task.accesses, [&](const ArrayAccess &a) {
             return a.writes() && a.mode != AccessMode::Adds && isPair(a.array);
@@ -209,6 +211,7 @@ void Placement::requireCopies(std::size_t t, const RowMask &rows) const {
     const RowSpace &space = task.loop->space();
     RowMask copies = rows;
     copies -= task.loop->rows() ? *task.loop->rows() : RowMask(space.size(), 0, space.owned());
+    // Without rows of other ranks there is nothing to differ.
     if (!copies.any())
         return;
     for (const ArrayAccess &access : task.accesses) {
@@ -233,6 +236,7 @@ void Placement::requireWholeSums(const TaskModel &task) const {
     for (const ArrayAccess &access : task.accesses) {
         if (access.mode != AccessMode::Adds || isPair(access.array))
             continue;
+        // Rows of the sums that later tasks read.
         const RowMask &demand = masks_[access.array];
         const std::optional<index> owned = graph_.ownRows(access.array);
         if (!owned || *owned >= demand.size())
@@ -250,6 +254,7 @@ void Placement::requireWholeSums(const TaskModel &task) const {
 /// Whether some of the ghosts are periodic images or finished after pulls, or are computed from such: then this rank
 /// and the owner see different values.
 bool Placement::differFromOwners(const TaskModel &task, const RowMask &rows) const {
+    // An image is another place than its original: a kernel that uses positions gives another value.
     const auto &images = task.loop->space().images();
     if (images && rows.intersects(*images))
         return true;
@@ -357,6 +362,7 @@ std::vector<std::size_t> Placement::staleReads(std::size_t t) {
         return arrays;
     std::vector<int> stale;
     for (const ArrayAccess &access : task.accesses) {
+        // Only reads of ghosts that a pull can renew.
         if (!access.reads() || !isPair(access.array) || access.range == AccessRange::Owned)
             continue;
         const index owned = graph_.arrays[access.array]->owned();
@@ -364,6 +370,7 @@ std::vector<std::size_t> Placement::staleReads(std::size_t t) {
         need &= RowMask(need.size(), owned, need.size());
         if (!written_[access.array])
             entryNeed_[access.array] |= need;
+        // A task may read an array in several ways: one pull serves all.
         const auto known = std::ranges::find(arrays, access.array);
         const int isStale = masks_[access.array].contains(need) ? 0 : 1;
         if (known == arrays.end()) {
@@ -446,6 +453,7 @@ void Placement::findTransfers() {
     written_.assign(masks_.size(), false);
     pulled_.assign(masks_.size(), false);
     for (std::size_t t = 0; t < graph_.tasks.size(); ++t) {
+        // Before the task: pulls, after which all ghosts of the array are current.
         const std::vector<std::size_t> pulled = staleReads(t);
         addTransfers(t, Direction::Pull, pulled);
         for (const std::size_t array : pulled) {
@@ -453,6 +461,7 @@ void Placement::findTransfers() {
             pulled_[array] = true;
         }
         passValidity(t);
+        // After the task: pushes of all sums in ghosts.
         std::vector<std::size_t> pushed;
         for (const ArrayAccess &access : graph_.tasks[t].accesses)
             if (access.mode == AccessMode::Adds && isPair(access.array))

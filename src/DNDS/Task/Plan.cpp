@@ -49,6 +49,7 @@ Plan::State::~State() {
             *task.async = std::future<void>();
 }
 
+// Collective. Runners come last, as they ask the exchanges whether they can be captured.
 void Plan::State::connect() {
     trace.begin(graph, plan, comm);
     transfers.connect(executor, options.exchange);
@@ -63,6 +64,7 @@ void Plan::State::connect() {
     });
 }
 
+// Facts that must not change as long as the plan is used.
 Plan::State::Rows Plan::State::rowsOf(std::size_t array) const {
     const ArrayHandle &handle = *graph.arrays[array];
     return {&handle.father(), handle.son(), handle.pattern().get(), handle.owned(), handle.size()};
@@ -119,6 +121,7 @@ Plan::State &Plan::state() const {
     return *state_;
 }
 
+// Checks only; `enter` also changes the stage.
 void Plan::State::require(PlanEvent event) const {
     DNDS_CHECK(stageAfter(stage, event).has_value(), StateError,
                "'{}' is {} by one of its own tasks: let the run end first", graph.name,
@@ -176,6 +179,7 @@ void Plan::start() {
     state.context->running("run of", state.graph.name, [&] { state.runOnce(); });
 }
 
+// Errors of the device's kernels are thrown here, within `running`.
 void Plan::State::waitForDevice() {
     const double begin = MPI_Wtime();
     device->wait();
@@ -212,12 +216,14 @@ std::span<const real> Plan::result(Reduction chosen) {
 
 std::span<const real> Plan::previous(Reduction chosen) const { return state().reductions->previous(chosen); }
 
+// Called by a recovery: kernels must not use memory any more. A run in progress ends with its own error.
 bool Plan::State::settle() noexcept {
     if (device && stage != PlanStage::Running)
         device->abandon();
     return true;
 }
 
+// After a recovery: counters of runs start together on all ranks, and earlier pulls no longer count.
 void Plan::State::renew() {
     enter(PlanEvent::Renew);
     runsSinceRecovery = 0;

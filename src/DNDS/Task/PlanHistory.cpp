@@ -22,6 +22,7 @@ std::uint64_t takeNumbers(std::size_t count) {
 PlanHistory::PlanHistory(const GraphModel &graph, const PlanModel &plan)
     : graph_(graph), plan_(plan), firstFinisher_(takeNumbers(graph.arrays.size())) {}
 
+// Agreement is needed only among ranks that exchange messages.
 void PlanHistory::connect() {
     dropped_.assign(plan_.transfers.size(), false);
     left_.assign(graph_.arrays.size(), {});
@@ -33,6 +34,7 @@ void PlanHistory::connect() {
                            PeerAgreement::peersOf(patterns));
 }
 
+// The agreement knows numbers only: the error is completed by what this rank has decided.
 template <class Work>
 void PlanHistory::explaining(const Work &work) const {
     try {
@@ -81,6 +83,7 @@ index PlanHistory::begin(index run) {
     return std::ranges::count(dropped_, true);
 }
 
+// 0 without a finishing kernel; else it changes with the kernel's inputs, so that ghosts are finished again.
 std::uint64_t PlanHistory::finisherOf(std::size_t array) const {
     const auto finish = std::ranges::find(graph_.finishes, array, &PullFinish::array);
     if (finish == graph_.finishes.end())

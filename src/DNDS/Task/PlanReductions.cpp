@@ -50,6 +50,7 @@ void PlanReductions::collect() {
         last_.push_back(value.value());
 }
 
+// Numbers are given in the order of declaration.
 void PlanReductions::require(Reduction chosen) const {
     DNDS_CHECK(chosen.number < graph_.reductions.size(), ArgumentError,
                "'{}' has {} reductions, not one of number {}: was it declared after the plan was compiled?",

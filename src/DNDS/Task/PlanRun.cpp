@@ -65,6 +65,7 @@ void Plan::State::wait(const Transfer &transfer, std::optional<Device::StreamHan
     }
 }
 
+// Calls that are halves of an exchange wait like transfers, so that chunks run meanwhile.
 void Plan::State::call(const TaskModel &task) {
     if (!task.exchange)
         return task.call();

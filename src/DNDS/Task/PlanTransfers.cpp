@@ -12,6 +12,7 @@ namespace DNDS::Task {
 
 namespace {
 
+// The names of the arrays that travel together.
 std::vector<std::string_view> arraysOf(const GraphModel &graph, const Transfer &transfer) {
     std::vector<std::string_view> names;
     for (const std::size_t array : transfer.arrays)
@@ -21,6 +22,7 @@ std::vector<std::string_view> arraysOf(const GraphModel &graph, const Transfer &
 
 } // namespace
 
+// Tasks, then transfers; the trace keeps the names beyond the plan's life.
 void PlanTrace::begin(const GraphModel &graph, const PlanModel &plan, const CommunicatorView &comm) {
     trace = Trace::active();
     if (trace == nullptr)
@@ -59,6 +61,7 @@ void PlanTransfers::connect(const Executor &executor, const ExchangeOptions &opt
                 return request;
             },
             choice, transfer.direction == Direction::Push ? PushOp::Sum : PushOp::Replace));
+        // Bytes of a transfer never change: summed once.
         Traffic &bytes = traffic_.emplace_back();
         for (const PeerPath &path : exchanges_.back()->paths()) {
             bytes.sent += path.bytesSent;
@@ -67,6 +70,7 @@ void PlanTransfers::connect(const Executor &executor, const ExchangeOptions &opt
     }
 }
 
+// Time that `start` takes is counted apart from waiting: it packs and sends.
 void PlanTransfers::start(const Transfer &transfer, Device::StreamHandle stream) {
     const double begin = MPI_Wtime();
     Traffic &traffic = traffic_[transfer.exchange];
@@ -137,6 +141,7 @@ void PlanTransfers::zeroGhosts(const Part &part, const Executor &where) {
     place->second.run(sons, where.stream());
 }
 
+// One exchange that needs the host prevents a single graph.
 bool PlanTransfers::capturable() const {
     return std::ranges::all_of(exchanges_, [](const auto &exchange) { return exchange->capturable(); });
 }

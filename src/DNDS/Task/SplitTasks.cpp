@@ -16,6 +16,7 @@ class Split {
   public:
     Split(const GraphModel &graph, const CompileOptions &options, PlanModel &plan)
         : graph_(graph), options_(options), plan_(plan) {
+        // Nothing depends on an exchange yet, and nothing is sent after the last task.
         for (const auto &array : graph.arrays) {
             awaited_.emplace_back(toSize(array->size()), index{0});
             sent_.emplace_back(array->size());
@@ -101,6 +102,7 @@ void Split::passTask(std::size_t t) {
                 std::fill(awaited_[access.array].begin(), awaited_[access.array].end(), common);
         return;
     }
+    // Rows and the exchanges that they depend on.
     std::vector<std::pair<index, index>> found;
     plan_.taskRows[t].forEach([&](index row) {
         const index last = std::max(common, awaitedBy(task, row));
@@ -123,6 +125,7 @@ void Split::passTask(std::size_t t) {
     }
 }
 
+// Forwards, in the order of the program.
 void Split::findLate() {
     for (std::size_t t = 0; t < graph_.tasks.size(); ++t) {
         passTransfers(t, Direction::Pull);
@@ -134,6 +137,7 @@ void Split::findLate() {
 /// Each exchange starts from an empty set: rows that an exchange further on needs are not urgent for this one, and
 /// must not delay it.
 void Split::findUrgent() {
+    // Backwards past the exchanges of a task: the rows that a pull sends; a push sends ghosts only.
     const auto passSent = [&](std::size_t t, Direction direction) {
         const bool any = std::ranges::any_of(plan_.transfers, [&](const Transfer &transfer) {
             return transfer.task == t && transfer.direction == direction;
@@ -163,6 +167,7 @@ void Split::findUrgent() {
                             urgent.set(row);
                     });
                 }
+            // Inputs of urgent rows are urgent in the tasks that compute them.
             if (urgent.any())
                 for (const ArrayAccess &access : task.accesses)
                     if (access.reads())

@@ -68,6 +68,7 @@ void ThreadTeam::wake() noexcept {
     calls_.notify_all();
 }
 
+// Workers copy the floating-point environment, so that chunks round as the calling thread does.
 void ThreadTeam::begin(index loops) {
     if (slots_.size() < toSize(loops))
         slots_.resize(toSize(loops));
@@ -174,6 +175,7 @@ void ThreadTeam::serve() noexcept {
     }
 }
 
+// One chunk at a time, so that the caller can look after exchanges in between.
 bool ThreadTeam::help() noexcept {
     const bool ran = runNext(cursor_);
     settle(cursor_);
@@ -194,6 +196,7 @@ void ThreadTeam::end() noexcept {
                 return;
 }
 
+// Later chunks are claimed but not run.
 void ThreadTeam::abandon() noexcept {
     if (!running_)
         return;
@@ -201,6 +204,7 @@ void ThreadTeam::abandon() noexcept {
     end();
 }
 
+// Long waits must not keep a core busy that other ranks may need.
 void ThreadTeam::idle(int &turns) noexcept {
     if (turns < spinTurns)
         spinOrYield(turns++);

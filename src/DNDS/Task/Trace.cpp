@@ -24,6 +24,7 @@ namespace DNDS::Task {
 
 namespace {
 
+// In the order of the enumeration.
 std::string_view categoryOf(Trace::Kind kind) {
     static constexpr std::array<std::string_view, 6> names{"part", "pull", "push", "wait", "copy", "other"};
     return names[static_cast<std::size_t>(kind)];
@@ -53,6 +54,7 @@ void beginEvent(std::string &out, char phase, int rank, int thread, std::string_
     appendQuoted(out, name);
 }
 
+// Closes the event; fields that do not apply are left out.
 void appendArguments(std::string &out, const Trace::Span &span) {
     out += R"(,"args":{)";
     const char *comma = "";
@@ -113,6 +115,7 @@ void appendSpan(std::string &out, const Trace::Span &span, int rank, double offs
     out += '}';
 }
 
+// Names may fill the buffer: the last byte stays zero.
 std::string hostName() {
     std::array<char, 256> name{};
     return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "an unknown host";
@@ -204,8 +207,10 @@ std::unique_ptr<TraceFile> Trace::open(CommunicatorView comm) {
     return opened;
 }
 
+// Once for each name and plan: spans then hold views only.
 std::string_view Trace::intern(std::string_view name) {
     const std::lock_guard lock(recordMutex_);
+    // Nodes of the set never move, so views stay valid.
     const auto found = names_.find(name);
     return found != names_.end() ? *found : *names_.emplace(name).first;
 }
@@ -253,6 +258,7 @@ void Trace::drain(bool onlyFull) noexcept {
     written_.clear();
 }
 
+// A thread is named when its first span is written.
 void Trace::format() {
     text_.clear();
     for (const Span &span : written_) {
@@ -264,6 +270,7 @@ void Trace::format() {
     }
 }
 
+// A failed trace must not end the program.
 void Trace::stop(std::string_view reason) noexcept {
     recording_.store(false, std::memory_order_relaxed);
     warn("rank {} stops tracing: '{}' cannot be written: {}", rank_, file_->path, reason);

@@ -25,6 +25,7 @@ constexpr std::string_view end = "\n]\n";
 
 std::string reasonOf(int error) { return std::generic_category().message(error); }
 
+// Names the environment variable, as no code of the program has given the path.
 [[noreturn]] void refuse(const std::string &path, std::string_view reason) {
     throw ArgumentError(fmt::format("the trace '{}' (DNDS_TRACE) cannot be written: {}", path, reason));
 }
@@ -61,6 +62,7 @@ TraceFile::TraceFile(std::string where, std::string event, int flags)
 
 TraceFile::~TraceFile() { ::close(file_); }
 
+// Complete JSON from the start: viewers can read the file at any time.
 std::unique_ptr<TraceFile> TraceFile::create(std::string path, std::string event) {
     std::unique_ptr<TraceFile> made(new TraceFile(std::move(path), std::move(event), O_CREAT));
     int error = ::ftruncate(made->file_, 0) != 0 ? errno : 0;
