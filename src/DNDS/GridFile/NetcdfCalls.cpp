@@ -49,6 +49,7 @@ class ContentReader {
 
     // Dimensions are known in the group and in those within it; ids are unique in the file.
     void readGroup(int group, const std::string &prefix) {
+        // The library's lists are asked for twice: for the length, then for the ids.
         const auto list = [&](const auto &inquire, const char *what) {
             int count = 0;
             require(inquire(group, &count, nullptr), what);
@@ -66,6 +67,7 @@ class ContentReader {
                                std::ranges::find(unlimited, id) != unlimited.end()};
             content_.dimensions.push_back(dimensions_[id]);
         }
+        // Variables after dimensions: they refer to those of this group and of groups around it.
         for (const int id : list(nc_inq_varids, "list variables"))
             readVariable(group, id, prefix);
         for (const int id : list(nc_inq_grps, "list groups")) {
@@ -131,11 +133,13 @@ class ContentReader {
         if (type == NC_CHAR) {
             std::string text(length, '\0');
             require(nc_get_att_text(group, variable, name, text.data()), "read attribute " + attribute.name);
+            // Programs in C often write the terminating zero, too.
             while (!text.empty() && text.back() == '\0')
                 text.pop_back();
             attribute.value = std::move(text);
             return true;
         }
+        // A single string of NetCDF-4 counts as text.
         if (type == NC_STRING && length == 1) {
             char *text = nullptr;
             require(nc_get_att_string(group, variable, name, &text), "read attribute " + attribute.name);
@@ -145,6 +149,7 @@ class ContentReader {
         }
         if (attribute.kind == ElementKind::Opaque)
             return false;
+        // The library converts to the widest type of the same kind.
         int status = NC_NOERR;
         if (isFloating(attribute.kind)) {
             std::vector<real> numbers(length);
@@ -176,6 +181,7 @@ void requireNetcdf(int status, const std::string &path, const std::string &what)
     DNDS_CHECK(status == NC_NOERR, DataError, "{}: NetCDF cannot {}: {}", path, what, nc_strerror(status));
 }
 
+// The tables are short: searches.
 nc_type netcdfType(ElementKind kind) {
     for (const auto &[ours, theirs] : numberTypes)
         if (ours == kind)

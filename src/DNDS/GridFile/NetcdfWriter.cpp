@@ -48,6 +48,7 @@ std::string attributeText(const NetcdfAttribute &attribute) {
 }
 
 /// Puts an attribute; numbers in its own kind.
+// Text has no length limit; numbers are converted one by one, as the list's type is the widest.
 int putAttribute(int file, int variable, const NetcdfAttribute &attribute) {
     const char *name = attribute.name.c_str();
     if (const auto *text = std::get_if<std::string>(&attribute.value))
@@ -98,6 +99,7 @@ struct NetcdfWriter::File {
     bool closed = false;
     int exceptionsAtStart = std::uncaught_exceptions();
 
+    // A new file gets its name when it is complete.
     File(CommunicatorView ranks, std::string to, const NetcdfWriteOptions &chosen)
         : comm(ranks), path(std::move(to)), temporary(chosen.append ? path : path + ".part"), options(chosen) {}
 
@@ -176,10 +178,12 @@ NetcdfFormat NetcdfWriter::File::chooseFormat() {
     if (std::ranges::count(content.dimensions, true, &NetcdfDimension::unlimited) > 1)
         return choose(NetcdfFormat::Netcdf4, "NetCDF-4", "it has several unlimited dimensions");
     for (const NetcdfVariable &variable : content.variables) {
+        // The first six types are those of all classic formats.
         if (Detail::netcdfType(variable.kind) > NC_DOUBLE)
             return choose(NetcdfFormat::Cdf5, "CDF-5", fmt::format("'{}' is {}", variable.name, variable.type));
         index bytes = static_cast<index>(Detail::bytesOf(variable.kind));
         for (const NetcdfDimension &dimension : variable.dimensions)
+            // Saturates just beyond the limit; of record variables the size of one record counts.
             bytes = dimension.unlimited || dimension.length == 0 ? bytes
                     : bytes > maxCdf2Bytes / dimension.length    ? maxCdf2Bytes + 1
                                                                  : bytes * dimension.length;
@@ -227,6 +231,7 @@ void NetcdfWriter::File::writeTogether(bool hdf) {
 // The library refuses to compress scalars.
 int NetcdfWriter::File::defineVariable(const NetcdfVariable &variable, const std::vector<int> &dimensions) {
     int number = -1;
+    // The place is noted even after a failure, to keep the lists equally long.
     int status = nc_def_var(id, variable.name.c_str(), Detail::netcdfType(variable.kind),
                             static_cast<int>(dimensions.size()), dimensions.data(), &number);
     places.push_back({id, number});
@@ -271,6 +276,7 @@ void NetcdfWriter::File::create(NetcdfFormat format) {
     const index needed = hdf ? Detail::netcdf4BytesAtStart(content, options.deflate) : 0;
     onRankZero(comm, [&] {
         const DurableFile file = DurableFile::create(temporary, 0); // reports why it is impossible
+        // Without enough space no file must remain.
         const OnFailure undo([&] { std::remove(temporary.c_str()); });
         file.reserve(needed);
     });
@@ -310,6 +316,7 @@ void NetcdfWriter::File::prepare(std::string_view name, std::span<const WrittenS
     std::vector<index> shape;
     for (const NetcdfDimension &dimension : plan.variable->dimensions)
         shape.push_back(dimension.unlimited ? endless : dimension.length);
+    // All boxes are checked before the first is written.
     for (const WrittenSlab &slab : slabs) {
         checkSlab(slab, shape, plan.what, raw ? plan.variable->kind : ElementKind::Opaque);
         if (!raw)
@@ -358,6 +365,7 @@ void NetcdfWriter::File::putAll(const WritePlan &plan, std::span<const WrittenSl
         for (index k = 0; k < parts.size(); k++)
             chunks.emplace_back(&slab, parts.at(k));
     }
+    // Collective writes need the same number of calls on all ranks.
     const index rounds = comm.allReduce(static_cast<index>(chunks.size()), MPI_MAX);
     std::exception_ptr failure;
     std::vector<std::byte> buffer;
@@ -380,6 +388,7 @@ void NetcdfWriter::File::grow(const WritePlan &plan, std::span<const WrittenSlab
         for (const WrittenSlab &slab : slabs)
             if (slab.elements() > 0)
                 end = std::max(end, slab.start[d] + slab.count[d]);
+        // Some other rank may write the last record.
         end = comm.allReduce(end, MPI_MAX);
         const std::string name = plan.variable->dimensions[d].name;
         for (NetcdfDimension &dimension : content.dimensions) {
@@ -443,6 +452,7 @@ NetcdfWriter::~NetcdfWriter() {
     const bool root = file_->comm.rank() == 0;
     // The exception may be local to this rank: the others would not take part in closing.
     if (std::uncaught_exceptions() > file_->exceptionsAtStart) {
+        // An existing file is left as it is; a new one is incomplete and is removed.
         if (root && !file_->options.append)
             std::remove(file_->temporary.c_str());
         return;
@@ -499,6 +509,7 @@ void NetcdfWriter::like(const NetcdfVariable &variable) {
 
 // Compares all declarations; rank 0 then writes the coordinates.
 void NetcdfWriter::define() {
+    // Also called by `write` and `close`: a file without declared variables is a file, too.
     File &file = open();
     if (file.id >= 0)
         return;
@@ -524,6 +535,7 @@ void NetcdfWriter::define() {
                                         first == nullptr ? "nothing more" : *first));
     });
     file.create(format);
+    // All ranks have the values; rank 0 writes them.
     for (const auto &[name, values] : file.coordinates) {
         std::vector<WrittenSlab> mine;
         if (file.comm.rank() == 0)
@@ -564,6 +576,7 @@ void NetcdfWriter::close() {
     file.comm.guarded([&] { Detail::requireNetcdf(status, file.path, "complete it"); });
     onRankZero(file.comm, [&] {
         Detail::makeRoomInNetcdf(file.temporary, 0);
+        // Unused reserved space of NetCDF-4.
         if (!file.extents.empty())
             DurableFile::forWriting(file.temporary).giveBackBehind();
         if (!file.options.append)

@@ -26,6 +26,7 @@ T numberOf(const PackedNumber &number) {
 }
 
 // `_Unsigned`: classic formats lack unsigned types, so programs mark signed ones.
+// No effect on floating-point types.
 ElementKind unsignedOf(ElementKind kind) {
     return withNumber(kind, [kind](auto number) {
         if constexpr (std::is_integral_v<decltype(number)>)
@@ -53,6 +54,7 @@ std::optional<PackedNumber> defaultFill(ElementKind kind) {
     });
 }
 
+// Numbers, or characters of text.
 std::size_t lengthOf(const NetcdfValue &value) {
     return std::visit([](const auto &list) { return list.size(); }, value);
 }
@@ -125,6 +127,7 @@ class MissingTest {
     bool operator()(Number value) const {
         if (value < least_ || value > most_ || (nan_ && value != value))
             return true;
+        // Few values: a search costs less than a table.
         for (const Number missing : values_)
             if (value == missing)
                 return true;
@@ -171,6 +174,7 @@ Value valueOfMissing(std::optional<real> fill, bool masked, const std::string &w
 template <class Number, class Value>
 void unpackAs(const Packing &packing, const std::byte *numbers, const Slab &slab, const SlabChunk &chunk,
               std::optional<real> fill, const std::string &what) {
+    // Types are chosen once a chunk, so that the loop has no branches on them.
     const auto *from = reinterpret_cast<const Number *>(numbers);
     auto *to = static_cast<Value *>(slab.data);
     const MissingTest<Number> isMissing(packing);
@@ -259,10 +263,12 @@ Packing packingOf(const NetcdfVariable &variable) {
     Packing packing;
     const std::string isUnsigned = variable.text("_Unsigned");
     packing.kind = isUnsigned == "true" || isUnsigned == "True" ? unsignedOf(variable.kind) : variable.kind;
+    // The first value found is the one that is written for missing values.
     for (const char *name : {"_FillValue", "missing_value"})
         for (const PackedNumber &number : numbersOf(variable, name, packing))
             packing.missing.push_back(number);
     packing.declared = !packing.missing.empty();
+    // Rows that no program has written hold the library's default.
     if (variable.attribute("_FillValue") == nullptr)
         if (const auto fill = defaultFill(variable.kind))
             packing.missing.push_back(*fill);
@@ -280,6 +286,7 @@ Packing packingOf(const NetcdfVariable &variable) {
     return packing;
 }
 
+// Before any value is read: integers cannot hold scaled values.
 void checkUnpacking(const Packing &packing, ElementKind memory, const std::string &what) {
     (void)bytesOf(memory);
     DNDS_CHECK(isFloating(memory) || (!packing.scaled && !isFloating(packing.kind)), LayoutError,
@@ -287,6 +294,7 @@ void checkUnpacking(const Packing &packing, ElementKind memory, const std::strin
                packing.scaled ? " (scale_factor, add_offset)" : "", elementKindName(memory));
 }
 
+// The same before writing.
 void checkPacking(const Packing &packing, ElementKind memory, const std::string &what) {
     (void)bytesOf(memory);
     DNDS_CHECK(!isFloating(memory) || packing.scaled || isFloating(packing.kind), LayoutError,

@@ -13,6 +13,7 @@ namespace DNDS {
 namespace {
 
 /// The size of the file. Throws LayoutError for shapes too large for a file.
+// Half of the largest number is left for the header.
 index rawFileBytes(const std::string &path, const RawFileLayout &layout) {
     index bytes = static_cast<index>(Detail::bytesOf(layout.kind));
     for (const index n : layout.shape) {
@@ -54,6 +55,7 @@ void writeRawFile(CommunicatorView comm, const std::string &path, const RawFileL
             (void)DurableFile::create(temporary, bytes);
     });
     comm.guarded([&] {
+        // Boxes of ranks do not overlap: no order among writes is needed.
         const DurableFile file = DurableFile::forWriting(temporary);
         for (const WrittenSlab &slab : slabs)
             Detail::writeRawSlab(file, layout.header, layout.shape, layout.order != std::endian::native, slab);

@@ -22,6 +22,7 @@ std::string vtkTypeName(ElementKind kind) {
     return name;
 }
 
+// Escapes the characters that end an attribute's value or begin markup.
 std::string xmlText(const std::string &text) {
     std::string escaped;
     for (const char c : text)
@@ -48,6 +49,7 @@ VtrPlan planVtr(const std::array<std::vector<real>, 3> &points, const std::array
         plan.header += fmt::format("        <DataArray type=\"{}\" Name=\"{}\" NumberOfComponents=\"{}\" "
                                    "format=\"appended\" offset=\"{}\"/>\n",
                                    vtkTypeName(kind), xmlText(name), components, offset);
+        // Relative to the data until the header's length is known.
         plan.places.push_back(offset);
         plan.bytes.push_back(elements * components * static_cast<index>(Detail::bytesOf(kind)));
         offset += vtkBlockHeader + plan.bytes.back();
@@ -96,6 +98,7 @@ void writeVtkRectilinear(CommunicatorView comm, const std::string &path, const s
     comm.guarded([&] {
         for (std::size_t d = 0; d < 3; d++) {
             DNDS_CHECK(!points[d].empty(), ArgumentError, "{}: dimension {} has no point", path, d);
+            // A flat dimension has one point and one layer of cells.
             cells[d] = std::max<index>(1, static_cast<index>(points[d].size()) - 1);
         }
     });
