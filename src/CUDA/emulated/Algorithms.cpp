@@ -27,6 +27,7 @@ real sum(StreamHandle stream, std::span<const real> x) {
     return total;
 }
 
+// No memory besides the result.
 std::size_t scratchOfMinimum(std::size_t /*count*/) { return 0; }
 
 void minimum(StreamHandle stream, std::span<const real> x, real *result, std::span<std::byte> /*scratch*/) {
@@ -36,6 +37,7 @@ void minimum(StreamHandle stream, std::span<const real> x, real *result, std::sp
     });
 }
 
+// In order of rows; the real device may take any order, with the same result.
 void largestMagnitude(StreamHandle stream, const Column &column, real *result) {
     queue(stream, [column, result] {
         *result = 0;

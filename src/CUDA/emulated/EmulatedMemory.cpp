@@ -23,6 +23,7 @@ namespace {
     throw MemoryError(fmt::format("emulated device: no room for {} bytes ({})", bytes, std::strerror(error)));
 }
 
+// Null on failure.
 std::byte *mapFile(int file, std::uint64_t begin, std::size_t bytes, int protection) {
     void *pointer = ::mmap(nullptr, bytes, protection, MAP_SHARED, file, static_cast<off_t>(begin));
     return pointer == MAP_FAILED ? nullptr : static_cast<std::byte *>(pointer);
@@ -64,6 +65,7 @@ void *EmulatedMemory::allocate(std::size_t bytes) {
     const std::size_t mapped = inPages(bytes);
     const std::scoped_lock guard(mutex_);
     openFile();
+    // The file only grows: places of freed blocks are holes and are not used again.
     if (::ftruncate(file_, static_cast<off_t>(fileEnd_ + mapped)) != 0)
         throwNoMemory(bytes, errno);
     std::byte *user = map(file_, fileEnd_, bytes, mapped, false);
@@ -105,6 +107,7 @@ EmulatedMemory::Blocks::const_iterator EmulatedMemory::find(const void *pointer,
         fmt::format("emulated device: [{}, +{}) is not within one allocation of device memory", pointer, bytes));
 }
 
+// The address of the mapping that is always open, for copies.
 std::byte *EmulatedMemory::alias(const void *pointer, std::size_t bytes) const {
     const std::scoped_lock guard(mutex_);
     const auto block = find(pointer, bytes);
@@ -166,6 +169,7 @@ void EmulatedMemory::protectAll(int protection) const noexcept {
             std::terminate(); // only if the mapping is no longer ours
 }
 
+// Counts kernels that run at the same time.
 void EmulatedMemory::unlock() {
     const std::scoped_lock guard(mutex_);
     if (openings_++ == 0)

@@ -12,6 +12,7 @@ namespace DNDS::Device {
 
 namespace {
 
+// Lists are short: a search for each node.
 void appendMissing(std::vector<std::size_t> &to, const std::vector<std::size_t> &from) {
     for (const std::size_t node : from)
         if (std::find(to.begin(), to.end(), node) == to.end())
@@ -110,6 +111,7 @@ void EmulatedStreams::synchronize(StreamHandle handle) {
     throwFailure(stream.failure);
 }
 
+// Failures stay with their streams, for the next call that waits.
 void EmulatedStreams::finishAll() noexcept {
     Lock lock(mutex_);
     changed_.wait(lock, [&] {
@@ -117,6 +119,7 @@ void EmulatedStreams::finishAll() noexcept {
     });
 }
 
+// Freed memory waits for all streams anyway: only arguments are checked.
 void EmulatedStreams::recordUse(StreamHandle handle) {
     const Lock lock(mutex_);
     DNDS_CHECK(handle == nullptr || streams_.count(handle) == 1, ArgumentError,
@@ -196,6 +199,7 @@ void EmulatedStreams::synchronize(const SharedEvent &event) {
         event->capture->broken = true;
         throw StateError("an event cannot be waited for while it is captured for a graph");
     }
+    // Records made after this call are not waited for.
     const std::uint64_t version = event->recorded;
     changed_.wait(lock, [&] { return event->reached >= version; });
     throwFailure(event->failure);
@@ -218,6 +222,7 @@ std::unique_ptr<GraphImpl> EmulatedStreams::endCapture(StreamHandle stream) {
     const Lock lock(mutex_);
     DNDS_CHECK(stream && stream->capture, StateError, "no work of this stream is being captured");
     const std::shared_ptr<EmulatedCapture> capture = stream->capture;
+    // As in CUDA.
     DNDS_CHECK(capture->streams.front() == stream, StateError,
                "the capture of a graph must end on the stream where it began");
     const std::vector<std::size_t> ends = stream->captured;
@@ -303,6 +308,7 @@ void EmulatedStreams::runOne(Lock &lock, StreamImpl &stream) {
     changed_.notify_all();
 }
 
+// The mutex is free while work runs and while nothing can.
 void EmulatedStreams::runForever() {
     Lock lock(mutex_);
     while (true) {

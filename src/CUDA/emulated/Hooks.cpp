@@ -46,6 +46,7 @@ EmulatedStreams &streams() { return EmulatedDevice::instance().streams; }
 struct EventOwner {
     SharedEvent event = std::make_shared<EventImpl>();
 };
+// Queued entries share the event, so that its owner may end before them.
 const SharedEvent &eventOf(EventHandle handle) {
     DNDS_CHECK(handle != nullptr, ArgumentError, "this event was moved from");
     return reinterpret_cast<const EventOwner *>(handle)->event;
@@ -140,6 +141,7 @@ void deallocatePinned(void *pointer) noexcept {
 }
 
 void pin(void * /*pointer*/, std::size_t /*bytes*/) {}
+// Queued copies may still use the memory.
 void unpin(void *pointer) noexcept {
     if (pointer)
         streams().finishAll();
@@ -164,6 +166,7 @@ void copy(void *destination, MemorySpace destinationSpace, const void *source, M
 SharedHandle share(const void *pointer) {
     static_assert(std::is_trivially_copyable_v<EmulatedShare> &&
                   sizeof(handleMark) + sizeof(EmulatedShare) <= sizeof(SharedHandle));
+    // Mark, share, address: as `openShared` reads them.
     const EmulatedShare shared = memory().share(pointer);
     SharedHandle handle;
     std::memcpy(handle.bytes.data(), &handleMark, sizeof(handleMark));
@@ -223,6 +226,7 @@ void recordEvent(EventHandle event, StreamHandle stream) {
     requireNotLost();
     streams().record(eventOf(event), stream);
 }
+// Returns at once; only the stream waits.
 void waitEvent(StreamHandle stream, EventHandle event) {
     requireNotLost();
     streams().wait(stream, eventOf(event));

@@ -24,11 +24,13 @@ template <class Call>
 void withScratch(const char *what, const Call &call) {
     std::size_t bytes = 0;
     check(call(nullptr, bytes), what);
+    // May be freed while the kernel runs: the pool waits for the stream.
     const DeviceBuffer<std::byte> scratch(bytes > 0 ? bytes : 1);
     check(call(scratch.data(), bytes), what);
 }
 
 // The results do not depend on the order in which CUB applies these.
+// Functors with a device side, as CUB calls them in kernels.
 struct Smaller {
     DNDS_HOST_DEVICE real operator()(real a, real b) const { return b < a ? b : a; }
 };
@@ -38,6 +40,7 @@ struct Larger {
 struct Plus {
     DNDS_HOST_DEVICE FixedPoint::Wide operator()(FixedPoint::Wide a, FixedPoint::Wide b) const { return a + b; }
 };
+// Terms are computed from row numbers, without an array of their own.
 struct MagnitudeIn {
     Column column;
     DNDS_HOST_DEVICE real operator()(index row) const { return FixedPoint::magnitude(column(row)); }

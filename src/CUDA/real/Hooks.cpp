@@ -33,6 +33,7 @@ const std::string &reasonOnce() {
     return reason;
 }
 
+// Visible ones: CUDA_VISIBLE_DEVICES may hide others.
 int deviceCount() {
     int count = 0;
     check(cudaGetDeviceCount(&count), "counting devices");
@@ -124,6 +125,7 @@ void requireDevice(std::string_view what) {
     selectDevice();
 }
 
+// Numbers wrap around, so that programs can give the rank on the machine.
 void useDevice(int number) {
     DNDS_CHECK(number >= 0, ArgumentError, "device {} does not exist", number);
     DNDS_CHECK(available(), NotBuiltError, "cannot choose a device: {}", unavailableReason());

@@ -21,6 +21,7 @@ namespace DNDS::Device {
 
 namespace {
 
+// Told explicitly: deducing it from addresses costs a look-up in the driver.
 cudaMemcpyKind kindOf(MemorySpace destination, MemorySpace source) {
     if (destination == MemorySpace::Device)
         return source == MemorySpace::Device ? cudaMemcpyDeviceToDevice : cudaMemcpyHostToDevice;
@@ -212,6 +213,7 @@ SharedHandle share(const void *pointer) {
     return handle;
 }
 
+// Opened once for all pointers into a slab, whichever rank sends them.
 void *openShared(const SharedHandle &handle) {
     requireDevice("open device memory of another process");
     const RelaxedCaptureScope relaxed;
@@ -232,6 +234,7 @@ void *openShared(const SharedHandle &handle) {
               "same process numbers, and devices that can access each other");
         slab = open.slabs.emplace(name, OpenSlabs::Slab{static_cast<std::byte *>(base), 0}).first;
     }
+    // Pointers into one slab share its opening.
     ++slab->second.users;
     void *pointer = slab->second.base + shared.offset;
     open.pointers.emplace(pointer, name);

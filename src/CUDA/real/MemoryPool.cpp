@@ -16,6 +16,7 @@ MemoryPool::Slabs::iterator MemoryPool::find(const void *pointer) {
     return static_cast<std::size_t>(address - slab->first) < slab->second.bytes ? slab : slabs_.end();
 }
 
+// Null for memory of others.
 MemoryPool::Location MemoryPool::locate(const void *pointer) const {
     const auto slab = const_cast<MemoryPool *>(this)->find(pointer);
     if (slab == slabs_.end())
@@ -24,6 +25,7 @@ MemoryPool::Location MemoryPool::locate(const void *pointer) const {
             static_cast<std::size_t>(static_cast<const std::byte *>(pointer) - slab->first)};
 }
 
+// Null if the slab has no gap that is large enough.
 void *MemoryPool::allocateIn(Slabs::iterator slab, std::size_t bytes, std::size_t alignment) {
     const auto begin = slab->second.ranges.allocate(bytes, alignment);
     if (!begin)
@@ -90,6 +92,7 @@ void MemoryPool::reclaimCompleted() {
     waiting_.erase(stays, waiting_.end());
 }
 
+// Ranges that wait for a fence count as used.
 void MemoryPool::freeUnused() {
     for (auto slab = slabs_.begin(); slab != slabs_.end();) {
         if (!slab->second.used.empty()) {

@@ -40,6 +40,7 @@ class RecordedEvent {
     bool passed() const noexcept {
         if (cudaEventQuery(event_) != cudaErrorNotReady)
             return true;
+        // A pending event counts as an error in CUDA.
         static_cast<void>(cudaGetLastError());
         return false;
     }
@@ -117,6 +118,7 @@ std::function<bool()> makeFence() {
     };
 }
 
+// Streams of other libraries: fences do not know them otherwise.
 void recordUse(void *stream) {
     requireDevice("record a stream's use of memory");
     const RelaxedCaptureScope relaxed;
@@ -127,6 +129,7 @@ void recordUse(void *stream) {
     DNDS_CHECK(user == nullptr || !captures(user), StateError,
                "a stream's use of memory cannot be recorded while its work is captured for a graph: call recordUse "
                "after the graph was launched");
+    // Own streams are asked by each fence.
     if (all.streams.contains(user))
         return;
     all.forgetPassedUses();

@@ -49,6 +49,7 @@ void ArrayTransformerBase::setFatherSon(const std::shared_ptr<ParRows> &father, 
             watch = std::make_shared<GhostWatch>(owned, ghosts);
     });
     const std::type_info &type = typeid(*father.get());
+    // Hashes of types agree on all ranks of one program.
     DNDS_CHECK(isSameOnAll(father->comm(), type.hash_code()), LayoutError,
                "'{}' is of type {} on rank {} and of another type on some rank: ranks must give arrays of one type",
                father->localRows().label(), readable(type), father->comm().rank());
@@ -57,6 +58,7 @@ void ArrayTransformerBase::setFatherSon(const std::shared_ptr<ParRows> &father, 
     forget();
     pattern_ = nullptr;
     current_ = std::move(current);
+    // Pointers to the array inside keep the whole object alive.
     father_ = {father, &father->localRows()};
     son_ = {son, &son->localRows()};
     rows_ = father.get();
@@ -72,6 +74,7 @@ void ArrayTransformerBase::createFatherGlobalMapping() {
 
 void ArrayTransformerBase::createGhostMapping(std::span<const index> pullRows, PeerDiscovery discovery) {
     const ActivityScope activity("createGhostMapping of", requireArrays().father_->label());
+    // The request is made within the mapping's own agreement on failures.
     const auto ranks = CommunicatorContext::of(rows_->comm());
     setPattern(std::make_shared<const ExchangePattern>(GhostMapping::fromPullList(
         *ranks,
@@ -82,6 +85,7 @@ void ArrayTransformerBase::createGhostMapping(std::span<const index> pullRows, P
         discovery)));
 }
 
+// By owners, who list the rows that each rank is to copy.
 void ArrayTransformerBase::createGhostMapping(std::span<const index> localRows, std::span<const index> starts,
                                               PeerDiscovery discovery) {
     const ActivityScope activity("createGhostMapping of", requireArrays().father_->label());
@@ -99,6 +103,7 @@ void ArrayTransformerBase::usePattern(std::shared_ptr<const ExchangePattern> pat
     setPattern(std::move(pattern));
 }
 
+// Both share one pattern, so that their pulls can go in one exchange.
 void ArrayTransformerBase::borrowGGIndexing(const ArrayTransformerBase &other) {
     requireArrays().rows_->comm().guarded([&] {
         DNDS_CHECK(other.pattern() != nullptr, StateError, "the mapping that '{}' is to borrow does not exist yet",
@@ -128,6 +133,7 @@ void ArrayTransformerBase::createMPITypes() {
             son_->resize(pattern_->sonSize());
         } else {
             sizes.resize(static_cast<std::size_t>(father_->size()));
+            // Decompressed rows are refused here, on all ranks together.
             (void)father_->rowLayout(MemorySpace::Host, Access::Read); // throws unless rows can be exchanged
             for (index i = 0; i < father_->size(); ++i)
                 sizes[static_cast<std::size_t>(i)] = father_->rowSize(i);
@@ -228,6 +234,7 @@ void ArrayTransformerBase::takeNumbering(const ExchangePattern &pattern) {
                father_->label(), father_->size(), pattern.fatherSize());
 }
 
+// Ghosts of another pattern are other rows: nothing that is known of them holds any more.
 void ArrayTransformerBase::setPattern(std::shared_ptr<const ExchangePattern> pattern) {
     pattern_ = std::move(pattern);
     *current_ = pattern_.get();
@@ -246,6 +253,7 @@ ExchangeRequest ArrayTransformerBase::request(const char *what) const {
     return {pattern_, {member()}};
 }
 
+// Names the call that came too early.
 void ArrayTransformerBase::requireMapping(const char *what) const {
     DNDS_CHECK(pattern_ != nullptr, StateError,
                "{} of '{}' needs a ghost mapping: call createGhostMapping or borrowGGIndexing first", what,

@@ -58,6 +58,7 @@ struct WithScalars {
     DNDS_HOST_DEVICE void operator()(index i) const { x[i] = apply(x[i], scalars[i / width]); }
 };
 
+// y += a x, without a product in memory.
 struct AddScaled {
     real *y;
     real a;
@@ -164,6 +165,7 @@ struct ExactLaneSums {
 // Waits for the stream.
 template <class T>
 std::vector<T> fetched(StreamHandle stream, const T *values, std::size_t count) {
+    // Copies a few results to the host.
     std::vector<T> result(count);
     Device::copy(result.data(), MemorySpace::Host, values, MemorySpace::Device, count * sizeof(T), stream);
     Device::synchronize(stream);
@@ -231,6 +233,7 @@ void accumulateRows(StreamHandle stream, std::span<const real> x, std::span<cons
     launch(stream, blocks * tile, TileSums<How>{x.data(), y.empty() ? nullptr : y.data(), x.size(), tile, sums.data()});
     const std::vector<real> ofTiles = fetched(stream, sums.data(), blocks * tile);
     for (std::size_t i = 0; i < ofTiles.size(); ++i) {
+        // A tile has whole rows, so the column follows from the position.
         real &to = result[i % tile % result.size()];
         to = how.join(to, ofTiles[i]);
     }
@@ -259,6 +262,7 @@ real sum(StreamHandle stream, Terms terms, const real *x, const real *y, Boxes b
     return withTerms(terms, x, y, [&](auto term) {
         real total = 0;
         forBatches(boxes, [&](const BoxBatch<ElementBox> &batch) {
+            // Both buffers are freed at the end of the batch, after its results have arrived.
             const Device::DeviceBuffer<real> ofLanes(toSize(batch.parts * lanes));
             const Device::DeviceBuffer<real> ofChunks(toSize(batch.parts));
             launch(stream, ofLanes.size(), LaneSums<decltype(term)>{term, batch, ofLanes.data()});
@@ -298,6 +302,7 @@ Extremes extremes(StreamHandle stream, const real *x, Boxes boxes) {
     return result;
 }
 
+// Results start at zero on the host and are joined block by block.
 void accumulate(StreamHandle stream, Component component, std::span<const real> x, std::span<const real> y,
                 std::span<real> result) {
     std::fill(result.begin(), result.end(), 0.0);
@@ -342,6 +347,7 @@ struct OfElement {
         kernel(element);
     }
 };
+// Any executor; boxes may be of arrays with several parts.
 template <class Kernel>
 void inBoxes(const Executor &on, Boxes boxes, const Kernel &kernel) {
     forBoxes(on, boxes, OfElement<Kernel>{kernel});

@@ -86,6 +86,7 @@ void accumulateRows(std::span<const real> x, std::span<const real> y, std::span<
                     to[i] = how.add(to[i], from[i] - less[i]);
             begin += count;
         }
+        // One addition a block for each element of a tile: errors of rounding grow slowly.
         for (std::size_t i = 0; i < tile.size(); ++i)
             result[i % result.size()] = how.join(result[i % result.size()], tile[i]);
     }
@@ -124,6 +125,7 @@ void combineScalars(Operation operation, std::span<real> x, std::span<const real
     });
 }
 
+// Queued on the device; complete at return on the host.
 void copy(std::span<real> to, std::span<const real> from, const Executor &on) {
     if (on.onDevice())
         return Device::copy(to.data(), MemorySpace::Device, from.data(), MemorySpace::Device, to.size_bytes(),
@@ -162,6 +164,7 @@ real sum(Terms terms, const real *x, const real *y, Boxes boxes, const Executor 
     });
 }
 
+// One after the other: exact sums need no fixed order.
 WideExactAccumulator exactSum(Terms terms, const real *x, const real *y, Boxes boxes, const Executor &on) {
     if (on.onDevice())
         return DofDeviceKernels::exactSum(on.stream(), terms, x, y, boxes);
@@ -224,6 +227,7 @@ void reduceOrThrow(const CommunicatorView &comm, std::span<real> values, Reducti
         }
     }
     comm.allReduce(all.data(), static_cast<int>(all.size()), max ? MPI_MAX : MPI_SUM);
+    // Some rank has failed: all throw its error.
     if (all.back() > 0) [[unlikely]]
         comm.agree(failure);
     for (std::size_t i = 0; i < count; ++i)

@@ -26,6 +26,7 @@ class ColumnsOnDevice final : public ExactRows {
 } // namespace
 
 void exactSums(CommunicatorView comm, const Executor &on, const ExactColumns &columns, std::span<real> sums) {
+    // The same algorithm on either side: only the local sums differ in place.
     if (on.onDevice())
         exactSums(comm, ColumnsOnDevice(on.stream(), columns), sums);
     else

@@ -6,6 +6,7 @@
 
 namespace DNDS {
 
+// The father's version is unknown until the first pull.
 void GhostWatch::created() {
     sonVersion_ = son_->version();
     state_.store(State::NeverPulled, std::memory_order_relaxed);
@@ -24,6 +25,7 @@ bool GhostWatch::unwritten() const noexcept { return son_->version() == sonVersi
 
 void GhostWatch::keep() noexcept { sonVersion_ = son_->version(); }
 
+// Follows arrays that swap their contents.
 void GhostWatch::swap(GhostWatch &other) noexcept {
     if (state_ == State::InFlight || other.state_ == State::InFlight) { // the pull belongs to its pair, not to contents
         forget();

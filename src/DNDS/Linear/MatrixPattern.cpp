@@ -53,6 +53,7 @@ void MatrixPattern::addOwnedRows(const Neighbours &neighbours) {
         lastSeen[static_cast<std::size_t>(row)] = mine;
         columns_.push_back(mine);
         for (const LocalIndex column : lists[row]) {
+            // No neighbour: the boundary of the mesh.
             if (column < 0)
                 continue;
             DNDS_CHECK(column < locals, IndexError,
@@ -66,6 +67,7 @@ void MatrixPattern::addOwnedRows(const Neighbours &neighbours) {
         DNDS_CHECK(columns_.size() <= static_cast<std::size_t>(std::numeric_limits<LocalIndex>::max()), ArgumentError,
                    "'{}' has more than 2^31 - 1 entries on a rank", name_);
         starts_.push_back(static_cast<LocalIndex>(columns_.size()));
+        // Inner rows can be multiplied while ghosts are on their way.
         (border ? border_ : inner_).push_back(mine);
     }
 }
@@ -80,6 +82,7 @@ void MatrixPattern::addGhostRows() {
     global.initPair(name_ + ": columns", unknowns_->context().comm());
     global.father->resize(rows(), [this](index row) { return static_cast<rowsize>(columns(row).size()); });
     for (index row = 0; row < rows(); ++row)
+        // Rows in global numbers, as the ghosts' ranks number locally in their own way.
         std::ranges::transform(columns(row), (*global.father)[row].begin(),
                                [&](LocalIndex column) { return mapping->toGlobal(column); });
     global.transAttach();

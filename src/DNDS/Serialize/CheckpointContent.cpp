@@ -17,6 +17,7 @@ std::string CheckpointContent::manifest() const {
         lines[array.name] = array.description();
     std::string text;
     for (const auto &[name, description] : lines)
+        // Sizes only: values may be large.
         text += fmt::format("array {}: {}\n", name, description);
     for (const auto &[name, value] : values) {
         if (const auto *integers = std::get_if<std::vector<index>>(&value))

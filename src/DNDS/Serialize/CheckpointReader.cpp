@@ -63,6 +63,7 @@ RowSlab readSlab(const DurableFile &file, const CheckpointArray &array, const De
     slab.first = spread.firstRow(rank);
     const index rows = slab.rows = spread.firstRow(rank + 1) - slab.first;
     slab.rowBytes = array.width * array.elementBytes;
+    // No block: this rank may not have opened the file.
     if (spread.firstBlock(rank) == spread.firstBlock(rank + 1))
         return slab;
     index before = slab.first * slab.rowBytes;
@@ -75,6 +76,7 @@ RowSlab readSlab(const DurableFile &file, const CheckpointArray &array, const De
         DNDS_CHECK(starts.front() >= 0 && starts.back() <= array.elements &&
                        std::is_sorted(starts.begin(), starts.end()),
                    DataError, "{} is damaged: offsets of array {} do not ascend", path, array.name);
+        // Offsets of the slab count bytes from its own begin.
         before = starts.front() * array.elementBytes;
         slab.offsets.resize(starts.size());
         for (std::size_t i = 0; i < starts.size(); i++)
@@ -146,6 +148,7 @@ const T &valueOf(const CheckpointContent &content, const std::string &path, std:
     return *value;
 }
 
+// Single values are stored as lists of one.
 template <class T>
 T single(const std::vector<T> &list, const std::string &path, std::string_view name) {
     DNDS_CHECK(list.size() == 1, LayoutError, "{}: value {} is a list of {}", path, name, list.size());
@@ -193,6 +196,7 @@ bool CheckpointReader::open() {
     comm_.guarded([&] {
         content_ = Detail::contentOf(image, path_);
         const bool reads = std::any_of(content_.arrays.begin(), content_.arrays.end(), [&](const auto &array) {
+            // Ranks without blocks leave the file closed.
             const Detail::BlockSpread spread(array, fileRanks());
             return spread.firstBlock(comm_.rank()) < spread.firstBlock(comm_.rank() + 1);
         });
@@ -261,6 +265,7 @@ void CheckpointReader::readRows(std::string_view name, ArrayBase &target, std::s
     attempt(failure, [&] { slab = readSlab(*file_, stored, fileRanks(), comm_.rank()); });
     const Detail::ArrivedRows arrived =
         Detail::fetchRows(*CommunicatorContext::of(comm_), fileRanks(), stored, slab, ids, failure);
+    // Messages hold the rows now: the blocks' memory is free for the target.
     slab = {};
     index longest = 0;
     for (const auto &row : arrived.rows)
@@ -275,6 +280,7 @@ void CheckpointReader::readRows(std::string_view name, ArrayBase &target, std::s
                longest, target.label(), target.width());
     comm_.guarded([&] {
         for (std::size_t i = 0; i < sizes.size(); i++) {
+            // Sizes that follow from shapes of matrices, which were read before.
             const auto bytes = static_cast<index>(arrived.rows[i].size());
             DNDS_CHECK(bytes % stored.elementBytes == 0 && bytes / stored.elementBytes == sizes[i], DataError,
                        "{}: row {} of {} has {} elements, and its shape says {}", path_, ids[i], stored.name,
@@ -301,6 +307,7 @@ std::vector<index> CheckpointReader::ownBlock(std::string_view name) const {
         if (stored.listed) {
             slab = readSlab(*file_, stored, fileRanks(), comm_.rank());
         } else {
+            // Ids that are not listed are row numbers.
             const IndexRange share = EvenSplit(stored.rows, comm_.size()).part(comm_.rank());
             ids.resize(static_cast<std::size_t>(share.size()));
             std::iota(ids.begin(), ids.end(), share.begin);

@@ -29,6 +29,7 @@ index blockRowsOf(const CheckpointArray &array, index blockBytes) {
     index rows = std::max<index>(1, blockBytes / std::max<index>(1, bytes / array.rows));
     if (!array.ragged) {
         const index rowBytes = array.width * array.elementBytes;
+        // Least number of rows that fill whole pages.
         const index step = pageBytes / std::gcd(pageBytes, rowBytes);
         if (rows > step)
             rows -= rows % step;
@@ -53,6 +54,7 @@ class DatasetWriter {
         std::uint64_t sum = 0;
         for (std::size_t b = 0; b < sums_.size(); b++) {
             ContentHash hash;
+            // With the place of each checksum, so that exchanged blocks give another sum.
             hash.add(static_cast<std::uint64_t>(place_.checksums) + sizeof sums_[b] * (toSize(firstBlock_) + b));
             hash.add(sums_[b]);
             sum += hash.value();
@@ -79,11 +81,13 @@ std::uint64_t writeSlab(const DurableFile &file, const CheckpointArray &array, c
                         const Detail::RowSlab &slab, index before) {
     const index firstBlock = Detail::BlockSpread(array, files).firstBlock(rank);
     constexpr auto word = static_cast<index>(sizeof(index));
+    // Nothing to write, and perhaps no file that is open.
     if (slab.rows == 0 && !(array.rows == 0 && rank == 0))
         return 0;
     std::vector<index> starts;
     if (array.ragged)
         for (const index byte : slab.offsets)
+            // In elements from the array's first one, over all ranks.
             starts.push_back((before + byte) / array.elementBytes);
     DatasetWriter values(file, array.values, firstBlock);
     DatasetWriter offsets(file, array.offsets, firstBlock);
@@ -105,6 +109,7 @@ std::uint64_t writeSlab(const DurableFile &file, const CheckpointArray &array, c
     return values.contentHash() + offsets.contentHash() + ids.contentHash();
 }
 
+// Names become those of groups in HDF5.
 void checkName(const std::string &name) {
     DNDS_CHECK(!name.empty() && name != "." && name.find('/') == std::string::npos && name.find('\0') == name.npos,
                ArgumentError, "'{}' is not a valid name in a checkpoint: it must not be empty or contain /", name);
@@ -167,6 +172,7 @@ void CheckpointWriter::checkSources() const {
                    "{} has {} rows, but {} ids are given", source.name, source.array->size(), source.ids.size());
         for (const index id : source.ids)
             DNDS_CHECK(id >= 0, ArgumentError, "{}: the id {} is negative", source.name, id);
+        // Before anything is written: all ranks then throw without a file.
         (void)source.array->rowLayout(MemorySpace::Host); // throws if the elements are not current on the host
     }
 }
@@ -184,6 +190,7 @@ void CheckpointWriter::describe() {
     choices.add(options_.mesh ? 1U : 0U);
     choices.add(options_.mesh.value_or(0));
     choices.add(static_cast<std::uint64_t>(options_.writers));
+    // One bit less, as the negated value must be a number, too.
     const auto hash = static_cast<index>(all.value() >> 1U);
     const auto chosen = static_cast<index>(choices.value() >> 1U);
     std::array<index, 4> extremes{hash, -hash, chosen, -chosen};
@@ -193,6 +200,8 @@ void CheckpointWriter::describe() {
     DNDS_CHECK(extremes[0] == -extremes[1], ArgumentError,
                "{}: arrays, their order or their types differ between ranks: add the same on all ranks", path_);
 
+    // For each array: rows and elements; largest and least id, width twice, and whether its ids differ from those
+    // before.
     std::vector<index> sums, most;
     for (const Source &source : sources_) {
         const ArrayBase &array = *source.array;
@@ -223,6 +232,7 @@ void CheckpointWriter::describe() {
         array.ragged = !isFixedLayout(shape.layout);
         array.rows = sums[2 * s];
         array.elements = sums[2 * s + 1];
+        // Ids that are all row numbers need no list.
         array.listed = array.rows > 0 && (own[0] != array.rows - 1 || own[1] != 0);
         if (!array.ragged && array.rows > 0) {
             array.width = own[2];

@@ -67,10 +67,12 @@ DurableFile DurableFile::create(const std::string &path, index bytes) {
 }
 
 void DurableFile::reserve(index bytes) const {
+    // Never makes a file shorter.
     if (bytes <= size())
         return;
     checkLimit(path_, bytes);
     allocate(path_, descriptor_, 0, 0, bytes);
+    // File systems without reservations get the size alone.
     if (size() < bytes && ::ftruncate(descriptor_, bytes) != 0)
         fail(path_, fmt::format("has no room for {} bytes", bytes), errno);
 }
@@ -93,6 +95,7 @@ DurableFile::DurableFile(DurableFile &&other) noexcept
     : path_(std::move(other.path_)), descriptor_(std::exchange(other.descriptor_, -1)) {}
 
 DurableFile &DurableFile::operator=(DurableFile &&other) noexcept {
+    // The other object closes what this one had open.
     path_.swap(other.path_);
     std::swap(descriptor_, other.descriptor_);
     return *this;
@@ -104,6 +107,7 @@ DurableFile::~DurableFile() {
 }
 
 index DurableFile::size() const {
+    // Asked each time: other processes may extend the file.
     struct stat status {};
     if (::fstat(descriptor_, &status) != 0)
         fail(path_, "cannot be examined", errno);
@@ -139,6 +143,7 @@ void DurableFile::writeAt(index place, std::span<const std::byte> bytes) const {
 }
 
 void DurableFile::flush() const {
+    // Data and size only reach the disk by this call.
     int result = 0;
     do
         result = ::fsync(descriptor_);

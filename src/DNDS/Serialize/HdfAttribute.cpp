@@ -43,10 +43,12 @@ index scalarBytesOf(ElementKind kind) {
     return bytes[static_cast<std::size_t>(kind)];
 }
 
+// Numbers in an element; kinds that HDF5 does not know are one opaque value.
 index scalarsOf(ElementKind kind, index elementBytes) {
     return kind == ElementKind::Opaque || kind == ElementKind::Accumulator ? 1 : elementBytes / scalarBytesOf(kind);
 }
 
+// Of one number, or of a whole opaque element.
 HdfObject hdfScalarType(ElementKind kind, index elementBytes) {
     if (const hid_t number = hdfNumberType(kind); number >= 0)
         return copied(number);

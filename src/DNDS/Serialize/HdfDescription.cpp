@@ -71,6 +71,7 @@ class MemoryFile {
     static void *copy(void *to, const void *from, std::size_t size, H5FD_file_image_op_t, void *) {
         return std::memcpy(to, from, size);
     }
+    // HDF5 asks for more each time it writes beyond the end: the last size is that of the file in memory.
     static void *reallocate(void *memory, std::size_t size, H5FD_file_image_op_t, void *self) {
         void *larger = std::realloc(memory, size);
         if (larger != nullptr)
@@ -163,6 +164,7 @@ index makeDataset(hid_t parent, const std::string &name, hid_t type, const std::
     const HdfObject data(
         H5Dcreate2(parent, name.c_str(), type, space.get(), H5P_DEFAULT, properties.get(), H5P_DEFAULT), H5Dclose,
         name);
+    // HDF5 gives no place to datasets without elements.
     const bool empty = std::find(sizes.begin(), sizes.end(), hsize_t{0}) != sizes.end();
     return empty ? 0 : static_cast<index>(H5Dget_offset(data.get()));
 }
@@ -177,6 +179,7 @@ index placeOf(hid_t parent, const std::string &name, hid_t type, const std::vect
     const HdfObject space(H5Dget_space(data.get()), H5Sclose, name);
     std::vector<hsize_t> found(static_cast<std::size_t>(std::max(0, H5Sget_simple_extent_ndims(space.get()))));
     requireHdf(H5Sget_simple_extent_dims(space.get(), found.data(), nullptr), name);
+    // Attributes and datasets say the same twice: a damaged file rarely agrees.
     DNDS_CHECK(found == sizes, DataError, "dataset {} has other sizes than its array", name);
     const HdfObject properties(H5Dget_create_plist(data.get()), H5Pclose, name);
     const haddr_t place = H5Dget_offset(data.get());
@@ -196,6 +199,8 @@ template <class Dataset>
 void forEachDataset(CheckpointArray &array, const HdfObject &scalar, Dataset &&dataset) {
     const auto blocks = static_cast<hsize_t>(array.blocks());
     const auto scalars = static_cast<hsize_t>(scalarsOf(array.kind, array.elementBytes));
+    // Values: [elements] of ragged arrays, [rows x width] of others, and another dimension for elements of several
+    // numbers.
     std::vector<hsize_t> sizes{static_cast<hsize_t>(array.ragged ? array.elements : array.rows)};
     if (!array.ragged)
         sizes.push_back(static_cast<hsize_t>(array.width));
@@ -233,6 +238,7 @@ void describeArray(hid_t arrays, CheckpointArray &array) {
     });
 }
 
+// The inverse of elementKindName.
 ElementKind kindOf(const std::string &name) {
     for (int kind = 0; kind < elementKinds; kind++)
         if (elementKindName(static_cast<ElementKind>(kind)) == name)
@@ -246,6 +252,7 @@ void checkNumbers(const CheckpointArray &array, index fileBytes) {
     constexpr index maxBlocks = index{1} << 40; // times ranks
     constexpr index maxWidth = std::numeric_limits<rowsize>::max();
     constexpr auto word = static_cast<index>(sizeof(index));
+    // Each number alone first, then their relations.
     const auto within = [](index number, index least, index most) { return number >= least && number <= most; };
     const bool each = within(array.elementBytes, 1, maxWidth) && within(array.width, 0, maxWidth) &&
                       within(array.rows, 0, maxRows) && within(array.elements, 0, fileBytes / array.elementBytes) &&
@@ -330,6 +337,7 @@ FileImage tryImage(CheckpointContent &content, std::size_t room) {
     const HdfObject access = fileAccess();
     memory.use(access);
     requireHdf(H5Pset_meta_block_size(access.get(), room), "a file in memory");
+    // The user block keeps room for the header.
     const HdfObject creation(H5Pcreate(H5P_FILE_CREATE), H5Pclose, "a file in memory");
     requireHdf(H5Pset_userblock(creation.get(), headerBytes), "a file in memory");
     requireHdf(H5Pset_obj_track_times(creation.get(), false), "a file in memory"); // of the root group
@@ -383,6 +391,7 @@ std::vector<std::byte> checkedDescription(const DurableFile &file, index bytes) 
     const std::string text(reinterpret_cast<const char *>(front.data()), front.size());
     DNDS_CHECK(text.starts_with(format), DataError, "it is another kind of file");
     DNDS_CHECK(bytes > static_cast<index>(headerBytes), DataError, "it is truncated after {} bytes", bytes);
+    // The format is plain text, so that people and scripts can read it.
     long long found = 0, size = 0, end = 0;
     unsigned sum = 0;
     const int numbers =
@@ -434,6 +443,7 @@ FileImage makeImage(CheckpointContent &content) {
     }
 }
 
+// Written when everything else is on the disk.
 std::string headerOf(const FileImage &image, std::uint64_t content) {
     const std::uint32_t sum = crc32Of(std::span<const std::byte>(image.front).subspan(headerBytes));
     return fmt::format(headerText, version, image.bytes, image.front.size(), sum) + fmt::format(contentText, content);
@@ -458,6 +468,7 @@ CheckpointContent contentOf(const FileImage &image, const std::string &path) {
     });
 }
 
+// The header has checksums of the description and of the content: files with equal headers are equal.
 std::uint64_t identityOf(const DurableFile &file) {
     const index bytes = file.size();
     const std::vector<std::byte> front = headerBytesOf(file, bytes);

@@ -23,6 +23,7 @@ std::vector<index> evenShares(CommunicatorView comm, std::span<const index> ids,
     const index least = comm.allReduce(sorted.empty() ? std::numeric_limits<index>::max() : sorted.front(), MPI_MIN);
     const index largest = comm.allReduce(sorted.empty() ? index{0} : sorted.back(), MPI_MAX);
     const index all = comm.allReduce(static_cast<index>(sorted.size()), MPI_SUM);
+    // Goals: the number of ids before each share.
     const EvenSplit split(all, shares);
     std::vector<index> goals(toSize(shares));
     for (int share = 0; share < shares; share++)
@@ -45,6 +46,7 @@ std::vector<index> rowsOfIds(CommunicatorContext &context, const FileRanks &file
     const CommunicatorView comm = context.comm();
     const std::vector<index> shares = evenShares(comm, ids, files.count());
     const RankLists groups = groupByRank(comm.size(), ids.size(), [&](std::size_t i) {
+        // The last share that begins at or before the id.
         const auto next = std::upper_bound(shares.begin(), shares.end(), ids[i]);
         return files.rank(static_cast<int>(next - shares.begin()) - 1);
     });
@@ -99,6 +101,7 @@ RowSlab gatherSlab(CommunicatorContext &context, const FileRanks &files, const C
             });
     });
     const RankLists incoming = sparseExchange(context, outgoing, PeerDiscovery::Auto, failure);
+    // Before memory for the slab is taken.
     outgoing = {};
 
     RowSlab slab;
@@ -110,6 +113,7 @@ RowSlab gatherSlab(CommunicatorContext &context, const FileRanks &files, const C
         slab.ids.resize(target.listed ? sizes.size() : 0);
         for (RecordReader reader(incoming.values); !reader.atEnd();) {
             const index place = reader.next();
+            // `packByRank` has sent rows to the owners of their places only.
             const std::size_t row = toSize(place - slab.first);
             DNDS_CHECK(words[row] == nullptr, ArgumentError,
                        "{}: two rows have the id {}: ids must be unique over all ranks", target.name, place);
@@ -149,6 +153,7 @@ index rowOf(index id, const CheckpointArray &source, const RowSlab &slab) {
 RankLists answer(const RankLists &asked, const CheckpointArray &source, const RowSlab &slab) {
     RankLists answers;
     for (std::size_t k = 0; k < asked.size(); k++) {
+        // Sizes first, so that receivers can cut the bytes.
         std::vector<index> rows;
         index bytes = 0;
         for (const index id : asked.list(k)) {

@@ -118,6 +118,7 @@ rowsize ArrayBase::checkedSize(index i, index size) const {
     return static_cast<rowsize>(size);
 }
 
+// Two cases of a negative width: a wrong number, and one that was never chosen.
 rowsize ArrayBase::checkedWidth(rowsize width) const {
     DNDS_CHECK(width >= 0 || (width == DynamicSize && width_ == DynamicSize), ArgumentError,
                "{}: rows cannot be {} elements wide", label(), width);
@@ -128,6 +129,7 @@ rowsize ArrayBase::checkedWidth(rowsize width) const {
     return width;
 }
 
+// Overflow would allocate less than is used.
 std::size_t ArrayBase::checkedBytes(index rows, index elementsPerRow) const {
     std::ptrdiff_t elements = 0;
     std::ptrdiff_t bytes = 0;
@@ -154,6 +156,7 @@ rowsize ArrayBase::rowSizeMax() const {
     return longest;
 }
 
+// With padding, as memory has it.
 index ArrayBase::dataSize() const {
     if (compressed_)
         return static_cast<index>(data_.bytes() / shape_->elementBytes);
@@ -221,6 +224,7 @@ void ArrayBase::resize(index rows, rowsize width) {
     }
     DNDS_CHECK(width >= 0, ArgumentError, "{}: rows cannot be {} elements wide", label(), width);
     checkedWidth(width);
+    // Only the number of rows changes: elements are kept.
     if (width == width_) {
         resize(rows);
         return;
@@ -271,6 +275,7 @@ MatrixShape ArrayBase::shapeOfWidth(rowsize width) const noexcept {
 void ArrayBase::renew(index rows, rowsize width, std::span<const rowsize> rowSizes) {
     const auto count = static_cast<std::size_t>(rows);
     const index newStride = rowStrideOf(width, shape_->elementBytes, shape_->align);
+    // Zeros, in the memory that the array was given.
     HostDeviceBuffer data(checkedBytes(rows, newStride), data_.resource());
     HostDeviceBuffer sizes(isPaddedLayout(shape_->layout) ? count * sizeof(rowsize) : 0, sizes_.resource());
     HostDeviceBuffer shapes = newShapes(count);
@@ -329,6 +334,7 @@ void ArrayBase::resizeRow(index i, rowsize width) {
     }
     DNDS_CHECK(width <= width_, ArgumentError, "{}: row {} cannot have {} elements, rows have room for {}", label(), i,
                width, width_);
+    // Padded rows: memory for the full width exists.
     const rowsize old = rowSizeUnchecked(i);
     if (width == old)
         return;
@@ -381,12 +387,14 @@ void ArrayBase::decompress() {
     }
     data_.renew(0);
     offsets_.renew(0);
+    // The old buffers are empty: from here on nothing fails.
     looseRows_ = std::move(rows);
     compressed_ = false;
 }
 
 // Numbers that this array has chosen may change while it has no rows.
 void ArrayBase::adoptShape(const ArrayBase &other) {
+    // Types first, then numbers chosen at run time.
     DNDS_CHECK(layoutHash() == other.layoutHash(), LayoutError, "{} ({}) cannot take the shape of {} ({})", label(),
                layoutSignature(), other.label(), other.layoutSignature());
     DNDS_CHECK(shape_->declared == other.shape_->declared && shape_->limit == other.shape_->limit, LayoutError,
@@ -431,6 +439,7 @@ void ArrayBase::takeLargestShape(const std::function<void(std::span<rowsize>)> &
 
 void ArrayBase::toDevice() {
     checkCompressed();
+    // All buffers, so that elements and sizes are current together.
     for (HostDeviceBuffer *buffer : buffersOf(*this))
         buffer->toDevice();
 }
@@ -490,6 +499,7 @@ std::uint64_t ArrayBase::hash() const {
         const rowsize elements = rowSizeUnchecked(i);
         hash.add(static_cast<std::uint64_t>(elements));
         hash.addBytes(rowBytes(i), static_cast<std::size_t>(elements) * shape_->elementBytes);
+        // Not an array of matrices.
         if (declared == MatrixShape{})
             continue;
         MatrixShape shape = shapes != nullptr ? shapes[i] : common_; // equal elements in other matrices

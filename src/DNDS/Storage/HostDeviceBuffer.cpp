@@ -57,6 +57,7 @@ void HostDeviceBuffer::throwStale(MemorySpace space, std::string_view owner) {
 std::shared_ptr<std::byte> HostDeviceBuffer::allocateHost(std::size_t bytes, const HostMemoryResource &resource) {
     if (bytes == 0)
         return nullptr;
+    // Zeros: new elements are zero, and each page is first touched by the thread that allocates.
     const HostMemoryResource memory = resource ? resource : defaultHostMemory();
     void *pointer = allocateData(*memory, bytes, alignment, "host memory");
     std::memset(pointer, 0, bytes);
@@ -162,6 +163,7 @@ void HostDeviceBuffer::ensureDevice() {
         placeAt(allocateDevice(bytes_), MemorySpace::Device);
 }
 
+// Frees the old memory of that side, unless others hold it.
 void HostDeviceBuffer::placeAt(std::shared_ptr<std::byte> place, MemorySpace space) noexcept {
     (space == MemorySpace::Host ? host_ : device_) = place.get();
     (space == MemorySpace::Host ? hostOwner_ : deviceOwner_) = std::move(place);
@@ -202,6 +204,7 @@ void HostDeviceBuffer::join(HostDeviceBuffer &front, HostDeviceBuffer &back, Mem
     back.copyWithin(space, first + front.bytes_);
     front.placeAt({block, first}, space);
     back.placeAt({block, first + front.bytes_}, space);
+    // Code that remembers addresses notices the move.
     front.generation_ = nextGeneration();
     back.generation_ = nextGeneration();
 }
@@ -214,6 +217,7 @@ void HostDeviceBuffer::copyContents(const HostDeviceBuffer &other) {
         return;
     finishCopies();
     other.finishCopies();
+    // The host may be stale: each valid side is copied from its own.
     if (other.deviceValid_) {
         ensureDevice();
         Device::copy(device_, MemorySpace::Device, other.device_, MemorySpace::Device, bytes_, nullptr);
@@ -241,6 +245,7 @@ void HostDeviceBuffer::toDevice() {
 }
 
 void HostDeviceBuffer::toHost(Device::StreamHandle stream) {
+    // Nothing to copy; values that the host has written stay.
     if (valid(MemorySpace::Host))
         return;
     queueCopy(MemorySpace::Host, stream);
