@@ -22,6 +22,7 @@ int versionOf(const TreeNode &root) {
 
 ModelBuilder::ModelBuilder(const TreeNode &root, const CgnsOptions &options) : root_(root), options_(options) {
     model_.file = root.file;
+    // Codes of polygons differed before 3.2, and numbers of types in 3.0.
     const int version = versionOf(root);
     model_.polygonCode = version == 0 || version >= 3200 ? 0 : version >= 3000 ? 22 : 21;
     model_.numbers30 = version >= 3000 && version < 3100;
@@ -78,6 +79,7 @@ void ModelBuilder::chooseBase() {
     DNDS_CHECK(base.integers.size() == 2 && base.integers[0] >= 2 && base.integers[0] <= 3 &&
                    base.integers[1] >= base.integers[0] && base.integers[1] <= 3,
                DataError, "{}: base '{}' is not of two or three dimensions", model_.file, base.name);
+    // Of cells, then of the space around them.
     model_.cellDimension = static_cast<int>(base.integers[0]);
     model_.physicalDimension = static_cast<int>(base.integers[1]);
 }
@@ -146,6 +148,7 @@ void ModelBuilder::readCoordinates(const TreeNode &node, Zone &zone) const {
         DNDS_CHECK(none || simple, DataError,
                    "{}: zone '{}' has rind planes around its coordinates, which are not supported", model_.file,
                    node.name);
+        // Values before those of the zone's nodes.
         zone.skipped = none ? 0 : rind->integers[0];
         after = none ? 0 : rind->integers[1];
     }
@@ -187,6 +190,7 @@ std::string ModelBuilder::otherBaseOf(const std::string &name) const {
     return "";
 }
 
+// Three forms: a list, a range of numbers, or a range of a structured grid, in any direction.
 index PointSet::size() const {
     if (list != nullptr)
         return list->size() / numbersEach;

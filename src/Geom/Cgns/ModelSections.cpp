@@ -32,6 +32,7 @@ Section ModelBuilder::readSection(const TreeNode &node, int zone) const {
     const index code = model_.typeCode(node.integers[0]);
     const TreeNode *range = node.named("ElementRange");
     DNDS_CHECK(range != nullptr && range->integers.size() == 2, DataError, "{}: no ElementRange", where);
+    // Numbers of elements count from 1 through all sections of a zone.
     section.firstId = range->integers[0];
     DNDS_CHECK(section.firstId >= 1 && range->integers[1] >= section.firstId - 1 && range->integers[1] < maxElements,
                DataError, "{}: elements {} to {} are not a range", where, section.firstId, range->integers[1]);
@@ -45,6 +46,7 @@ Section ModelBuilder::readSection(const TreeNode &node, int zone) const {
         section.firstPosition = 2 * section.size;
     }
 
+    // Old files have a code for each number of corners.
     if (const index corners = model_.polygonCorners(node.integers[0]); corners > 0) {
         section.type = ElementType::Polygon;
         section.nodes = static_cast<int>(corners);
@@ -78,6 +80,7 @@ void ModelBuilder::checkConnectivity(Section &section) {
     }
     DNDS_CHECK(section.connectivity != nullptr && section.connectivity->isInteger(), DataError,
                "{}: no ElementConnectivity of integers", where);
+    // Numbers in ElementConnectivity.
     const index words = section.words();
     if (section.kind == SectionKind::Fixed) {
         DNDS_CHECK(words / section.nodes >= section.size, DataError, "{}: {} elements of {} nodes, but {} node numbers",
@@ -165,6 +168,7 @@ void ModelBuilder::sortIntoLists(int zone, std::vector<Section> sections) {
     cells.kind = SectionKind::FromParents;
     cells.type = ElementType::Polyhedron;
     cells.firstId = 1;
+    // As the zone states; whether faces name just these cells is checked when they are put together.
     cells.size = model_.zones[static_cast<std::size_t>(zone)].cells;
     DNDS_CHECK(cells.size <= 2 * faces, DataError, "{}: {} cells, but {} faces", model_.zoneText(zone), cells.size,
                faces);

@@ -24,6 +24,7 @@ FaceElements uniqueFaces(CommunicatorView comm, const ElementBlock &faces) {
     for (index f = 0; f < faces.size(); f++) {
         const auto i = static_cast<std::size_t>(f);
         const auto nodes = faces.nodesOf(f);
+        // The list is sorted by cell and nodes, so equal faces follow each other.
         const auto last = result.block.size() > 0 ? result.block.nodesOf(result.block.size() - 1) : nodes.first(0);
         if (!std::equal(nodes.begin(), nodes.end(), last.begin(), last.end()))
             appendElement(result.block, faces.types[i], nodes, faces.fileIds[i]);
@@ -46,6 +47,7 @@ index appendFaces(const ElementBlock &cells, index cell, FaceList &faces) {
         }
         return count;
     }
+    // In the order of the standard.
     for (const ElementFace &face : elementInfo(type).faces) {
         std::array<index, 4> corners{};
         for (std::size_t k = 0; k < static_cast<std::size_t>(face.corners); k++)
@@ -100,6 +102,7 @@ class ElementMaker {
                        : lowest == highest ? static_cast<ElementType>(lowest)
                                            : ElementType::Mixed;
         for (index e = 0; e < block.size(); e++) {
+            // In MIXED sections each element begins with its type.
             if (section.type == ElementType::Mixed)
                 section.connectivity.push_back(static_cast<index>(block.types[static_cast<std::size_t>(e)]));
             for (const index node : polygons ? cornersOf(block, e) : block.nodesOf(e))
@@ -120,6 +123,7 @@ class ElementMaker {
         FaceList ofBoundary;
         for (index f = 0; f < faces_.block.size(); f++)
             ofBoundary.append(cornersOf(faces_.block, f));
+        // Each face gets one number, wherever its two cells are.
         const NumberedFaces numbered = numberFaces(context_, ofCells, ofBoundary, mesh_.origin);
 
         WrittenSection faces;

@@ -11,6 +11,7 @@ constexpr std::size_t longestWord = 4096;
 constexpr std::size_t longestValue = 1 << 20;
 constexpr int deepest = 100; ///< dictionaries in each other
 
+// Independent of the locale.
 bool isBlank(int c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
 // Also the end of the file.
@@ -20,6 +21,7 @@ bool endsWord(int c) {
 
 /// After its first slash.
 void skipComment(FileCursor &cursor) {
+    // To the end of the line, or to the closing mark; comments do not nest.
     const int kind = cursor.peek();
     if (kind == '/') {
         for (int c = kind; c >= 0 && c != '\n'; c = cursor.peek())
@@ -65,6 +67,7 @@ void takeQuoted(FileCursor &cursor, std::string &text) {
 std::string takeValue(FileCursor &cursor) {
     std::string text;
     for (int depth = 0;;) {
+        // A slash begins a comment only after a blank: values may be paths.
         int c = cursor.peek();
         if (isBlank(c) || (c == '/' && (text.empty() || text.back() == ' '))) {
             c = nextByte(cursor);
@@ -110,9 +113,11 @@ Dictionary takeDictionaryAt(FileCursor &cursor, int depth) {
         } else {
             keyword = takeWord(cursor, "a keyword or '}'");
         }
+        // Directives and variables would need all of OpenFOAM's rules.
         if (keyword.starts_with('#') || keyword.starts_with('$'))
             cursor.fail(fmt::format("'{}' is not followed: write what it stands for into the file", shown(keyword)));
         if (nextByte(cursor) == '{')
+            // Nested dictionaries are checked and dropped: no mesh file needs them.
             takeDictionaryAt(cursor, depth + 1);
         else
             entries.insert_or_assign(std::move(keyword), takeValue(cursor));
@@ -180,6 +185,7 @@ real takeNumber(FileCursor &cursor, std::string_view what) {
 
 Dictionary takeDictionary(FileCursor &cursor) { return takeDictionaryAt(cursor, 0); }
 
+// Entries that are left out have defaults.
 std::string valueOf(const Dictionary &entries, std::string_view keyword, std::string_view otherwise) {
     const auto found = entries.find(keyword);
     return found == entries.end() ? std::string(otherwise) : found->second;

@@ -24,6 +24,7 @@ void checkPolyhedron(const std::string &origin, std::span<const index> list, ind
                    "{}: polyhedron {} has a face of {} corners", origin, fileId, corners);
         at += toSize(corners) + 1;
     }
+    // A tetrahedron is the least polyhedron; slots of faces have 14 bits.
     DNDS_CHECK(faces >= 4, DataError, "{}: polyhedron {} has {} faces", origin, fileId, faces);
     DNDS_CHECK(faces < static_cast<std::size_t>(1 << 14), DataError, "{}: polyhedron {} has {} faces, too many", origin,
                fileId, faces);
@@ -64,6 +65,7 @@ void checkBlock(const SourceMesh &source, const ElementBlock &block, int dimensi
         checkElement(source, block, e, dimension, what);
 }
 
+// Also refuses NaN, with which no comparison holds.
 void checkTransform(const SourceMesh &source, const PeriodicConnection &connection) {
     constexpr real limit = 1e100; // so that products do not overflow
     const PeriodicTransform &transform = connection.transform;
@@ -73,6 +75,7 @@ void checkTransform(const SourceMesh &source, const PeriodicConnection &connecti
                        source.origin, connection.name, x);
 }
 
+// Two negative marks for each connection, one a side.
 void checkMark(const SourceMesh &source, index mark) {
     DNDS_CHECK(mark < static_cast<index>(source.patches.size()) &&
                    mark >= -2 * static_cast<index>(source.periodic.size()),
@@ -97,6 +100,7 @@ struct EdgeCheck {
     bool consistent;
 };
 
+// An edge as one face uses it.
 struct Edge {
     index low;
     index high;
@@ -146,6 +150,7 @@ void alignFaces(std::span<index> list, const std::vector<Edge> &edges) {
     for (std::size_t seed = 0; seed < faces.size(); seed++) {
         if (turn[seed] >= 0)
             continue;
+        // The first face of each component keeps its orientation; the volume's sign corrects the whole cell later.
         turn[seed] = 0;
         for (bool changed = true; changed;) {
             changed = false;
@@ -270,6 +275,7 @@ void reportOpen(const SourceMesh &source, const Finding &open, bool accepted, Me
 }
 
 void countTypes(CommunicatorView comm, const ElementBlock &cells, MeshReport &report) {
+    // [types]; one reduction for all.
     std::array<index, 32> counts{};
     for (const ElementType type : cells.types)
         counts[static_cast<std::size_t>(type)]++;
@@ -305,6 +311,7 @@ void checkMarks(const SourceMesh &source) {
     }
 }
 
+// A rank without cells has no weights either way.
 bool requireWeights(CommunicatorView comm, std::span<const index> weights, index cells) {
     const bool weighted = comm.allReduce(weights.empty() ? 0 : 1, MPI_MAX) != 0;
     comm.guarded([&] {
@@ -323,6 +330,7 @@ void checkSource(CommunicatorView comm, const SourceMesh &source) {
                                 static_cast<index>(source.patches.size()), static_cast<index>(source.periodic.size())};
     for (std::size_t i = 0; i < 5; i++)
         facts[i + 5] = -facts[i];
+    // Maxima and negated minima in one reduction.
     comm.allReduce(facts.data(), 10, MPI_MAX);
     for (std::size_t i = 0; i < 5; i++)
         DNDS_CHECK(facts[i] == -facts[i + 5], DataError,
@@ -368,6 +376,7 @@ namespace {
 void fetchInto(const GlobalMapping &blocks, std::span<const real> ownRows, std::size_t width,
                std::span<const index> nodes, real *rows) {
     const auto own = [&](index node) { return ownRows.subspan(toSize(node - blocks.localBegin()) * width, width); };
+    // Most nodes of a rank's cells are in its own block if the file is ordered.
     std::vector<std::size_t> remote;
     for (std::size_t i = 0; i < nodes.size(); i++)
         if (blocks.isLocal(nodes[i]))
@@ -433,6 +442,7 @@ SourceGeometry orientCells(const GlobalMapping &blocks, SourceMesh &source, Mesh
     const auto [lower, upper] = nodeBoundsOf(comm, geometry.points());
     result.lower = lower;
     result.upper = upper;
+    // Surfaces in space have no orientation of their own: they are never turned.
     result.planar = source.cellDimension == 2 && upper[2] - lower[2] <= planeTolerance * norm(upper - lower);
 
     Finding turned;

@@ -43,6 +43,7 @@ class Indexer {
     Su2Index run() {
         while (cursor_.nextLine()) {
             const std::string_view line = cursor_.line();
+            // Comments fill whole lines, or follow a value.
             if (line[0] == '%')
                 continue;
             const std::size_t sign = line.find('=');
@@ -81,6 +82,7 @@ class Indexer {
     }
     void readKeyword(const std::string &keyword, const std::string &value) {
         WordReader words(cursor_, value);
+        // Zones first: within others all keywords are passed over.
         if (keyword == "NZONE")
             return readZoneCount(words.integer(keyword, 1, cursor_.bytesLeft() + 1));
         if (keyword == "IZONE" && zones_ > 1)
@@ -108,6 +110,7 @@ class Indexer {
         } else if (keyword == "NPERIODIC") {
             readPeriodic(words.integer(keyword, 0, cursor_.bytesLeft()));
         } else {
+            // A file of one zone may state its number.
             skipping_ = keyword != "IZONE";
         }
     }
@@ -174,6 +177,7 @@ class Indexer {
 
     /// The lines that follow are entries `first` to `first + count` of a list.
     void addSection(std::vector<FileSegment> &segments, index first, index count, index marker, std::string_view what) {
+        // Some segments a rank, so that places of lines are few and shares nearly even.
         const index length = segmentLength(count, ranks_);
         for (index k = 0; k < count; k += length) {
             FileSegment segment;
@@ -237,6 +241,7 @@ class Indexer {
     bool skipping_ = false; ///< lines after a keyword that does not concern the mesh
 };
 
+// Members in one order on all ranks.
 void broadcastIndex(CommunicatorView comm, Su2Index &su2) {
     for (index *value : {&su2.dimension, &su2.nodes, &su2.cells, &su2.faces})
         comm.broadcast(*value);
@@ -312,6 +317,7 @@ class Reader {
 /// Some programs (Gmsh, for example) list the nodes of prisms in the order of CGNS. SU2 accepts either order by looking
 /// at volumes, and so does this. Collective.
 void turnPrisms(CommunicatorView comm, SourceMesh &mesh) {
+    // A mesh of the prisms alone, which `orientCells` turns.
     SourceMesh prisms;
     std::vector<std::size_t> cells;
     for (std::size_t c = 0; c < mesh.cells.types.size(); c++)

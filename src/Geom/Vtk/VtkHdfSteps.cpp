@@ -27,6 +27,7 @@ VtkHdfSteps::VtkHdfSteps(std::string path) : path_(std::move(path)) {
     const HdfQuiet quiet;
     file_ = HdfObject(H5Fopen(path_.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
     DNDS_CHECK(file_.valid(), DataError, "{} cannot be opened as an HDF5 file", path_);
+    // Sizes of the mesh, by which later reads are bounded.
     points_ = shape("VTKHDF/Points").front();
     cells_ = shape("VTKHDF/Types").front();
     if (H5Lexists(file_.get(), "VTKHDF/Steps", H5P_DEFAULT) > 0)
@@ -71,6 +72,7 @@ void VtkHdfSteps::read(const std::string &dataset, hid_t type, int components, i
     DNDS_CHECK(result >= 0, DataError, "{}: '{}' cannot be read: the file is damaged", path_, dataset);
 }
 
+// Independent reads: each rank takes its own rows.
 std::vector<real> VtkHdfSteps::rows(const std::string &dataset, int components, index first, index count) const {
     std::vector<real> values(toSize(count * components));
     read(dataset, H5T_NATIVE_DOUBLE, components, first, count, values.data());
@@ -93,6 +95,7 @@ std::vector<VtkHdfSteps::Field> VtkHdfSteps::fields(const std::string &group) co
                    DataError, "{} has no '{}': it was not written by VtkHdfWriter", path_, group);
     }
     std::vector<Field> fields;
+    // The number of columns is the number of components.
     for (const std::string &name : names) {
         const std::vector<index> size = shape(fmt::format("VTKHDF/{}/{}", group, name));
         fields.push_back({name, size.size() == 1 ? 1 : static_cast<int>(size[1])});

@@ -20,6 +20,7 @@ using Detail::HdfObject;
 using Detail::HdfOutput;
 using Detail::HdfRows;
 
+// This rank's cells in VTK's order of nodes.
 VtkCells vtkCells(const MeshSlice &mesh) {
     VtkCells cells;
     cells.types.reserve(mesh.types.size());
@@ -91,6 +92,7 @@ class VtkHdfWriter::Implementation {
                            cells_.global == mesh.globalCells && cells_.first == mesh.firstCell,
                        ArgumentError, "the slices of all ranks, in order of rank, do not make up the mesh");
         });
+        // Data sets of polyhedra need a later version of the format: without them older readers can read the file.
         const bool polyhedra = comm.allReduce(cells.faceOffsets.empty() ? 0 : 1, MPI_MAX) == 1;
         root_ = output_.makeGroup(output_.file(), "VTKHDF");
         output_.writeNumbers(root_.get(), "Version", polyhedra ? std::vector<index>{2, 5} : std::vector<index>{2, 0});
@@ -111,6 +113,7 @@ class VtkHdfWriter::Implementation {
             checkFields(cellFields, cells_, cellFields_, "cell");
         });
         requireSameFields(output_.comm(), pointFields, cellFields);
+        // Data sets are made when the first step tells the fields.
         if (steps_ == 0)
             begin(pointFields, cellFields);
         append(times_, "Values", time);
@@ -146,6 +149,7 @@ class VtkHdfWriter::Implementation {
     }
 
     void close() {
+        // From here on the destructor has nothing to warn of.
         isOpen_ = false; // failures throw
         if (steps_ > 0)
             output_.writeNumbers(stepsGroup_.get(), "NSteps", std::span(&steps_, 1));
@@ -191,6 +195,7 @@ class VtkHdfWriter::Implementation {
     };
 
     /// Of this rank's points and types of cells.
+    // Coordinates in order identify a mesh well enough; connectivity would have to be read, too.
     static std::uint64_t contentOf(std::span<const real> coordinates, std::span<const std::uint8_t> types) {
         ContentHash hash;
         hash.addBytes(coordinates.data(), coordinates.size_bytes());
@@ -277,6 +282,7 @@ class VtkHdfWriter::Implementation {
     void begin(std::span<const FieldSlice> pointFields, std::span<const FieldSlice> cellFields) {
         stepsGroup_ = output_.makeGroup(root_.get(), "Steps");
         const HdfRows one{0, 1, 0, 1};
+        // Offsets of cells have a column for each kind of cell set, which is one.
         const HdfRows column{1, 1, 0, 1};
         times_ = output_.makeGrowing<real>(stepsGroup_.get(), "Values", one);
         counts_ = output_.makeGrowing<index>(stepsGroup_.get(), "NumberOfParts", one);
