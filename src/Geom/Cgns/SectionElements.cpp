@@ -237,7 +237,6 @@ std::vector<index> ElementReader::readWords(const Section &section, const Range 
 void ElementReader::readStream(std::size_t k, const Range &part) {
     const Section &section = table_.sections()[k];
     // Numbers are divided in proportion to elements, whose places are not known yet; the product may exceed 64 bits.
-
     const auto wordOf = [&](index element) {
         return static_cast<index>(static_cast<long double>(element) / static_cast<long double>(section.size) *
                                   static_cast<long double>(section.words()));

@@ -94,7 +94,6 @@ int numbersOnLine(std::string_view &text, bool whole) {
 }
 
 /// Text, or the binary form (of 16) whose counts explain the size: only one does, up to rare coincidence.
-
 std::optional<UgridForm> formOfContent(std::string_view begin, index size) {
     std::string_view text = begin;
     if (numbersOnLine(text, true) == 7 && numbersOnLine(text, false) == 3)
