@@ -30,7 +30,7 @@ std::string shown(std::string_view word) {
     return text + (word.size() > 40 ? "..." : "");
 }
 
-/// O_NONBLOCK: opening a pipe by mistake must not wait for a writer.
+/// Opening a pipe by mistake must not wait for a writer, hence O_NONBLOCK.
 MeshFile::MeshFile(std::string path, bool compressed)
     : path_(std::move(path)), descriptor_(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
     DNDS_CHECK(descriptor_ >= 0, DataError, "{} cannot be opened: {}", path_, std::strerror(errno));
