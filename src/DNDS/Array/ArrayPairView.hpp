@@ -56,6 +56,7 @@ class ArrayPairView {
     DNDS_HOST_DEVICE bool isGhost(index i) const { return i >= father_.size(); }
 
   private:
+    // On the device views carry no checks: kernels cannot throw.
     DNDS_HOST_DEVICE void check([[maybe_unused]] bool ghost) const {
 #if defined(DNDS_DEBUG_CHECKS) && !defined(__CUDA_ARCH__)
         if (ghost && ghosts_ != nullptr)

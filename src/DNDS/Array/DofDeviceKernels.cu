@@ -16,10 +16,12 @@ namespace {
 
 using namespace DofKernels::Partition;
 
+/// Copying as an operation on two numbers: the result is the second.
 struct Second {
     DNDS_HOST_DEVICE real operator()(real /*a*/, real b) const { return b; }
 };
 
+// Queues a kernel. Sums have one thread for each partial result, not for each element.
 template <class Kernel>
 void launch(StreamHandle stream, std::size_t threads, const Kernel &kernel) {
     parallelFor(Executor::device(stream), static_cast<index>(threads), kernel);
@@ -28,6 +30,7 @@ void launch(StreamHandle stream, std::size_t threads, const Kernel &kernel) {
 // ---------------------------------------------------------------------------------------------------------------------
 // Element by element
 
+/// x[i] = x[i] op a.
 template <class Apply>
 struct WithNumber {
     Apply apply;
@@ -36,6 +39,7 @@ struct WithNumber {
     DNDS_HOST_DEVICE void operator()(index i) const { x[i] = apply(x[i], a); }
 };
 
+/// x[i] = x[i] op y[i].
 template <class Apply>
 struct WithElements {
     Apply apply;
@@ -44,6 +48,7 @@ struct WithElements {
     DNDS_HOST_DEVICE void operator()(index i) const { x[i] = apply(x[i], y[i]); }
 };
 
+/// Each row with a number of its own.
 template <class Apply>
 struct WithScalars {
     Apply apply;
@@ -53,6 +58,7 @@ struct WithScalars {
     DNDS_HOST_DEVICE void operator()(index i) const { x[i] = apply(x[i], scalars[i / width]); }
 };
 
+// y += a x, without a product in memory.
 struct AddScaled {
     real *y;
     real a;
@@ -62,6 +68,7 @@ struct AddScaled {
 
 /// Some columns of a row, passed in a kernel's arguments.
 constexpr std::size_t columnsAtOnce = 32;
+/// Thread i is element i of a matrix of these columns alone.
 template <class Apply>
 struct WithColumns {
     Apply apply;
@@ -75,6 +82,8 @@ struct WithColumns {
     }
 };
 
+// Rows wider than that take several launches. The values travel in the kernel's arguments, since the row is on the
+// host and may change before the kernel runs.
 template <class Apply>
 void withRow(StreamHandle stream, Apply apply, std::span<real> x, std::span<const real> row) {
     if (x.empty())
@@ -108,6 +117,8 @@ struct LaneSums {
         sums[thread] = sum;
     }
 };
+/// Adds up the lanes of a chunk by halves and then the elements after the last whole set of lanes, in the order of
+/// `chunkSum` on the host.
 template <class TTerm>
 struct ChunkSums {
     TTerm term;
@@ -151,14 +162,17 @@ struct ExactLaneSums {
     }
 };
 
+// Waits for the stream.
 template <class T>
 std::vector<T> fetched(StreamHandle stream, const T *values, std::size_t count) {
+    // Copies a few results to the host.
     std::vector<T> result(count);
     Device::copy(result.data(), MemorySpace::Host, values, MemorySpace::Device, count * sizeof(T), stream);
     Device::synchronize(stream);
     return result;
 }
 
+/// Of one lane of each chunk; the host combines them.
 struct LaneExtremes {
     const real *x;
     BoxBatch<ElementBox> batch;
@@ -191,6 +205,7 @@ void forBatches(Boxes boxes, const Work &work) {
 // ---------------------------------------------------------------------------------------------------------------------
 // Sums for each element of a row, in the tiles of the host
 
+/// Thread: one element of a tile, summed over the tiles of a block.
 template <class How>
 struct TileSums {
     const real *x;
@@ -208,6 +223,7 @@ struct TileSums {
     }
 };
 
+// The host adds up the blocks, in order: few, since each covers 64 tiles.
 template <class How>
 void accumulateRows(StreamHandle stream, std::span<const real> x, std::span<const real> y, std::span<real> result,
                     How how) {
@@ -217,6 +233,7 @@ void accumulateRows(StreamHandle stream, std::span<const real> x, std::span<cons
     launch(stream, blocks * tile, TileSums<How>{x.data(), y.empty() ? nullptr : y.data(), x.size(), tile, sums.data()});
     const std::vector<real> ofTiles = fetched(stream, sums.data(), blocks * tile);
     for (std::size_t i = 0; i < ofTiles.size(); ++i) {
+        // A tile has whole rows, so the column follows from the position.
         real &to = result[i % tile % result.size()];
         to = how.join(to, ofTiles[i]);
     }
@@ -240,10 +257,12 @@ void combineScalars(StreamHandle stream, Operation operation, std::span<real> x,
 
 void fillRows(StreamHandle stream, std::span<real> x, std::span<const real> row) { withRow(stream, Second{}, x, row); }
 
+// Two kernels for each batch of boxes. The host adds the chunks in order, as its own loop does.
 real sum(StreamHandle stream, Terms terms, const real *x, const real *y, Boxes boxes) {
     return withTerms(terms, x, y, [&](auto term) {
         real total = 0;
         forBatches(boxes, [&](const BoxBatch<ElementBox> &batch) {
+            // Both buffers are freed at the end of the batch, after its results have arrived.
             const Device::DeviceBuffer<real> ofLanes(toSize(batch.parts * lanes));
             const Device::DeviceBuffer<real> ofChunks(toSize(batch.parts));
             launch(stream, ofLanes.size(), LaneSums<decltype(term)>{term, batch, ofLanes.data()});
@@ -255,6 +274,7 @@ real sum(StreamHandle stream, Terms terms, const real *x, const real *y, Boxes b
     });
 }
 
+// At most 256 x 8 accumulators, which are large; any order of terms gives the same sum.
 WideExactAccumulator exactSum(StreamHandle stream, Terms terms, const real *x, const real *y, Boxes boxes) {
     return withTerms(terms, x, y, [&](auto term) {
         WideExactAccumulator total;
@@ -282,6 +302,7 @@ Extremes extremes(StreamHandle stream, const real *x, Boxes boxes) {
     return result;
 }
 
+// Results start at zero on the host and are joined block by block.
 void accumulate(StreamHandle stream, Component component, std::span<const real> x, std::span<const real> y,
                 std::span<real> result) {
     std::fill(result.begin(), result.end(), 0.0);
@@ -326,6 +347,7 @@ struct OfElement {
         kernel(element);
     }
 };
+// Any executor; boxes may be of arrays with several parts.
 template <class Kernel>
 void inBoxes(const Executor &on, Boxes boxes, const Kernel &kernel) {
     forBoxes(on, boxes, OfElement<Kernel>{kernel});

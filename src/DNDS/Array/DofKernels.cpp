@@ -16,6 +16,7 @@ namespace {
 
 using namespace Partition;
 
+// Eight partial sums, combined by halves: independent of vector width, and the order that the device follows.
 template <class Term>
 real chunkSum(index count, const Term &term) {
     std::array<real, lanes> sums{};
@@ -85,6 +86,7 @@ void accumulateRows(std::span<const real> x, std::span<const real> y, std::span<
                     to[i] = how.add(to[i], from[i] - less[i]);
             begin += count;
         }
+        // One addition a block for each element of a tile: errors of rounding grow slowly.
         for (std::size_t i = 0; i < tile.size(); ++i)
             result[i % result.size()] = how.join(result[i % result.size()], tile[i]);
     }
@@ -92,6 +94,7 @@ void accumulateRows(std::span<const real> x, std::span<const real> y, std::span<
 
 } // namespace
 
+// A tile of repeated rows makes one long loop of short rows.
 void combineRows(Operation operation, std::span<real> x, std::span<const real> row, const Executor &on) {
     if (on.onDevice())
         return DofDeviceKernels::combineRows(on.stream(), operation, x, row);
@@ -106,6 +109,7 @@ void combineRows(Operation operation, std::span<real> x, std::span<const real> r
     }
 }
 
+// The inner loop has the width of a row: the operation is chosen once, outside.
 void combineScalars(Operation operation, std::span<real> x, std::span<const real> scalars, const Executor &on) {
     if (on.onDevice())
         return DofDeviceKernels::combineScalars(on.stream(), operation, x, scalars);
@@ -121,6 +125,7 @@ void combineScalars(Operation operation, std::span<real> x, std::span<const real
     });
 }
 
+// Queued on the device; complete at return on the host.
 void copy(std::span<real> to, std::span<const real> from, const Executor &on) {
     if (on.onDevice())
         return Device::copy(to.data(), MemorySpace::Device, from.data(), MemorySpace::Device, to.size_bytes(),
@@ -128,6 +133,7 @@ void copy(std::span<real> to, std::span<const real> from, const Executor &on) {
     std::copy(from.begin(), from.end(), to.begin());
 }
 
+// Rows of one width without gaps.
 void fillRows(std::span<real> x, std::span<const real> row, const Executor &on) {
     if (on.onDevice())
         return DofDeviceKernels::fillRows(on.stream(), x, row);
@@ -145,6 +151,7 @@ real squaredDistance(std::span<const real> x, std::span<const real> y, const Exe
 
 real sum(std::span<const real> x, const Executor &on) { return sum(Terms::Elements, x.data(), nullptr, allOf(x), on); }
 
+// Chunks are added in the order of the boxes, so that the bits depend on the boxes alone.
 real sum(Terms terms, const real *x, const real *y, Boxes boxes, const Executor &on) {
     if (on.onDevice())
         return DofDeviceKernels::sum(on.stream(), terms, x, y, boxes);
@@ -157,6 +164,7 @@ real sum(Terms terms, const real *x, const real *y, Boxes boxes, const Executor 
     });
 }
 
+// One after the other: exact sums need no fixed order.
 WideExactAccumulator exactSum(Terms terms, const real *x, const real *y, Boxes boxes, const Executor &on) {
     if (on.onDevice())
         return DofDeviceKernels::exactSum(on.stream(), terms, x, y, boxes);
@@ -172,6 +180,7 @@ WideExactAccumulator exactSum(Terms terms, const real *x, const real *y, Boxes b
 
 Extremes extremes(std::span<const real> x, const Executor &on) { return extremes(x.data(), allOf(x), on); }
 
+// A local copy in each chunk: the compiler keeps it in registers. Comparisons skip NaN, which is noted apart.
 Extremes extremes(const real *x, Boxes boxes, const Executor &on) {
     if (on.onDevice())
         return DofDeviceKernels::extremes(on.stream(), x, boxes);
@@ -218,6 +227,7 @@ void reduceOrThrow(const CommunicatorView &comm, std::span<real> values, Reducti
         }
     }
     comm.allReduce(all.data(), static_cast<int>(all.size()), max ? MPI_MAX : MPI_SUM);
+    // Some rank has failed: all throw its error.
     if (all.back() > 0) [[unlikely]]
         comm.agree(failure);
     for (std::size_t i = 0; i < count; ++i)

@@ -70,6 +70,7 @@ inline constexpr std::size_t tileSize = 128;
 /// Tiles that are added up before they meet the rest.
 inline constexpr std::size_t tilesPerBlock = 64;
 
+// At least one row, however wide.
 inline std::size_t rowsPerTile(std::size_t width) { return std::max<std::size_t>(tileSize / width, 1); }
 
 /// Calls `function` with the operation as a function object, so that kernels are compiled for each.

@@ -75,8 +75,10 @@ class GhostWatch {
   private:
     enum class State : unsigned char { Unknown, NeverPulled, InFlight, Pulled };
 
+    /// See Access::check.
     void check(bool writes);
     void handOut(bool writes) noexcept;
+    /// Whether the father's contents are those at the last arrival; true where only the device could tell.
     bool sameContents();
 
     const ArrayBase *father_;

@@ -61,6 +61,7 @@ class ShellMatrix {
     Mat get() const noexcept { return mat_.get(); }
 
   private:
+    // A C function; the object is the context of the Mat.
     static PetscErrorCode apply(Mat mat, Vec x, Vec y) {
         void *context = nullptr;
         if (const PetscErrorCode code = MatShellGetContext(mat, &context); code != 0)

@@ -48,6 +48,7 @@ class Solver {
         const Vector<Rows> solution{std::shared_ptr<Rows>(x.father)};
         return solve(right.get(), solution.get());
     }
+    // All ranks agree twice: on exceptions of the operator, and then on PETSc's own errors.
     KrylovResult solve(Vec b, Vec x) {
         KrylovResult result;
         configure();
@@ -69,6 +70,7 @@ class Solver {
     }
 
   private:
+    // At the first solve, so that settings made by `get()` come before the options.
     void configure() {
         if (std::exchange(configured_, true))
             return;
@@ -99,6 +101,7 @@ class Solver {
         result.first = count > 0 ? norms[0] : 0;
         return result;
     }
+    // All other negative reasons are failures of PETSc.
     static KrylovResult::End endOf(KSPConvergedReason reason) {
         using End = KrylovResult::End;
         switch (reason) {

@@ -48,6 +48,7 @@ class Vector {
             DNDS_CHECK(rows_->dataSize() == rows_->size() * width, LayoutError,
                        "'{}' has {} elements in {} rows of {}: padding cannot be in a vector of PETSc", rows_->label(),
                        rows_->dataSize(), rows_->size(), width);
+            // All in the first agreement: the second contains calls in which PETSc waits for other ranks.
             (void)toPetscInt(size, "the size of a vector");
             (void)rows_->data(); // throws where the host side is not current
         });

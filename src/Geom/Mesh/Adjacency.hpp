@@ -12,6 +12,7 @@
 namespace DNDS::Geom {
 
 /// Rows of global numbers.
+/// State is a type: conversions make the other type, so a list is never read with the wrong kind of numbers.
 using GlobalAdjacency = ArrayAdjacency<NonUniformSize, NonUniformSize, index>;
 /// Rows of local numbers: owned entities first, then ghosts.
 using LocalAdjacency = ArrayAdjacency<NonUniformSize, NonUniformSize, LocalIndex>;

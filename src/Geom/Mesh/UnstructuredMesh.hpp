@@ -117,7 +117,8 @@ struct MeshPatch {
     int id = noPatch;              ///< its position in UnstructuredMesh::patches
     index owned = 0;               ///< number of `faces` that this rank owns: the first ones
 
-    /// The faces of the patch whose first cell this rank owns: each face is in the list of one rank, for boundary sums.
+    /// The faces of the patch that this rank owns: each face is in the list of one rank, for boundary sums. A
+    /// boundary face is owned by the rank of its cell.
     std::span<const LocalIndex> ownFaces() const {
         return std::span<const LocalIndex>(faces).first(static_cast<std::size_t>(owned));
     }

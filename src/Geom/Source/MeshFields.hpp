@@ -11,6 +11,8 @@ namespace DNDS::Geom {
 
 /// An array of a file's solution, in file order: one number for each of this rank's nodes or cells of the SourceMesh.
 /// All number types of the file are converted to double.
+/// Values stay in file order on the ranks that read them; takeFromFileOrder (Write/FileOrder.hpp) sends them to the
+/// owners of nodes and cells.
 struct MeshField {
     std::string solution; ///< "FlowSolution"
     std::string name;     ///< "Density"

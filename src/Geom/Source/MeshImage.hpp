@@ -12,6 +12,7 @@
 namespace DNDS::Geom {
 
 /// x -> matrix x + shift, the matrix a rotation, its rows one after the other.
+/// Motions form a group: images of images are products, and the motion back is the transpose.
 struct RigidMotion {
     std::array<real, 9> matrix{1, 0, 0, 0, 1, 0, 0, 0, 1};
     Point shift{};

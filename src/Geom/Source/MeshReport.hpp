@@ -17,13 +17,16 @@ struct MeshReport {
         ElementType type;
         index count;
     };
+    /// Counts of all ranks; each face counts once, however many zones name it.
     struct Patch {
         std::string name;
         std::string kind;
         index faces = 0;      ///< all of the connection
         index innerFaces = 0; ///< the subset with cells on both sides
     };
+    /// As in SourceMesh.
     std::string origin;
+    /// Of the cells.
     int dimension = 0;
     std::vector<TypeCount> cells; ///< numbers of cells of each type that occurs, ascending
     index cellsTotal = 0;

@@ -92,7 +92,9 @@ class MeshWriter {
   private:
     void setRanks();
 
+    /// Routes of the present partition.
     FileOrder order_;
+    /// Rows that fields of this rank must have.
     index ownedNodes_;
     index ownedCells_;
     bool writesRanks_;
