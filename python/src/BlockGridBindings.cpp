@@ -237,8 +237,7 @@ void bindRebalancing(nb::module_ &module) {
             nb::sig("def __init__(self, threshold: float = 0.1, *, comm: mpi4py.MPI.Comm | None = None) -> None"),
             "Less than this share above the mean is left alone. Raises ArgumentError unless it is 0 or more.")
         .def(
-            "is_due",
-            [](RebalancingHandle &self, real seconds) { return self.policy.isDue(self.comm->view, seconds); },
+            "is_due", [](RebalancingHandle &self, real seconds) { return self.policy.isDue(self.comm->view, seconds); },
             "seconds"_a, nb::call_guard<nb::gil_scoped_release>(),
             "Counts a step of `seconds` on this rank: whether what the busiest rank lost since the last move exceeds "
             "that move's cost. The same answer on all ranks. Collective.")

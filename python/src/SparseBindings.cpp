@@ -248,8 +248,9 @@ Take views anew after an exchange and after `swap_stages`. Raises StateError for
         .def(
             "swap_stages", [](const SparseHandle &self, int a, int b) { self.core().swapStages(a, b); }, "a"_a = 0,
             "b"_a = 1, "Exchanges two stages of all blocks: old and new. Local, O(1).")
-        .def("moved", &movedTo, "grid"_a, nb::sig("def moved(self, grid: BlockGrid) -> SparseField"),
-             R"(The same field on the blocks of a grid of `rebalanced`: what is there, all stages, ghosts, thresholds, counters, and
+        .def(
+            "moved", &movedTo, "grid"_a, nb::sig("def moved(self, grid: BlockGrid) -> SparseField"),
+            R"(The same field on the blocks of a grid of `rebalanced`: what is there, all stages, ghosts, thresholds, counters, and
 what was counted as dropped, which only that field counts then. This one keeps its blocks. Groups are made again. Collective.)");
 }
 
