@@ -48,9 +48,11 @@ class Record {
         const auto sent = static_cast<double>(run.traffic().bytes);
         double sums[] = {run.allocatedBlocks(), run.memory(), sent};
         comm_.allReduce(sums, 3, MPI_SUM);
+        const double busiest = 1 + DNDS::measureImbalance(comm_, run.allocatedBlocks()).imbalance();
         json_["steps"].push_back({{"step", number},
                                   {"allocated", sums[0]},
                                   {"memory", sums[1]},
+                                  {"busiest", busiest},                     // of its allocated blocks, over the mean
                                   {"bytes", (sums[2] - sentBefore_) / 2}}); // two exchanges a step
         sentBefore_ = sums[2];
         maxMemory_ = std::max(maxMemory_, sums[1]);
@@ -64,7 +66,10 @@ class Record {
                     corners.push_back(field.block(b).cells.lower[d]);
             blocks.push_back(comm_.allGatherV(std::span<const index>(corners)));
         }
-        json_["pictures"].push_back({{"step", number}, {"corners", blocks}});
+        nlohmann::json owners = nlohmann::json::array(); // of all blocks: first cell, rank
+        for (const DNDS::Block &block : run.grid()->blocks())
+            owners.push_back({block.cells.lower[0], block.cells.lower[1], block.cells.lower[2], block.rank});
+        json_["pictures"].push_back({{"step", number}, {"corners", blocks}, {"owners", owners}});
     }
     nlohmann::json &json() { return json_; }
     double maxMemory() const { return maxMemory_; }
