@@ -18,37 +18,6 @@
 
 namespace DNDS {
 
-/// The allocated blocks of a rank, for kernels:
-///
-///     parallelFor(executor, blocks.size() * blocks.maxCells(), Step{blocks});
-///
-///     DNDS_HOST_DEVICE void operator()(index i) const {
-///         const auto v = blocks[i / blocks.maxCells()];
-///         if (const index n = i % blocks.maxCells(); n < v.size())
-///             v(v.indexOf(n, 0), v.indexOf(n, 1)) += dt;
-///     }
-template <class T>
-class SparseBlocksView {
-  public:
-    SparseBlocksView() = default;
-    /// For SparseField: `size` views at `blocks`, none of more than `maxCells` cells.
-    SparseBlocksView(const BlockView<std::remove_const_t<T>> *blocks, index size, index maxCells)
-        : blocks_(blocks), size_(size), maxCells_(maxCells) {}
-
-    /// The number of allocated blocks.
-    DNDS_HOST_DEVICE index size() const { return size_; }
-    /// The cells of the largest of them.
-    DNDS_HOST_DEVICE index maxCells() const { return maxCells_; }
-    [[deprecated("maxCells")]] DNDS_HOST_DEVICE index mostCells() const { return maxCells_; }
-    /// The view of the k-th of them, in the order of `allocatedBlocks`.
-    DNDS_HOST_DEVICE BlockView<T> operator[](index k) const { return blocks_[k]; }
-
-  private:
-    const BlockView<std::remove_const_t<T>> *blocks_ = nullptr;
-    index size_ = 0;
-    index maxCells_ = 0;
-};
-
 /// Numbers on the blocks of a grid, of which each is allocated or not, as a whole; those that are not have the default
 /// value everywhere. Exchanges send only what is there, allocate a block when something arrives at its rim, and free
 /// blocks that have become empty. Which blocks are there depends on the values alone: not on ranks.
@@ -93,18 +62,6 @@ class SparseField : public SparseFieldCore {
         return viewAs<const T>(local, stage, memorySpaceOf(backend));
     }
 
-    /// The rank's allocated blocks in one trivially copyable view, for kernels over (block, cell). O(blocks); on the
-    /// device it waits for a copy of some hundred bytes a block. Valid until blocks are allocated, freed, moved or
-    /// exchanged, and until the next call for that stage. Throws IndexError, StaleError, MemoryError.
-    template <DeviceBackend backend>
-    SparseBlocksView<T> blocksView(int stage = 0) {
-        return blocksViewAs<T, backend>(stage);
-    }
-    template <DeviceBackend backend>
-    SparseBlocksView<const T> blocksView(int stage = 0) const {
-        return blocksViewAs<const T, backend>(stage);
-    }
-
     /// Copies stage 0 of a block, ghosts included, to that of `to`, a field on the same pattern; allocated in both.
     /// On the host. Local. Throws StateError where it is not, StaleError where blocks are on the device.
     void copyBlock(int local, SparseField &to) const {
@@ -140,24 +97,6 @@ class SparseField : public SparseFieldCore {
                 components(),
                 components(),
                 1};
-    }
-    template <class U, DeviceBackend backend>
-    SparseBlocksView<U> blocksViewAs(int stage) const {
-        constexpr MemorySpace space = memorySpaceOf(backend);
-        const std::vector<int> there = allocatedBlocks();
-        HostDeviceBuffer &table = viewTable(stage, there.size() * sizeof(BlockView<T>));
-        std::byte *to = table.write(MemorySpace::Host, name());
-        index maxCells = 0;
-        for (const int local : there) {
-            const auto view = viewAs<T>(local, stage, space);
-            maxCells = std::max(maxCells, view.size());
-            std::memcpy(to, &view, sizeof view);
-            to += sizeof view;
-        }
-        if (space == MemorySpace::Device)
-            table.toDevice();
-        return {reinterpret_cast<const BlockView<T> *>(table.read(space, name())), static_cast<index>(there.size()),
-                maxCells};
     }
 };
 

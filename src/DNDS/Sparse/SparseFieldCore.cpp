@@ -5,11 +5,17 @@
 #include "DNDS/Sparse/SparseFields.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <numeric>
 #include <utility>
 
 namespace DNDS {
+
+std::uint64_t SparseFieldState::nextGeneration() noexcept {
+    static std::atomic<std::uint64_t> last = 0;
+    return last.fetch_add(1, std::memory_order_relaxed) + 1;
+}
 
 BlockPool::Owner SparseFieldState::reserve(int block) const {
     BlockPool::Owner memory = pattern->pool().get(pooledBytes(block));
@@ -24,6 +30,7 @@ BlockPool::Owner SparseFieldState::reserve(int block) const {
 void SparseFieldState::moveTo(MemorySpace to) {
     const auto keepIn = [&](MemorySpace kept) {
         space = kept;
+        generation = nextGeneration();
         allocated.forEach([&](int block) {
             Memory &mine = blocks[toSize(block)];
             mine.bytes = mine.owner->write(kept, name); // the other side is stale from now on
@@ -51,11 +58,13 @@ void SparseFieldState::take(int block, BlockPool::Owner memory) noexcept {
     if (space == MemorySpace::Host)
         elements->fill(mine.bytes, totalBytes(block) / elements->bytes());
     allocated.set(block);
+    generation = nextGeneration();
 }
 
 void SparseFieldState::drop(int block) noexcept {
     blocks[toSize(block)] = {};
     allocated.unset(block);
+    generation = nextGeneration();
 }
 
 void SparseFieldState::dropEmpty(int block) noexcept {
@@ -215,6 +224,14 @@ bool SparseFieldCore::free(int local) {
     return true;
 }
 
+std::uint64_t SparseFieldCore::generation() const { return state().generation; }
+
+int SparseFieldCore::place(int stage) const {
+    DNDS_CHECK(stage >= 0 && stage < options().stages, IndexError, "'{}' has {} stages, none {}", name(),
+               options().stages, stage);
+    return state().places[toSize(stage)];
+}
+
 int SparseFieldCore::emptyExchanges(int local) const {
     (void)block(local);
     return state().blocks[toSize(local)].below;
@@ -229,8 +246,7 @@ void SparseFieldCore::setEmptyExchanges(int local, int count) {
 
 void SparseFieldCore::swapStages(int a, int b) {
     for (const int stage : {a, b})
-        DNDS_CHECK(stage >= 0 && stage < options().stages, IndexError, "'{}' has {} stages, none {}", name(),
-                   options().stages, stage);
+        (void)place(stage);
     state().requireNoFlight("swapped");
     std::swap(state().places[toSize(a)], state().places[toSize(b)]);
 }
@@ -242,25 +258,13 @@ std::byte *SparseFieldCore::memoryOf(int local, int stage, MemorySpace space) co
     DNDS_CHECK(isAllocated(local), StateError,
                "block {} of '{}' (number {} in the grid) is not allocated: ask isAllocated, or call allocate", local,
                name(), block(local).block);
-    DNDS_CHECK(stage >= 0 && stage < options().stages, IndexError, "'{}' has {} stages, none {}", name(),
-               options().stages, stage);
+    (void)place(stage);
     return state().memory(local, stage);
 }
 
 std::shared_ptr<const void> SparseFieldCore::keep(int local) const {
     (void)memoryOf(local, 0, state().space);
     return std::make_shared<BlockPool::Owner>(state().blocks[toSize(local)].owner);
-}
-
-HostDeviceBuffer &SparseFieldCore::viewTable(int stage, std::size_t bytes) const {
-    DNDS_CHECK(stage >= 0 && stage < options().stages, IndexError, "'{}' has {} stages, none {}", name(),
-               options().stages, stage);
-    state().views.resize(toSize(options().stages));
-    HostDeviceBuffer &table = state().views[toSize(stage)];
-    if (table.bytes() < bytes)
-        table.renew(bytes + bytes / 4);
-    table.toHost();
-    return table;
 }
 
 // A block in a message: its number, the exchanges in which it was empty, the bytes of all stages as they lie in memory.

@@ -62,6 +62,11 @@ class SparseFieldCore {
     bool allocate(int local);
     /// Frees its memory with its contents. True if it had any. Local. Throws as above.
     bool free(int local);
+    /// A number that no two states of allocation in the process share: it changes when blocks are allocated, freed or
+    /// moved, and the field is moved to other ranks. Equal numbers: views of the same `place` are still valid. O(1).
+    std::uint64_t generation() const;
+    /// The place of a stage in the blocks' memory; swaps exchange places. O(1). Throws IndexError.
+    int place(int stage) const;
     /// The number of consecutive exchanges in which the block was empty; 0 for absent ones. Local.
     int emptyExchanges(int local) const;
     /// For restarts: sets that number. Local. Throws StateError for an absent block.
@@ -111,8 +116,6 @@ class SparseFieldCore {
     /// The first byte of an allocated block in `space`. Throws IndexError, StateError for an absent one,
     /// StaleError if blocks are in the other space.
     std::byte *memoryOf(int local, int stage, MemorySpace space) const;
-    /// Memory for views of the allocated blocks, to be written on the host. Throws IndexError, MemoryError.
-    HostDeviceBuffer &viewTable(int stage, std::size_t bytes) const;
     const SparseElements &elements() const;
     /// Copies all blocks to `into`, which is on the same blocks on other ranks and has none yet: all stages, counters,
     /// and the side. Collective, within `failTogether`.

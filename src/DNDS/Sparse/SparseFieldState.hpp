@@ -31,10 +31,10 @@ struct SparseFieldState {
     };
     std::vector<Memory> blocks;
     BlockBits allocated;
+    std::uint64_t generation = nextGeneration();         ///< see `SparseFieldCore::generation`
     Array<std::uint8_t, 0> taskRows;                     ///< see `SparseFieldCore::rows`
     std::vector<int> places;                             ///< position of each stage; permuted by swaps
     MemorySpace space = MemorySpace::Host;               ///< current memory space of blocks
-    std::vector<HostDeviceBuffer> views;                 ///< [stages]: of all allocated blocks, for kernels
     int inFlight = 0;                                    ///< exchanges in progress
     std::function<void(int, const std::byte *)> freeing; ///< see `SparseFieldCore::onFree`
 
@@ -59,6 +59,7 @@ struct SparseFieldState {
     /// a restart, after its first exchange. Looks first at the last place that was not.
     bool isBelow(int block) noexcept;
     std::size_t firstWitness(int block) const;
+    static std::uint64_t nextGeneration() noexcept;
     void requireNoFlight(std::string_view what) const;
     /// Everything that ranks must agree on.
     std::string describe() const;
