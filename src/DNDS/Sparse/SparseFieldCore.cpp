@@ -318,6 +318,7 @@ SparseFields &SparseFieldCore::exchange() {
 }
 
 void SparseFieldCore::exchangeGhosts() { exchange().exchangeGhosts(); }
+void SparseFieldCore::pushGhosts(PushOp op) { exchange().pushGhosts(op); }
 
 std::size_t SparseFieldCore::memoryBytes() const {
     std::size_t bytes = 0;

@@ -2,6 +2,7 @@
 /// @brief The part of `SparseField` that needs no element type.
 #pragma once
 
+#include "DNDS/Exchange/ExchangeTypes.hpp"
 #include "DNDS/Sparse/SparsePattern.hpp"
 #include "DNDS/Storage/Array.hpp"
 
@@ -90,12 +91,20 @@ class SparseFieldCore {
     /// Refreshes the ghosts of stage 0, allocates blocks and frees them, as `SparseFields` for this field alone.
     /// Collective the first time, then between peers. Throws as there.
     void exchangeGhosts();
+    /// The other way: what blocks have added to the ghosts of stage 0 goes to the cells that these stand for, as
+    /// `SparseFields::pushGhosts` for this field alone. Collective the first time, then between peers. Throws as there.
+    void pushGhosts(PushOp op = PushOp::Sum);
+    /// Sets the ghosts that stand for cells to the default, in all blocks: before deposits for a push, if an exchange,
+    /// or `swapStages`, has filled them. A push clears those of stage 0 itself. On the host. Local, O(ghosts). Throws
+    /// IndexError; StaleError for blocks on the device; StateError during an exchange.
+    void clearGhosts(int stage = 0);
     /// The exchange of this field alone, for its steps. Collective the first time.
     SparseFields &exchange();
 
     /// Calls `visit(local, first byte of stage 0)` for each block that an exchange frees, just before: to
-    /// count losses, see `DroppedSums`. It must not throw, and replaces the previous one; empty: none.
-    /// Local. Throws StateError during an exchange.
+    /// count losses, see `DroppedSums`. And for each deposit that a push drops: `local` is the absent block that it was
+    /// for, and its memory would be this with the deposit alone. `visit` must not throw, and replaces the previous one;
+    /// empty: none. Local. Throws StateError during an exchange.
     void onFree(std::function<void(int local, const std::byte *stage0)> visit);
 
     /// For task graphs: stands for the field there, a row without elements for each block, allocated or not.

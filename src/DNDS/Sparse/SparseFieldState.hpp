@@ -60,6 +60,9 @@ struct SparseFieldState {
     bool isBelow(int block) noexcept;
     std::size_t firstWitness(int block) const;
     static std::uint64_t nextGeneration() noexcept;
+    /// Sets the ghosts that stand for cells to the default, in all blocks; `defaults` are cells of the largest shape.
+    /// On the host.
+    void clearGhosts(int stage, const std::byte *defaults) const noexcept;
     void requireNoFlight(std::string_view what) const;
     /// Everything that ranks must agree on.
     std::string describe() const;

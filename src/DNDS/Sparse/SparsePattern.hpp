@@ -136,6 +136,8 @@ class SparsePattern {
     };
     /// Local; O(shapes + local channels), for lists O(rows), at the first call for a width.
     const Copies &copies(std::size_t cellBytes) const;
+    /// The rows of a shape, from the first one of the block, in the order in which they are moved.
+    const RowList &rows(std::int32_t shape) const noexcept { return shapes_[toSize(shape)]; }
     /// The cells of a shape for kernels: `rows` of the block's memory, on the device; null for those from `first` on.
     struct DeviceRows {
         const std::uint32_t *rows = nullptr;

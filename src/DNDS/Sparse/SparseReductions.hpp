@@ -107,15 +107,17 @@ std::vector<real> norms2(const SparseField<T> &field) {
     return result;
 }
 
-/// A field's loss with blocks that exchanges have freed: the sum of their values beyond the default, since this object
-/// was made. The rest of a conservative scheme's loss has left through faces whose ghosts were the default.
+/// A field's loss with blocks that exchanges have freed, and with deposits that pushes have dropped: the sum of their
+/// values beyond the default, since this object was made. The rest of a conservative scheme's loss has left through
+/// faces whose ghosts were the default.
 ///
 ///     const DroppedSums<real> dropped(dust);
 ///     const real before = sums(dust)[0];
 ///     ...                                                           // steps
 ///     const real throughFaces = before - sums(dust)[0] - dropped.sums()[0];
 ///
-/// Costs a pass over each freed block. A field reports to the latest DroppedSums made of it.
+/// Costs a pass over each freed block, and over a block for each dropped deposit. A field reports to the latest
+/// DroppedSums made of it.
 template <class T>
 class DroppedSums {
   public:
@@ -174,6 +176,8 @@ class DroppedSums {
             std::size_t at = 0; // of the elements of all cells
             Detail::forEachRun(view, [&](const T *first, index count) {
                 for (std::size_t i = 0; i < toSize(count); ++i, ++at) {
+                    if (first[i] == background)
+                        continue;
                     const real volume = weight ? weight(local, static_cast<index>(at / sums.size())) : 1;
                     sums[at % sums.size()] += volume * static_cast<real>(first[i]);
                     sums[at % sums.size()] -= volume * static_cast<real>(background);

@@ -191,6 +191,44 @@ TEST(MeshClusters, TasksReadFieldsOfTheMesh) {
     }
 }
 
+/// Each cell gives its number to all neighbours: through pushes from clusters, and by a pull of the mesh.
+TEST(MeshClusters, PushesReachTheCellsOfOtherClusters) {
+    for (const auto &[name, options] : meshes()) {
+        SCOPED_TRACE(name);
+        const Clustered on(world(), options, 40);
+        SparseField<index> u("u", on.clusters.pattern());
+        ArrayPair<ParArray<index, 1>> start;
+        start.initPair("start", world());
+        start.father->resize(on.mesh.cells.owned);
+        attachField(start, on.mesh.cells);
+        for (int b = 0; b < u.blocks(); ++b) {
+            const auto cells = on.clusters.cells(b);
+            const bool there = u.block(b).block % 3 != 0;
+            if (there)
+                u.allocate(b);
+            for (index i = 0; i < u.block(b).cells.extent(0); ++i) {
+                const LocalIndex cell = cells[toSize(i)];
+                const index value = there ? 1 + on.mesh.cells.fileNumbers[toSize(cell)] : 0;
+                start.father->view()(cell, 0) = value;
+                for (const LocalIndex j : on.clusters.neighbours(b, i))
+                    if (there && j != noEntity)
+                        u.view(b)(j) += value;
+            }
+        }
+        u.pushGhosts();
+        start.trans.pullOnce();
+        const auto values = std::as_const(start).view();
+        const auto across = std::as_const(on.mesh.cellCells).view();
+        for (int b = 0; b < u.blocks(); ++b)
+            for (index i = 0; i < u.block(b).cells.extent(0); ++i) {
+                index expected = 0;
+                for (const LocalIndex j : across[on.clusters.cells(b)[toSize(i)]])
+                    expected += j == noEntity ? 0 : values(j, 0);
+                ASSERT_EQ(u.isAllocated(b) ? u.view(b)(i) : 0, expected) << "cell " << i << " of block " << b;
+            }
+    }
+}
+
 TEST(MeshClusters, DoNotDependOnRanks) {
     for (const auto &[name, options] : meshes()) {
         SCOPED_TRACE(name);
