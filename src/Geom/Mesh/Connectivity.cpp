@@ -73,14 +73,6 @@ std::vector<LocalIndex> placesOf(const UnstructuredMesh &mesh, Kind kind) {
     return result;
 }
 
-/// [cells] the local cells that share an entity with each, itself included, across periodic boundaries, too.
-LocalAdjacency neighboursThrough(const UnstructuredMesh &mesh, Kind kind) {
-    const std::vector<LocalIndex> places = placesOf(mesh, kind);
-    const LocalAdjacency rows =
-        restricted("places of cells", mesh.adjacency(Kind::Cells, kind), upTo(mesh.cells.size()), places);
-    return compose("cells around cells", rows, transpose("cells of places", rows, static_cast<index>(places.size())));
-}
-
 /// The cells of other ranks within `layers` steps. Collective; breadth-first: each round asks the owners of the cells
 /// that are new for their neighbours.
 std::vector<index> cellsWithin(const UnstructuredMesh &mesh, const LocalAdjacency &neighbours, int layers) {
@@ -118,6 +110,13 @@ std::vector<index> cellsWithin(const UnstructuredMesh &mesh, const LocalAdjacenc
 }
 
 } // namespace
+
+LocalAdjacency neighboursThrough(const UnstructuredMesh &mesh, Kind kind) {
+    const std::vector<LocalIndex> places = placesOf(mesh, kind);
+    const LocalAdjacency rows =
+        restricted("places of cells", mesh.adjacency(Kind::Cells, kind), upTo(mesh.cells.size()), places);
+    return compose("cells around cells", rows, transpose("cells of places", rows, static_cast<index>(places.size())));
+}
 
 MeshConnectivity &UnstructuredMesh::connectivity() const {
     if (connectivity_ == nullptr)
