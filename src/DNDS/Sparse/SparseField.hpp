@@ -69,16 +69,16 @@ class SparseField : public SparseFieldCore {
         std::memcpy(to.memoryOf(local, 0, MemorySpace::Host), memoryOf(local, 0, MemorySpace::Host), bytes);
     }
 
-    /// The same field on the blocks of `to`, which have other ranks: see `BlockGrid::rebalanced`. What is allocated,
-    /// all components of all stages, ghosts included, counters of empty exchanges, name, options, default and side are
-    /// the same, so that a run continues with the same bits; this field is unchanged:
+    /// The same field on the blocks of `to`, which have other ranks: see `BlockGrid::rebalanced`, and for clusters
+    /// `Geom::repartitionTargets`. What is allocated, all components of all stages, ghosts included, counters of empty
+    /// exchanges, name, options, default and side are the same, so that a run continues with the same bits; this field
+    /// is unchanged:
     ///
     ///     dust = dust.moved(pattern);
     ///
     /// Exchanges (`SparseFields`), task graphs, `onFree` and limits of the pool are the program's to set again;
     /// `DroppedSums::follow` keeps the sums. Collective. Needs the memory of both fields, and of the messages. Throws
-    /// on all ranks ArgumentError for a pattern of other blocks or ghosts, or of a mesh; StateError during an exchange;
-    /// MemoryError.
+    /// on all ranks ArgumentError for a pattern of other blocks or ghosts; StateError during an exchange; MemoryError.
     SparseField moved(const std::shared_ptr<const SparsePattern> &to) const {
         return failTogether(pattern()->context()->comm(), [&] {
             SparseField result(name(), to, options(), defaultValue());

@@ -272,9 +272,9 @@ void SparseFieldCore::copyTo(SparseFieldCore &into) const {
     const SparseFieldState &from = state();
     SparseFieldState &to = into.state();
     from.requireNoFlight("moved to other ranks");
-    DNDS_CHECK(grid() != nullptr && into.grid() != nullptr && grid()->hasBlocksOf(*into.grid()) &&
-                   pattern()->ghosts() == into.pattern()->ghosts(),
-               ArgumentError, "'{}' cannot move to a pattern of other blocks or ghosts: make it of a `rebalanced` grid",
+    DNDS_CHECK(pattern()->hasBlocksOf(*into.pattern()), ArgumentError,
+               "'{}' cannot move to a pattern of other blocks or ghosts: make it of a `rebalanced` grid, or of the "
+               "repartitioned mesh and the same clusters",
                name());
     const std::vector<int> there = allocatedBlocks();
     const auto wordsOf = [](std::size_t bytes) { return static_cast<index>(alignTo8(bytes) / sizeof(index)); };
@@ -282,7 +282,7 @@ void SparseFieldCore::copyTo(SparseFieldCore &into) const {
         sparseExchange(*pattern()->context(),
                        packByRank(
                            pattern()->context()->comm().size(), there.size(),
-                           [&](std::size_t k) { return into.grid()->block(block(there[k]).block).rank; },
+                           [&](std::size_t k) { return into.pattern()->ranks()[toSize(block(there[k]).block)]; },
                            [&](std::size_t k) { return 2 + wordsOf(from.totalBytes(there[k])); },
                            [&](std::size_t k, index *words) {
                                const SparseFieldState::Memory &memory = from.blocks[toSize(there[k])];

@@ -76,15 +76,6 @@ std::vector<LocalIndex> placesOf(const UnstructuredMesh &mesh, Kind kind) {
     return result;
 }
 
-/// [cells] the local cells that share an entity with each, itself included, across periodic boundaries, too.
-/// Composition of cells -> places and its transpose. O(sum over places of the squared number of cells).
-LocalAdjacency neighboursThrough(const UnstructuredMesh &mesh, Kind kind) {
-    const std::vector<LocalIndex> places = placesOf(mesh, kind);
-    const LocalAdjacency rows =
-        restricted("places of cells", mesh.adjacency(Kind::Cells, kind), upTo(mesh.cells.size()), places);
-    return compose("cells around cells", rows, transpose("cells of places", rows, static_cast<index>(places.size())));
-}
-
 /// The cells of other ranks within `layers` steps. Collective; breadth-first: each round asks the owners of the cells
 /// that are new for their neighbours.
 std::vector<index> cellsWithin(const UnstructuredMesh &mesh, const LocalAdjacency &neighbours, int layers) {
@@ -124,6 +115,13 @@ std::vector<index> cellsWithin(const UnstructuredMesh &mesh, const LocalAdjacenc
 }
 
 } // namespace
+
+LocalAdjacency neighboursThrough(const UnstructuredMesh &mesh, Kind kind) {
+    const std::vector<LocalIndex> places = placesOf(mesh, kind);
+    const LocalAdjacency rows =
+        restricted("places of cells", mesh.adjacency(Kind::Cells, kind), upTo(mesh.cells.size()), places);
+    return compose("cells around cells", rows, transpose("cells of places", rows, static_cast<index>(places.size())));
+}
 
 // Not safe for two threads at once: the first use must be the only one.
 MeshConnectivity &UnstructuredMesh::connectivity() const {
