@@ -93,6 +93,18 @@ class SparseField : public SparseFieldCore {
         return viewAs<const T>(local, stage, memorySpaceOf(backend));
     }
 
+    /// Stage 0 of a block on the host, wherever blocks are: on the device a copy in `memory`, which grows as needed;
+    /// waits for it, not for streams of the program. O(block) there. Throws IndexError; StateError for absent blocks.
+    BlockView<const T> hostView(int local, std::vector<std::byte> &memory) const {
+        const BlockMemory &here = block(local);
+        return {reinterpret_cast<const T *>(stageOnHost(local, memory)),
+                here.cells,
+                here.extent,
+                components(),
+                components(),
+                1};
+    }
+
     /// The rank's allocated blocks in one trivially copyable view, for kernels over (block, cell). O(blocks); on the
     /// device it waits for a copy of some hundred bytes a block. Valid until blocks are allocated, freed, moved or
     /// exchanged, and until the next call for that stage. Throws IndexError, StaleError, MemoryError.
@@ -160,5 +172,21 @@ class SparseField : public SparseFieldCore {
                 maxCells};
     }
 };
+
+namespace Detail {
+
+/// Frees all blocks of a field and calls `fill` on the host; new blocks go where the old ones were.
+template <class T, class Fill>
+void refill(SparseField<T> &field, Fill &&fill) {
+    const MemorySpace space = field.space();
+    for (int b = 0; b < field.blocks(); ++b)
+        field.free(b);
+    field.toHost();
+    fill();
+    if (space == MemorySpace::Device)
+        field.toDevice();
+}
+
+} // namespace Detail
 
 } // namespace DNDS

@@ -111,6 +111,8 @@ class SparseFieldCore {
     /// The first byte of an allocated block in `space`. Throws IndexError, StateError for an absent one,
     /// StaleError if blocks are in the other space.
     std::byte *memoryOf(int local, int stage, MemorySpace space) const;
+    /// Stage 0 of an allocated block on the host: a copy in `memory`, made larger, where blocks are on the device.
+    const std::byte *stageOnHost(int local, std::vector<std::byte> &memory) const;
     /// Memory for views of the allocated blocks, to be written on the host. Throws IndexError, MemoryError.
     HostDeviceBuffer &viewTable(int stage, std::size_t bytes) const;
     const SparseElements &elements() const;
