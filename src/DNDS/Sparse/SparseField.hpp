@@ -62,6 +62,18 @@ class SparseField : public SparseFieldCore {
         return viewAs<const T>(local, stage, memorySpaceOf(backend));
     }
 
+    /// Stage 0 of a block on the host, wherever blocks are: on the device a copy in `memory`, which grows as needed;
+    /// waits for it, not for streams of the program. O(block) there. Throws IndexError; StateError for absent blocks.
+    BlockView<const T> hostView(int local, std::vector<std::byte> &memory) const {
+        const BlockMemory &here = block(local);
+        return {reinterpret_cast<const T *>(stageOnHost(local, memory)),
+                here.cells,
+                here.extent,
+                components(),
+                components(),
+                1};
+    }
+
     /// Copies stage 0 of a block, ghosts included, to that of `to`, a field on the same pattern; allocated in both.
     /// On the host. Local. Throws StateError where it is not, StaleError where blocks are on the device.
     void copyBlock(int local, SparseField &to) const {
@@ -99,5 +111,21 @@ class SparseField : public SparseFieldCore {
                 1};
     }
 };
+
+namespace Detail {
+
+/// Frees all blocks of a field and calls `fill` on the host; new blocks go where the old ones were.
+template <class T, class Fill>
+void refill(SparseField<T> &field, Fill &&fill) {
+    const MemorySpace space = field.space();
+    for (int b = 0; b < field.blocks(); ++b)
+        field.free(b);
+    field.toHost();
+    fill();
+    if (space == MemorySpace::Device)
+        field.toDevice();
+}
+
+} // namespace Detail
 
 } // namespace DNDS

@@ -61,6 +61,13 @@ void SparseFieldState::take(int block, BlockPool::Owner memory) noexcept {
     generation = nextGeneration();
 }
 
+void SparseFieldState::copyToHost(std::byte *to, const std::byte *from, std::size_t bytes) const {
+    if (space == MemorySpace::Host)
+        return static_cast<void>(std::memcpy(to, from, bytes));
+    Device::copy(to, MemorySpace::Host, from, MemorySpace::Device, bytes, nullptr);
+    Device::synchronize(nullptr);
+}
+
 void SparseFieldState::drop(int block) noexcept {
     blocks[toSize(block)] = {};
     allocated.unset(block);
@@ -267,6 +274,15 @@ std::shared_ptr<const void> SparseFieldCore::keep(int local) const {
     return std::make_shared<BlockPool::Owner>(state().blocks[toSize(local)].owner);
 }
 
+const std::byte *SparseFieldCore::stageOnHost(int local, std::vector<std::byte> &memory) const {
+    const std::byte *const at = memoryOf(local, 0, space());
+    if (space() == MemorySpace::Host)
+        return at;
+    memory.resize(std::max(memory.size(), state().stageBytes(local)));
+    state().copyToHost(memory.data(), at, state().stageBytes(local));
+    return memory.data();
+}
+
 // A block in a message: its number, the exchanges in which it was empty, the bytes of all stages as they lie in memory.
 void SparseFieldCore::copyTo(SparseFieldCore &into) const {
     const SparseFieldState &from = state();
@@ -278,20 +294,18 @@ void SparseFieldCore::copyTo(SparseFieldCore &into) const {
                name());
     const std::vector<int> there = allocatedBlocks();
     const auto wordsOf = [](std::size_t bytes) { return static_cast<index>(alignTo8(bytes) / sizeof(index)); };
-    const RankLists arrived =
-        sparseExchange(*pattern()->context(),
-                       packByRank(
-                           pattern()->context()->comm().size(), there.size(),
-                           [&](std::size_t k) { return into.pattern()->ranks()[toSize(block(there[k]).block)]; },
-                           [&](std::size_t k) { return 2 + wordsOf(from.totalBytes(there[k])); },
-                           [&](std::size_t k, index *words) {
-                               const SparseFieldState::Memory &memory = from.blocks[toSize(there[k])];
-                               words[0] = block(there[k]).block;
-                               words[1] = memory.below;
-                               memory.owner->toHost(); // a copy: the field's space stays the same
-                               std::memcpy(words + 2, std::as_const(*memory.owner).read(MemorySpace::Host, name()),
-                                           from.totalBytes(there[k]));
-                           }));
+    const RankLists arrived = sparseExchange(
+        *pattern()->context(),
+        packByRank(
+            pattern()->context()->comm().size(), there.size(),
+            [&](std::size_t k) { return into.pattern()->ranks()[toSize(block(there[k]).block)]; },
+            [&](std::size_t k) { return 2 + wordsOf(from.totalBytes(there[k])); },
+            [&](std::size_t k, index *words) {
+                const SparseFieldState::Memory &memory = from.blocks[toSize(there[k])];
+                words[0] = block(there[k]).block;
+                words[1] = memory.below;
+                from.copyToHost(reinterpret_cast<std::byte *>(words + 2), memory.bytes, from.totalBytes(there[k]));
+            }));
     for (RecordReader words(arrived.values); !words.atEnd();) {
         const int local = into.pattern()->localOf(static_cast<int>(words.next()));
         into.allocate(local);

@@ -125,6 +125,8 @@ class SparseFieldCore {
     /// The first byte of an allocated block in `space`. Throws IndexError, StateError for an absent one,
     /// StaleError if blocks are in the other space.
     std::byte *memoryOf(int local, int stage, MemorySpace space) const;
+    /// Stage 0 of an allocated block on the host: a copy in `memory`, made larger, where blocks are on the device.
+    const std::byte *stageOnHost(int local, std::vector<std::byte> &memory) const;
     const SparseElements &elements() const;
     /// Copies all blocks to `into`, which is on the same blocks on other ranks and has none yet: all stages, counters,
     /// and the side. Collective, within `failTogether`.

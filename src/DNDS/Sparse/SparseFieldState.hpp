@@ -42,6 +42,8 @@ struct SparseFieldState {
     std::size_t totalBytes(int block) const { return stageBytes(block) * places.size(); }
     /// Bytes that the block takes from the pool.
     std::size_t pooledBytes(int block) const { return roundedSize(totalBytes(block)); }
+    /// Copies `bytes` bytes of allocated blocks to the host, from wherever these are, and waits; `from` is there.
+    void copyToHost(std::byte *to, const std::byte *from, std::size_t bytes) const;
     std::byte *memory(int block, int stage = 0) const {
         return blocks[toSize(block)].bytes + stageBytes(block) * toSize(places[toSize(stage)]);
     }
