@@ -3,6 +3,7 @@
 #
 #   scripts/bench.sh NAME [--ranks 2,4] [--quick] [--json FILE] [--jobs N] [--no-petsc] [--no-install] [ARGUMENT]...
 #   scripts/bench.sh NAME --record [--runs 5]
+#   scripts/bench.sh euler --openfoam [ARGUMENT]...
 #   scripts/bench.sh --plot [NAME]...
 #
 #   NAME         a folder of bench/; its program is bench_NAME
@@ -14,6 +15,7 @@
 #   --runs N     how many times (default 5)
 #   --plot       draw the ratios of all records, of all benchmarks or those named: build/bench-history/NAME.svg
 #   --preset P   the build (default bench); the history names it
+#   --openfoam   beside OpenFOAM's rhoCentralFoam, where that is installed; arguments go to bench/euler/openfoam.py
 #   --no-petsc   do not install PETSc, the baseline of some benchmarks
 #   --no-install install nothing
 #   --help       this text; after NAME: builds the program and lists its own options
@@ -34,6 +36,7 @@ runs=5
 packages=(--petsc)
 install=true
 help=false
+openfoam=false
 arguments=()
 while [ $# -gt 0 ]; do
     case "$1" in
@@ -51,11 +54,12 @@ while [ $# -gt 0 ]; do
         python=$(scripts/find-python.sh matplotlib) || fail "pictures need it: scripts/install-deps.sh --plot"
         exec "$python" scripts/bench/plot.py "$@"
         ;;
+    --openfoam) openfoam=true && packages=(--plot) ;;
     --no-petsc) packages=() ;;
     --no-install) install=false ;;
     -h | --help)
         if [ -z "$name" ]; then
-            sed -n '2,20s/^# \{0,1\}//p' "$0"
+            sed -n '2,22s/^# \{0,1\}//p' "$0"
             exit 0
         fi
         help=true
@@ -78,13 +82,23 @@ if $install; then
     scripts/install-deps.sh "${packages[@]}"
 fi
 
-say "building bench_$name with $jobs jobs"
+target=bench_$name
+! $openfoam || target=euler
+say "building $target with $jobs jobs"
 configured=$(cmake --preset "$preset" -DDNDS_BUILD_BENCHMARKS=ON)
 grep -E '^-- DNDS' <<<"$configured" || true # what is left out, and why
-cmake --build --preset "$preset" --parallel "$jobs" --target "bench_$name"
+cmake --build --preset "$preset" --parallel "$jobs" --target "$target"
 
 folder=build/$preset/bench/$name
 program=$folder/bench_$name
+if $openfoam; then
+    python=$(scripts/find-python.sh numpy h5py) || fail "it needs numpy and h5py: scripts/install-deps.sh --plot"
+    [ "$ranks" != 2,4 ] || ranks=1,2
+    options=(--euler "$(find "build/$preset/bench" -name euler -type f -executable | head -n 1)" --ranks "$ranks")
+    ! $help || options+=(--help)
+    [ -z "$json" ] || options+=(--json "$json")
+    exec "$python" bench/euler/openfoam.py "${options[@]}" "${arguments[@]}"
+fi
 if $help; then
     scripts/mpirun.sh 1 "$program" --help
     exit

@@ -1,5 +1,6 @@
 // The heat case against a plain loop over the whole box, on the host and on the device, by every transport.
 
+#include "LineSolver.hpp"
 #include "Solver.hpp"
 #include "Wave.hpp"
 
@@ -8,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 #include <vector>
@@ -54,6 +56,7 @@ std::vector<real> reference(const Triple &cells, std::vector<real> box, int step
     return box;
 }
 
+template <class Solver>
 std::vector<real> ownPart(const Solver &solver, const Triple &cells, const std::vector<real> &box) {
     std::vector<real> part;
     DNDS::forEachCell(solver.cells(), [&](const DNDS::IndexVector &cell) {
@@ -103,6 +106,84 @@ TEST(HeatCase, WavesDecayAsTheStencilSays) {
     const std::vector<real> values = solver.values();
     for (std::size_t row = 0; row < values.size(); ++row)
         EXPECT_NEAR(values[row], std::pow(decay(cells, number), 10) * start[row], 1e-14);
+}
+
+/// The largest residual of a direction's systems, (1 + 2 r) x_i - r (x_(i-1) + x_(i+1)) - u_i.
+real residual(const Triple &cells, std::size_t along, real r, const std::vector<real> &x, const std::vector<real> &u) {
+    real largest = 0;
+    Triple at{};
+    for (at[2] = 0; at[2] < cells[2]; ++at[2])
+        for (at[1] = 0; at[1] < cells[1]; ++at[1])
+            for (at[0] = 0; at[0] < cells[0]; ++at[0]) {
+                real sum = x[placeOf(cells, at)] - u[placeOf(cells, at)];
+                for (const index side : {-1, 1}) {
+                    Triple other = at;
+                    other[along] = (other[along] + side + cells[along]) % cells[along];
+                    sum -= r * (x[placeOf(cells, other)] - x[placeOf(cells, at)]);
+                }
+                largest = std::max(largest, std::abs(sum));
+            }
+    return largest;
+}
+
+/// All cells of the box on all ranks.
+std::vector<real> gathered(LineSolver &solver, const Triple &cells) {
+    std::vector<real> box(static_cast<std::size_t>(cells[0] * cells[1] * cells[2]));
+    const std::vector<real> part = solver.values();
+    std::size_t row = 0;
+    DNDS::forEachCell(solver.cells(), [&](const DNDS::IndexVector &cell) {
+        box[placeOf(cells, {cell[2], cell[1], cell[0]})] = part[row++];
+    });
+    MPI_Allreduce(MPI_IN_PLACE, box.data(), static_cast<int>(box.size()), MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    return box;
+}
+
+TEST(HeatLines, SolveTheSystemsOfADirection) {
+    const DNDS::CommunicatorView comm(MPI_COMM_WORLD);
+    // The box has cells along one direction alone, so that a step is the solution of its systems.
+    for (const index n : {2, 3, 17})
+        for (std::size_t along = 0; along < 3; ++along) {
+            SCOPED_TRACE(testing::Message() << n << " cells in direction " << along);
+            Triple cells{1, 1, 1};
+            cells[along] = n;
+            LineSolver solver(comm, cells, 2.5, {});
+            const std::vector<real> box = randomBox(cells);
+            solver.set(ownPart(solver, cells, box));
+            solver.advance(1);
+            EXPECT_LT(residual(cells, along, 2.5, gathered(solver, cells), box), 1e-14);
+        }
+}
+
+TEST(HeatLines, HaveTheBitsOfOneRankOnHostAndDevice) {
+    const DNDS::CommunicatorView comm(MPI_COMM_WORLD);
+    const Triple cells{9, 7, 5};
+    const std::vector<real> box = randomBox(cells);
+    LineSolver alone(DNDS::CommunicatorView(MPI_COMM_SELF), cells, number, {});
+    alone.set(box);
+    alone.advance(6);
+    const std::vector<real> expected = alone.values();
+    const auto check = [&](const Placement &placement) {
+        LineSolver solver(comm, cells, number, placement);
+        solver.set(ownPart(solver, cells, box));
+        solver.advance(6);
+        EXPECT_EQ(solver.values(), ownPart(solver, cells, expected));
+    };
+    check({});
+    if (DNDS::Device::available())
+        for (const DNDS::TransportKind kind : DNDS::test::deviceTransports())
+            check({DNDS::MemorySpace::Device, kind});
+}
+
+TEST(HeatLines, WavesDecayAsTheirSystemsSay) {
+    const DNDS::CommunicatorView comm(MPI_COMM_WORLD);
+    const Triple cells{12, 8, 3};
+    LineSolver solver(comm, cells, 20, {});
+    const std::vector<real> start = wave(cells, solver.cells());
+    solver.set(start);
+    solver.advance(3);
+    const std::vector<real> values = solver.values();
+    for (std::size_t row = 0; row < values.size(); ++row)
+        EXPECT_NEAR(values[row], std::pow(decayByLines(cells, 20), 3) * start[row], 1e-15);
 }
 
 TEST(HeatCase, BoxesWithoutCellsAreRefused) {

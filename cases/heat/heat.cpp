@@ -3,7 +3,9 @@
 // and the known decay of the initial field.
 //
 //   mpiexec -n 4 heat --cells 256,192,128 --steps 200
+//   mpiexec -n 4 heat --cells 256,192,128 --steps 20 --method lines --number 10
 
+#include "LineSolver.hpp"
 #include "Solver.hpp"
 #include "Wave.hpp"
 
@@ -36,6 +38,7 @@ struct Options {
     Heat::Triple cells{64, 48, 40};
     int steps = 100;
     real number = 0.1;
+    std::string method = "explicit";
     std::string on = "auto";
     std::string transport = "auto";
     std::string json;
@@ -49,8 +52,9 @@ struct Result {
     std::vector<DNDS::PeerPath> paths;
 };
 
-Result solve(CommunicatorView comm, const Options &options, Heat::Placement placement) {
-    Heat::Solver solver(comm, options.cells, options.number, placement);
+template <class Solver>
+Result solveBy(CommunicatorView comm, const Options &options, Heat::Placement placement) {
+    Solver solver(comm, options.cells, options.number, placement);
     const std::vector<real> start = Heat::wave(options.cells, solver.cells());
     solver.set(start);
     solver.advance(std::min(options.steps, 4)); // warm-up, not counted
@@ -61,6 +65,11 @@ Result solve(CommunicatorView comm, const Options &options, Heat::Placement plac
     solver.synchronize();
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
     return {solver.values(), solver.cells(), solver.describe(), comm.allReduce(took.count(), MPI_MAX), solver.paths()};
+}
+
+Result solve(CommunicatorView comm, const Options &options, Heat::Placement placement) {
+    return options.method == "lines" ? solveBy<Heat::LineSolver>(comm, options, placement)
+                                     : solveBy<Heat::Solver>(comm, options, placement);
 }
 
 /// A hash that does not depend on the distribution of cells: each cell's bits are mixed with its position.
@@ -79,7 +88,9 @@ std::uint64_t fingerprint(CommunicatorView comm, const Heat::Triple &cells, cons
 /// The largest difference to the exact evolution of the initial field.
 real errorOf(CommunicatorView comm, const Options &options, const Result &result) {
     const std::vector<real> start = Heat::wave(options.cells, result.cells);
-    const real factor = std::pow(Heat::decay(options.cells, options.number), options.steps);
+    const real decay = options.method == "lines" ? Heat::decayByLines(options.cells, options.number)
+                                                 : Heat::decay(options.cells, options.number);
+    const real factor = std::pow(decay, options.steps);
     real error = 0;
     for (std::size_t row = 0; row < start.size(); ++row)
         error = std::max(error, std::abs(result.values[row] - factor * start[row]));
@@ -172,7 +183,10 @@ int run(int argc, char **argv, CommunicatorView comm) {
         ->expected(3)
         ->check(CLI::Range(1, 100000));
     app.add_option("--steps", options.steps, "time steps")->check(CLI::Range(1, 1000000));
-    app.add_option("--number", options.number, "diffusion number; stable up to 1/6")->check(CLI::Range(0.0, 1.0 / 6));
+    app.add_option("--number", options.number, "diffusion number; explicit steps are stable up to 1/6")
+        ->check(CLI::Range(0.0, 1e6));
+    app.add_option("--method", options.method, "explicit, or lines: implicit in one direction after the other")
+        ->check(CLI::IsMember({"explicit", "lines"}));
     app.add_option("--on", options.on, "device, host, both, or auto: both where there is a device, else the host")
         ->check(CLI::IsMember({"auto", "device", "host", "both"}));
     app.add_option("--transport", options.transport, "auto, or the name of the device transport to use");
@@ -183,6 +197,8 @@ int run(int argc, char **argv, CommunicatorView comm) {
         return comm.rank() == 0 ? app.exit(stop) : stop.get_exit_code();
     }
     std::copy(cells.begin(), cells.end(), options.cells.begin());
+    DNDS_CHECK(options.method == "lines" || options.number <= 1.0 / 6, DNDS::ArgumentError,
+               "explicit steps are stable up to a --number of 1/6; --method lines takes any");
     return compare(comm, options);
 }
 

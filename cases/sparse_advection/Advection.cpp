@@ -18,6 +18,12 @@ std::vector<Species> threeSpecies() {
             {"radical", {-1, 0.5, 0.5}, {0.6, 0.7, 0.75}, 0.07}};
 }
 
+std::vector<Species> burningSpecies() {
+    return {{"dust", {1, 0, 0}, {0.25, 0.5, 0.5}, 0.14},
+            {"soot", {-1, 0, 0}, {0.75, 0.5, 0.5}, 0.12},
+            {"radical", {0, 0.5, 0.5}, {0, 0, 0}, 0}};
+}
+
 real Setup::timeStep() const {
     real fastest = 0;
     for (const Species &one : species)
@@ -104,6 +110,8 @@ SparseRun::SparseRun(const CommunicatorView &comm, const Setup &setup, const DND
         fields_.emplace_back(species.name, pattern_, options);
     for (auto &field : fields_)
         dropped_.emplace_back(field);
+    for (auto &field : fields_)
+        pack_.add(field);
     makeExchange();
     for (std::size_t s = 0; s < fields_.size(); ++s)
         for (int b = 0; b < fields_[s].blocks(); ++b) {
@@ -168,6 +176,18 @@ void SparseRun::step() {
         }
         stepSeconds_ += MPI_Wtime() - begin;
     }
+    if (setup_.reaction > 0) {
+        const double begin = MPI_Wtime();
+        react();
+        stepSeconds_ += MPI_Wtime() - begin;
+    }
+}
+
+void SparseRun::react() {
+    for (const int b : fields_[0].allocatedBlocks())
+        if (fields_[1].isAllocated(b))
+            fields_[2].allocate(b);
+    DNDS::forEachCell(DNDS::Executor::host(), pack_, {0, 1, 2}, React{setup_.reaction, setup_.timeStep()});
 }
 
 double SparseRun::memory() const {
@@ -210,6 +230,8 @@ DenseRun::DenseRun(const CommunicatorView &comm, const Setup &setup)
             fields->emplace_back(species.name, comm, pattern_);
     for (auto &field : now_)
         group_.add(field);
+    for (auto &field : now_)
+        pack_.add(field);
     group_.initPersistentPull();
     for (std::size_t s = 0; s < now_.size(); ++s)
         for (int b = 0; b < now_[s].blocks(); ++b) {
@@ -242,6 +264,8 @@ void DenseRun::stage(real keep) {
 void DenseRun::step() {
     stage(0);
     stage(0.5);
+    if (setup_.reaction > 0)
+        DNDS::forEachCell(DNDS::Executor::host(), pack_, React{setup_.reaction, setup_.timeStep()});
 }
 
 double DenseRun::memory() const {

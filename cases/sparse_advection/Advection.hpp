@@ -3,6 +3,7 @@
 #pragma once
 
 #include "DNDS/Blocks/BlockField.hpp"
+#include "DNDS/Blocks/BlockPack.hpp"
 #include "DNDS/Exchange/ExchangeGroup.hpp"
 #include "DNDS/Sparse/SparseField.hpp"
 #include "DNDS/Sparse/SparseReductions.hpp"
@@ -28,11 +29,14 @@ struct Species {
 
 /// Three of them, whose ways around the box have different lengths.
 std::vector<Species> threeSpecies();
+/// Two that fly at each other and one that they become, for `Setup::reaction`.
+std::vector<Species> burningSpecies();
 
 struct Setup {
     index blocks = 8; ///< in each direction
     index cells = 8;  ///< cells of a block in each direction
     real courant = 0.4;
+    real reaction = 0; ///< rate k of dust + soot -> 2 radical: d(dust)/dt = -k dust soot
     std::vector<Species> species = threeSpecies();
 
     index cellsAcross() const { return blocks * cells; }
@@ -49,6 +53,20 @@ real blobAt(const Species &species, const std::array<real, 3> &point);
 /// reconstruction (van Leer), upwind fluxes; reads two layers of ghosts of `now`.
 void advanceBlock(const BlockView<const real> &now, const BlockView<const real> &old, const BlockView<real> &next,
                   const std::array<real, 3> &courants, real keep);
+
+/// The reaction during `seconds`, explicit: of fields 0 and 1 to field 2, in cells where all are present.
+struct React {
+    real rate;
+    real seconds;
+    DNDS_HOST_DEVICE void operator()(const DNDS::BlockCell &c, const DNDS::BlockPackView<real> &u) const {
+        real &dust = u(c.block, 0)(c[0], c[1], c[2]);
+        real &soot = u(c.block, 1)(c[0], c[1], c[2]);
+        const real burnt = seconds * rate * dust * soot;
+        dust -= burnt;
+        soot -= burnt;
+        u(c.block, 2)(c[0], c[1], c[2]) += 2 * burnt;
+    }
+};
 
 /// "changed by ...", and in which ways: blocks that were freed hold `dropped`, the rest left through faces.
 std::string lossText(real before, real after, real dropped);
@@ -76,11 +94,13 @@ class SparseRun {
 
   private:
     void makeExchange();
+    void react();
 
     Setup setup_;
     std::shared_ptr<const DNDS::SparsePattern> pattern_;
     std::vector<DNDS::SparseField<real>> fields_;
     std::vector<DNDS::DroppedSums<real>> dropped_;
+    DNDS::BlockPack<real> pack_; ///< all fields
     std::unique_ptr<DNDS::SparseFields> exchange_;
     DNDS::SparseTraffic earlier_; ///< of the exchanges before the last move
     double stepSeconds_ = 0;
@@ -103,6 +123,7 @@ class DenseRun {
     Setup setup_;
     std::shared_ptr<const DNDS::BlockPattern> pattern_;
     std::vector<DNDS::BlockField<real>> now_, old_, next_;
+    DNDS::BlockPack<real> pack_; ///< of now_
     DNDS::ExchangeGroup group_;
 };
 

@@ -32,6 +32,25 @@ TEST(SparseAdvection, IsTheDenseRunAtThreshold0) {
     EXPECT_LT(world().allReduce(sparse.allocatedBlocks(), MPI_SUM), 3 * 6 * 6 * 6);
 }
 
+TEST(SparseAdvection, ReactsAsTheDenseRun) {
+    auto setup = small();
+    setup.reaction = 20;
+    setup.species = burningSpecies();
+    SparseRun sparse(world(), setup, {.deallocationCount = 2});
+    DenseRun dense(world(), setup);
+    const auto before = sparse.masses();
+    for (int step = 0; step < 20; ++step) {
+        sparse.step();
+        dense.step();
+        if (step % 7 == 3)
+            sparse.rebalance();
+        ASSERT_EQ(largestDifference(sparse, dense), 0) << step;
+    }
+    const auto after = sparse.masses();
+    EXPECT_GT(after[2], 0.1 * before[0]);
+    EXPECT_NEAR(after[0] + after[1] + after[2], before[0] + before[1], 1e-12);
+}
+
 TEST(SparseAdvection, LosesNoMoreThanTheThresholdsCut) {
     const DNDS::SparseFieldOptions thresholds{.allocationThreshold = 1e-6, .deallocationThreshold = 1e-7};
     SparseRun sparse(world(), small(), thresholds);

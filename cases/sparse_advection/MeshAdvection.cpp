@@ -3,6 +3,7 @@
 #include "DNDS/Geom/Build/BuildMesh.hpp"
 #include "DNDS/Geom/Generate/BoxMesh.hpp"
 #include "DNDS/Geom/Mesh/MeshView.hpp"
+#include "DNDS/Geom/Repartition/Repartition.hpp"
 #include "DNDS/Mpi/Reductions.hpp"
 
 #include <algorithm>
@@ -19,13 +20,12 @@ void MeshRun::build(const CommunicatorView &comm, index bricks, index clusterCel
     box.cells = {bricks, bricks, bricks};
     box.periodic = {true, true, true};
     DNDS::Geom::SourceMesh source = DNDS::Geom::makeBoxMesh(box, comm);
-    const auto cut = DNDS::Geom::cutClusters(comm, source, clusterCells);
-    DNDS::Geom::MeshOptions options;
-    options.partitioner = DNDS::Geom::Partitioner::Given;
-    options.givenPart = cut.parts(comm.size());
-    options.ghostsBy = DNDS::Geom::GhostNeighbours::Faces;
-    mesh_ = std::make_unique<DNDS::Geom::UnstructuredMesh>(DNDS::Geom::buildMesh(comm, std::move(source), options));
-    clusters_ = std::make_unique<DNDS::Geom::MeshClusters>(*mesh_, cut);
+    cut_ = DNDS::Geom::cutClusters(comm, source, clusterCells);
+    options_.partitioner = DNDS::Geom::Partitioner::Given;
+    options_.givenPart = cut_.parts(comm.size());
+    options_.ghostsBy = DNDS::Geom::GhostNeighbours::Faces;
+    mesh_ = std::make_unique<DNDS::Geom::UnstructuredMesh>(DNDS::Geom::buildMesh(comm, std::move(source), options_));
+    clusters_ = std::make_unique<DNDS::Geom::MeshClusters>(*mesh_, cut_);
 }
 
 void MeshRun::measure() {
@@ -36,8 +36,9 @@ void MeshRun::measure() {
     const auto cellFaces = std::as_const(mesh_->cellFaces).view();
     const auto faceCells = std::as_const(mesh_->faceCells).view();
     const auto blocks = clusters_->pattern()->blocks();
-    volumes_.resize(blocks.size());
-    centres_.resize(blocks.size());
+    volumes_.assign(blocks.size(), {});
+    centres_.assign(blocks.size(), {});
+    seconds_.assign(blocks.size(), 0);
     courants_.assign(setup_.species.size(), std::vector<std::vector<real>>(blocks.size()));
     real largest = 0; // of what leaves a cell, by its volume
     for (std::size_t b = 0; b < blocks.size(); ++b)
@@ -71,16 +72,37 @@ MeshRun::MeshRun(const CommunicatorView &comm, const Setup &setup, index bricks,
     measure();
     DNDS::SparseFieldOptions options = thresholds;
     options.stages = 2;
-    std::vector<DNDS::SparseFieldCore *> cores;
     for (const Species &species : setup.species)
         fields_.emplace_back(species.name, clusters_->pattern(), options);
     for (std::size_t s = 0; s < fields_.size(); ++s) {
         start(fields_[s], setup.species[s]);
-        cores.push_back(&fields_[s]);
-        dropped_.emplace_back(
-            fields_[s], [&volumes = volumes_](int block, index cell) { return volumes[toSize(block)][toSize(cell)]; });
+        dropped_.emplace_back(fields_[s], weight());
     }
+    makeExchange();
+}
+
+void MeshRun::makeExchange() {
+    std::vector<DNDS::SparseFieldCore *> cores;
+    for (auto &field : fields_)
+        cores.push_back(&field);
     exchange_ = std::make_unique<DNDS::SparseFields>("species", cores);
+}
+
+DNDS::DroppedSums<real>::Weight MeshRun::weight() const {
+    return [&volumes = volumes_](int block, index cell) { return volumes[toSize(block)][toSize(cell)]; };
+}
+
+void MeshRun::rebalance() {
+    const std::vector<int> targets = DNDS::Geom::repartitionTargets(*clusters_, seconds_);
+    DNDS::Geom::Repartition move(*mesh_, targets, options_); // and move.onCells(...) for fields of the mesh
+    move.commit();
+    *clusters_ = DNDS::Geom::MeshClusters(*mesh_, cut_);
+    measure(); // its own data of the mesh
+    for (std::size_t s = 0; s < fields_.size(); ++s) {
+        fields_[s] = fields_[s].moved(clusters_->pattern());
+        dropped_[s].follow(fields_[s], weight());
+    }
+    makeExchange();
 }
 
 void MeshRun::start(DNDS::SparseField<real> &field, const Species &species) const {
@@ -102,6 +124,7 @@ void MeshRun::step() {
     for (std::size_t s = 0; s < fields_.size(); ++s) {
         DNDS::SparseField<real> &field = fields_[s];
         for (const int b : field.allocatedBlocks()) {
+            const double begin = MPI_Wtime();
             const auto now = std::as_const(field).view(b);
             const auto next = field.view(b, 1);
             const real *courant = courants_[s][toSize(b)].data();
@@ -113,6 +136,7 @@ void MeshRun::step() {
                 }
                 next(i) = now(i) + change;
             }
+            seconds_[toSize(b)] += MPI_Wtime() - begin;
         }
         field.swapStages(0, 1);
     }

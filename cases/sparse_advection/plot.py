@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Draws what sparse_advection wrote: which blocks were there when, and memory and messages beside the dense run.
+"""Draws what sparse_advection wrote: which blocks were there when, and on which ranks; memory and messages beside the
+dense run; and the load of the busiest rank.
 
-    plot.py RUN.json [--output FOLDER]
+    plot.py RUN.json [--fixed RUN.json] [--output FOLDER]
 
-Prints the paths of blocks.png and memory.png.
+Prints the paths of blocks.png, memory.png and, of more than one rank, owners.png and busiest.png.
 """
 
 import argparse
@@ -68,9 +69,54 @@ def draw_memory(run, path):
     save(figure, path)
 
 
+def draw_owners(run, path):
+    """The ranks of the blocks in the layer in the middle, and which of them hold something."""
+    pictures, layer, cells = run["pictures"], run["blocks"] // 2, run["cells"]
+    columns = min(3, len(pictures))
+    rows = -(-len(pictures) // columns)
+    figure, axes = plt.subplots(rows, columns, figsize=(3.4 * columns, 3.5 * rows), layout="constrained", squeeze=False)
+    for axis in axes.flat[len(pictures) :]:
+        axis.remove()
+    for axis, picture in zip(axes.flat, pictures, strict=False):
+        owners = np.asarray(picture["owners"])
+        owners = owners[owners[:, 2] // cells == layer]
+        ranks = np.zeros((run["blocks"], run["blocks"]), dtype=int)
+        ranks[owners[:, 0] // cells, owners[:, 1] // cells] = owners[:, 3]
+        shown = axis.imshow(ranks.T, origin="lower", cmap="Pastel1", vmin=0, vmax=max(8, run["ranks"] - 1))
+        for corners, color in zip(picture["corners"], PALETTE, strict=False):
+            at = np.asarray(corners, dtype=int).reshape(-1, 3) // cells
+            at = at[at[:, 2] == layer]
+            axis.plot(at[:, 0], at[:, 1], "o", color=color, markersize=4)
+        axis.set_title(f"step {picture['step']}", fontsize=10)
+        axis.set_xticks([])
+        axis.set_yticks([])
+    handles = [
+        plt.Line2D([], [], marker="s", linestyle="", color=shown.cmap(shown.norm(rank)), label=f"rank {rank}")
+        for rank in range(run["ranks"])
+    ]
+    axes.flat[0].legend(handles=handles, loc="upper right", fontsize=8)
+    figure.suptitle("Ranks of the blocks in the layer in the middle; dots: blocks that hold something")
+    save(figure, path)
+
+
+def draw_busiest(run, fixed, path):
+    figure, axis = plt.subplots(figsize=(6, 3.6), layout="constrained")
+    for of, color, label in ((fixed, PALETTE[1], "blocks stay"), (run, PALETTE[0], "blocks move")):
+        if of:
+            axis.plot([s["step"] for s in of["steps"]], [s["busiest"] for s in of["steps"]], color=color, label=label)
+    axis.set_xlabel("step")
+    axis.set_ylabel("allocated blocks, over the mean")
+    axis.set_title(f"The busiest of {run['ranks']} ranks")
+    axis.set_ylim(bottom=1)
+    if fixed:
+        axis.legend()
+    save(figure, path)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", type=pathlib.Path)
+    parser.add_argument("--fixed", type=pathlib.Path, help="the output of a run with --no-balance, for comparison")
     parser.add_argument("--output", type=pathlib.Path, help="folder for the pictures; beside the run unless given")
     options = parser.parse_args()
     folder = options.output or options.run.parent
@@ -78,6 +124,9 @@ def main():
     run = json.loads(options.run.read_text())
     draw_blocks(run, folder / "blocks.png")
     draw_memory(run, folder / "memory.png")
+    if run["ranks"] > 1:
+        draw_owners(run, folder / "owners.png")
+        draw_busiest(run, options.fixed and json.loads(options.fixed.read_text()), folder / "busiest.png")
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ class BlockFieldOf final : public AnyBlockField {
   public:
     BlockFieldOf(const std::string &name, const GridHandle &grid, const BlockFieldOptions &options)
         : field_(name, grid.comm->view, grid.grid, options) {}
+    explicit BlockFieldOf(BlockField<T> field) : field_(std::move(field)) {}
     BlockFieldCore &core() override { return field_; }
     ArrayBase &array() override { return field_.array(); }
     std::vector<index> shapeInFile() override { return fileShape(field_); }
@@ -33,6 +34,9 @@ class BlockFieldOf final : public AnyBlockField {
     }
     void write(NetcdfWriter &file, const std::string &variable, const std::vector<index> &leading) override {
         writeNetcdf(file, variable, std::as_const(field_), leading);
+    }
+    std::shared_ptr<AnyBlockField> moved(const std::shared_ptr<const BlockGrid> &to) override {
+        return std::make_shared<BlockFieldOf>(field_.moved(to));
     }
 
   private:
@@ -235,6 +239,18 @@ Without ghosts it is read-only while an exchange is in flight; with them, StateE
             nb::sig(
                 "def box(self, block: int = 0, *, ghosts: bool = False) -> tuple[tuple[int, ...], tuple[int, ...]]"),
             "The first cell of a block and the one behind its last, in the grid's numbers. Local.")
+        .def(
+            "moved",
+            [](const BlockFieldHandle &self, const GridHandle &to) {
+                self.requireLanded("be moved");
+                return BlockFieldHandle{to, self.field->moved(to.grid)};
+            },
+            "grid"_a, Release(), nb::sig("def moved(self, grid: BlockGrid) -> BlockField"),
+            R"(The same field on the blocks of a grid of `rebalanced`; this one is unchanged. Collective.
+
+    grid = u.grid.rebalanced(seconds)
+    u = u.moved(grid)
+)")
         .def_prop_ro(
             "grid", [](const BlockFieldHandle &self) { return self.grid; }, "The grid.")
         .def_prop_ro(

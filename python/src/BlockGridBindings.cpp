@@ -2,7 +2,10 @@
 #include "Errors.hpp"
 #include "Integers.hpp"
 
+#include "DNDS/Mpi/RankStatistics.hpp"
+
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include <utility>
 #include <vector>
@@ -186,6 +189,10 @@ GridHandle blocksOfSpaces(nb::handle spaces, nb::handle blockShape, nb::handle c
     return made;
 }
 
+GridHandle rebalanced(const GridHandle &self, const std::vector<real> &costs, real imbalance) {
+    return {self.comm, self.grid->rebalanced(self.comm->view, costs, imbalance)};
+}
+
 nb::list spaceList(const GridHandle &self) {
     nb::list list;
     for (const IndexSpace &space : self.grid->spaces()) {
@@ -205,9 +212,45 @@ nb::list blockList(const GridHandle &self) {
     return list;
 }
 
+/// The policy with its communicator.
+struct RebalancingHandle {
+    CommPtr comm;
+    Rebalancing policy;
+};
+
+void bindRebalancing(nb::module_ &module) {
+    nb::class_<RebalancingHandle>(module, "Rebalancing", R"(When moving work to other ranks pays.
+
+    policy = dnds.Rebalancing(0.1)
+    ...
+    if policy.is_due(seconds):                # of this rank's own computing in this step
+        grid = u.grid.rebalanced(costs)
+        u = u.moved(grid)
+        policy.moved(seconds_that_it_took)
+)")
+        .def(
+            "__init__",
+            [](RebalancingHandle *self, real threshold, nb::handle comm) {
+                new (self) RebalancingHandle{commOf(comm), Rebalancing(threshold)};
+            },
+            "threshold"_a = 0.1, nb::kw_only(), "comm"_a.none() = nb::none(),
+            nb::sig("def __init__(self, threshold: float = 0.1, *, comm: mpi4py.MPI.Comm | None = None) -> None"),
+            "Less than this share above the mean is left alone. Raises ArgumentError unless it is 0 or more.")
+        .def(
+            "is_due", [](RebalancingHandle &self, real seconds) { return self.policy.isDue(self.comm->view, seconds); },
+            "seconds"_a, nb::call_guard<nb::gil_scoped_release>(),
+            "Counts a step of `seconds` on this rank: whether what the busiest rank lost since the last move exceeds "
+            "that move's cost. The same answer on all ranks. Collective.")
+        .def(
+            "moved", [](RebalancingHandle &self, real seconds) { self.policy.moved(self.comm->view, seconds); },
+            "seconds"_a, nb::call_guard<nb::gil_scoped_release>(),
+            "Reports what a move took on this rank. Collective.");
+}
+
 } // namespace
 
 void bindBlockGrid(nb::module_ &module) {
+    bindRebalancing(module);
     nb::class_<GridHandle>(module, "BlockGrid", R"(Boxes of cells, and which rank has which. All ranks know all of it.
 
 Made by `cut` (one block a rank) or `blocks_of` (many).)")
@@ -246,6 +289,14 @@ from 0, as a CGNS 1-to-1 connection. Raises ArgumentError on all ranks, naming t
                             "comm: mpi4py.MPI.Comm | None = None) -> BlockGrid"),
                     "Cuts index spaces into blocks of this shape, which ranks share. Entries as for `make`. "
                     "Collective.")
+        .def("rebalanced", &rebalanced, "costs"_a, "imbalance"_a = 0.1, nb::call_guard<nb::gil_scoped_release>(),
+             nb::sig("def rebalanced(self, costs: collections.abc.Sequence[float], imbalance: float = 0.1) -> "
+                     "BlockGrid"),
+             R"(The same blocks on other ranks, so that each has a nearly equal share of the costs. Collective.
+
+`costs` are those of this rank's blocks, in their order: seconds, cells, any unit. The busiest rank gets at most
+(1 + `imbalance`) times the mean where blocks are fine enough; few blocks move. Fields follow by their `moved`. Raises
+ArgumentError on all ranks.)")
         .def_prop_ro(
             "dims", [](const GridHandle &self) { return self.grid->dims(); }, "The number of dimensions.")
         .def_prop_ro("spaces", &spaceList,

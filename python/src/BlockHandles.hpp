@@ -40,6 +40,7 @@ class AnyBlockField {
     /// Collective.
     virtual void read(const NetcdfReader &file, const std::string &variable, const NetcdfReadOptions &options) = 0;
     virtual void write(NetcdfWriter &file, const std::string &variable, const std::vector<index> &leading) = 0;
+    virtual std::shared_ptr<AnyBlockField> moved(const std::shared_ptr<const BlockGrid> &to) = 0;
 };
 
 /// A field, and whether an exchange that Python started is in flight.
@@ -75,6 +76,7 @@ GhostWidths ghostWidthsOf(nanobind::handle ghosts, int dims);
 nanobind::tuple tupleOf(const IndexVector &numbers, int dims);
 IndexVector indicesOf(nanobind::handle numbers, int dims, const char *what);
 
+/// Grids, and the policy of when to move their blocks.
 void bindBlockGrid(nanobind::module_ &module);
 void bindBlockField(nanobind::module_ &module);
 /// Copies between fields; after them.

@@ -64,8 +64,8 @@ void bindMeshClusters(nb::module_ &module) {
              R"(A field that has memory only in clusters of cells in which something is. Collective.
 
 The mesh was built with `cells_per_cluster`. Views of a block have the cluster's cells, in the order of the file, and
-with ghosts=True behind them the cells that share a face with it: see `cluster_cells` and `cluster_neighbours`. Raises
-StateError for other meshes.)")
+with ghosts=True behind them its ghosts, in layers as the mesh has them: see `cluster_cells` and `cluster_neighbours`.
+Raises StateError for other meshes.)")
         .def("cluster_cells", &cellsOf, "block"_a,
              nb::sig("def cluster_cells(self, block: int) -> numpy.typing.NDArray[numpy.int32]"),
              "The mesh's cells of a cluster of this rank: own ones, then its ghosts. Local.")

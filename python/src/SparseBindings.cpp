@@ -49,6 +49,8 @@ class SparseFieldOf final : public AnySparseField {
     SparseFieldOf(const SparseArguments &arguments, std::shared_ptr<const SparsePattern> pattern)
         : field_(arguments.name, std::move(pattern), arguments.options, numberOf(arguments.defaultValue)) {}
 
+    explicit SparseFieldOf(SparseField<T> field) : field_(std::move(field)) {}
+
     SparseFieldCore &core() override { return field_; }
     ElementKind kind() const override { return DNDS::elementKindOf<T>(); }
     nb::object defaultValue() const override { return nb::cast(field_.defaultValue()); }
@@ -89,6 +91,15 @@ class SparseFieldOf final : public AnySparseField {
     void addTo(SparseResults &results) const override { results.add(field_); }
     std::vector<Geom::FieldSlice> fields(const Geom::MeshClusters &clusters) const override {
         return Geom::fieldsOf(clusters, field_);
+    }
+    std::shared_ptr<AnySparseField> moved(const std::shared_ptr<const SparsePattern> &to) override {
+        auto made = std::make_shared<SparseFieldOf>(field_.moved(to));
+        if (dropped_) {
+            made->dropped_.emplace(std::move(*dropped_));
+            made->dropped_->follow(made->field_);
+            dropped_.reset();
+        }
+        return made;
     }
 
   private:
@@ -173,6 +184,22 @@ nb::object perComponent(const std::vector<real> &values) {
     return values.size() == 1 ? nb::cast(values.front()) : nb::cast(values);
 }
 
+std::shared_ptr<const SparsePattern> patternOf(const GridHandle &grid, const GhostWidths &widths) {
+    for (const auto &[known, pattern] : *grid.sparse)
+        if (known.low == widths.low && known.high == widths.high)
+            return pattern;
+    const nb::gil_scoped_release others;
+    auto pattern = SparsePattern::make(grid.comm->view, grid.grid, widths);
+    grid.sparse->emplace_back(widths, pattern);
+    return pattern;
+}
+
+SparseHandle movedTo(const SparseHandle &self, const GridHandle &grid) {
+    const std::shared_ptr<const SparsePattern> pattern = patternOf(grid, self.core().pattern()->ghosts());
+    const nb::gil_scoped_release others;
+    return {grid.comm, self.field->moved(pattern), blocksFingerprint(*grid.grid)};
+}
+
 template <class... Extra>
 void bindBlocks(nb::class_<SparseHandle, Extra...> &type) {
     type.def(
@@ -220,7 +247,11 @@ Take views anew after an exchange and after `swap_stages`. Raises StateError for
             "The first cell of a block and the one behind its last, in the grid's numbers. Local.")
         .def(
             "swap_stages", [](const SparseHandle &self, int a, int b) { self.core().swapStages(a, b); }, "a"_a = 0,
-            "b"_a = 1, "Exchanges two stages of all blocks: old and new. Local, O(1).");
+            "b"_a = 1, "Exchanges two stages of all blocks: old and new. Local, O(1).")
+        .def(
+            "moved", &movedTo, "grid"_a, nb::sig("def moved(self, grid: BlockGrid) -> SparseField"),
+            R"(The same field on the blocks of a grid of `rebalanced`: what is there, all stages, ghosts, thresholds, counters, and
+what was counted as dropped, which only that field counts then. This one keeps its blocks. Groups are made again. Collective.)");
 }
 
 template <class... Extra>
@@ -304,16 +335,6 @@ x, y, z, of which x is the last index. `centres`: as points in the cells' centre
                                self.core().allocatedBlocks().size(), self.core().blocks(), self.core().components(),
                                elementKindName(self.field->kind()));
         });
-}
-
-std::shared_ptr<const SparsePattern> patternOf(const GridHandle &grid, const GhostWidths &widths) {
-    for (const auto &[known, pattern] : *grid.sparse)
-        if (known.low == widths.low && known.high == widths.high)
-            return pattern;
-    const nb::gil_scoped_release others;
-    auto pattern = SparsePattern::make(grid.comm->view, grid.grid, widths);
-    grid.sparse->emplace_back(widths, pattern);
-    return pattern;
 }
 
 SparseHandle sparseFieldOf(const GridHandle &grid, const std::string &name, rowsize components, nb::handle dtype,

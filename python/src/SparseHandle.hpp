@@ -65,6 +65,8 @@ class AnySparseField {
     /// For files: of grids, collective; of clusters, local. Throw as SparseResults::add and `Geom::fieldsOf`.
     virtual void addTo(SparseResults &results) const = 0;
     virtual std::vector<Geom::FieldSlice> fields(const Geom::MeshClusters &clusters) const = 0;
+    /// The sums of what was dropped go with the moved field. Collective. Throws as `SparseField::moved`.
+    virtual std::shared_ptr<AnySparseField> moved(const std::shared_ptr<const SparsePattern> &to) = 0;
 };
 
 struct SparseHandle {

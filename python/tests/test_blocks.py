@@ -171,6 +171,37 @@ def test_copies_to_another_cut(comm):
         dnds.BlockCopy(a, b, axes=(1, 0) if comm.rank == 0 else (1, "x"), op="mean")
 
 
+def test_blocks_follow_their_cost(comm):
+    grid = dnds.BlockGrid.blocks_of((12, 8), (2, 2), periodic=(True, False), comm=comm)
+    u = dnds.BlockField(grid, 2, ghosts=1, name="u")
+    for b in range(len(u)):
+        (i, j), _ = u.box(b)
+        u.view(b)[...] = 100 * i + j
+    u.exchange_ghosts()
+    before = {u.number(b): u.view(b, ghosts=True).copy() for b in range(len(u))}
+    costs = [9.0 if u.number(b) == 0 else 1.0 for b in range(len(u))]
+    moved = u.moved(grid.rebalanced(costs, 0.05))
+    everything = {n: v for part in comm.allgather(before) for n, v in part.items()}
+    for b in range(len(moved)):
+        np.testing.assert_array_equal(moved.view(b, ghosts=True), everything[moved.number(b)])
+    assert comm.allreduce(len(moved)) == 24
+    if comm.rank == 0 and comm.size > 1:
+        assert len(moved) < 24 / comm.size  # block 0 counts for nine
+    moved.exchange_ghosts()
+    with pytest.raises(dnds.ArgumentError, match="costs"):
+        grid.rebalanced(costs + [1.0] if comm.rank == 0 else costs)
+
+
+def test_when_moving_pays(comm):
+    policy = dnds.Rebalancing(0.1, comm=comm)
+    own = 2.0 if comm.rank == 0 else 1.0
+    assert policy.is_due(own) == (comm.size > 1)
+    policy.moved(3.0)
+    assert not policy.is_due(own)
+    with pytest.raises(dnds.ArgumentError):
+        dnds.Rebalancing(-1, comm=comm)
+
+
 def test_what_is_wrong_on_one_rank_raises_on_all(comm):
     last = comm.rank == comm.size - 1
     a = dnds.NdArray("a")

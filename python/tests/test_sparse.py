@@ -110,6 +110,26 @@ def test_views_outlive_their_blocks(comm):
     assert (view == 3).all()
 
 
+def test_blocks_follow_their_cost(comm):
+    grid = dnds.BlockGrid.blocks_of((16, 16), (4, 4), periodic=(True, True), comm=comm)
+    dust = grid.sparse_field("dust", ghosts=1, stages=2)
+    dust.count_dropped()
+    for b in range(len(dust)):
+        if dust.number(b) % 3 == 0:
+            dust.allocate(b)
+            dust.view(b)[...] = dust.number(b) + 1
+    dust.exchange_ghosts()
+    before = dust.sums()
+    there = set().union(*comm.allgather([dust.number(b) for b in dust.allocated_blocks]))
+    moved = dust.moved(grid.rebalanced([5.0 if dust.is_allocated(b) and b == 0 else 1.0 for b in range(len(dust))]))
+    assert moved.sums() == before
+    assert set().union(*comm.allgather([moved.number(b) for b in moved.allocated_blocks])) == there
+    moved.exchange_ghosts()
+    assert moved.dropped_sums() == 0
+    with pytest.raises(dnds.StateError, match="not counted"):
+        dust.dropped_sums()
+
+
 def test_to_dense_and_back(comm):
     grid, smoke = puff(comm)
     dense = dnds.BlockField(grid, ghosts=0)

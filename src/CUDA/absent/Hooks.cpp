@@ -8,6 +8,8 @@ namespace DNDS::Device {
 
 namespace {
 
+// The interface of Device/Device.hpp in builds for the host alone: requests fail with the reason, releases do
+// nothing.
 [[noreturn]] void throwAbsent(std::string_view what) {
     throw NotBuiltError(fmt::format("cannot {}: {}", what, unavailableReason()));
 }

@@ -12,6 +12,7 @@ namespace DNDS::Device::Hooks {
 namespace {
 
 /// Runs as a kernel of one thread.
+// Queued like on a real device: a caller that reads results without waiting is found out.
 template <class Work>
 void queue(StreamHandle stream, Work work) {
     launchHostKernel(stream, 1, [work](index, index) { work(); });
@@ -26,6 +27,7 @@ real sum(StreamHandle stream, std::span<const real> x) {
     return total;
 }
 
+// No memory besides the result.
 std::size_t scratchOfMinimum(std::size_t /*count*/) { return 0; }
 
 void minimum(StreamHandle stream, std::span<const real> x, real *result, std::span<std::byte> /*scratch*/) {
@@ -35,6 +37,7 @@ void minimum(StreamHandle stream, std::span<const real> x, real *result, std::sp
     });
 }
 
+// In order of rows; the real device may take any order, with the same result.
 void largestMagnitude(StreamHandle stream, const Column &column, real *result) {
     queue(stream, [column, result] {
         *result = 0;
@@ -55,6 +58,7 @@ void exclusiveScan(StreamHandle stream, std::span<const index> counts, std::span
     queue(stream, [counts, starts] { std::exclusive_scan(counts.begin(), counts.end(), starts.begin(), index{0}); });
 }
 
+// Stable, like CUB's radix sort.
 void sortByKey(StreamHandle stream, std::span<index> keys, std::span<index> values) {
     queue(stream, [keys, values] {
         std::vector<std::pair<index, index>> pairs(keys.size());

@@ -21,11 +21,13 @@ namespace {
     throw MemoryError(fmt::format("emulated device: no room for {} bytes ({})", bytes, std::strerror(error)));
 }
 
+// Null on failure.
 std::byte *mapFile(int file, std::uint64_t begin, std::size_t bytes, int protection) {
     void *pointer = ::mmap(nullptr, bytes, protection, MAP_SHARED, file, static_cast<off_t>(begin));
     return pointer == MAP_FAILED ? nullptr : static_cast<std::byte *>(pointer);
 }
 
+// Protection works in whole pages. Accesses past the end of an array but within its last page go unnoticed.
 std::size_t inPages(std::size_t bytes) {
     const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
     return (bytes + page - 1) / page * page;
@@ -33,6 +35,7 @@ std::size_t inPages(std::size_t bytes) {
 
 } // namespace
 
+// At the first allocation. Closed on exec; other processes open it by /proc.
 void EmulatedMemory::openFile() {
     if (file_ < 0)
         file_ = ::memfd_create("DNDS emulated device memory", MFD_CLOEXEC);
@@ -40,6 +43,7 @@ void EmulatedMemory::openFile() {
         throw MemoryError(fmt::format("emulated device: no memory file ({})", std::strerror(errno)));
 }
 
+// Two mappings of the same pages; allocated during a kernel, the user's is open at once.
 std::byte *EmulatedMemory::map(int file, std::uint64_t begin, std::size_t bytes, std::size_t mapped, bool foreign) {
     std::byte *user = mapFile(file, begin, mapped, openings_ > 0 ? PROT_READ | PROT_WRITE : PROT_NONE);
     std::byte *alias = user ? mapFile(file, begin, mapped, PROT_READ | PROT_WRITE) : nullptr;
@@ -59,6 +63,7 @@ void *EmulatedMemory::allocate(std::size_t bytes) {
     const std::size_t mapped = inPages(bytes);
     const std::scoped_lock guard(mutex_);
     openFile();
+    // The file only grows: places of freed blocks are holes and are not used again.
     if (::ftruncate(file_, static_cast<off_t>(fileEnd_ + mapped)) != 0)
         throwNoMemory(bytes, errno);
     std::byte *user = map(file_, fileEnd_, bytes, mapped, false);
@@ -74,6 +79,7 @@ void EmulatedMemory::unmap(Blocks::const_iterator block) noexcept {
     blocks_.erase(block);
 }
 
+// Punching a hole returns the memory, while other processes that have it open read zeros instead of faulting.
 void EmulatedMemory::deallocate(void *pointer) noexcept {
     const std::scoped_lock guard(mutex_);
     const auto found = blocks_.find(static_cast<std::byte *>(pointer));
@@ -85,6 +91,7 @@ void EmulatedMemory::deallocate(void *pointer) noexcept {
     unmap(found);
 }
 
+// A range of no bytes may start at an allocation's end.
 EmulatedMemory::Blocks::const_iterator EmulatedMemory::find(const void *pointer, std::size_t bytes) const {
     const auto *wanted = static_cast<const std::byte *>(pointer);
     auto after = blocks_.upper_bound(wanted);
@@ -98,6 +105,7 @@ EmulatedMemory::Blocks::const_iterator EmulatedMemory::find(const void *pointer,
         fmt::format("emulated device: [{}, +{}) is not within one allocation of device memory", pointer, bytes));
 }
 
+// The address of the mapping that is always open, for copies.
 std::byte *EmulatedMemory::alias(const void *pointer, std::size_t bytes) const {
     const std::scoped_lock guard(mutex_);
     const auto block = find(pointer, bytes);
@@ -116,6 +124,7 @@ EmulatedShare EmulatedMemory::share(const void *pointer) const {
             block->second.bytes, static_cast<std::uint64_t>(static_cast<const std::byte *>(pointer) - block->first)};
 }
 
+// The inode tells whether the process number has been reused by a program with other files.
 void *EmulatedMemory::open(const EmulatedShare &shared) {
     const std::string path = fmt::format("/proc/{}/fd/{}", shared.process, shared.file);
     const int file = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
@@ -151,12 +160,14 @@ void EmulatedMemory::close(void *pointer) noexcept {
         unmap(block);
 }
 
+// All or nothing: while any kernel runs, all threads of the process can access device memory.
 void EmulatedMemory::protectAll(int protection) const noexcept {
     for (const auto &[user, block] : blocks_)
         if (::mprotect(const_cast<std::byte *>(user), block.mapped, protection) != 0)
             std::terminate(); // only if the mapping is no longer ours
 }
 
+// Counts kernels that run at the same time.
 void EmulatedMemory::unlock() {
     const std::scoped_lock guard(mutex_);
     if (openings_++ == 0)

@@ -65,7 +65,9 @@ class EmulatedMemory {
     mutable std::mutex mutex_;
     Blocks blocks_;
     int file_ = -1;
+    /// Start of the next allocation.
     std::uint64_t fileEnd_ = 0;
+    /// Kernels that run; memory is accessible while there is one.
     int openings_ = 0;
 };
 

@@ -11,6 +11,7 @@ namespace DNDS::Device {
 
 namespace {
 
+// Lists are short: a search for each node.
 void appendMissing(std::vector<std::size_t> &to, const std::vector<std::size_t> &from) {
     for (const std::size_t node : from)
         if (std::find(to.begin(), to.end(), node) == to.end())
@@ -45,6 +46,7 @@ void runNodes(const std::vector<EmulatedNode> &nodes, std::mt19937 &random) {
 
 EmulatedStreams::EmulatedStreams() : random_(std::random_device{}()) {}
 
+// Priorities are ignored: any order that dependencies allow occurs anyway.
 StreamHandle EmulatedStreams::create() {
     auto stream = std::make_unique<StreamImpl>();
     const Lock lock(mutex_);
@@ -52,6 +54,7 @@ StreamHandle EmulatedStreams::create() {
     return stream.release();
 }
 
+// A captured stream that disappears can no longer be joined back: its graph is void.
 void EmulatedStreams::destroy(StreamHandle stream) noexcept {
     Lock lock(mutex_);
     changed_.wait(lock, [&] { return stream->idle(); });
@@ -62,6 +65,7 @@ void EmulatedStreams::destroy(StreamHandle stream) noexcept {
     delete stream;
 }
 
+// The caller holds the mutex. The threads start with the first work and run until the process ends.
 void EmulatedStreams::enqueue(StreamImpl &stream, EmulatedEntry entry) {
     if (!started_) {
         for (int i = 0; i < 2; ++i) // so that kernels run concurrently
@@ -72,6 +76,7 @@ void EmulatedStreams::enqueue(StreamImpl &stream, EmulatedEntry entry) {
     changed_.notify_all();
 }
 
+// Captured work becomes a node that depends on the stream's latest nodes, and runs only when the graph is launched.
 void EmulatedStreams::push(StreamHandle handle, EmulatedWork work) {
     const Lock lock(mutex_);
     StreamImpl &stream = resolve(handle);
@@ -83,6 +88,7 @@ void EmulatedStreams::push(StreamHandle handle, EmulatedWork work) {
     enqueue(stream, {std::move(work), nullptr, nullptr, 0});
 }
 
+// As in CUDA, the failed call also voids the graph.
 void EmulatedStreams::refuseCapturing(const StreamImpl &stream, const char *what) {
     if (!stream.capture)
         return;
@@ -90,6 +96,7 @@ void EmulatedStreams::refuseCapturing(const StreamImpl &stream, const char *what
     throw StateError(fmt::format("a stream cannot be {} while its work is captured for a graph", what));
 }
 
+// Reported once, by the first call that waits.
 void EmulatedStreams::throwFailure(std::exception_ptr &failure) {
     if (failure)
         std::rethrow_exception(std::exchange(failure, nullptr));
@@ -103,6 +110,7 @@ void EmulatedStreams::synchronize(StreamHandle handle) {
     throwFailure(stream.failure);
 }
 
+// Failures stay with their streams, for the next call that waits.
 void EmulatedStreams::finishAll() noexcept {
     Lock lock(mutex_);
     changed_.wait(lock, [&] {
@@ -110,6 +118,7 @@ void EmulatedStreams::finishAll() noexcept {
     });
 }
 
+// Freed memory waits for all streams anyway: only arguments are checked.
 void EmulatedStreams::recordUse(StreamHandle handle) {
     const Lock lock(mutex_);
     DNDS_CHECK(handle == nullptr || streams_.count(handle) == 1, ArgumentError,
@@ -134,6 +143,7 @@ void EmulatedStreams::synchronizeAll() {
 // ---------------------------------------------------------------------------------------------------------------------
 // Events
 
+// The event keeps the number of the record: later records do not move waits that were queued before.
 void EmulatedStreams::record(const SharedEvent &event, StreamHandle handle) {
     const Lock lock(mutex_);
     StreamImpl &stream = resolve(handle);
@@ -144,6 +154,7 @@ void EmulatedStreams::record(const SharedEvent &event, StreamHandle handle) {
     enqueue(stream, {nullptr, event, nullptr, ++event->recorded});
 }
 
+// A wait for an event of a capture pulls the stream into that capture, as in CUDA.
 void EmulatedStreams::wait(StreamHandle handle, const SharedEvent &event) {
     const Lock lock(mutex_);
     StreamImpl &stream = resolve(handle);
@@ -187,6 +198,7 @@ void EmulatedStreams::synchronize(const SharedEvent &event) {
         event->capture->broken = true;
         throw StateError("an event cannot be waited for while it is captured for a graph");
     }
+    // Records made after this call are not waited for.
     const std::uint64_t version = event->recorded;
     changed_.wait(lock, [&] { return event->reached >= version; });
     throwFailure(event->failure);
@@ -204,10 +216,12 @@ void EmulatedStreams::beginCapture(StreamHandle stream) {
     stream->captured.clear();
 }
 
+// Members leave the capture before anything is checked, so that streams are usable after a failure.
 std::unique_ptr<GraphImpl> EmulatedStreams::endCapture(StreamHandle stream) {
     const Lock lock(mutex_);
     DNDS_CHECK(stream && stream->capture, StateError, "no work of this stream is being captured");
     const std::shared_ptr<EmulatedCapture> capture = stream->capture;
+    // As in CUDA.
     DNDS_CHECK(capture->streams.front() == stream, StateError,
                "the capture of a graph must end on the stream where it began");
     const std::vector<std::size_t> ends = stream->captured;
@@ -242,6 +256,7 @@ bool EmulatedStreams::isCapturing(StreamHandle stream) {
     return resolve(stream).capture != nullptr;
 }
 
+// The whole graph is one entry of the stream, with an order of its own at each launch.
 void EmulatedStreams::launch(const GraphImpl &graph, StreamHandle stream) {
     unsigned seed = 0;
     {
@@ -268,6 +283,7 @@ StreamImpl *EmulatedStreams::chooseRunnable() {
     return runnable.empty() ? nullptr : runnable[random_() % runnable.size()];
 }
 
+// Starts one time in four up to 0.2 ms late: work that is rarely late hides races.
 void EmulatedStreams::runOne(Lock &lock, StreamImpl &stream) {
     EmulatedEntry entry = std::move(stream.entries.front());
     stream.entries.pop_front();
@@ -291,6 +307,7 @@ void EmulatedStreams::runOne(Lock &lock, StreamImpl &stream) {
     changed_.notify_all();
 }
 
+// The mutex is free while work runs and while nothing can.
 void EmulatedStreams::runForever() {
     Lock lock(mutex_);
     while (true) {

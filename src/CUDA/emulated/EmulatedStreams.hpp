@@ -34,6 +34,7 @@ struct EmulatedCapture {
     bool ended = false;
 };
 
+/// Nodes are numbered in the order of capture.
 struct GraphImpl {
     std::vector<EmulatedNode> nodes;
 };
@@ -48,6 +49,7 @@ struct EventImpl {
 };
 using SharedEvent = std::shared_ptr<EventImpl>;
 
+/// One step of a stream: work, a record of an event, or a wait for one.
 struct EmulatedEntry {
     EmulatedWork work;
     SharedEvent record; ///< event to record, if set
@@ -55,6 +57,7 @@ struct EmulatedEntry {
     std::uint64_t version = 0;
 };
 
+/// A queue. All members are guarded by EmulatedStreams' mutex.
 struct StreamImpl {
     std::deque<EmulatedEntry> entries;
     bool running = false;       ///< whether the front entry is executing
@@ -96,10 +99,14 @@ class EmulatedStreams {
 
     StreamImpl &resolve(StreamHandle stream) { return stream ? *stream : default_; }
     void enqueue(StreamImpl &stream, EmulatedEntry entry);
+    /// Throws StateError if the stream is captured.
     static void refuseCapturing(const StreamImpl &stream, const char *what);
     static void throwFailure(std::exception_ptr &failure);
+    /// A random stream whose first entry may run; null if none may.
     StreamImpl *chooseRunnable();
+    /// The loop of each thread.
     void runForever();
+    /// Runs a stream's first entry, without the lock. Failures of work stay with the stream until a caller waits.
     void runOne(Lock &lock, StreamImpl &stream);
 
     std::mutex mutex_;

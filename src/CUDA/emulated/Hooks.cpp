@@ -38,6 +38,7 @@ struct EmulatedDevice {
     }
 };
 
+// Options such as "lost" or "no-room" (emulatedDeviceOption) make single requests fail, for tests.
 EmulatedMemory &memory() { return EmulatedDevice::instance().memory; }
 EmulatedStreams &streams() { return EmulatedDevice::instance().streams; }
 
@@ -45,6 +46,7 @@ EmulatedStreams &streams() { return EmulatedDevice::instance().streams; }
 struct EventOwner {
     SharedEvent event = std::make_shared<EventImpl>();
 };
+// Queued entries share the event, so that its owner may end before them.
 const SharedEvent &eventOf(EventHandle handle) {
     DNDS_CHECK(handle != nullptr, ArgumentError, "this event was moved from");
     return reinterpret_cast<const EventOwner *>(handle)->event;
@@ -70,6 +72,7 @@ class OpenMemory {
     OpenMemory &operator=(const OpenMemory &) = delete;
 };
 
+// Unpredictable on purpose: each run of the tests tries other orders.
 unsigned freshSeed() {
     thread_local std::mt19937 random(std::random_device{}());
     return static_cast<unsigned>(random());
@@ -113,6 +116,7 @@ void *allocate(std::size_t bytes) {
     return bytes == 0 ? nullptr : memory().allocate(bytes);
 }
 
+// Waits for everything: work that is still queued may use the memory.
 void deallocate(void *pointer) noexcept {
     if (!pointer)
         return;
@@ -120,6 +124,7 @@ void deallocate(void *pointer) noexcept {
     memory().deallocate(pointer);
 }
 
+// Ordinary memory: copies by the host need no pinning.
 void *allocatePinned(std::size_t bytes) {
     if (bytes == 0)
         return nullptr;
@@ -136,11 +141,13 @@ void deallocatePinned(void *pointer) noexcept {
 }
 
 void pin(void * /*pointer*/, std::size_t /*bytes*/) {}
+// Queued copies may still use the memory.
 void unpin(void *pointer) noexcept {
     if (pointer)
         streams().finishAll();
 }
 
+// Addresses are checked when the copy is queued, where the caller can be named; the bytes move later.
 void copy(void *destination, MemorySpace destinationSpace, const void *source, MemorySpace sourceSpace,
           std::size_t bytes, StreamHandle stream) {
     requireNotLost();
@@ -159,6 +166,7 @@ void copy(void *destination, MemorySpace destinationSpace, const void *source, M
 SharedHandle share(const void *pointer) {
     static_assert(std::is_trivially_copyable_v<EmulatedShare> &&
                   sizeof(handleMark) + sizeof(EmulatedShare) <= sizeof(SharedHandle));
+    // Mark, share, address: as `openShared` reads them.
     const EmulatedShare shared = memory().share(pointer);
     SharedHandle handle;
     std::memcpy(handle.bytes.data(), &handleMark, sizeof(handleMark));
@@ -187,6 +195,7 @@ void closeShared(void *pointer) noexcept {
     memory().close(pointer);
 }
 
+// All ranks share the host's memory, so atomics always work, unless a test asks otherwise.
 std::string whyNoAtomics(const std::string & /*identity*/) {
     return emulatedDeviceOption("no-peer-atomics") ? "emulated device: atomic operations on another rank's memory are "
                                                      "refused"
@@ -217,6 +226,7 @@ void recordEvent(EventHandle event, StreamHandle stream) {
     requireNotLost();
     streams().record(eventOf(event), stream);
 }
+// Returns at once; only the stream waits.
 void waitEvent(StreamHandle stream, EventHandle event) {
     requireNotLost();
     streams().wait(stream, eventOf(event));
@@ -250,6 +260,7 @@ void callHost(StreamHandle stream, void (*function)(void *), void *argument) {
 // ---------------------------------------------------------------------------------------------------------------------
 // Kernels
 
+// Memory is open only while the kernel runs; its blocks run in random order.
 void launchHostKernel(StreamHandle stream, index threads, KernelBody body) {
     requireNotLost();
     DNDS_CHECK(!emulatedDeviceOption("no-kernels"), StateError, "emulated device: kernels cannot be launched");
@@ -263,6 +274,7 @@ void launchHostKernel(StreamHandle stream, index threads, KernelBody body) {
 
 void checkLaunch(std::string_view /*kernel*/) {}
 
+// For code that runs at once in the caller's thread: everything queued before has to be complete.
 void beginKernel(StreamHandle stream) {
     streams().synchronize(stream);
     memory().unlock();

@@ -24,6 +24,7 @@ __device__ inline long long atomicMax_system(long long *address, long long value
 }
 #endif
 
+// One line for each name of the runtime that some source uses, sorted.
 #define cudaDevP2PAttrNativeAtomicSupported hipDevP2PAttrNativeAtomicSupported
 #define cudaDeviceAttr hipDeviceAttribute_t
 #define cudaDeviceGetAttribute hipDeviceGetAttribute

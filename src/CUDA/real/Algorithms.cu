@@ -24,11 +24,13 @@ template <class Call>
 void withScratch(const char *what, const Call &call) {
     std::size_t bytes = 0;
     check(call(nullptr, bytes), what);
+    // May be freed while the kernel runs: the pool waits for the stream.
     const DeviceBuffer<std::byte> scratch(bytes > 0 ? bytes : 1);
     check(call(scratch.data(), bytes), what);
 }
 
 // The results do not depend on the order in which CUB applies these.
+// Functors with a device side, as CUB calls them in kernels.
 struct Smaller {
     DNDS_HOST_DEVICE real operator()(real a, real b) const { return b < a ? b : a; }
 };
@@ -38,6 +40,7 @@ struct Larger {
 struct Plus {
     DNDS_HOST_DEVICE FixedPoint::Wide operator()(FixedPoint::Wide a, FixedPoint::Wide b) const { return a + b; }
 };
+// Terms are computed from row numbers, without an array of their own.
 struct MagnitudeIn {
     Column column;
     DNDS_HOST_DEVICE real operator()(index row) const { return FixedPoint::magnitude(column(row)); }
@@ -59,6 +62,7 @@ void reduce(const char *what, StreamHandle stream, index count, const Of &of, T 
 
 } // namespace
 
+// Queries take null as scratch memory and read no data; the answer depends only on count and types.
 std::size_t scratchOfMinimum(std::size_t count) {
     std::size_t bytes = 0;
     check(cub::DeviceReduce::Reduce(nullptr, bytes, static_cast<const real *>(nullptr), static_cast<real *>(nullptr),
@@ -67,6 +71,7 @@ std::size_t scratchOfMinimum(std::size_t count) {
     return bytes > 0 ? bytes : 1; // CUB takes null as a query for the size
 }
 
+// Allocates nothing, as it may be captured for a graph: the caller provides the scratch memory.
 void minimum(StreamHandle stream, std::span<const real> x, real *result, std::span<std::byte> scratch) {
     std::size_t bytes = scratch.size();
     check(cub::DeviceReduce::Reduce(scratch.data(), bytes, x.data(), result, static_cast<index>(x.size()), Smaller{},
@@ -74,6 +79,7 @@ void minimum(StreamHandle stream, std::span<const real> x, real *result, std::sp
           "finding the smallest element");
 }
 
+// The result stays on the device. Together with integerSum it makes sums exact, so equal in any order of terms.
 void largestMagnitude(StreamHandle stream, const Column &column, real *result) {
     reduce("finding the largest magnitude", stream, column.size, MagnitudeIn{column}, result, Larger{}, real{0});
 }
@@ -82,6 +88,7 @@ void integerSum(StreamHandle stream, const Column &column, const Scale &scale, F
     reduce("adding up exactly", stream, column.size, IntegerIn{column, scale}, result, Plus{}, FixedPoint::Wide{0});
 }
 
+// Its rounding errors depend on how CUB divides the elements; integerSum is reproducible.
 real sum(StreamHandle stream, std::span<const real> x) {
     const DeviceBuffer<real> total(1);
     withScratch("adding up elements", [&](void *scratch, std::size_t &bytes) {
@@ -101,6 +108,7 @@ void exclusiveScan(StreamHandle stream, std::span<const index> counts, std::span
     });
 }
 
+// CUB sorts into other memory. Stable, over all 64 bits of the keys.
 void sortByKey(StreamHandle stream, std::span<index> keys, std::span<index> values) {
     const DeviceBuffer<index> otherKeys(keys.size());
     const DeviceBuffer<index> otherValues(values.size());

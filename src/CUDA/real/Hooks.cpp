@@ -17,6 +17,7 @@ namespace DNDS::Device {
 namespace {
 
 /// Determined once: the answer must not change during a run.
+// Also clears the error, which CUDA would report at the next check of a launch.
 const std::string &reasonOnce() {
     static const std::string reason = [] {
         int devices = 0;
@@ -31,6 +32,7 @@ const std::string &reasonOnce() {
     return reason;
 }
 
+// Visible ones: CUDA_VISIBLE_DEVICES may hide others.
 int deviceCount() {
     int count = 0;
     check(cudaGetDeviceCount(&count), "counting devices");
@@ -39,6 +41,7 @@ int deviceCount() {
 
 /// The device of all threads of this process; -1 until one is chosen.
 std::atomic<int> chosenDevice{-1};
+// Held while the device is chosen, so that threads that start together agree.
 std::mutex choosing;
 
 /// Selects the device and initialises it: an exclusive compute mode fails here, and MPI libraries require an
@@ -89,6 +92,7 @@ void selectDevice() {
         check(cudaSetDevice(chosen), fmt::format("choosing device {}", chosen));
 }
 
+// The UUID in hexadecimal: equal for one device in all processes, whatever CUDA_VISIBLE_DEVICES numbers it.
 std::string identityOf(const cudaDeviceProp &properties) {
     std::string identity;
     for (const char byte : properties.uuid.bytes)
@@ -120,6 +124,7 @@ void requireDevice(std::string_view what) {
     selectDevice();
 }
 
+// Numbers wrap around, so that programs can give the rank on the machine.
 void useDevice(int number) {
     DNDS_CHECK(number >= 0, ArgumentError, "device {} does not exist", number);
     DNDS_CHECK(available(), NotBuiltError, "cannot choose a device: {}", unavailableReason());
@@ -140,6 +145,7 @@ DeviceInfo deviceInfo() {
     return info;
 }
 
+// Without MPS, processes take turns on the device: kernels of different ranks never run side by side.
 std::string sharedScheduler() {
     constexpr auto mpsEnabled =
         static_cast<cudaDeviceAttr>(133); // cudaDevAttrMpsEnabled, which older drivers do not know
@@ -171,6 +177,7 @@ bool loadsKernelsLazily() {
     return mode == lazy;
 }
 
+// The other rank's device is looked up by its identity, as numbers differ between processes.
 std::string whyNoAtomics(const std::string &identity) {
     const DeviceInfo mine = deviceInfo();
     if (identity == mine.identity)
@@ -191,6 +198,7 @@ std::string whyNoAtomics(const std::string &identity) {
            "devices of all ranks of the node, and choose by Device::useDevice";
 }
 
+// Called by parallelFor in code that the host compiler made.
 void launchHostKernel(StreamHandle /*stream*/, index /*threads*/, KernelBody /*body*/) {
     requireDevice("run a kernel");
     throw NotBuiltError("this kernel was compiled for the host only: move the call of parallelFor to a .cu file and "
@@ -199,6 +207,7 @@ void launchHostKernel(StreamHandle /*stream*/, index /*threads*/, KernelBody /*b
 
 void checkLaunch(std::string_view kernel) { check(cudaGetLastError(), kernel); }
 
+// The driver orders and guards kernels: nothing to do here, other than on the emulated device.
 void beginKernel(StreamHandle /*stream*/) {}
 void endKernel(StreamHandle /*stream*/) noexcept {}
 

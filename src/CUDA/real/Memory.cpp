@@ -21,12 +21,14 @@ namespace DNDS::Device {
 
 namespace {
 
+// Told explicitly: deducing it from addresses costs a look-up in the driver.
 cudaMemcpyKind kindOf(MemorySpace destination, MemorySpace source) {
     if (destination == MemorySpace::Device)
         return source == MemorySpace::Device ? cudaMemcpyDeviceToDevice : cudaMemcpyHostToDevice;
     return source == MemorySpace::Device ? cudaMemcpyDeviceToHost : cudaMemcpyHostToHost;
 }
 
+// Null when there is no room: the pool then frees unused slabs and tries again.
 void *allocateSlab(std::size_t bytes) {
     void *pointer = nullptr;
     const cudaError_t status = cudaMalloc(&pointer, bytes);
@@ -47,6 +49,7 @@ struct Pools {
         static auto *pools = new Pools;
         return *pools;
     }
+    // The caller holds `mutex`.
     MemoryPool &ofThisDevice() {
         int device = 0;
         check(cudaGetDevice(&device), "asking for the device");
@@ -78,6 +81,7 @@ const ProcessKey &processKey() {
 
 constexpr std::uint64_t handleMark = 0x444E445343554431; // "DNDSCUD1"
 
+/// The content of a SharedHandle, sent as bytes to ranks of the same machine.
 struct Shared {
     std::uint64_t mark;
     ProcessKey process;
@@ -93,6 +97,7 @@ struct OpenSlabs {
         std::byte *base;
         int users;
     };
+    /// The sharing process and CUDA's handle: processes may have equal handles.
     using Name = std::pair<ProcessKey, std::array<char, sizeof(cudaIpcMemHandle_t)>>;
     std::mutex mutex;
     std::map<Name, Slab> slabs;
@@ -106,6 +111,7 @@ struct OpenSlabs {
 
 } // namespace
 
+// cudaMalloc is slow and may wait for the device: the pool calls it once for a slab.
 void *allocate(std::size_t bytes) {
     requireDevice("allocate device memory");
     if (bytes == 0)
@@ -140,6 +146,7 @@ void deallocate(void *pointer) noexcept {
     std::terminate(); // a double free, or not device memory
 }
 
+// Portable and mapped: usable from every device of the process, and kernels may access it directly.
 void *allocatePinned(std::size_t bytes) {
     requireDevice("allocate pinned host memory");
     const RelaxedCaptureScope relaxed;
@@ -182,6 +189,7 @@ void copy(void *destination, MemorySpace destinationSpace, const void *source, M
     countTransfer(destinationSpace, sourceSpace, bytes);
 }
 
+// CUDA shares whole allocations: the handle names the slab, and the offset is added by the process that opens it.
 SharedHandle share(const void *pointer) {
     requireDevice("share device memory");
     Pools &pools = Pools::instance();
@@ -205,6 +213,7 @@ SharedHandle share(const void *pointer) {
     return handle;
 }
 
+// Opened once for all pointers into a slab, whichever rank sends them.
 void *openShared(const SharedHandle &handle) {
     requireDevice("open device memory of another process");
     const RelaxedCaptureScope relaxed;
@@ -225,12 +234,14 @@ void *openShared(const SharedHandle &handle) {
               "same process numbers, and devices that can access each other");
         slab = open.slabs.emplace(name, OpenSlabs::Slab{static_cast<std::byte *>(base), 0}).first;
     }
+    // Pointers into one slab share its opening.
     ++slab->second.users;
     void *pointer = slab->second.base + shared.offset;
     open.pointers.emplace(pointer, name);
     return pointer;
 }
 
+// The slab is closed with its last user. The entry is erased even if CUDA fails, as `noexcept` leaves no way to tell.
 void closeShared(void *pointer) noexcept {
     if (!pointer)
         return;

@@ -6,6 +6,7 @@
 
 namespace DNDS::Device {
 
+// The last slab that starts at or before the address, if it reaches that far.
 MemoryPool::Slabs::iterator MemoryPool::find(const void *pointer) {
     const auto *address = static_cast<const std::byte *>(pointer);
     const auto after = slabs_.upper_bound(address);
@@ -15,6 +16,7 @@ MemoryPool::Slabs::iterator MemoryPool::find(const void *pointer) {
     return static_cast<std::size_t>(address - slab->first) < slab->second.bytes ? slab : slabs_.end();
 }
 
+// Null for memory of others.
 MemoryPool::Location MemoryPool::locate(const void *pointer) const {
     const auto slab = const_cast<MemoryPool *>(this)->find(pointer);
     if (slab == slabs_.end())
@@ -23,6 +25,7 @@ MemoryPool::Location MemoryPool::locate(const void *pointer) const {
             static_cast<std::size_t>(static_cast<const std::byte *>(pointer) - slab->first)};
 }
 
+// Null if the slab has no gap that is large enough.
 void *MemoryPool::allocateIn(Slabs::iterator slab, std::size_t bytes, std::size_t alignment) {
     const auto begin = slab->second.ranges.allocate(bytes, alignment);
     if (!begin)
@@ -58,6 +61,7 @@ void *MemoryPool::allocate(std::size_t bytes, std::size_t alignment) {
     return tryAllocate(bytes, alignment);
 }
 
+// Also refuses an inner address and a second free of a range that still waits.
 bool MemoryPool::deallocate(void *pointer) {
     const auto slab = find(pointer);
     if (slab == slabs_.end())
@@ -73,6 +77,7 @@ bool MemoryPool::deallocate(void *pointer) {
     return true;
 }
 
+// Fences may pass in any order: streams are independent of each other.
 void MemoryPool::reclaimCompleted() {
     const auto stays = std::remove_if(waiting_.begin(), waiting_.end(), [this](const PendingFree &waiting) {
         if (!waiting.completed())
@@ -87,6 +92,7 @@ void MemoryPool::reclaimCompleted() {
     waiting_.erase(stays, waiting_.end());
 }
 
+// Ranges that wait for a fence count as used.
 void MemoryPool::freeUnused() {
     for (auto slab = slabs_.begin(); slab != slabs_.end();) {
         if (!slab->second.used.empty()) {

@@ -29,6 +29,7 @@ class MemoryPool {
         std::size_t offset = 0;
     };
 
+    /// 64 MiB: small against a device's memory, large against most arrays of a rank.
     static constexpr std::size_t slabBytes = std::size_t{64} << 20;
 
     explicit MemoryPool(Source source) : source_(std::move(source)) {}
@@ -49,6 +50,7 @@ class MemoryPool {
         std::map<std::size_t, std::size_t> used; ///< begin -> bytes, including ranges that wait for a fence
     };
     using Slabs = std::map<const std::byte *, Slab>; ///< keyed by address
+    /// A range that was freed while work might still use it.
     struct PendingFree {
         void *pointer;
         std::function<bool()> completed;
@@ -56,8 +58,11 @@ class MemoryPool {
 
     Slabs::iterator find(const void *pointer);
     void *allocateIn(Slabs::iterator slab, std::size_t bytes, std::size_t alignment);
+    /// First fit, then a new slab; null when the driver has no room.
     void *tryAllocate(std::size_t bytes, std::size_t alignment);
+    /// Makes ranges reusable whose fences have passed. O(waiting ranges).
     void reclaimCompleted();
+    /// Returns slabs without ranges to the driver, for larger ones.
     void freeUnused();
 
     Source source_;

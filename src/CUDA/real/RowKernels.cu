@@ -14,10 +14,12 @@ constexpr std::uint32_t threads = copyThreads;
 /// The largest launch in one dimension.
 constexpr std::uint64_t maxBlocks = 2147483647;
 
+// One block for each tile of the table.
 __global__ void __launch_bounds__(threads) copyRowsKernel(CopyTable table) {
     copyTile(table, blockIdx.x, threadIdx.x, blockDim.x);
 }
 
+// Strided loops: the number of blocks is limited, the number of rows is not.
 template <class T>
 __global__ void __launch_bounds__(threads) combineRowsKernel(CombineTable table) {
     const std::uint64_t all = std::uint64_t{gridDim.x} * blockDim.x;
@@ -35,6 +37,7 @@ __global__ void __launch_bounds__(threads) compareRowsKernel(CombineTable table,
 
 cudaStream_t native(StreamHandle stream) { return reinterpret_cast<cudaStream_t>(stream); }
 
+// The loops of the kernels cover what exceeds one launch.
 unsigned blocksFor(std::uint64_t count) {
     return static_cast<unsigned>(std::min((count + threads - 1) / threads, maxBlocks));
 }

@@ -40,6 +40,7 @@ class RecordedEvent {
     bool passed() const noexcept {
         if (cudaEventQuery(event_) != cudaErrorNotReady)
             return true;
+        // A pending event counts as an error in CUDA.
         static_cast<void>(cudaGetLastError());
         return false;
     }
@@ -47,6 +48,7 @@ class RecordedEvent {
   private:
     cudaEvent_t event_ = nullptr;
 };
+/// Shared by all ranges that were freed while it was pending.
 using SharedRecord = std::shared_ptr<const RecordedEvent>;
 
 /// The streams of this process. Never destroyed, as arrays may outlive anything else.
@@ -64,6 +66,7 @@ struct Streams {
     }
 };
 
+// Not for the default stream while others are captured: see defaultStreamIsClosed.
 bool captures(cudaStream_t stream) {
     cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
     check(cudaStreamIsCapturing(stream, &status), "asking whether a stream is captured");
@@ -82,6 +85,8 @@ bool defaultStreamIsClosed() {
 
 } // namespace
 
+// Streams without work need no event. The default stream, while closed, gets its event at the first query afterwards,
+// which may wait for later work, too, but is safe.
 std::function<bool()> makeFence() {
     std::vector<SharedRecord> records;
     Streams &all = Streams::instance();
@@ -113,6 +118,7 @@ std::function<bool()> makeFence() {
     };
 }
 
+// Streams of other libraries: fences do not know them otherwise.
 void recordUse(void *stream) {
     requireDevice("record a stream's use of memory");
     const RelaxedCaptureScope relaxed;
@@ -123,6 +129,7 @@ void recordUse(void *stream) {
     DNDS_CHECK(user == nullptr || !captures(user), StateError,
                "a stream's use of memory cannot be recorded while its work is captured for a graph: call recordUse "
                "after the graph was launched");
+    // Own streams are asked by each fence.
     if (all.streams.contains(user))
         return;
     all.forgetPassedUses();
@@ -143,6 +150,7 @@ StreamHandle createStream(Priority priority) {
     return reinterpret_cast<StreamHandle>(stream);
 }
 
+// Waits first: makeFence no longer asks this stream, whose work may use memory that is freed now.
 void destroyStream(StreamHandle stream) noexcept {
     if (!stream)
         return;
@@ -203,6 +211,7 @@ bool eventReached(EventHandle event) {
     return true;
 }
 
+// The function must not call CUDA; the driver runs it in a thread of its own.
 void callHost(StreamHandle stream, void (*function)(void *), void *argument) {
     requireDevice("queue a call of the host");
     check(cudaLaunchHostFunc(native(stream), function, argument), "queueing a call of the host");
@@ -243,6 +252,7 @@ GraphHandle endCapture(StreamHandle stream) {
     return result.release();
 }
 
+// Also asked in builds that run without a device; nothing is captured then.
 bool isCapturing(StreamHandle stream) {
     if (!available())
         return false;

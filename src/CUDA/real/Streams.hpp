@@ -22,6 +22,7 @@ class RelaxedCaptureScope {
     RelaxedCaptureScope &operator=(const RelaxedCaptureScope &) = delete;
 
   private:
+    // Swaps the wanted mode with the thread's: the second call restores what the first one found.
     void exchange() noexcept { static_cast<void>(cudaThreadExchangeStreamCaptureMode(&mode_)); }
 
     cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed; ///< the thread's mode while this exists

@@ -207,6 +207,7 @@ class ArrayDof : public ArrayPair<ArrayEigenMatrix<m, n>> {
                    "'{}' has matrices of {} x {}, but '{}' of {} x {}", father->label(), mine.rows, mine.cols,
                    other.father->label(), its.rows, its.cols);
     }
+    // Both counts are of this rank: other ranks may find a difference, or none.
     template <class A, class B>
     static void requireRows(const A &mine, const B &its) {
         DNDS_CHECK(mine.size() == its.size(), LayoutError, "'{}' has {} rows, but '{}' has {}", mine.label(),
@@ -278,6 +279,7 @@ class ArrayDof : public ArrayPair<ArrayEigenMatrix<m, n>> {
         return *this;
     }
     /// `value` as one row of this array.
+    // Any value fits an array without rows, which may not know its size yet.
     template <class Derived>
     Matrix fitted(const Eigen::MatrixBase<Derived> &value) const {
         const MatrixShape shape = father->commonShape();
@@ -287,6 +289,7 @@ class ArrayDof : public ArrayPair<ArrayEigenMatrix<m, n>> {
         return value;
     }
 
+    // A failure of this rank takes part in the reduction, so that no rank waits for it.
     template <class Body>
     real reduced(Reduction reduction, const Body &body) const {
         real value = 0;
@@ -294,6 +297,7 @@ class ArrayDof : public ArrayPair<ArrayEigenMatrix<m, n>> {
         DofKernels::reduceOrThrow(father->comm(), {&value, 1}, reduction, failure);
         return value;
     }
+    // Sizes chosen at run time are agreed on first: the reduction needs equally many numbers on all ranks.
     Matrix components(Component component, Reduction reduction, const ArrayDof *other = nullptr) const {
         father->agreeShape();
         const MatrixShape shape = father->commonShape();

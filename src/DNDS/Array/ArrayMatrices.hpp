@@ -74,6 +74,7 @@ class ArrayMatrices : public ParArray<real, Shapes::rowSize, Shapes::rowMax, ali
     /// zeros, batches with empty rows.
     /// @throws ArgumentError as ArrayBase::resize(rows, width).
     void resize(index rows, rowsize matrixRows, rowsize matrixCols) requires(!mixed) {
+        // CSR rows of single matrices: the shape is that of every row now. Elsewhere it is that of the whole array.
         constexpr bool each = Base::layout == ArrayLayout::CSR && !batches;
         constexpr MatrixShape declared = each ? Shapes::declared : Shapes::limit;
         const MatrixShape shape{matrixRows, matrixCols};
@@ -259,10 +260,12 @@ class ArrayMatrices : public ParArray<real, Shapes::rowSize, Shapes::rowMax, ali
         if constexpr (shapePerRow)
             std::copy(all.begin(), all.end(), this->writeRowShapes());
     }
+    // Bounds were checked by the caller, which has read the row's start.
     template <class T>
     auto rowAt(index i, T *start) const {
         return Shapes::template row<align>(start, i, this->rowSizeUnchecked(i), geometryIn(MemorySpace::Host));
     }
+    // Elements of so many matrices. Throws if a row cannot have them.
     rowsize elements(index count) const {
         const MatrixShape common = this->commonShape();
         DNDS_CHECK(common.chosen(), StateError,
@@ -276,6 +279,7 @@ class ArrayMatrices : public ParArray<real, Shapes::rowSize, Shapes::rowMax, ali
         DNDS_CHECK(k >= 0 && k < count, IndexError, "{}: matrix {} is outside [0, {}) of row {}", this->label(), k,
                    count, i);
     }
+    // Sizes that were not chosen yet count as 0, as for arrays without rows.
     typename View::Geometry geometryIn([[maybe_unused]] MemorySpace space) const {
         if constexpr (shapePerRow)
             return {this->rowShapesIn(space)};

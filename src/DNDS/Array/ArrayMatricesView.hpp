@@ -74,6 +74,7 @@ struct OneMatrix {
     static constexpr bool batch = false;
     static constexpr bool hasRowHeaders = false;
     static constexpr bool nonUniform = m == NonUniformSize || n == NonUniformSize;
+    /// Shape by the type, limits aside.
     static constexpr MatrixShape declared{m, n};
     /// Upper bound of all rows' shapes, as far as the types tell.
     static constexpr MatrixShape limit{m == NonUniformSize ? mMax : m, n == NonUniformSize ? nMax : n};

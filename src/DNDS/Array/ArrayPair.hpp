@@ -63,6 +63,7 @@ class ArrayPairView {
     DNDS_HOST_DEVICE bool isGhost(index i) const { return i >= father_.size(); }
 
   private:
+    // On the device views carry no checks: kernels cannot throw.
     DNDS_HOST_DEVICE void check([[maybe_unused]] bool ghost) const {
 #if defined(DNDS_DEBUG_CHECKS) && !defined(__CUDA_ARCH__)
         if (ghost && ghosts_ != nullptr)
@@ -243,6 +244,7 @@ class ArrayPair {
 
     /// Owned rows and ghosts as one trivially copyable view of the memory of `backend`. O(1). Throws StaleError. With
     /// DNDS_DEBUG_CHECKS, access to ghosts through a view of host memory throws between start and wait of a pull.
+    // Taking a view counts as writing; a watched son that nothing had written is still unwritten after it.
     template <DeviceBackend backend>
     auto deviceView() {
         GhostWatch *const watch = watchIn<backend>();
@@ -344,6 +346,7 @@ class ArrayPair {
 #endif
         return nullptr;
     }
+    // Empty in builds without the checks.
     template <class Self>
     static void checkGhost([[maybe_unused]] Self &self, [[maybe_unused]] index i) {
 #if defined(DNDS_DEBUG_CHECKS)

@@ -18,6 +18,7 @@ namespace DNDS {
 
 namespace {
 
+// The name of a type as in source text, for messages.
 std::string readable(const std::type_info &type) {
     int status = 0;
     const std::unique_ptr<char, decltype(&std::free)> name(abi::__cxa_demangle(type.name(), nullptr, nullptr, &status),
@@ -27,6 +28,8 @@ std::string readable(const std::type_info &type) {
 
 } // namespace
 
+// Null pointers are agreed on by the communicator of whichever array exists. Types are compared with other ranks,
+// too, since rows of other types have other sizes.
 void ArrayTransformerBase::setFatherSon(const std::shared_ptr<ParRows> &father, const std::shared_ptr<ParRows> &son,
                                         bool reports) {
     DNDS_CHECK(father != nullptr || son != nullptr, ArgumentError, "father and son are null: create the arrays first");
@@ -46,6 +49,7 @@ void ArrayTransformerBase::setFatherSon(const std::shared_ptr<ParRows> &father, 
             watch = std::make_shared<GhostWatch>(owned, ghosts);
     });
     const std::type_info &type = typeid(*father.get());
+    // Hashes of types agree on all ranks of one program.
     DNDS_CHECK(isSameOnAll(father->comm(), type.hash_code()), LayoutError,
                "'{}' is of type {} on rank {} and of another type on some rank: ranks must give arrays of one type",
                father->localRows().label(), readable(type), father->comm().rank());
@@ -54,6 +58,7 @@ void ArrayTransformerBase::setFatherSon(const std::shared_ptr<ParRows> &father, 
     forget();
     pattern_ = nullptr;
     current_ = std::move(current);
+    // Pointers to the array inside keep the whole object alive.
     father_ = {father, &father->localRows()};
     son_ = {son, &son->localRows()};
     rows_ = father.get();
@@ -69,6 +74,7 @@ void ArrayTransformerBase::createFatherGlobalMapping() {
 
 void ArrayTransformerBase::createGhostMapping(std::span<const index> pullRows, PeerDiscovery discovery) {
     const ActivityScope activity("createGhostMapping of", requireArrays().father_->label());
+    // The request is made within the mapping's own agreement on failures.
     const auto ranks = CommunicatorContext::of(rows_->comm());
     setPattern(std::make_shared<const ExchangePattern>(GhostMapping::fromPullList(
         *ranks,
@@ -79,6 +85,7 @@ void ArrayTransformerBase::createGhostMapping(std::span<const index> pullRows, P
         discovery)));
 }
 
+// By owners, who list the rows that each rank is to copy.
 void ArrayTransformerBase::createGhostMapping(std::span<const index> localRows, std::span<const index> starts,
                                               PeerDiscovery discovery) {
     const ActivityScope activity("createGhostMapping of", requireArrays().father_->label());
@@ -87,6 +94,7 @@ void ArrayTransformerBase::createGhostMapping(std::span<const index> localRows, 
         GhostMapping::fromPushList(rows_->globalMapping(), localRows, starts, discovery, father_->label())));
 }
 
+// The father takes over the pattern's numbering, so that both agree from here on.
 void ArrayTransformerBase::usePattern(std::shared_ptr<const ExchangePattern> pattern) {
     requireArrays().rows_->comm().guarded([&] {
         DNDS_CHECK(pattern != nullptr, ArgumentError, "'{}' is given a null pattern", father_->label());
@@ -95,6 +103,7 @@ void ArrayTransformerBase::usePattern(std::shared_ptr<const ExchangePattern> pat
     setPattern(std::move(pattern));
 }
 
+// Both share one pattern, so that their pulls can go in one exchange.
 void ArrayTransformerBase::borrowGGIndexing(const ArrayTransformerBase &other) {
     requireArrays().rows_->comm().guarded([&] {
         DNDS_CHECK(other.pattern() != nullptr, StateError, "the mapping that '{}' is to borrow does not exist yet",
@@ -104,6 +113,8 @@ void ArrayTransformerBase::borrowGGIndexing(const ArrayTransformerBase &other) {
     setPattern(other.pattern());
 }
 
+// The son starts without rows: it may have other widths than before, and moves to its memory at no cost. Sizes that
+// differ between rows are pulled by an exchange of their own.
 void ArrayTransformerBase::createMPITypes() {
     const CommunicatorView comm = requireArrays().rows_->comm();
     rows_->agreeShape();
@@ -122,6 +133,7 @@ void ArrayTransformerBase::createMPITypes() {
             son_->resize(pattern_->sonSize());
         } else {
             sizes.resize(static_cast<std::size_t>(father_->size()));
+            // Decompressed rows are refused here, on all ranks together.
             (void)father_->rowLayout(MemorySpace::Host, Access::Read); // throws unless rows can be exchanged
             for (index i = 0; i < father_->size(); ++i)
                 sizes[static_cast<std::size_t>(i)] = father_->rowSize(i);
@@ -160,6 +172,8 @@ void ArrayTransformerBase::pushOnce(PushOp op, const ExchangeOptions &options, D
         *context(), Direction::Push, [&] { return request("pushOnce"); }, options, op, producer);
 }
 
+// Functions capture shared pointers, never `this`: exchanges may outlive the transformer. The version sent is that at
+// the start of the pull; the father may be written while it is in flight.
 ExchangeMember ArrayTransformerBase::member() const {
     requireArrays();
     return {std::string(father_->label()),
@@ -203,6 +217,7 @@ const ArrayTransformerBase &ArrayTransformerBase::requireArrays(SourceLocation w
     return *this;
 }
 
+// A numbering of another number of rows would give ghosts wrong owners.
 void ArrayTransformerBase::requireGlobalMapping() const {
     const auto &mapping = rows_->globalMapping();
     DNDS_CHECK(mapping != nullptr, StateError, "'{}' has no global mapping: call createFatherGlobalMapping first",
@@ -219,6 +234,7 @@ void ArrayTransformerBase::takeNumbering(const ExchangePattern &pattern) {
                father_->label(), father_->size(), pattern.fatherSize());
 }
 
+// Ghosts of another pattern are other rows: nothing that is known of them holds any more.
 void ArrayTransformerBase::setPattern(std::shared_ptr<const ExchangePattern> pattern) {
     pattern_ = std::move(pattern);
     *current_ = pattern_.get();
@@ -226,6 +242,7 @@ void ArrayTransformerBase::setPattern(std::shared_ptr<const ExchangePattern> pat
     watch_->forget();
 }
 
+// By value: a pattern that is replaced meanwhile may hold the last reference.
 std::shared_ptr<CommunicatorContext> ArrayTransformerBase::context() const {
     const CommunicatorView &comm = requireArrays().rows_->comm();
     return pattern_ ? pattern_->sharedContext() : CommunicatorContext::of(comm);
@@ -236,12 +253,14 @@ ExchangeRequest ArrayTransformerBase::request(const char *what) const {
     return {pattern_, {member()}};
 }
 
+// Names the call that came too early.
 void ArrayTransformerBase::requireMapping(const char *what) const {
     DNDS_CHECK(pattern_ != nullptr, StateError,
                "{} of '{}' needs a ghost mapping: call createGhostMapping or borrowGGIndexing first", what,
                exchanged());
 }
 
+// One owner of ghosts on this node is enough.
 HostMemoryResource ArrayTransformerBase::sonMemory() const {
     const CommunicatorContext &context = pattern_->context();
     for (const int owner : pattern_->owners().ranks)
@@ -250,6 +269,7 @@ HostMemoryResource ArrayTransformerBase::sonMemory() const {
     return nullptr;
 }
 
+// Both lists are described as arrays of one int32 a row.
 std::vector<rowsize> ArrayTransformerBase::pullRowSizes(std::vector<rowsize> fatherSizes) const {
     std::vector<rowsize> sonSizes;
     const auto describe = [](std::vector<rowsize> &sizes, RowLayout &layout) { // on the host in any case
@@ -273,6 +293,7 @@ std::vector<rowsize> ArrayTransformerBase::pullRowSizes(std::vector<rowsize> fat
     return sonSizes;
 }
 
+// The same exchange as for all parts, reduced to the last one: sizes are known, elements follow with the pull.
 void ArrayTransformerBase::pullRowShapes() const {
     using Describe = std::function<void(MemorySpace, Access, RowLayout &)>;
     const auto lastPart = [](Describe all) {

@@ -123,8 +123,10 @@ class GhostWatch {
   private:
     enum class State : unsigned char { Unknown, NeverPulled, InFlight, Pulled };
 
+    /// See Access::check.
     void check(bool writes);
     void handOut(bool writes) noexcept;
+    /// Whether the father's contents are those at the last arrival; true where only the device could tell.
     bool sameContents();
 
     const ArrayBase *father_;
@@ -215,8 +217,11 @@ class ArrayTransformerBase : public PersistentExchanges {
 
   private:
     std::string_view exchanged() const noexcept override { return father_ ? father_->label() : "arrays never set"; }
+    /// This, or StateError before setFatherSon. Local.
     const ArrayTransformerBase &requireArrays(SourceLocation where = SourceLocation::current()) const;
+    /// Throws StateError unless the father has a numbering of its present rows. Local.
     void requireGlobalMapping() const;
+    /// Gives the father the pattern's numbering. Throws StateError if the numbers of rows differ. Local.
     void takeNumbering(const ExchangePattern &pattern);
     /// Ghosts of the previous pattern are not pulled ghosts of this one.
     void setPattern(std::shared_ptr<const ExchangePattern> pattern);
@@ -224,6 +229,7 @@ class ArrayTransformerBase : public PersistentExchanges {
     std::shared_ptr<CommunicatorContext> context() const;
     /// Throws StateError unless there is a mapping. Local.
     void requireMapping(const char *what) const;
+    /// The request of an exchange of this array. Throws StateError without a mapping.
     ExchangeRequest request(const char *what) const;
     /// The sizes of ghost rows, from the sizes of owned rows. Collective.
     std::vector<rowsize> pullRowSizes(std::vector<rowsize> fatherSizes) const;

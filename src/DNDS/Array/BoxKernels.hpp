@@ -1,8 +1,8 @@
 /// @file BoxKernels.hpp
 /// @brief The loops of DofKernels.hpp over boxes of elements instead of all elements: for fields on blocks.
 ///
-/// Pointers are of the memory of `on`; the boxes, which do not overlap, count from them. Sums have the order of the
-/// boxes' lines, with the bits of the host on the device. Otherwise as DofKernels.hpp. Local.
+/// The boxes' arrays are in the memory of `on`, and what is written does not overlap. Sums have the order of the boxes'
+/// lines, with the bits of the host on the device. Otherwise as DofKernels.hpp. Local.
 #pragma once
 
 #include "DNDS/Array/DofKernels.hpp"
@@ -11,13 +11,19 @@
 
 namespace DNDS::DofKernels {
 
-using Boxes = std::span<const ElementBox>;
+/// Elements at the same places of up to three arrays: the box counts from each.
+struct VectorBox : ElementBox {
+    const real *x = nullptr;
+    const real *y = nullptr;
+    real *to = nullptr; ///< may be one of the others
+};
+using Boxes = std::span<const VectorBox>;
 
-void combine(Operation operation, real *x, real a, Boxes boxes, const Executor &on);
-void fill(real *x, real value, Boxes boxes, const Executor &on);
-void copy(real *to, const real *from, Boxes boxes, const Executor &on);
-/// y += a x
-void addTo(real *y, real a, const real *x, Boxes boxes, const Executor &on);
+/// to = to operation a; to = value; to = x; to += a x.
+void combine(Operation operation, real a, Boxes boxes, const Executor &on);
+void fill(real value, Boxes boxes, const Executor &on);
+void copy(Boxes boxes, const Executor &on);
+void addTo(real a, Boxes boxes, const Executor &on);
 
 /// The terms of a sum.
 enum class Terms : unsigned char {
@@ -27,8 +33,9 @@ enum class Terms : unsigned char {
     SquaredDifferences ///< (x_i - y_i)^2
 };
 /// The sum of terms of `x` and, if they are of two, `y`; and the same sum without rounding: any order gives the same.
-real sum(Terms terms, const real *x, const real *y, Boxes boxes, const Executor &on);
-WideExactAccumulator exactSum(Terms terms, const real *x, const real *y, Boxes boxes, const Executor &on);
-Extremes extremes(const real *x, Boxes boxes, const Executor &on);
+real sum(Terms terms, Boxes boxes, const Executor &on);
+WideExactAccumulator exactSum(Terms terms, Boxes boxes, const Executor &on);
+/// Of `x`.
+Extremes extremes(Boxes boxes, const Executor &on);
 
 } // namespace DNDS::DofKernels

@@ -16,10 +16,12 @@ namespace {
 
 using namespace DofKernels::Partition;
 
+/// Copying as an operation on two numbers: the result is the second.
 struct Second {
     DNDS_HOST_DEVICE real operator()(real /*a*/, real b) const { return b; }
 };
 
+// Queues a kernel. Sums have one thread for each partial result, not for each element.
 template <class Kernel>
 void launch(StreamHandle stream, std::size_t threads, const Kernel &kernel) {
     parallelFor(Executor::device(stream), static_cast<index>(threads), kernel);
@@ -28,6 +30,7 @@ void launch(StreamHandle stream, std::size_t threads, const Kernel &kernel) {
 // ---------------------------------------------------------------------------------------------------------------------
 // Element by element
 
+/// x[i] = x[i] op a.
 template <class Apply>
 struct WithNumber {
     Apply apply;
@@ -36,6 +39,7 @@ struct WithNumber {
     DNDS_HOST_DEVICE void operator()(index i) const { x[i] = apply(x[i], a); }
 };
 
+/// x[i] = x[i] op y[i].
 template <class Apply>
 struct WithElements {
     Apply apply;
@@ -44,6 +48,7 @@ struct WithElements {
     DNDS_HOST_DEVICE void operator()(index i) const { x[i] = apply(x[i], y[i]); }
 };
 
+/// Each row with a number of its own.
 template <class Apply>
 struct WithScalars {
     Apply apply;
@@ -53,6 +58,7 @@ struct WithScalars {
     DNDS_HOST_DEVICE void operator()(index i) const { x[i] = apply(x[i], scalars[i / width]); }
 };
 
+// y += a x, without a product in memory.
 struct AddScaled {
     real *y;
     real a;
@@ -62,6 +68,7 @@ struct AddScaled {
 
 /// Some columns of a row, passed in a kernel's arguments.
 constexpr std::size_t columnsAtOnce = 32;
+/// Thread i is element i of a matrix of these columns alone.
 template <class Apply>
 struct WithColumns {
     Apply apply;
@@ -75,6 +82,8 @@ struct WithColumns {
     }
 };
 
+// Rows wider than that take several launches. The values travel in the kernel's arguments, since the row is on the
+// host and may change before the kernel runs.
 template <class Apply>
 void withRow(StreamHandle stream, Apply apply, std::span<real> x, std::span<const real> row) {
     if (x.empty())
@@ -95,32 +104,34 @@ void withRow(StreamHandle stream, Apply apply, std::span<real> x, std::span<cons
 /// Neighbouring threads read neighbouring elements.
 template <class TTerm>
 struct LaneSums {
-    TTerm term;
-    BoxBatch<ElementBox> batch;
+    BoxBatch<VectorBox> batch;
     real *sums; ///< [chunks x lanes]
     DNDS_HOST_DEVICE void operator()(index thread) const {
         index part = thread / lanes;
-        const ElementBox &box = batch.boxOf(part);
-        const ElementBox chunk = chunkOf(box, part);
+        const VectorBox &box = batch.boxOf(part);
+        const Chunk chunk = chunkOf(box, part);
+        const TTerm term(box);
         real sum = 0;
-        for (index i = thread % lanes; i < chunk.counts[3] / lanes * lanes; i += lanes)
-            sum += term(chunk.first + i * chunk.strides[3]);
+        for (index i = thread % lanes; i < chunk.count / lanes * lanes; i += lanes)
+            sum += term(chunk.first + i * chunk.stride);
         sums[thread] = sum;
     }
 };
+/// Adds up the lanes of a chunk by halves and then the elements after the last whole set of lanes, in the order of
+/// `chunkSum` on the host.
 template <class TTerm>
 struct ChunkSums {
-    TTerm term;
-    BoxBatch<ElementBox> batch;
+    BoxBatch<VectorBox> batch;
     const real *ofLanes;
     real *sums; ///< [chunks]
     DNDS_HOST_DEVICE void operator()(index number) const {
         index part = number;
-        const ElementBox &box = batch.boxOf(part);
-        const ElementBox chunk = chunkOf(box, part);
+        const VectorBox &box = batch.boxOf(part);
+        const Chunk chunk = chunkOf(box, part);
+        const TTerm term(box);
         real rest = 0;
-        for (index i = chunk.counts[3] / lanes * lanes; i < chunk.counts[3]; ++i)
-            rest += term(chunk.first + i * chunk.strides[3]);
+        for (index i = chunk.count / lanes * lanes; i < chunk.count; ++i)
+            rest += term(chunk.first + i * chunk.stride);
         real ofLane[lanes];
         for (index lane = 0; lane < lanes; ++lane)
             ofLane[lane] = ofLanes[number * lanes + lane];
@@ -134,42 +145,45 @@ struct ChunkSums {
 /// The exact sum of one lane of every `groups`-th chunk.
 template <class TTerm>
 struct ExactLaneSums {
-    TTerm term;
-    BoxBatch<ElementBox> batch;
+    BoxBatch<VectorBox> batch;
     index groups;
     WideExactAccumulator *sums; ///< [groups x lanes]
     DNDS_HOST_DEVICE void operator()(index thread) const {
         WideExactAccumulator sum;
         for (index number = thread / lanes; number < batch.parts; number += groups) {
             index part = number;
-            const ElementBox &box = batch.boxOf(part);
-            const ElementBox chunk = chunkOf(box, part);
-            for (index i = thread % lanes; i < chunk.counts[3]; i += lanes)
-                sum += term(chunk.first + i * chunk.strides[3]);
+            const VectorBox &box = batch.boxOf(part);
+            const Chunk chunk = chunkOf(box, part);
+            const TTerm term(box);
+            for (index i = thread % lanes; i < chunk.count; i += lanes)
+                sum += term(chunk.first + i * chunk.stride);
         }
         sums[thread] = sum;
     }
 };
 
+// Waits for the stream.
 template <class T>
 std::vector<T> fetched(StreamHandle stream, const T *values, std::size_t count) {
+    // Copies a few results to the host.
     std::vector<T> result(count);
     Device::copy(result.data(), MemorySpace::Host, values, MemorySpace::Device, count * sizeof(T), stream);
     Device::synchronize(stream);
     return result;
 }
 
+/// Of one lane of each chunk; the host combines them.
 struct LaneExtremes {
-    const real *x;
-    BoxBatch<ElementBox> batch;
+    BoxBatch<VectorBox> batch;
     Extremes *found; ///< [chunks x lanes]
     DNDS_HOST_DEVICE void operator()(index thread) const {
         index part = thread / lanes;
-        const ElementBox &box = batch.boxOf(part);
-        const ElementBox chunk = chunkOf(box, part);
+        const VectorBox &box = batch.boxOf(part);
+        const Chunk chunk = chunkOf(box, part);
+        const Term<Terms::Elements> term(box);
         Extremes extremes{std::numeric_limits<real>::infinity(), -std::numeric_limits<real>::infinity()};
-        for (index i = thread % lanes; i < chunk.counts[3]; i += lanes) {
-            const real value = x[chunk.first + i * chunk.strides[3]]; // NaN is kept: comparisons with it are false
+        for (index i = thread % lanes; i < chunk.count; i += lanes) {
+            const real value = term(chunk.first + i * chunk.stride); // NaN is kept: comparisons with it are false
             extremes.min = value < extremes.min || value != value ? value : extremes.min;
             extremes.max = value > extremes.max || value != value ? value : extremes.max;
         }
@@ -181,8 +195,8 @@ struct LaneExtremes {
 template <class Work>
 void forBatches(Boxes boxes, const Work &work) {
     Device::requireDevice("add up the elements of an array");
-    for (BoxBatch<ElementBox> batch; !boxes.empty();) {
-        batch.take(boxes, [](const ElementBox &box) { return chunksOf(box); });
+    for (BoxBatch<VectorBox> batch; !boxes.empty();) {
+        batch.take(boxes, [](const VectorBox &box) { return chunksOf(box); });
         if (batch.parts > 0)
             work(batch);
     }
@@ -191,6 +205,7 @@ void forBatches(Boxes boxes, const Work &work) {
 // ---------------------------------------------------------------------------------------------------------------------
 // Sums for each element of a row, in the tiles of the host
 
+/// Thread: one element of a tile, summed over the tiles of a block.
 template <class How>
 struct TileSums {
     const real *x;
@@ -208,6 +223,7 @@ struct TileSums {
     }
 };
 
+// The host adds up the blocks, in order: few, since each covers 64 tiles.
 template <class How>
 void accumulateRows(StreamHandle stream, std::span<const real> x, std::span<const real> y, std::span<real> result,
                     How how) {
@@ -217,6 +233,7 @@ void accumulateRows(StreamHandle stream, std::span<const real> x, std::span<cons
     launch(stream, blocks * tile, TileSums<How>{x.data(), y.empty() ? nullptr : y.data(), x.size(), tile, sums.data()});
     const std::vector<real> ofTiles = fetched(stream, sums.data(), blocks * tile);
     for (std::size_t i = 0; i < ofTiles.size(); ++i) {
+        // A tile has whole rows, so the column follows from the position.
         real &to = result[i % tile % result.size()];
         to = how.join(to, ofTiles[i]);
     }
@@ -240,14 +257,15 @@ void combineScalars(StreamHandle stream, Operation operation, std::span<real> x,
 
 void fillRows(StreamHandle stream, std::span<real> x, std::span<const real> row) { withRow(stream, Second{}, x, row); }
 
-real sum(StreamHandle stream, Terms terms, const real *x, const real *y, Boxes boxes) {
-    return withTerms(terms, x, y, [&](auto term) {
+// Two kernels for each batch of boxes. The host adds the chunks in order, as its own loop does.
+real sum(StreamHandle stream, Terms terms, Boxes boxes) {
+    return withTerms(terms, [&](auto term) {
         real total = 0;
-        forBatches(boxes, [&](const BoxBatch<ElementBox> &batch) {
+        forBatches(boxes, [&](const BoxBatch<VectorBox> &batch) {
             const Device::DeviceBuffer<real> ofLanes(toSize(batch.parts * lanes));
             const Device::DeviceBuffer<real> ofChunks(toSize(batch.parts));
-            launch(stream, ofLanes.size(), LaneSums<decltype(term)>{term, batch, ofLanes.data()});
-            launch(stream, ofChunks.size(), ChunkSums<decltype(term)>{term, batch, ofLanes.data(), ofChunks.data()});
+            launch(stream, ofLanes.size(), LaneSums<decltype(term)>{batch, ofLanes.data()});
+            launch(stream, ofChunks.size(), ChunkSums<decltype(term)>{batch, ofLanes.data(), ofChunks.data()});
             for (const real chunk : fetched(stream, ofChunks.data(), ofChunks.size()))
                 total += chunk;
         });
@@ -255,13 +273,14 @@ real sum(StreamHandle stream, Terms terms, const real *x, const real *y, Boxes b
     });
 }
 
-WideExactAccumulator exactSum(StreamHandle stream, Terms terms, const real *x, const real *y, Boxes boxes) {
-    return withTerms(terms, x, y, [&](auto term) {
+// At most 256 x 8 accumulators, which are large; any order of terms gives the same sum.
+WideExactAccumulator exactSum(StreamHandle stream, Terms terms, Boxes boxes) {
+    return withTerms(terms, [&](auto term) {
         WideExactAccumulator total;
-        forBatches(boxes, [&](const BoxBatch<ElementBox> &batch) {
+        forBatches(boxes, [&](const BoxBatch<VectorBox> &batch) {
             const index groups = std::min<index>(batch.parts, 256);
             const Device::DeviceBuffer<WideExactAccumulator> sums(toSize(groups * lanes));
-            launch(stream, sums.size(), ExactLaneSums<decltype(term)>{term, batch, groups, sums.data()});
+            launch(stream, sums.size(), ExactLaneSums<decltype(term)>{batch, groups, sums.data()});
             for (const WideExactAccumulator &some : fetched(stream, sums.data(), sums.size()))
                 total += some;
         });
@@ -269,11 +288,11 @@ WideExactAccumulator exactSum(StreamHandle stream, Terms terms, const real *x, c
     });
 }
 
-Extremes extremes(StreamHandle stream, const real *x, Boxes boxes) {
+Extremes extremes(StreamHandle stream, Boxes boxes) {
     Extremes result{std::numeric_limits<real>::infinity(), -std::numeric_limits<real>::infinity()};
-    forBatches(boxes, [&](const BoxBatch<ElementBox> &batch) {
+    forBatches(boxes, [&](const BoxBatch<VectorBox> &batch) {
         const Device::DeviceBuffer<Extremes> found(toSize(batch.parts * lanes));
-        launch(stream, found.size(), LaneExtremes{x, batch, found.data()});
+        launch(stream, found.size(), LaneExtremes{batch, found.data()});
         for (const Extremes &one : fetched(stream, found.data(), found.size())) {
             result.min = one.min < result.min || std::isnan(one.min) ? one.min : result.min;
             result.max = one.max > result.max || std::isnan(one.max) ? one.max : result.max;
@@ -282,6 +301,7 @@ Extremes extremes(StreamHandle stream, const real *x, Boxes boxes) {
     return result;
 }
 
+// Results start at zero on the host and are joined block by block.
 void accumulate(StreamHandle stream, Component component, std::span<const real> x, std::span<const real> y,
                 std::span<real> result) {
     std::fill(result.begin(), result.end(), 0.0);
@@ -318,33 +338,39 @@ void addTo(std::span<real> y, real a, std::span<const real> x, const Executor &o
 
 namespace {
 
-/// A functor of elements for `forBoxes`.
-template <class Kernel>
-struct OfElement {
-    Kernel kernel;
-    DNDS_HOST_DEVICE void operator()(const ElementBox & /*box*/, const index * /*at*/, index element) const {
-        kernel(element);
+template <class Apply>
+struct BoxWithNumber {
+    Apply apply;
+    real a;
+    DNDS_HOST_DEVICE void operator()(const VectorBox &box, const index * /*at*/, index i) const {
+        real &element = Device::asGlobal(box.to)[i];
+        element = apply(element, a);
     }
 };
-template <class Kernel>
-void inBoxes(const Executor &on, Boxes boxes, const Kernel &kernel) {
-    forBoxes(on, boxes, OfElement<Kernel>{kernel});
-}
+
+struct CopyBox {
+    DNDS_HOST_DEVICE void operator()(const VectorBox &box, const index * /*at*/, index i) const {
+        Device::asGlobal(box.to)[i] = Device::asGlobal(box.x)[i];
+    }
+};
+
+struct AddScaledBox {
+    real a;
+    DNDS_HOST_DEVICE void operator()(const VectorBox &box, const index * /*at*/, index i) const {
+        Device::asGlobal(box.to)[i] += a * Device::asGlobal(box.x)[i];
+    }
+};
 
 } // namespace
 
-void combine(Operation operation, real *x, real a, Boxes boxes, const Executor &on) {
-    withOperation(operation, [&](auto apply) { inBoxes(on, boxes, WithNumber<decltype(apply)>{apply, x, a}); });
+void combine(Operation operation, real a, Boxes boxes, const Executor &on) {
+    withOperation(operation, [&](auto apply) { forBoxes(on, boxes, BoxWithNumber<decltype(apply)>{apply, a}); });
 }
 
-void fill(real *x, real value, Boxes boxes, const Executor &on) {
-    inBoxes(on, boxes, WithNumber<Second>{{}, x, value});
-}
+void fill(real value, Boxes boxes, const Executor &on) { forBoxes(on, boxes, BoxWithNumber<Second>{{}, value}); }
 
-void copy(real *to, const real *from, Boxes boxes, const Executor &on) {
-    inBoxes(on, boxes, WithElements<Second>{{}, to, from});
-}
+void copy(Boxes boxes, const Executor &on) { forBoxes(on, boxes, CopyBox()); }
 
-void addTo(real *y, real a, const real *x, Boxes boxes, const Executor &on) { inBoxes(on, boxes, AddScaled{y, a, x}); }
+void addTo(real a, Boxes boxes, const Executor &on) { forBoxes(on, boxes, AddScaledBox{a}); }
 
 } // namespace DNDS::DofKernels

@@ -16,6 +16,7 @@ namespace {
 
 using namespace Partition;
 
+// Eight partial sums, combined by halves: independent of vector width, and the order that the device follows.
 template <class Term>
 real chunkSum(index count, const Term &term) {
     std::array<real, lanes> sums{};
@@ -32,18 +33,19 @@ real chunkSum(index count, const Term &term) {
     return sums[0] + rest;
 }
 
-/// Calls `visit(count, element)` for all chunks: `element(i)` is the place of its i-th element.
-template <class Visit>
+/// Calls `visit(count, term)` for all chunks: `term(i)` is that of its i-th element.
+template <class TTerm, class Visit>
 void forChunks(Boxes boxes, const Visit &visit) {
-    for (const ElementBox &box : boxes)
+    for (const VectorBox &box : boxes) {
+        const TTerm term(box);
         for (index n = 0; n < chunksOf(box); ++n) {
-            const ElementBox chunk = chunkOf(box, n);
-            const index first = chunk.first, stride = chunk.strides[3];
+            const auto [first, count, stride] = chunkOf(box, n);
             if (stride == 1) // vectorises
-                visit(chunk.counts[3], [first](index i) { return first + i; });
+                visit(count, [term, first = first](index i) { return term(first + i); });
             else
-                visit(chunk.counts[3], [first, stride](index i) { return first + i * stride; });
+                visit(count, [term, first = first, stride = stride](index i) { return term(first + i * stride); });
         }
+    }
 }
 
 /// The smallest and the largest element so far, and whether there was a NaN.
@@ -64,7 +66,9 @@ struct ExtremesInLanes {
 };
 
 /// All elements of a span, as a box.
-std::array<ElementBox, 1> allOf(std::span<const real> x) { return {ElementBox::run(std::ssize(x))}; }
+std::array<VectorBox, 1> allOf(std::span<const real> x, const real *y = nullptr) {
+    return {VectorBox{ElementBox::run(std::ssize(x)), x.data(), y}};
+}
 
 /// Accumulates the rows of `x`, or of `x - y`, in `result`.
 template <class How>
@@ -85,6 +89,7 @@ void accumulateRows(std::span<const real> x, std::span<const real> y, std::span<
                     to[i] = how.add(to[i], from[i] - less[i]);
             begin += count;
         }
+        // One addition a block for each element of a tile: errors of rounding grow slowly.
         for (std::size_t i = 0; i < tile.size(); ++i)
             result[i % result.size()] = how.join(result[i % result.size()], tile[i]);
     }
@@ -92,6 +97,7 @@ void accumulateRows(std::span<const real> x, std::span<const real> y, std::span<
 
 } // namespace
 
+// A tile of repeated rows makes one long loop of short rows.
 void combineRows(Operation operation, std::span<real> x, std::span<const real> row, const Executor &on) {
     if (on.onDevice())
         return DofDeviceKernels::combineRows(on.stream(), operation, x, row);
@@ -106,6 +112,7 @@ void combineRows(Operation operation, std::span<real> x, std::span<const real> r
     }
 }
 
+// The inner loop has the width of a row: the operation is chosen once, outside.
 void combineScalars(Operation operation, std::span<real> x, std::span<const real> scalars, const Executor &on) {
     if (on.onDevice())
         return DofDeviceKernels::combineScalars(on.stream(), operation, x, scalars);
@@ -121,6 +128,7 @@ void combineScalars(Operation operation, std::span<real> x, std::span<const real
     });
 }
 
+// Queued on the device; complete at return on the host.
 void copy(std::span<real> to, std::span<const real> from, const Executor &on) {
     if (on.onDevice())
         return Device::copy(to.data(), MemorySpace::Device, from.data(), MemorySpace::Device, to.size_bytes(),
@@ -128,6 +136,7 @@ void copy(std::span<real> to, std::span<const real> from, const Executor &on) {
     std::copy(from.begin(), from.end(), to.begin());
 }
 
+// Rows of one width without gaps.
 void fillRows(std::span<real> x, std::span<const real> row, const Executor &on) {
     if (on.onDevice())
         return DofDeviceKernels::fillRows(on.stream(), x, row);
@@ -136,54 +145,55 @@ void fillRows(std::span<real> x, std::span<const real> row, const Executor &on) 
 }
 
 real dot(std::span<const real> x, std::span<const real> y, const Executor &on) {
-    return sum(Terms::Products, x.data(), y.data(), allOf(x), on);
+    return sum(Terms::Products, allOf(x, y.data()), on);
 }
 
 real squaredDistance(std::span<const real> x, std::span<const real> y, const Executor &on) {
-    return sum(Terms::SquaredDifferences, x.data(), y.data(), allOf(x), on);
+    return sum(Terms::SquaredDifferences, allOf(x, y.data()), on);
 }
 
-real sum(std::span<const real> x, const Executor &on) { return sum(Terms::Elements, x.data(), nullptr, allOf(x), on); }
+real sum(std::span<const real> x, const Executor &on) { return sum(Terms::Elements, allOf(x), on); }
 
-real sum(Terms terms, const real *x, const real *y, Boxes boxes, const Executor &on) {
+// Chunks are added in the order of the boxes, so that the bits depend on the boxes alone.
+real sum(Terms terms, Boxes boxes, const Executor &on) {
     if (on.onDevice())
-        return DofDeviceKernels::sum(on.stream(), terms, x, y, boxes);
-    return withTerms(terms, x, y, [&](auto term) {
+        return DofDeviceKernels::sum(on.stream(), terms, boxes);
+    return withTerms(terms, [&](auto kind) {
         real total = 0;
-        forChunks(boxes, [&](index count, auto element) {
-            total += chunkSum(count, [term, element](index i) { return term(element(i)); });
-        });
+        forChunks<decltype(kind)>(boxes, [&](index count, auto term) { total += chunkSum(count, term); });
         return total;
     });
 }
 
-WideExactAccumulator exactSum(Terms terms, const real *x, const real *y, Boxes boxes, const Executor &on) {
+// One after the other: exact sums need no fixed order.
+WideExactAccumulator exactSum(Terms terms, Boxes boxes, const Executor &on) {
     if (on.onDevice())
-        return DofDeviceKernels::exactSum(on.stream(), terms, x, y, boxes);
-    return withTerms(terms, x, y, [&](auto term) {
+        return DofDeviceKernels::exactSum(on.stream(), terms, boxes);
+    return withTerms(terms, [&](auto kind) {
         WideExactAccumulator total;
-        forChunks(boxes, [&](index count, auto element) {
+        forChunks<decltype(kind)>(boxes, [&](index count, auto term) {
             for (index i = 0; i < count; ++i)
-                total += term(element(i));
+                total += term(i);
         });
         return total;
     });
 }
 
-Extremes extremes(std::span<const real> x, const Executor &on) { return extremes(x.data(), allOf(x), on); }
+Extremes extremes(std::span<const real> x, const Executor &on) { return extremes(allOf(x), on); }
 
-Extremes extremes(const real *x, Boxes boxes, const Executor &on) {
+// A local copy in each chunk: the compiler keeps it in registers. Comparisons skip NaN, which is noted apart.
+Extremes extremes(Boxes boxes, const Executor &on) {
     if (on.onDevice())
-        return DofDeviceKernels::extremes(on.stream(), x, boxes);
+        return DofDeviceKernels::extremes(on.stream(), boxes);
     ExtremesInLanes found;
-    forChunks(boxes, [&](index count, auto element) {
+    forChunks<Term<Terms::Elements>>(boxes, [&](index count, auto term) {
         ExtremesInLanes here = found;
         index i = 0;
         for (; i + lanes <= count; i += lanes)
             for (index lane = 0; lane < lanes; ++lane)
-                here.take(toSize(lane), x[element(i + lane)]);
+                here.take(toSize(lane), term(i + lane));
         for (; i < count; ++i)
-            here.take(0, x[element(i)]);
+            here.take(0, term(i));
         found = here;
     });
     if (found.nan)
@@ -218,6 +228,7 @@ void reduceOrThrow(const CommunicatorView &comm, std::span<real> values, Reducti
         }
     }
     comm.allReduce(all.data(), static_cast<int>(all.size()), max ? MPI_MAX : MPI_SUM);
+    // Some rank has failed: all throw its error.
     if (all.back() > 0) [[unlikely]]
         comm.agree(failure);
     for (std::size_t i = 0; i < count; ++i)

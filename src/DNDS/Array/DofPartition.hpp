@@ -5,6 +5,7 @@
 
 #include "DNDS/Array/BoxKernels.hpp"
 #include "DNDS/Device/Hooks.hpp"
+#include "DNDS/Device/RowKernelBodies.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -22,22 +23,33 @@ inline constexpr index blockSize = 1024;
 DNDS_HOST_DEVICE inline index chunksOf(const ElementBox &box) {
     return box.lines() * ((box.counts[3] + blockSize - 1) / blockSize);
 }
-/// Chunk `n` of a box: counts[3] elements, strides[3] apart.
-DNDS_HOST_DEVICE inline ElementBox chunkOf(const ElementBox &box, index n) {
+/// Elements first + i stride of a line, 0 <= i < count.
+struct Chunk {
+    index first;
+    index count;
+    index stride;
+};
+/// Chunk `n` of a box.
+DNDS_HOST_DEVICE inline Chunk chunkOf(const ElementBox &box, index n) {
     const index perLine = (box.counts[3] + blockSize - 1) / blockSize;
     const index begin = n % perLine * blockSize;
     const index left = box.counts[3] - begin;
     index at[4]; // NOLINT
-    return {box.lineStart(n / perLine, at) + begin * box.strides[3],
-            {1, 1, 1, left < blockSize ? left : +blockSize},
-            {0, 0, 0, box.strides[3]}};
+    return {box.lineStart(n / perLine, at) + begin * box.strides[3], left < blockSize ? left : +blockSize,
+            box.strides[3]};
 }
 
-/// A term of a sum.
+/// The terms of a sum over a box.
 template <Terms terms>
 struct Term {
-    const real *a;
-    const real *b; ///< null for terms of one number
+    const real *a = nullptr;
+    const real *b = nullptr; ///< for two numbers a term
+
+    Term() = default;
+    DNDS_HOST_DEVICE explicit Term(const VectorBox &box) : a(Device::asGlobal(box.x)) {
+        if constexpr (terms == Terms::Products || terms == Terms::SquaredDifferences)
+            b = Device::asGlobal(box.y);
+    }
     DNDS_HOST_DEVICE real operator()(index i) const {
         if constexpr (terms == Terms::Magnitudes)
             return std::fabs(a[i]);
@@ -50,18 +62,18 @@ struct Term {
     }
 };
 
-/// Calls `function` with the Term.
+/// Calls `function` with a Term of this kind.
 template <class Function>
-auto withTerms(Terms terms, const real *x, const real *y, const Function &function) {
+auto withTerms(Terms terms, const Function &function) {
     switch (terms) {
     case Terms::Magnitudes:
-        return function(Term<Terms::Magnitudes>{x, y});
+        return function(Term<Terms::Magnitudes>());
     case Terms::Products:
-        return function(Term<Terms::Products>{x, y});
+        return function(Term<Terms::Products>());
     case Terms::SquaredDifferences:
-        return function(Term<Terms::SquaredDifferences>{x, y});
+        return function(Term<Terms::SquaredDifferences>());
     default:
-        return function(Term<Terms::Elements>{x, y});
+        return function(Term<Terms::Elements>());
     }
 }
 
@@ -70,6 +82,7 @@ inline constexpr std::size_t tileSize = 128;
 /// Tiles that are added up before they meet the rest.
 inline constexpr std::size_t tilesPerBlock = 64;
 
+// At least one row, however wide.
 inline std::size_t rowsPerTile(std::size_t width) { return std::max<std::size_t>(tileSize / width, 1); }
 
 /// Calls `function` with the operation as a function object, so that kernels are compiled for each.
@@ -126,14 +139,15 @@ using DofKernels::Component;
 using DofKernels::Extremes;
 using DofKernels::Operation;
 using DofKernels::Terms;
+using DofKernels::VectorBox;
 
 /// As the functions of these names in DofKernels.hpp and BoxKernels.hpp.
 void combineRows(StreamHandle stream, Operation operation, std::span<real> x, std::span<const real> row);
 void combineScalars(StreamHandle stream, Operation operation, std::span<real> x, std::span<const real> scalars);
 void fillRows(StreamHandle stream, std::span<real> x, std::span<const real> row);
-real sum(StreamHandle stream, Terms terms, const real *x, const real *y, Boxes boxes);
-WideExactAccumulator exactSum(StreamHandle stream, Terms terms, const real *x, const real *y, Boxes boxes);
-Extremes extremes(StreamHandle stream, const real *x, Boxes boxes);
+real sum(StreamHandle stream, Terms terms, Boxes boxes);
+WideExactAccumulator exactSum(StreamHandle stream, Terms terms, Boxes boxes);
+Extremes extremes(StreamHandle stream, Boxes boxes);
 void accumulate(StreamHandle stream, Component component, std::span<const real> x, std::span<const real> y,
                 std::span<real> result);
 

@@ -6,6 +6,8 @@ namespace DNDS {
 
 namespace {
 
+/// Computes this rank's part by kernels; only results of a few numbers come to the host. `columns_` is called in each
+/// phase, inside the agreement on failures.
 class ColumnsOnDevice final : public ExactRows {
   public:
     ColumnsOnDevice(Device::StreamHandle stream, const ExactColumns &columns) : stream_(stream), columns_(columns) {}
@@ -24,6 +26,7 @@ class ColumnsOnDevice final : public ExactRows {
 } // namespace
 
 void exactSums(CommunicatorView comm, const Executor &on, const ExactColumns &columns, std::span<real> sums) {
+    // The same algorithm on either side: only the local sums differ in place.
     if (on.onDevice())
         exactSums(comm, ColumnsOnDevice(on.stream(), columns), sums);
     else

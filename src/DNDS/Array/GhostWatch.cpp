@@ -4,11 +4,13 @@
 
 namespace DNDS {
 
+// The father's version is unknown until the first pull.
 void GhostWatch::created() {
     sonVersion_ = son_->version();
     state_.store(State::NeverPulled, std::memory_order_relaxed);
 }
 
+// The hash lets later checks tell a write that changed nothing. Without the values on the host it is left out.
 void GhostWatch::arrived() {
     fatherVersion_.store(father_->version(), std::memory_order_relaxed);
     hashed_ = father_->valid(MemorySpace::Host);
@@ -21,6 +23,7 @@ bool GhostWatch::unwritten() const noexcept { return son_->version() == sonVersi
 
 void GhostWatch::keep() noexcept { sonVersion_ = son_->version(); }
 
+// Follows arrays that swap their contents.
 void GhostWatch::swap(GhostWatch &other) noexcept {
     if (state_ == State::InFlight || other.state_ == State::InFlight) { // the pull belongs to its pair, not to contents
         forget();
@@ -34,6 +37,7 @@ void GhostWatch::swap(GhostWatch &other) noexcept {
     std::swap(hashed_, other.hashed_);
 }
 
+// Remembers the version of equal contents: the hash is computed once for each version.
 bool GhostWatch::sameContents() {
     const std::uint64_t now = father_->version();
     if (now == fatherVersion_.load(std::memory_order_relaxed))
@@ -46,11 +50,13 @@ bool GhostWatch::sameContents() {
     return true;
 }
 
+// A view for writing escapes the checks from here on, except during a pull.
 void GhostWatch::handOut(bool writes) noexcept {
     if (writes && state_.load(std::memory_order_relaxed) != State::InFlight)
         forget();
 }
 
+// In the order of certainty: in flight, written by the program, current, never pulled, contents.
 void GhostWatch::check(bool writes) {
     const State state = state_.load(std::memory_order_relaxed);
     if (state == State::Unknown)

@@ -22,6 +22,7 @@ index headerSize(std::span<const MatrixShape> shapes) { return 1 + 2 * static_ca
 
 } // namespace
 
+// Signs and size first, then the limits of the array's type.
 void checkMatrix(MatrixShape declared, MatrixShape common, index i, MatrixShape shape, std::string_view label) {
     DNDS_CHECK(shape.rows >= 0 && shape.cols >= 0, ArgumentError, "{}: a matrix cannot be {} x {}", label, shape.rows,
                shape.cols);
@@ -35,6 +36,7 @@ void checkMatrix(MatrixShape declared, MatrixShape common, index i, MatrixShape 
                "{}: the dimension that all matrices share must not be 0", label);
 }
 
+// Sums in 64 bits; the limit is checked after each matrix.
 rowsize matrixBatchRowSize(std::span<const MatrixShape> shapes, std::string_view label) {
     if (shapes.empty())
         return 0;
@@ -48,6 +50,7 @@ rowsize matrixBatchRowSize(std::span<const MatrixShape> shapes, std::string_view
     return static_cast<rowsize>(size);
 }
 
+// Headers hold bits of integers in elements of type real, hence memcpy.
 void startMatrixBatchRow(std::span<real> row, std::span<const MatrixShape> shapes) {
     std::fill(row.begin(), row.end(), 0.0);
     if (shapes.empty())
@@ -55,6 +58,7 @@ void startMatrixBatchRow(std::span<real> row, std::span<const MatrixShape> shape
     const auto count = static_cast<index>(shapes.size());
     std::memcpy(row.data(), &count, sizeof count);
     index start = headerSize(shapes);
+    // Entries of two reals each follow the count; elements follow the last entry.
     real *to = row.data() + 1;
     for (const MatrixShape &shape : shapes) {
         const MatrixBatchEntry entry{shape, start};

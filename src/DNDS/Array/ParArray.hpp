@@ -64,6 +64,7 @@ class ParRows {
     ParRows &operator=(const ParRows &) = default;
     ParRows(ParRows &&) noexcept = default;
     ParRows &operator=(ParRows &&) noexcept = default;
+    /// Exchanges communicators and numberings.
     void swapRows(ParRows &other) noexcept {
         std::swap(comm_, other.comm_);
         std::swap(life_, other.life_);

@@ -4,6 +4,9 @@
 
 namespace DNDS {
 
+/// Handlers run from the most derived type to the least: a MemoryError of DNDS keeps its text, a bare
+/// std::bad_alloc is given the same kind. Copying the text may itself throw std::bad_alloc; callers on failing
+/// paths wrap the call in `attempt`.
 Failure describeFailure(const std::exception_ptr &failure) {
     try {
         if (failure)

@@ -18,6 +18,8 @@ class BlockAllocator {
 
     /// A range of `bytes` bytes at a multiple of `alignment` (a power of two); nothing if none is free.
     std::optional<std::size_t> allocate(std::size_t bytes, std::size_t alignment) {
+        // First fit in ascending order of addresses, which tends to keep the long free ranges at the high end
+        // (Knuth, The Art of Computer Programming, volume 1, section 2.5: Dynamic storage allocation).
         for (auto range = free_.begin(); range != free_.end(); ++range) {
             const auto [begin, size] = *range;
             const std::size_t start = (begin + alignment - 1) & ~(alignment - 1);
@@ -25,6 +27,8 @@ class BlockAllocator {
                 continue;
             // If allocating the map entry throws, nothing has changed.
             const std::size_t end = start + bytes;
+            // Padding in front stays a free range of its own under its old key; the rest of the range is entered
+            // under a new key. Nodes of the map are reused where the number of ranges does not grow.
             if (start > begin) {
                 if (end < begin + size)
                     free_.emplace(end, begin + size - end);
@@ -60,6 +64,8 @@ class BlockAllocator {
     void release(std::size_t begin, std::size_t bytes) {
         if (bytes == 0)
             return;
+        // Merges with the next and the previous free range, so that free ranges are never adjacent. O(log(free
+        // ranges)). Only a range with taken neighbours on both sides needs a new node, and may throw.
         const auto next = free_.lower_bound(begin);
         const bool joinsNext = next != free_.end() && next->first == begin + bytes;
         const std::size_t end = joinsNext ? next->first + next->second : begin + bytes;

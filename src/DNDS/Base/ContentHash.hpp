@@ -53,6 +53,7 @@ class ContentHash {
     }
 
   private:
+    /// The first 64 bits of the fraction of pi: a constant that hides no choice.
     std::uint64_t state_ = 0x243F6A8885A308D3ULL;
 };
 

@@ -13,6 +13,7 @@ namespace DNDS {
 
 namespace {
 
+/// Unset and empty variables mean the same throughout: the default.
 std::string textOf(const char *name) {
     const char *value = std::getenv(name);
     return value != nullptr ? value : "";
@@ -22,6 +23,7 @@ std::string textOf(const char *name) {
 template <class Number>
 std::optional<Number> parse(const std::string &text) {
     Number number{};
+    // Independent of the locale, unlike strtod, and strict: a number followed by anything else is refused.
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
     return error == std::errc() && end == text.data() + text.size() ? std::optional(number) : std::nullopt;
 }
@@ -58,6 +60,8 @@ Environment readEnvironment() {
 }
 
 std::array<std::pair<const char *, std::string>, 10> Environment::choices() const {
+    // Normalised, so that ranks that give the default explicitly agree with ranks that leave a variable unset
+    // (CommunicatorContext compares these texts).
     const auto number = [](auto value) { return value == 0 ? std::string() : fmt::format("{}", value); };
     const auto onOrOff = [](bool on) { return std::string(on ? "1" : ""); };
     return {{{"DNDS_TRANSPORT", transport == "auto" ? std::string() : transport},
@@ -97,6 +101,8 @@ LauncherInfo launcherInfo() {
         {"PMI_SIZE", "PMI_RANK"},
         {"MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_RANK"}};
     LauncherInfo info;
+    // A launcher within a job of another one inherits the outer one's variables; the fewest processes are those of
+    // the innermost launcher.
     const auto ask = [&](const char *size, const char *rank) {
         const int ranks = parse<int>(textOf(size)).value_or(0);
         if (ranks > 0 && (info.ranks == 0 || ranks < info.ranks))

@@ -22,14 +22,14 @@ struct Environment {
     /// DNDS_WAIT_TIMEOUT=SECONDS: how long a rank waits for a peer, on its node or another one, before it throws
     /// `PeerError`. Unset or 0: as long as the peer's process lives; on other nodes, for ever. It bounds pulls and
     /// pushes in flight, reductions of plans and waits of one-sided access. Collective calls of MPI, as in set-up,
-    /// cannot be cancelled: DNDS warns of those that take longer, with the activities of the node's ranks.
+    /// cannot be cancelled: DNDS warns of calls that take longer, with the activities of the node's ranks.
     double waitTimeout = 0.0;
     /// DNDS_FORCE_HOST_STAGING=0|1: 1: rows in device memory always go through the host.
     bool forceHostStaging = false;
     /// DNDS_DISABLE_GPU_AWARE_MPI=0|1: 1: device memory is never passed to MPI, not even for a trial.
     bool disableGpuAwareMpi = false;
     /// DNDS_ONE_SIDED_PROXY=0|1: 1: kernels reach all other ranks through the proxy
-    /// (`docs/guides/one_sided.md#the-proxy-of-kernels`), also those that loads and stores would reach; heaps and
+    /// (`docs/guides/one_sided.md#the-proxy-of-kernels`), also ranks that loads and stores would reach; heaps and
     /// windows for which a proxy is impossible throw. Unset or 0: the proxy is used where it is needed and possible.
     bool oneSidedProxy = false;
     /// DNDS_TRACE=FILE: ranks record when they computed, pulled and waited, into this file (docs/guides/tracing.md). It

@@ -11,9 +11,12 @@ namespace DNDS {
 
 namespace {
 
+/// The rank in MPI_COMM_WORLD; -1 until MPI runs. Relaxed: it only labels messages.
 std::atomic<int> processRank{-1};
 
 /// A copy that allocates nothing: the error may be about memory.
+/// Text of the latest error of a thread, for messages written where the exception itself is out of reach: a
+/// destructor during unwinding, a terminate handler. Long texts are cut off.
 class KeptText {
   public:
     void keep(std::string_view text) noexcept {
@@ -29,6 +32,7 @@ class KeptText {
 thread_local KeptText lastWhat;
 thread_local KeptText lastMessage;
 
+/// The text of what(): kind, rank, message, and the place of the throw without folders and template arguments.
 std::string decorate(ErrorKind kind, std::string_view message, const SourceLocation &where) {
     const int rank = errorRank();
     const std::string onRank = rank >= 0 ? fmt::format(" on rank {}", rank) : std::string();
@@ -40,6 +44,8 @@ std::string decorate(ErrorKind kind, std::string_view message, const SourceLocat
                        where.line, function);
 }
 
+/// Throws the class that belongs to a kind known only at run time, as it arrives from another rank. Returns if no
+/// kind matches.
 template <ErrorKind... Kinds>
 void throwOneOf(ErrorKind kind, const std::string &message, SourceLocation where) {
     ((kind == Kinds ? throw ErrorOf<Kinds>(message, where) : void()), ...);

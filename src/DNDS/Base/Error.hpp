@@ -68,6 +68,7 @@ class Error : public std::runtime_error {
     const SourceLocation &where() const noexcept { return where_; }
 
   private:
+    /// As ErrorOf's template argument, for code that handles errors of all kinds.
     ErrorKind kind_;
     std::string message_;
     int rank_;
@@ -192,12 +193,15 @@ class OnFailure {
     OnFailure(const OnFailure &) = delete;
     OnFailure &operator=(const OnFailure &) = delete;
     ~OnFailure() {
+        // Counted, not asked with std::uncaught_exception: the scope may lie in a destructor that itself runs while
+        // another exception unwinds the stack, and only an exception of this scope concerns it.
         if (std::uncaught_exceptions() > before_)
             undo_();
     }
 
   private:
     Undo undo_;
+    /// Exceptions in flight in this thread when the scope began.
     int before_ = std::uncaught_exceptions();
 };
 

@@ -24,7 +24,7 @@ namespace DNDS::FixedPoint {
 __extension__ using Wide = __int128;
 __extension__ using UnsignedWide = unsigned __int128;
 
-/// Numbers up to the largest take this many bits.
+/// Numbers up to the largest take this many bits. With 128 bits for the sum, 2^47 terms are added without overflow.
 inline constexpr int resolution = 80;
 inline constexpr int halfResolution = resolution / 2;
 
@@ -46,15 +46,19 @@ class Scale {
 
     /// `value` in these multiples, rounded towards zero. Exact in two steps of 40 bits.
     DNDS_HOST_DEVICE Wide toInteger(real value) const {
+        // High part: |value| < 2^(ilogb(largest) + 1), so it has less than 40 bits. The subtraction is exact, since
+        // `high` holds leading bits of `lifted`; the remainder again has less than 40 bits before the point.
         const real lifted = value * lift_;
         const auto high = static_cast<std::int64_t>(lifted * toHigh_);
         const auto low = static_cast<std::int64_t>((lifted - static_cast<real>(high) * fromHigh_) * toLow_);
         return (static_cast<Wide>(high) << halfResolution) + low;
     }
-    /// The number nearest to a sum of such integers. On the host.
+    /// The sum of such integers as a number: rounded to nearest, once to `long double` and once to `real`. On the
+    /// host.
     real toReal(Wide sum) const { return static_cast<real>(std::ldexp(static_cast<long double>(sum), -shift_)); }
 
   private:
+    /// Integers are values times 2^shift_.
     int shift_;
     // Powers of two, so that products are exact. Tiny numbers are lifted first: 2^shift alone would overflow.
     real lift_;
@@ -128,12 +132,17 @@ class BasicExactAccumulator {
         if (mantissa == 0)
             return *this;
         // The term is mantissa * 2^exponent units of 2^-1075.
+        // Bit exponent + 52 is the leading one, so `top` numbers the highest part that the term reaches. Parts lie
+        // at fixed multiples of 40 bits, whatever the terms: which bits a term loses depends on the final `top_`
+        // alone, not on the order of additions.
         const std::int64_t top = (exponent + 52) / partBits;
         if (top > top_)
             raise(top);
         const std::int64_t shift = exponent - partBits * (top_ - 2); // of the mantissa in the three parts
         if (shift <= -53)
             return *this;
+        // At most 53 + 67 bits: the leading bit lies below the end of part `top_`. Truncated before the sign is
+        // applied, so that a term and its negative cancel exactly.
         const auto wide = shift >= 0 ? static_cast<Wide>(mantissa) << shift : static_cast<Wide>(mantissa >> -shift);
         const std::int64_t sign = bits >> 63U != 0 ? -1 : 1;
         low_ += sign * static_cast<std::int64_t>(wide & partMask);
@@ -145,6 +154,8 @@ class BasicExactAccumulator {
 
     /// Adds the terms of `other`. O(1).
     DNDS_HOST_DEVICE BasicExactAccumulator &operator+=(const BasicExactAccumulator &other) {
+        // Both are brought to the higher of the two tops; the order of operands does not matter. A sum that is not
+        // finite has the highest top of all, and keeps it.
         BasicExactAccumulator terms = other;
         if (terms.top_ > top_)
             raise(terms.top_);
@@ -173,6 +184,8 @@ class BasicExactAccumulator {
                 rest |= inexact ? 1 : 0;
                 high >>= partBits;
             }
+        // The sum of all parts takes up to 46 + 80 bits of 127; above that its last 20 bits go, with a sticky bit
+        // in their place.
         constexpr std::int64_t much = std::int64_t{1} << 46;
         const bool cut = high >= much || high < -much;
         const int left = cut ? 20 : 0;
@@ -181,6 +194,8 @@ class BasicExactAccumulator {
             sum |= 1;
         auto magnitude = static_cast<UnsignedWide>(sum < 0 ? -sum : sum);
         int scale = static_cast<int>(partBits * (top - 2)) - 1075 + left;
+        // To 64 bits by halves. 64 bits with a sticky last one round to 53 as the whole sum would: there is one
+        // rounding only. Subnormal results are exact, because all terms are multiples of the smallest subnormal.
         for (int step = 32; step > 0; step /= 2)
             if (magnitude >> (63 + step) != 0) {
                 const bool inexact = (magnitude & ((UnsignedWide{1} << step) - 1)) != 0;
@@ -194,6 +209,7 @@ class BasicExactAccumulator {
   private:
     using Wide = FixedPoint::Wide;
     using UnsignedWide = FixedPoint::UnsignedWide;
+    /// Bits of a part; the rest of `Part` is room for carries.
     static constexpr int partBits = FixedPoint::halfResolution;
     static constexpr std::int64_t partMask = (std::int64_t{1} << partBits) - 1;
     static constexpr std::int64_t notFinite = 64; ///< above all finite terms
@@ -208,9 +224,12 @@ class BasicExactAccumulator {
         top_ = top;
     }
 
+    /// Signed sums of parts of 40 bits, not normalised: 63 - 40 = 23 bits of room for carries limit the number of
+    /// terms of the narrow variant. The value is high_ 2^80 + middle_ 2^40 + low_ in units of the lowest part.
     Part high_ = 0; ///< in units of 2^(40 top - 1075)
     Part middle_ = 0;
     Part low_ = 0;
+    /// Number of the highest part: `high_` holds bits 40 top .. 40 top + 39 in units of 2^-1075. Rises only.
     std::int64_t top_ = 0; ///< 0: all terms were 0
 };
 

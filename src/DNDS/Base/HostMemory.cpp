@@ -33,6 +33,7 @@ const HostMemoryResource &defaultHostMemory() {
 }
 
 void *allocateData(std::pmr::memory_resource &source, std::size_t bytes, std::size_t alignment, std::string_view what) {
+    // An exception of this type tells which data there was no room for; std::bad_alloc would not.
     try {
         return source.allocate(bytes, alignment);
     } catch (const std::bad_alloc &error) {

@@ -31,6 +31,7 @@ class NoMemory : public std::bad_alloc {
     const char *what() const noexcept override { return text_.data(); }
 
   private:
+    /// Within the exception, since there may be no memory; ended by 0.
     std::array<char, 256> text_;
 };
 

@@ -19,6 +19,8 @@ namespace DNDS {
 
 namespace {
 
+/// The program's sink, replaceable at any time. `warn` calls a copy outside the lock: a sink may warn or set
+/// another sink itself, and a sink that is replaced lives until its last call returns.
 struct Sink {
     std::mutex mutex;
     std::shared_ptr<const WarningSink> call;
@@ -32,6 +34,7 @@ Sink &sink() {
 
 /// In one piece, which ranks that write at the same time do not mix; without memory of its own.
 void writeToStderr(std::string_view text) noexcept {
+    // Formatted first, on the stack. A longer text may be mixed with other ranks' lines.
     std::array<char, 2048> line{};
     const int length =
         std::snprintf(line.data(), line.size(), "DNDS: %.*s\n", static_cast<int>(text.size()), text.data());

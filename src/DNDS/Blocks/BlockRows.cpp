@@ -155,6 +155,7 @@ std::vector<BlockPlace> BlockRows::placesOf(const BlockPattern &pattern) {
     for (const BlockMemory &memory : pattern.blocks()) {
         BlockPlace &place = places.emplace_back();
         place.firstRow = memory.firstRow;
+        place.block = static_cast<int>(places.size()) - 1;
         place.dims = memory.cells.dims;
         for (int d = 0; d < place.dims; ++d) {
             place.extents[d] = memory.extent.extent(d);

@@ -25,13 +25,14 @@ struct BlockCell {
 /// The place of one block's cells among the rows of its rank. Trivially copyable, for kernels.
 struct BlockPlace {
     index firstRow = 0;
+    int block = 0; ///< counts this rank's blocks
     int dims = 0;
     index extents[maxBlockDims] = {}; // NOLINT: with ghosts
     index low[maxBlockDims] = {};     // NOLINT: layers of ghosts
     index inner[maxBlockDims] = {};   // NOLINT: extents without ghosts
 
     /// The cell in memory row `row` of the rank.
-    DNDS_HOST_DEVICE BlockCell cellOf(index row, int block) const {
+    DNDS_HOST_DEVICE BlockCell cellOf(index row) const {
         BlockCell cell;
         cell.block = block;
         index left = row - firstRow;

@@ -5,13 +5,13 @@
 #include "DNDS/Blocks/BlockBoundary.hpp"
 #include "DNDS/Blocks/BlockField.hpp"
 #include "DNDS/Blocks/BlockRows.hpp"
-#include "DNDS/Device/DeviceMemory.hpp"
+#include "DNDS/Storage/KernelTables.hpp"
 #include "DNDS/Task/Graph.hpp"
 
 #include <algorithm>
 #include <bit>
 #include <concepts>
-#include <list>
+#include <cstdint>
 #include <tuple>
 #include <type_traits>
 #include <vector>
@@ -123,7 +123,7 @@ struct KernelOfBlocks {
     DNDS_HOST_DEVICE void operator()(index i) const {
         const index row = rows(i);
         const int block = blockOfRow(places, blocks, row);
-        views[block].call(kernel, places[block].cellOf(row, block));
+        views[block].call(kernel, places[block].cellOf(row));
     }
 };
 
@@ -168,14 +168,14 @@ class BlockLoopBody final : public TaskBody {
         if (space == MemorySpace::Host)
             return take<DeviceBackend::Host>(std::index_sequence_for<Arguments...>{});
         take<DeviceBackend::CUDA>(std::index_sequence_for<Arguments...>{});
-        bringToFront(placesThere_, places_, {});
-        bringToFront(viewsThere_, views_, cells_);
+        placesThere_ = placeTables_.get(space, {}, [&] { return places_; }).data(space);
+        viewsThere_ = viewTables_.get(space, cells_, [&] { return views_; }).data(space);
     }
     void run(const Executor &executor, const PartRows &rows, index begin, index end) const override {
         if (executor.onDevice())
             launch(executor, end - begin,
-                   KernelOfBlocks<Kernel, Views>{rows.from(begin), kernel_, placesThere_.front().there.data(),
-                                                 viewsThere_.front().there.data(), static_cast<int>(places_.size())});
+                   KernelOfBlocks<Kernel, Views>{rows.from(begin), kernel_, placesThere_, viewsThere_,
+                                                 static_cast<int>(places_.size())});
         else if (begin < end)
             loop(rows, begin, end);
     }
@@ -188,7 +188,7 @@ class BlockLoopBody final : public TaskBody {
             const index row = rows(i);
             const int block = blockOfRow(places_.data(), count, row);
             const BlockPlace &place = places_[toSize(block)];
-            BlockCell cell = place.cellOf(row, block);
+            BlockCell cell = place.cellOf(row);
             const int last = place.dims - 1;
             const index most = std::min(end - i, place.inner[last] - cell.at[last]);
             index length = 1;
@@ -207,43 +207,18 @@ class BlockLoopBody final : public TaskBody {
         for (int block = 0; block < static_cast<int>(places_.size()); ++block) {
             const auto views = std::tuple{std::get<k>(arguments_).template blockView<backend>(block)...};
             views_.push_back({std::get<k>(views)...});
-            (cells_.push_back(std::get<k>(views).data()), ...);
+            (cells_.push_back(reinterpret_cast<std::uintptr_t>(std::get<k>(views).data())), ...);
         }
     }
-    /// A table on the device, and the addresses of the cells for which it was made.
-    template <class Value>
-    struct Table {
-        std::vector<const void *> cells;
-        Device::DeviceBuffer<Value> there;
-    };
-    /// Moves the table for the current addresses of the cells to the front. Captured graphs read the table of their
-    /// capture, so more tables are kept than a part has graphs.
-    template <class Value>
-    static void bringToFront(std::list<Table<Value>> &tables, const std::vector<Value> &values,
-                             const std::vector<const void *> &cells) {
-        constexpr std::size_t most = 16;
-        const auto found = std::ranges::find(tables, cells, &Table<Value>::cells);
-        if (found != tables.end())
-            return tables.splice(tables.begin(), tables, found);
-        if (tables.size() == most) {
-            Device::synchronizeAll();
-            tables.pop_back();
-        }
-        tables.push_front({cells, Device::DeviceBuffer<Value>(values.size())});
-        if (values.empty())
-            return;
-        Device::copy(tables.front().there.data(), MemorySpace::Device, values.data(), MemorySpace::Host,
-                     values.size() * sizeof(Value), nullptr);
-        Device::synchronize(nullptr);
-    }
-
     Kernel kernel_;
     std::tuple<Arguments...> arguments_;
     std::vector<BlockPlace> places_;
     std::vector<Views> views_;
-    std::vector<const void *> cells_;          ///< addresses of all views' cells, in order
-    std::list<Table<BlockPlace>> placesThere_; ///< the current run's table in front
-    std::list<Table<Views>> viewsThere_;
+    std::vector<std::uint64_t> cells_; ///< addresses of all views' cells, in order
+    KernelTables<BlockPlace> placeTables_;
+    KernelTables<Views> viewTables_;
+    const BlockPlace *placesThere_ = nullptr; ///< on the device, for the current run
+    const Views *viewsThere_ = nullptr;
 };
 
 } // namespace DNDS_DEVICE_COMPILATION

@@ -15,6 +15,7 @@ namespace {
 
 using DofKernels::Reduction;
 using DofKernels::Terms;
+using DofKernels::VectorBox;
 
 /// Merges components inside cells with the last dimension.
 ElementBox withComponents(ElementBox box, rowsize components) {
@@ -23,7 +24,9 @@ ElementBox withComponents(ElementBox box, rowsize components) {
     return box;
 }
 
-std::vector<ElementBox> boxesOf(const BlockField<real> &u, const BlockElements &elements, bool ghostsToo) {
+/// The boxes of fields on the pattern of `u`, whose arrays are `x`, `y` and `to`.
+std::vector<VectorBox> boxesOf(const BlockField<real> &u, const BlockElements &elements, bool ghostsToo, const real *x,
+                               const real *y, real *to) {
     const rowsize components = u.components();
     DNDS_CHECK(elements.component >= -1 && elements.component < components, ArgumentError,
                "component {} of '{}' is asked for, which has {}: give -1 for all", elements.component, u.name(),
@@ -33,13 +36,12 @@ std::vector<ElementBox> boxesOf(const BlockField<real> &u, const BlockElements &
     const rowsize inside = outside > 0 ? 1 : components;
     const bool all = elements.component < 0;
     if (all && ghosts) // without gaps
-        return {ElementBox::run(u.blockPattern()->rows() * inside)};
-    std::vector<ElementBox> boxes;
+        return {{ElementBox::run(u.blockPattern()->rows() * inside), x, y, to}};
+    std::vector<VectorBox> boxes;
     for (const BlockMemory &block : u.blockPattern()->blocks())
         for (rowsize c = all ? 0 : elements.component; c < (all ? std::max(outside, 1) : elements.component + 1); ++c) {
-            boxes.push_back(BoundaryGeometry::elementsOf(block, ghosts ? block.extent : block.cells, inside, c));
-            if (all)
-                boxes.back() = withComponents(boxes.back(), inside);
+            const ElementBox box = BoundaryGeometry::elementsOf(block, ghosts ? block.extent : block.cells, inside, c);
+            boxes.push_back({all ? withComponents(box, inside) : box, x, y, to});
         }
     return boxes;
 }
@@ -57,6 +59,18 @@ void requirePartner(const BlockField<real> &u, const BlockField<real> &v) {
                u.name(), v.name(), u.components(), v.components());
 }
 
+/// The elements of `u` that change, beside those of `from`, if given.
+std::vector<VectorBox> changed(BlockField<real> &u, const BlockField<real> *from, const BlockElements &elements) {
+    if (from != nullptr)
+        requirePartner(u, *from);
+    std::vector<VectorBox> boxes =
+        boxesOf(u, elements, true, from != nullptr ? readable(*from, elements.on) : nullptr, nullptr, nullptr);
+    real *const to = writable(u, elements.on);
+    for (VectorBox &box : boxes)
+        box.to = to;
+    return boxes;
+}
+
 real reduced(const BlockField<real> &u, Reduction reduction, const auto &body) {
     real value = 0;
     const std::exception_ptr failure = attempt([&] { value = body(); });
@@ -68,7 +82,8 @@ real reduced(const BlockField<real> &u, Reduction reduction, const auto &body) {
 real sumOf(Terms terms, const BlockField<real> &u, const BlockField<real> &v, const BlockElements &elements) {
     const auto ofRank = [&](const auto &add) {
         requirePartner(u, v);
-        return add(terms, readable(u, elements.on), readable(v, elements.on), boxesOf(u, elements, false), elements.on);
+        return add(terms, boxesOf(u, elements, false, readable(u, elements.on), readable(v, elements.on), nullptr),
+                   elements.on);
     };
     if (!elements.exact)
         return reduced(u, Reduction::Sum,
@@ -85,34 +100,27 @@ real sumOf(Terms terms, const BlockField<real> &u, const BlockField<real> &v, co
 /// The largest over all ranks of what `choose` makes of a rank's extrema.
 real extremeOf(const BlockField<real> &u, const BlockElements &elements, const auto &choose) {
     return reduced(u, Reduction::Max, [&] {
-        return choose(DofKernels::extremes(readable(u, elements.on), boxesOf(u, elements, false), elements.on));
+        return choose(
+            DofKernels::extremes(boxesOf(u, elements, false, readable(u, elements.on), nullptr, nullptr), elements.on));
     });
 }
 
 } // namespace
 
 void setConstant(BlockField<real> &u, real value, const BlockElements &elements) {
-    const auto boxes = boxesOf(u, elements, true);
-    DofKernels::fill(writable(u, elements.on), value, boxes, elements.on);
+    DofKernels::fill(value, changed(u, nullptr, elements), elements.on);
 }
 
 void copy(BlockField<real> &to, const BlockField<real> &from, const BlockElements &elements) {
-    requirePartner(to, from);
-    const auto boxes = boxesOf(to, elements, true);
-    const real *source = readable(from, elements.on);
-    DofKernels::copy(writable(to, elements.on), source, boxes, elements.on);
+    DofKernels::copy(changed(to, &from, elements), elements.on);
 }
 
 void scale(BlockField<real> &u, real factor, const BlockElements &elements) {
-    const auto boxes = boxesOf(u, elements, true);
-    DofKernels::combine(DofKernels::Operation::Multiply, writable(u, elements.on), factor, boxes, elements.on);
+    DofKernels::combine(DofKernels::Operation::Multiply, factor, changed(u, nullptr, elements), elements.on);
 }
 
 void axpy(BlockField<real> &y, real a, const BlockField<real> &x, const BlockElements &elements) {
-    requirePartner(y, x);
-    const auto boxes = boxesOf(y, elements, true);
-    const real *source = readable(x, elements.on);
-    DofKernels::addTo(writable(y, elements.on), a, source, boxes, elements.on);
+    DofKernels::addTo(a, changed(y, &x, elements), elements.on);
 }
 
 real dot(const BlockField<real> &u, const BlockField<real> &v, const BlockElements &elements) {

@@ -1,201 +1,24 @@
 #include "DNDS/Blocks/BlockGrid.hpp"
-#include "DNDS/Blocks/GridParts.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
+#include "DNDS/Mpi/RebalancedRuns.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <cstdlib>
-#include <deque>
-#include <numeric>
+#include <iterator>
 #include <utility>
 
 namespace DNDS {
 
-namespace {
-
-/// Cuts a row of blocks into one run a rank. Ends of runs are numbers of blocks; end 0 is 0, run k is [end k - 1, end
-/// k). Each run has a block, so there are at most as many runs as blocks.
-class RunCutter {
-  public:
-    /// `ranks` take the runs in this order.
-    RunCutter(const BlockGrid &grid, std::vector<int> ranks, std::span<const real> costs)
-        : grid_(grid), ranks_(std::move(ranks)), blocks_(static_cast<int>(costs.size())), before_(costs.size() + 1) {
-        std::partial_sum(costs.begin(), costs.end(), before_.begin() + 1);
-        for (const int rank : ranks_)
-            present_.push_back(present_.back() + static_cast<int>(grid_.blocksOfRank(rank).size()));
-    }
-
-    /// The ends such that no run costs more than `limit`, or where that cannot be 1 % more than the least limit that
-    /// can, and that keep the most blocks on their ranks. `highest` is the cost of the dearest block.
-    std::vector<int> cut(real limit, real mean, real highest) {
-        limit_ = std::max(limit, highest);
-        if (!findBounds()) {
-            real low = limit_;
-            real high = 1.001 * (mean + highest); // any cut that fills runs one after another is below
-            while (high - low > 0.01 * low) {
-                limit_ = 0.5 * (low + high);
-                (findBounds() ? high : low) = limit_;
-            }
-            limit_ = high;
-            findBounds();
-        }
-        std::vector<int> ends = nearestEnds();
-        index shift = 0;
-        for (std::size_t k = 0; k < ends.size(); ++k)
-            shift = std::max<index>(shift, std::abs(ends[k] - present_[k]));
-        constexpr index most = index{1} << 23U; // ends to try: 40 MB, less than a second
-        return shift == 0 || 4 * shift * runs() > most ? ends : endsWithin(2 * shift);
-    }
-
-  private:
-    bool fits(int begin, int end) const { return before_[toSize(end)] <= before_[toSize(begin)] + limit_; }
-    int runs() const { return static_cast<int>(ranks_.size()); }
-    /// The last end of a run from `begin`.
-    int lastEnd(int begin) const {
-        const auto beyond = std::ranges::upper_bound(before_, before_[toSize(begin)] + limit_);
-        return static_cast<int>(beyond - before_.begin()) - 1;
-    }
-
-    /// Finds the first and last possible ends of all runs. False if the limit is too low.
-    bool findBounds() {
-        first_.assign(ranks_.size() + 1, blocks_);
-        last_.assign(ranks_.size() + 1, 0);
-        for (int k = 1; k <= runs(); ++k)
-            last_[toSize(k)] = std::min(lastEnd(last_[toSize(k) - 1]), blocks_ - (runs() - k));
-        for (int k = runs(); k > 0; --k) {
-            const real cost = before_[toSize(first_[toSize(k)])];
-            const auto begin = std::ranges::partition_point(before_, [&](real less) { return cost > less + limit_; });
-            first_[toSize(k) - 1] = std::max(static_cast<int>(begin - before_.begin()), k - 1);
-        }
-        return last_.back() == blocks_;
-    }
-
-    /// Moves each present end as little as the bounds and the end before it allow.
-    std::vector<int> nearestEnds() const {
-        std::vector<int> ends{0};
-        for (std::size_t k = 1; k < present_.size(); ++k)
-            ends.push_back(std::clamp(present_[k], std::max(first_[k], ends.back() + 1),
-                                      std::min(last_[k], lastEnd(ends.back()))));
-        return ends;
-    }
-
-    /// The number of blocks in [0, end) that are on the rank of run `k` already.
-    int ownedBefore(int k, int end) const {
-        const auto own = grid_.blocksOfRank(ranks_[toSize(k) - 1]);
-        return static_cast<int>(std::ranges::lower_bound(own, end) - own.begin());
-    }
-
-    /// Run k for ends of it from `first` on: the most blocks that stay in runs up to k (-1: impossible), and the begins
-    /// of run k for that.
-    struct Choices {
-        int first = 0;
-        std::vector<int> staying;
-        std::vector<int> begins;
-    };
-
-    /// The best choice for each possible end of run `k`, by those of the run before. Windows of begins move forwards
-    /// with ends, so that the best begin of each is found in O(1), amortised.
-    Choices choose(int k, const Choices &before, int first, int last) const {
-        Choices made{first, {}, {}};
-        const auto gain = [&](int begin) { // less what run k would have kept before `begin`
-            return before.staying[toSize(begin - before.first)] - ownedBefore(k, begin);
-        };
-        std::deque<std::pair<int, int>> best; // begins and gains, in descending order of gains
-        int next = before.first;
-        const int beyond = before.first + static_cast<int>(before.staying.size());
-        for (int end = first; end <= last; ++end) {
-            for (; next < std::min(end, beyond); ++next) {
-                if (before.staying[toSize(next - before.first)] < 0)
-                    continue;
-                const int gained = gain(next);
-                while (!best.empty() && best.back().second < gained)
-                    best.pop_back();
-                best.emplace_back(next, gained);
-            }
-            while (!best.empty() && !fits(best.front().first, end))
-                best.pop_front();
-            made.staying.push_back(best.empty() ? -1 : best.front().second + ownedBefore(k, end));
-            made.begins.push_back(best.empty() ? -1 : best.front().first);
-        }
-        return made;
-    }
-
-    /// The ends that keep the most blocks on their ranks, among those at most `shift` from the present ones, of which
-    /// some are possible. Dynamic programming over runs.
-    std::vector<int> endsWithin(index shift) const {
-        std::vector<Choices> choices{{0, {0}, {0}}};
-        for (int k = 1; k <= runs(); ++k) {
-            const index present = present_[toSize(k)];
-            choices.push_back(choose(k, choices.back(),
-                                     static_cast<int>(std::max<index>(first_[toSize(k)], present - shift)),
-                                     static_cast<int>(std::min<index>(last_[toSize(k)], present + shift))));
-            choices[toSize(k) - 1].staying = {};
-        }
-        std::vector<int> ends(ranks_.size() + 1, blocks_);
-        for (int k = runs(); k > 0; --k) {
-            const Choices &of = choices[toSize(k)];
-            ends[toSize(k) - 1] = of.begins[toSize(ends[toSize(k)] - of.first)];
-        }
-        return ends;
-    }
-
-    const BlockGrid &grid_;
-    std::vector<int> ranks_;
-    int blocks_;
-    std::vector<real> before_;    ///< costs of the blocks before each, [blocks + 1]
-    std::vector<int> present_{0}; ///< ends by the present numbers of blocks
-    real limit_ = 0;
-    std::vector<int> first_, last_; ///< bounds of the ends
-};
-
-/// As many ranks as there can be runs: those with blocks in the order of their first ones, then others.
-std::vector<int> ranksInOrder(const BlockGrid &grid, int size) {
-    std::vector<int> ranks(toSize(size));
-    std::iota(ranks.begin(), ranks.end(), 0);
-    std::ranges::stable_sort(ranks, {}, [&](int rank) {
-        const auto own = grid.blocksOfRank(rank);
-        return own.empty() ? static_cast<int>(grid.blocks().size()) : own.front();
-    });
-    ranks.resize(std::min(ranks.size(), grid.blocks().size()));
-    return ranks;
-}
-
-/// The costs of all blocks, by number. Collective.
-std::vector<real> gatherCosts(const BlockGrid &grid, const CommunicatorView &comm, std::span<const real> mine) {
-    const auto own = grid.blocksOfRank(comm.rank());
-    DNDS_CHECK(mine.size() == own.size(), ArgumentError, "rank {} gives {} costs for its {} blocks: give one each",
-               comm.rank(), mine.size(), own.size());
-    for (std::size_t b = 0; b < mine.size(); ++b)
-        DNDS_CHECK(mine[b] >= 0 && std::isfinite(mine[b]), ArgumentError,
-                   "block {} is to cost {}: give a number of 0 or more", own[b], mine[b]);
-    const std::vector<real> all = comm.allGatherV(mine);
-    std::vector<real> costs(grid.blocks().size());
-    auto next = all.begin();
-    for (int rank = 0; rank < comm.size(); ++rank)
-        for (const int block : grid.blocksOfRank(rank))
-            costs[toSize(block)] = *next++;
-    return costs;
-}
-
-} // namespace
-
 std::shared_ptr<const BlockGrid> BlockGrid::rebalanced(const CommunicatorView &comm, std::span<const real> mine,
                                                        real imbalance) const {
     return failTogether(comm, [&] {
-        DNDS_CHECK(imbalance >= 0, ArgumentError, "an imbalance of {}: give 0 or more", imbalance);
         DNDS_CHECK(ranks() <= comm.size(), ArgumentError, "the grid has blocks on {} ranks, there are {}", ranks(),
                    comm.size());
-        const std::vector<real> costs = gatherCosts(*this, comm, mine);
+        std::vector<int> rankOf;
+        std::ranges::transform(blocks_, std::back_inserter(rankOf), &Block::rank);
+        rankOf = rebalancedRuns(comm, rankOf, mine, imbalance, "block");
         std::vector<Block> blocks = blocks_;
-        if (!blocks.empty()) {
-            const std::vector<int> order = ranksInOrder(*this, comm.size());
-            const real mean = std::accumulate(costs.begin(), costs.end(), real{0}) / comm.size();
-            const std::vector<int> ends =
-                RunCutter(*this, order, costs).cut((1 + imbalance) * mean, mean, std::ranges::max(costs));
-            for (std::size_t k = 0; k < order.size(); ++k)
-                for (int b = ends[k]; b < ends[k + 1]; ++b)
-                    blocks[toSize(b)].rank = order[k];
-        }
+        for (std::size_t b = 0; b < blocks.size(); ++b)
+            blocks[b].rank = rankOf[b];
         return std::shared_ptr<const BlockGrid>(
             new BlockGrid(spaces_, std::move(blocks), connections_, "runs of blocks of nearly equal costs"));
     });

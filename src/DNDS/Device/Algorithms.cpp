@@ -28,6 +28,7 @@ void forColumns(StreamHandle stream, std::size_t columns, std::span<T> results, 
     requireDevice("reduce columns");
     DNDS_CHECK(columns > 0 && columns == results.size(), ArgumentError, "{} columns are given for {} results", columns,
                results.size());
+    // All columns are reduced before the one copy back.
     const DeviceBuffer<T> found(columns);
     for (std::size_t k = 0; k < columns; ++k)
         reduce(k, found.data() + k);

@@ -32,6 +32,7 @@ class Minimum {
     void operator()(StreamHandle stream, std::span<const real> x, real *result) const;
 
   private:
+    /// Elements that `scratch_` is sized for.
     std::size_t count_;
     DeviceBuffer<std::byte> scratch_;
 };
@@ -53,6 +54,7 @@ void sortByKey(StreamHandle stream, std::span<index> keys, std::span<index> valu
 /// Column-major matrices of one shape, `stride` elements apart: rows of an `ArrayEigenMatrix<m, n>`.
 template <class T>
 struct MatrixRows {
+    /// The first element of the first matrix; the shape of each; elements between two of them; their number.
     T *data = nullptr;
     rowsize rows = 0;
     rowsize cols = 0;

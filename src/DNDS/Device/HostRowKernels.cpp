@@ -5,6 +5,7 @@
 namespace DNDS::Device {
 
 void copyRows(const CopyTable &table, StreamHandle stream) {
+    // The table is copied into the kernel: it may run after the caller has returned.
     launchHostKernel(stream, static_cast<index>(table.tiles), [table](index first, index last) {
         for (index tile = first; tile < last; ++tile)
             copyTile(table, static_cast<std::uint64_t>(tile), 0, 1);

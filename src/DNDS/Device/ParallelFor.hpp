@@ -47,6 +47,7 @@ class Executor {
     Executor(MemorySpace space, Device::StreamHandle stream, int threads)
         : stream_(stream), threads_(threads), space_(space) {}
 
+    /// Not owned: the stream outlives the executor's use.
     Device::StreamHandle stream_;
     int threads_;
     MemorySpace space_;
@@ -204,6 +205,7 @@ struct BoxBatch {
     }
     /// The box of a part, and the part's number in this box.
     DNDS_HOST_DEVICE const TBox &boxOf(index &part) const {
+        // Linear: a batch has a few dozen boxes at most.
         int b = count - 1;
         while (starts[b] > part)
             --b;

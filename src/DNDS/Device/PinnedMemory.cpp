@@ -7,6 +7,7 @@ namespace DNDS::Device {
 
 namespace {
 
+/// Pinned memory of the device back end as a resource for containers; stateless.
 class PinnedMemory final : public std::pmr::memory_resource {
     void *do_allocate(std::size_t bytes, std::size_t alignment) override {
         DNDS_CHECK(alignment <= allocationAlignment, ArgumentError, "pinned memory is aligned to {} bytes, not to {}",

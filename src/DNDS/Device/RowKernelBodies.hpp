@@ -80,6 +80,7 @@ DNDS_HOST_DEVICE inline void storeWide(std::byte *to, std::uint32_t chunks, std:
 /// Chunk `chunk` of the rows of a tile.
 template <class Chunk>
 DNDS_HOST_DEVICE inline Chunk loadOfRows(const CopySegment &segment, std::uint64_t firstRow, std::uint32_t chunk) {
+    // Division by multiplication with the reciprocal, exact for the chunks of a tile: see DeviceRowCopy.
     const auto row = segment.chunksPerRow == 1
                          ? chunk
                          : static_cast<std::uint32_t>(std::uint64_t{chunk} * segment.reciprocal >> 32U);
@@ -143,6 +144,7 @@ DNDS_HOST_DEVICE inline void copyTileBlocks(const CopySegment &segment, std::uin
         std::byte *to = segment.destination + block.destination;
         const auto bits = reinterpret_cast<std::uintptr_t>(from) | reinterpret_cast<std::uintptr_t>(to) | block.bytes;
         const bool wide = segment.wideStores != 0;
+        // The widest word that both addresses and the length allow.
         if (bits % 16 == 0)
             copyBlock<Chunk16>(from, to, block.bytes, wide, thread % lanes, lanes);
         else if (bits % 8 == 0)

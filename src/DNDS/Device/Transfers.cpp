@@ -6,6 +6,7 @@ namespace DNDS::Device {
 
 namespace {
 
+/// Relaxed: counts are statistics, and order nothing.
 struct Counter {
     std::atomic<std::size_t> copies{0};
     std::atomic<std::size_t> bytes{0};

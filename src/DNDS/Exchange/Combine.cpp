@@ -33,6 +33,7 @@ T combined(T a, T b) {
 template <class T, PushOp Op>
 void combine(std::byte *into, const std::byte *from, std::size_t bytes) {
     for (std::size_t at = 0; at + sizeof(T) <= bytes; at += sizeof(T)) {
+        // Copied, because staged rows need not be aligned for T.
         T a;
         T b;
         std::memcpy(&a, into + at, sizeof(T));
@@ -42,6 +43,8 @@ void combine(std::byte *into, const std::byte *from, std::size_t bytes) {
     }
 }
 
+/// The instance for one scalar type: chosen once a part, so that the loop over elements has no branch on the
+/// operation. Null for minimum and maximum of accumulators.
 template <class T>
 CombineFunction choose(PushOp op) {
     if constexpr (std::is_same_v<T, ExactAccumulator>)

@@ -32,6 +32,7 @@ void locateRows(const ExchangePattern &pattern, Direction direction, MemorySpace
                "the ghost mapping of '{}' was replaced since its {} was set up: call createMPITypes, and set up the "
                "exchange again (in a new group, where it is in one)",
                member.name, directionName(direction));
+    // The layouts hold their memory from now on: an array that is resized in flight leaves it to the exchange.
     father.keepsMemory = son.keepsMemory = true;
     member.father(space, Access::Read, father);
     member.son(space, direction == Direction::Pull ? Access::Write : Access::Read, son);
@@ -146,6 +147,8 @@ Exchange::~Exchange() {
     if (!state_ || !mpiActive()) // moved from, or MPI has ended
         return;
     const std::shared_ptr<CommunicatorContext> context = state_->context;
+    // Other ranks wait for rows that this one will not send any more. Callbacks of members run on the maker's
+    // thread only.
     if (inFlight() && context->alive()) {
         context->revocation().revoke(directionName(direction_),
                                      fmt::format("it destroyed the exchange of '{}' in flight", label()),
@@ -156,6 +159,7 @@ Exchange::~Exchange() {
     }
     state_->engine.end();
     context->delist(*state_);
+    // Peers may still write to memory of this exchange: it outlives the object until all ranks have stopped.
     if (state_->exposed())
         context->keepUntilRecovery(state_);
     context->park(
@@ -240,6 +244,8 @@ void Exchange::start(Device::StreamHandle producer) {
             state.hashSent(direction_, state.sent);
         if (state.stream)
             state.stream->follow(producer);
+        // Ghosts are stale from here on, before the first byte may move; the exchange is in flight before any
+        // transport starts, so that a failure half-way is cleaned up as a whole.
         state.notifyPulled(direction_, *pattern_, false);
         state.stage = State::Stage::InFlight;
         ++state.starts;
@@ -259,6 +265,9 @@ void Exchange::start(Device::StreamHandle producer) {
 
 void Exchange::rebindChanged() {
     State &state = *state_;
+    // Two cases need work: rows changed (`changed`), and plans are made again, which must look the same to peers;
+    // or only addresses did (`moved`), and transports are bound again. The usual case compares a few words a part.
+    // O(parts). The stage is Unbound meanwhile: after an exception the next start does all of it.
     bool moved = false;
     bool changed = false;
     for (std::size_t m = 0; m < state.members.size(); ++m) {
@@ -341,6 +350,7 @@ bool Exchange::ready() {
     return running("the pull of", "the push of", [&] {
         requireStarted();
         State &state = *state_;
+        // A thread other than the one that started it may wait: progress belongs to the waiting thread.
         state.engine.moveHere();
         if (const std::exception_ptr failure = state.engine.takeFailure())
             std::rethrow_exception(failure);
@@ -382,6 +392,7 @@ void Exchange::combinePushed() {
     } else {
         combineOnHost(*pattern_, op_, state.members, fathers, state.staging);
     }
+    // Sent by now. On the device the zeros are queued after the combination.
     if (state.zeroing)
         state.zeroing->run(state.sonsNow, state.stream ? state.stream->stream.handle() : nullptr);
 }

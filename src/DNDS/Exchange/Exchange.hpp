@@ -192,6 +192,7 @@ class Exchange {
     std::string describe() const;
 
   private:
+    /// Everything that must outlive the object while bytes are in flight: ExchangeState.hpp.
     struct State;
 
     Exchange(const CommunicatorContext::SetUp &setUp, CommunicatorContext &context, Direction direction,
@@ -208,23 +209,32 @@ class Exchange {
     void rebindChanged();
     template <class Body>
     decltype(auto) running(std::string_view pull, std::string_view push, Body &&body);
+    /// Waits for all transports, and lets them end the epoch.
     void complete();
+    /// All of `wait` within a running call: rows arrive, arrays are checked, pushed rows combined, members
+    /// notified.
     void completeEpoch();
+    /// `wait` without the end of work on the device. After an exception the exchange is not in flight.
     void finish();
     void requireCommunicator() const;
     void requireStarted() const;
+    /// Name of the first array, for messages.
     const std::string &label() const;
     /// Marks this thread as the user. Throws StateError if another one is.
     ThreadUse::Scope enter() const;
+    /// Throws StateError if arrays differ from those at start: see the class.
     void requireUnchanged();
+    /// Combines the received rows with the owners', and zeroes ghosts if the push does.
     void combinePushed();
 
+    /// As given; equal on all ranks of the communicator, which set-up has checked.
     std::shared_ptr<const ExchangePattern> pattern_;
     Direction direction_;
     PushOp op_;
     GhostsAfterPush ghosts_;
     MemorySpace space_ = MemorySpace::Host;
     std::shared_ptr<State> state_; ///< shared with the context if destroyed in flight
+    /// As planned; `paths` adds what transports learned when they were bound.
     std::vector<PeerPath> paths_;
 };
 
@@ -255,6 +265,8 @@ class [[nodiscard]] Flight {
     void wait(Device::StreamHandle consumer);
     /// Whether nothing is left to wait for.
     bool done() const noexcept {
+        // Waited for through the exchange itself, perhaps started again since: then that start belongs to another
+        // flight.
         return exchange_ == nullptr || !exchange_->inFlight() || exchange_->starts() != start_;
     }
 

@@ -5,6 +5,8 @@
 namespace DNDS {
 
 void Exchange::requireUnchanged() {
+    // Called when rows have arrived: the arrays are looked up again as at start, and compared with the layouts that
+    // were moved. O(members); with debug checks O(bytes sent).
     State &state = *state_;
     const bool pull = direction_ == Direction::Pull;
     const auto unchanged = [](const RowLayout &atStart, const RowLayout &now) {
@@ -33,6 +35,8 @@ void Exchange::requireUnchanged() {
     }
     if (!state.checksSent())
         return;
+    // Hashes by peer and part, in the order of the plan: the first that differs names both. A write that stores the
+    // same bytes goes unnoticed.
     std::vector<std::uint64_t> now;
     state.hashSent(direction_, now);
     const auto [was, is] = std::ranges::mismatch(state.sent, now);
@@ -40,6 +44,7 @@ void Exchange::requireUnchanged() {
         return;
     const auto changed = static_cast<std::size_t>(was - state.sent.begin());
     const std::size_t parts = state.plan.outgoing.front().parts.size();
+    // The member to which the part belongs: parts of all members are numbered through.
     std::size_t member = 0;
     for (std::size_t part = changed % parts; part >= static_cast<std::size_t>(state.fathers[member].partCount);
          ++member)

@@ -47,6 +47,7 @@ std::size_t buffersOf(const PeerPath &path) {
     }
 }
 
+/// Whether the communicator has the ranks of MPI_COMM_WORLD, in any order.
 bool holdsAllRanks(const CommunicatorContext &context) {
     int same = MPI_UNEQUAL;
     checkMpi(MPI_Comm_compare(context.comm().handle(), MPI_COMM_WORLD, &same), "MPI_Comm_compare");
@@ -64,6 +65,7 @@ void noteAtEnd(void (*note)(void *) noexcept) {
 } // namespace
 
 void ExchangeCounts::describe(std::span<const PeerPath> peers, bool onDevice) {
+    // The shape is replaced by that of the latest exchange of this name; sums over runs stay.
     numbers[Count::Made] += 1.0;
     std::fill(numbers.begin() + Count::Peers, numbers.end(), 0.0);
     numbers[Count::Peers] = static_cast<double>(peers.size());
@@ -88,6 +90,8 @@ void announceReport(CommunicatorContext &context) {
     struct Announced {}; // on each communicator: threads may set up on several at a time, in any order
     if (!reportsAtEnd() || context.attachment<Announced>())
         return;
+    // A report at the end is collective over MPI_COMM_WORLD, and so needs a moment at which all ranks know that one
+    // will come: the first exchange of all of them.
     if (!holdsAllRanks(context)) {
         static std::atomic<bool> noted = false;
         if (!noted.exchange(true))
@@ -112,6 +116,8 @@ void announceReport(CommunicatorContext &context) {
 }
 
 std::shared_ptr<ExchangeCounts> countsOf(const CommunicatorContext &context, const std::string &name) {
+    // By name and not by exchange: a program that makes the exchange of 'u' again and again has one line for it in
+    // the report.
     if (!countsExchanges())
         return nullptr;
     CountsOfProcess &counts = CountsOfProcess::instance();

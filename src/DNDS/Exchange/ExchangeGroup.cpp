@@ -5,6 +5,7 @@
 namespace DNDS {
 
 void ExchangeGroup::addMember(ExchangeMember member, std::shared_ptr<const ExchangePattern> pattern) {
+    // One pattern object, not an equal one: a message has the rows of all arrays in the same order.
     DNDS_CHECK(pattern != nullptr, StateError, "'{}' has no ghost mapping yet", member.name);
     DNDS_CHECK(
         pattern_ == nullptr || pattern_ == pattern, ArgumentError,

@@ -111,12 +111,14 @@ class PersistentExchanges {
     virtual std::string_view exchanged() const noexcept = 0;
 
   private:
+    /// The name is asked for only where there is an error to report.
     const std::shared_ptr<Exchange> &bound(const PersistentExchange &exchange) const {
         return exchange.get(exchange.made() ? std::string_view() : exchanged());
     }
     Exchange &pull() const { return *bound(pull_); }
     Exchange &push() const { return *bound(push_); }
 
+    /// Each empty until its init.
     PersistentExchange pull_{Direction::Pull};
     PersistentExchange push_{Direction::Push};
 };
@@ -151,11 +153,13 @@ class ExchangeGroup : public PersistentExchanges {
                   Device::StreamHandle producer = nullptr);
 
   private:
+    /// Checks the pattern, and appends. Local.
     void addMember(ExchangeMember member, std::shared_ptr<const ExchangePattern> pattern);
     CommunicatorContext &context() const;
     ExchangeRequest request() const { return {pattern_, members_}; }
     std::string_view exchanged() const noexcept override { return names_; }
 
+    /// The first member's, and so that of all.
     std::shared_ptr<const ExchangePattern> pattern_;
     std::vector<ExchangeMember> members_;
     std::string names_; ///< names of all members

@@ -13,6 +13,7 @@ namespace DNDS {
 
 namespace {
 
+/// A view of lists that the pattern or its mapping keeps, with the properties of each peer's rows.
 PeerRows listed(const RankLists &lists) {
     PeerRows rows{lists.ranks, lists.starts, lists.values, {}};
     rows.lists.reserve(lists.size());
@@ -38,6 +39,7 @@ RankLists withoutEmpty(const RankLists &all) {
     return lists;
 }
 
+/// Throws on this rank alone; `agreeOnCounts` passes it on. O(rows).
 void requireRows(const RankLists &lists, const char *what, index size, int ranks) {
     DNDS_CHECK(
         lists.starts.size() == lists.ranks.size() + 1 && lists.starts.front() == 0 &&
@@ -53,6 +55,7 @@ void requireRows(const RankLists &lists, const char *what, index size, int ranks
                        "row {} is in the list of {} rows, with rank {}; there are {}", row, what, lists.ranks[k], size);
 }
 
+/// The same for boxes, by their extremes: O(boxes).
 void requireRows(const ExchangePattern::PeerBoxes &boxes, const char *what, index size, int ranks) {
     DNDS_CHECK(boxes.ranks.size() == boxes.lists.size() &&
                    std::ranges::is_sorted(boxes.ranks, std::ranges::less_equal()) &&
@@ -74,6 +77,7 @@ void requireRows(const ExchangePattern::PeerBoxes &boxes, const char *what, inde
 }
 
 void requireOnce(const PeerRows &received, index sonSize) {
+    // A ghost with two senders would have the contents of the later one. O(ghosts).
     std::vector<bool> seen(static_cast<std::size_t>(sonSize));
     received.forEachRow([&](index row) {
         DNDS_CHECK(!seen[static_cast<std::size_t>(row)], ArgumentError, "ghost {} is received twice: give it one owner",
@@ -100,6 +104,7 @@ ExchangePattern::PeerBoxes withoutEmpty(ExchangePattern::PeerBoxes all) {
     return boxes;
 }
 
+/// The key of one pair's message, for sums over ranks.
 std::uint64_t keyOf(std::uint64_t serial, int sender, int receiver, index rows) {
     ContentHash hash;
     for (const std::uint64_t term : {serial, static_cast<std::uint64_t>(sender), static_cast<std::uint64_t>(receiver),
@@ -113,7 +118,9 @@ std::uint64_t keyOf(std::uint64_t serial, int sender, int receiver, index rows) 
 void agreeOnCounts(CommunicatorContext &context, std::uint64_t serial, const ExchangePattern::Rows &rows,
                    const std::exception_ptr &mine) {
     const CommunicatorView &comm = context.comm();
-    // Senders add and receivers subtract; so does the pattern that this rank makes against that of the next: 0.
+    // One sum over all ranks is 0 if all agree, and by accident with a probability of 2^-64: each pair's key
+    // (serial, both ranks, number of rows) is added by the sender and subtracted by the receiver, and each rank
+    // adds the key of its own serial and subtracts the next rank's, as it would be with this serial.
     std::array<std::uint64_t, 2> sums{mine ? 1U : 0U, keyOf(serial, comm.rank(), 0, 0) -
                                                           keyOf(serial, (comm.rank() + 1) % comm.size(), 0, 0)};
     const auto countOf = [](const RankLists &lists, std::size_t k) { return lists.starts[k + 1] - lists.starts[k]; };
@@ -126,6 +133,7 @@ void agreeOnCounts(CommunicatorContext &context, std::uint64_t serial, const Exc
         comm.agree(mine);
     if (sums[1] == 0) [[likely]]
         return;
+    // Some pair disagrees: owners tell their counts, and the first reader that finds a difference names the pair.
     RankLists told;
     for (std::size_t k = 0; k < rows.given.size(); ++k) {
         const index count = countOf(rows.given, k);
@@ -156,6 +164,8 @@ void agreeOnCounts(CommunicatorContext &context, std::uint64_t serial, const Exc
 
 ExchangePattern::ExchangePattern(std::shared_ptr<const GhostMapping> mapping) : mapping_(std::move(mapping)) {
     DNDS_CHECK(mapping_ != nullptr, StateError, "an exchange pattern needs a ghost mapping: create it first");
+    // Ghosts of a mapping are sorted by owner: the ghosts of one owner are a range, and a pull writes them without
+    // unpacking. Only the numbers of sent rows are lists, which stay with the mapping.
     context_ = mapping_->global()->context();
     serial_ = mapping_->serial();
     fatherSize_ = mapping_->fatherSize();
@@ -187,6 +197,8 @@ std::vector<index> PeerRows::allRows() const {
 template <class Described>
 std::shared_ptr<const ExchangePattern> ExchangePattern::make(const std::shared_ptr<CommunicatorContext> &context,
                                                              const std::function<Described()> &describe) {
+    // Everything local first, with its exception kept; then one agreement on failures and counts. Nothing else
+    // tells the sides of a pair that their lists match: rows have no global numbers here.
     DNDS_CHECK(context != nullptr, ArgumentError, "a pattern needs a communicator's context");
     const CommunicatorContext::SetUp setUp(*context);
     const int ranks = context->comm().size();
@@ -231,11 +243,14 @@ std::shared_ptr<const ExchangePattern> ExchangePattern::restrictedTo(std::span<c
     try { // here, so that errors name this function
         setUp.requireAlone();
         DNDS_CHECK(!weak_from_this().expired(), StateError, "a pattern that is restricted is kept by a shared_ptr");
+        // Owners are told positions in their own lists of sent rows, which both sides have in the same order: no
+        // global numbers are needed.
         std::vector<bool> keep(static_cast<std::size_t>(sonSize_));
         for (const index row : ghosts) {
             DNDS_CHECK(row >= 0 && row < sonSize_, IndexError, "there is no ghost {}, but 0 to {}", row, sonSize_ - 1);
             keep[static_cast<std::size_t>(row)] = true;
         }
+        // Both lists of an owner, positions for it and ghosts for this rank, are in the order of its whole list.
         for (std::size_t k = 0; k < owners_.size(); ++k) {
             std::vector<index> numbers{static_cast<index>(serial_)}; // first: of which pattern
             std::vector<index> kept;
@@ -253,11 +268,13 @@ std::shared_ptr<const ExchangePattern> ExchangePattern::restrictedTo(std::span<c
             wanted.append(owners_.ranks[k], numbers);
             rows.received.append(owners_.ranks[k], kept);
         }
+        // Flags are reset where an owner was found.
         const auto left = std::ranges::find(keep, true);
         DNDS_CHECK(left == keep.end(), IndexError, "nobody sends ghost {} by this pattern", left - keep.begin());
     } catch (...) {
         failure = std::current_exception();
     }
+    // The owners' side: for each reader, the rows that it still wants.
     const RankLists heard = sparseExchange(*context_, wanted, PeerDiscovery::Auto, failure);
     std::shared_ptr<ExchangePattern> made;
     context_->comm().guarded([&] {
@@ -270,6 +287,7 @@ std::shared_ptr<const ExchangePattern> ExchangePattern::restrictedTo(std::span<c
                        "rank {} restricts pattern {} where rank {} restricts pattern {}: restrict them in the same "
                        "order on all ranks",
                        heard.ranks[k], numbers.front(), context_->comm().rank(), serial_);
+            // The rows in the order of this rank's whole list, from which the positions choose.
             std::vector<index> all;
             readers_.lists[static_cast<std::size_t>(reader)].forEach([&](index row) { all.push_back(row); });
             std::vector<index> given;
@@ -285,6 +303,7 @@ std::shared_ptr<const ExchangePattern> ExchangePattern::restrictedTo(std::span<c
 }
 
 void ExchangePattern::classifyRows() const {
+    // Boundary rows sorted without duplicates; inner rows are the others, by one merge. O(owned rows + rows sent).
     boundary_ = sortedUnique(readers().allRows());
     inner_.clear(); // what an attempt without memory left
     inner_.reserve(static_cast<std::size_t>(fatherSize()) - boundary_.size());

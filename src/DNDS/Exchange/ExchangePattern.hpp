@@ -130,21 +130,27 @@ class ExchangePattern : public std::enable_shared_from_this<ExchangePattern> {
     std::span<const index> innerRows() const;
 
   private:
+    /// From checked rows, or boxes. Local.
     ExchangePattern(std::shared_ptr<CommunicatorContext> context, std::uint64_t serial, Rows rows);
     ExchangePattern(std::shared_ptr<CommunicatorContext> context, std::uint64_t serial, Boxes boxes);
+    /// Describes, checks, and agrees: for `fromLists` and `fromBoxes`. Collective.
     template <class Described>
     static std::shared_ptr<const ExchangePattern> make(const std::shared_ptr<CommunicatorContext> &context,
                                                        const std::function<Described()> &describe);
+    /// Fills in `boundary_` and `inner_`.
     void classifyRows() const;
 
+    /// The communicator's state; keeps it while patterns exist.
     std::shared_ptr<CommunicatorContext> context_;
+    /// Keeps the lists to which `readers_` and `owners_` refer, for a whole mapping; null for patterns from lists
+    /// or boxes.
     std::shared_ptr<const GhostMapping> mapping_;
     std::shared_ptr<const ExchangePattern> whole_; ///< the whole pattern, if this is a restriction
     std::uint64_t serial_ = 0;
     index fatherSize_ = 0;
     index sonSize_ = 0;
     Rows rows_; ///< without `values` if made from boxes; empty for a whole mapping: then the
-                ///< mapping keeps the lists
+    /// Ranks that are sent rows in a pull, and ranks that send them; in a push the other way round.
     PeerRows readers_;
     PeerRows owners_;
     mutable std::once_flag classified_; ///< most exchanges never need it, and set-up must be fast

@@ -19,6 +19,8 @@ namespace {
 /// arrive.
 std::uint64_t signatureOf(std::span<const RowLayout> layouts, Direction direction, PushOp op, GhostsAfterPush ghosts,
                           MemorySpace space) {
+    // One word for everything that both sides of each pair must have in common; it is part of their fingerprints
+    // (agreeOnPlan).
     std::uint64_t signature = static_cast<std::uint64_t>(ghosts) << 24U | static_cast<std::uint64_t>(space) << 16U |
                               static_cast<std::uint64_t>(direction) << 8U | static_cast<std::uint64_t>(op);
     for (const RowLayout &layout : layouts)
@@ -34,6 +36,7 @@ std::string namesOf(std::span<const ExchangeMember> members) {
     return names;
 }
 
+/// Bytes of all parts of an array, for reports.
 std::size_t bytesOf(const RowLayout &layout) {
     std::size_t bytes = 0;
     for (int part = 0; part < layout.partCount && layout.rows > 0; ++part)
@@ -51,6 +54,7 @@ std::size_t bytesOf(const PeerRows &peers) {
 /// One path for each peer that gives or gets rows, ascending. `choices` has the transport of each.
 std::vector<PeerPath> pathsOf(const ExchangePattern &pattern, Direction direction, const MessagePlan &plan,
                               const std::map<int, TransportChoice> &choices) {
+    // For reports: one line a peer, both directions together.
     std::map<int, PeerPath> paths;
     for (const auto &[peer, choice] : choices)
         paths[peer] = {.peer = peer, .transport = choice.kind, .name = choice.name, .why = choice.why};
@@ -84,10 +88,12 @@ ExchangeSpace requestedSpace(const TransportTable &transports, const ExchangeOpt
 MemorySpace agreeOnSpace(const CommunicatorView &comm, std::span<const ExchangeMember> members,
                          ExchangeSpace requested) {
     if (Device::name() == "absent")
-        return MemorySpace::Host; // on all ranks; whoever asks for the device throws, and all of them then
+        return MemorySpace::Host; // on all ranks; a request for the device throws on all of them later
     const bool onDevice = Device::available() && std::ranges::all_of(members, [](const ExchangeMember &member) {
                               return member.onDevice && member.onDevice();
                           });
+    // Minima over ranks: whether no rank asks for the host, no rank asks for the device, and each rank either asks
+    // for a space or has all arrays on the device.
     std::array<int, 3> all{requested != ExchangeSpace::Host ? 1 : 0, requested != ExchangeSpace::Device ? 1 : 0,
                            requested != ExchangeSpace::Auto || onDevice ? 1 : 0};
     comm.allReduce(all.data(), 3, MPI_MIN);
@@ -99,6 +105,7 @@ MemorySpace agreeOnSpace(const CommunicatorView &comm, std::span<const ExchangeM
     return !deviceUnwanted || (hostUnwanted && all[2] == 1) ? MemorySpace::Device : MemorySpace::Host;
 }
 
+/// Throws on this rank alone: without a pattern there is no communicator to tell the others by.
 CommunicatorContext &contextOf(const std::shared_ptr<const ExchangePattern> &pattern) {
     DNDS_CHECK(pattern != nullptr, StateError, "an exchange needs a pattern: create a ghost mapping first");
     return pattern->context();
@@ -118,6 +125,8 @@ Exchange::Exchange(std::shared_ptr<const ExchangePattern> pattern, Direction dir
 std::shared_ptr<Exchange> Exchange::make(CommunicatorContext &context, Direction direction,
                                          const std::function<ExchangeRequest()> &describe,
                                          const ExchangeOptions &options, PushOp op) {
+    // Memory for the object comes first. A rank without it takes part in the collective constructor with an
+    // exception instead of a request, and all ranks throw it.
     std::shared_ptr<std::optional<Exchange>> place;
     const std::exception_ptr noMemory = attempt([&] { place = std::make_shared<std::optional<Exchange>>(); });
     if (noMemory)
@@ -153,6 +162,7 @@ Exchange::Exchange(const CommunicatorContext::SetUp &setUp, CommunicatorContext 
     const ExchangeSpace requested = requestedSpace(transports, options);
     space_ = agreeOnSpace(context.comm(), failure ? std::span<const ExchangeMember>() : state_->members, requested);
     transports.prepare(context, space_);
+    // From here on a failure is kept until `agreeOnPlan`, the first point at which all ranks compare.
     ExchangeIdentity identity;
     identity.tag = channel.tag;
     if (!failure)
@@ -182,6 +192,8 @@ std::uint64_t Exchange::prepare(CommunicatorContext &context, const ExchangeOpti
     const std::size_t count = state.members.size();
     for (std::vector<RowLayout> *layouts : {&state.fathers, &state.sons, &state.fathersNow, &state.sonsNow})
         layouts->resize(count);
+    // One transport for each peer in either direction: both ends come to the same choice, from the topology and
+    // settings that they share. `agreeOnPlan` checks it.
     std::map<int, TransportChoice> choices;
     bool sonsInArena = false; // in memory that the ranks of the node share
     const TransportTable &transports = TransportTable::of(context);
@@ -192,6 +204,7 @@ std::uint64_t Exchange::prepare(CommunicatorContext &context, const ExchangeOpti
             choices.emplace(peer, choice);
             sonsInArena = sonsInArena || transports.at(choice.kind).destinationsInArena;
         }
+    // All device work of the exchange is on one stream of its own.
     if (space_ == MemorySpace::Device)
         state.stream = std::make_shared<ExchangeStream>();
     for (std::size_t m = 0; m < count; ++m) {
@@ -199,7 +212,10 @@ std::uint64_t Exchange::prepare(CommunicatorContext &context, const ExchangeOpti
         if (direction_ == Direction::Push)
             combineFunction(state.fathers[m].parts[0].kind, op_);
     }
+    // From rows to bytes: transports know only parts, offsets and peers.
     state.plan = planMessages(*pattern_, direction_, state.fathers, state.sons);
+    // Pushed rows arrive in staging buffers, and are combined when all are there: the order of arrival does not
+    // matter. They lie in the arena where a transport lets peers write to them.
     if (direction_ == Direction::Push)
         for (const std::size_t bytes : state.plan.destinationBytes)
             state.addStaging(bytes, sonsInArena ? HostMemoryResource(context.node().arena) : nullptr);
@@ -207,6 +223,7 @@ std::uint64_t Exchange::prepare(CommunicatorContext &context, const ExchangeOpti
         state.combine = std::make_unique<DeviceCombine>(*pattern_, op_, state.fathers, state.stream->stream);
     if (ghosts_ == GhostsAfterPush::Zero)
         state.zeroing.emplace(*pattern_, state.sons, space_, state.stream ? state.stream->stream.handle() : nullptr);
+    // One transport object for each kind that some peer needs, with the messages of its peers.
     state.transports =
         transports.make(splitByTransport(state.plan, state.channel, state.kinds), {context, state.stream});
     for (const auto &transport : state.transports)
@@ -219,6 +236,7 @@ std::uint64_t Exchange::prepare(CommunicatorContext &context, const ExchangeOpti
 
 void Exchange::beginCounting(const std::string &names) {
     State &state = *state_;
+    // Null, and so free, while counting is off; else shared with all exchanges of this name.
     state.counts = countsOf(pattern_->context(), fmt::format("{} of '{}'", directionName(direction_), names));
     if (!state.counts)
         return;

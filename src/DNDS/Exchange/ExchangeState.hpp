@@ -33,6 +33,8 @@ void locateRows(const ExchangePattern &pattern, Direction direction, MemorySpace
 /// Everything that must stay alive while bytes are in flight.
 struct Exchange::State : Recoverable {
     std::vector<ExchangeMember> members;
+    /// One layout a member, with references to its memory while in flight. Transports are bound to `fathers` and
+    /// `sons`.
     std::vector<RowLayout> fathers;
     std::vector<RowLayout> sons;
     std::vector<RowLayout> fathersNow; ///< layouts found by `start`, until accepted; layouts found by `wait`
@@ -41,29 +43,38 @@ struct Exchange::State : Recoverable {
     std::vector<std::uint64_t> sent; ///< if `checksSent`: hashes of the sent rows, by peer and part
     MemorySpace space = MemorySpace::Host;
     std::shared_ptr<ExchangeStream> stream; ///< on the device
+    /// Owners of the staging buffers, in the memory space of the exchange; `staging` points into them.
     std::vector<HostDeviceBuffer> stagingOnHost;
     std::vector<Device::DeviceBuffer<std::byte>> stagingOnDevice;
     std::vector<std::byte *> staging;       ///< pushes: receive buffer of each part, until it is combined
     std::unique_ptr<DeviceCombine> combine; ///< pushes on the device
     std::optional<GhostZeroing> zeroing;    ///< pushes that leave zero ghosts
     std::vector<std::unique_ptr<Transport>> transports;
+    /// The transport to each peer, as chosen in set-up.
     PeerKinds kinds;
+    /// The thread that may call MPI for it, and the members' callbacks, in destructors.
     std::thread::id maker = std::this_thread::get_id();
+    /// Notices two threads at a time.
     ThreadUse ownUse;
     ThreadUse *use = &ownUse; ///< or that of the process, if MPI does not serve several threads
+    /// While in flight and `needsProgress`: other waits of the thread move these rows, too.
     ProgressEngine engine;
+    /// Transitions: Unbound to Idle by binding (set-up, start); Idle to InFlight by start; InFlight to Idle by
+    /// wait, by a failure, or when the object is destroyed; any to Unbound by `renew` and by a failed binding.
     enum class Stage : unsigned char {
         Unbound, ///< transports lack the arrays' addresses: planning or binding failed half-way, or it was renewed
         Idle,
         InFlight
     };
     Stage stage = Stage::Idle;
+    /// As the exchange's direction, for when only the state is left.
     Direction moves = Direction::Pull;
     std::uint64_t starts = 0;
     std::shared_ptr<ExchangeCounts> counts; ///< null while counting is off
     bool needsProgress = false;             ///< while this rank waits for something else
     bool pollsMpi = false;                  ///< `progress` does
     std::shared_ptr<CommunicatorContext> context;
+    /// For messages of all transports; renewed by a recovery.
     Channel channel;
 
     ~State() override;

@@ -14,6 +14,7 @@ Flight::Flight(std::shared_ptr<Exchange> exchange, Device::StreamHandle producer
 }
 
 Flight &Flight::operator=(Flight &&other) noexcept(false) {
+    // The old flight ends first; if that throws, `other` still has the new one.
     if (this != &other) {
         wait();
         exchange_ = std::move(other.exchange_);
@@ -25,6 +26,8 @@ Flight &Flight::operator=(Flight &&other) noexcept(false) {
 Flight::~Flight() noexcept(false) {
     if (done() || !mpiActive()) // after MPI the exchange keeps its memory and is silent
         return;
+    // Waits even while an exception passes: peers need this rank's progress, and arrays must not be freed in
+    // flight.
     const std::exception_ptr failure = attempt([&] { wait(); });
     if (failure && std::uncaught_exceptions() <= exceptionsBefore_) // else the caller gets another exception
         std::rethrow_exception(failure);
@@ -33,6 +36,7 @@ Flight::~Flight() noexcept(false) {
 void Flight::wait() {
     if (done())
         return;
+    // Let go first: a flight is waited for once, even if that throws.
     const auto exchange = std::exchange(exchange_, nullptr);
     exchange->wait();
 }

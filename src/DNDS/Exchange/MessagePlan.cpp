@@ -11,6 +11,7 @@ namespace DNDS {
 
 namespace {
 
+/// Bytes of these rows in one part: O(1), except for lists of rows with widths of their own.
 std::size_t bytesOf(const RowList &rows, const RowPart &part) {
     if (rows.isRange())
         return part.begin(rows.first() + rows.count()) - part.begin(rows.first());
@@ -31,6 +32,7 @@ std::uint64_t widthsOf(const RowList &rows, const RowPart &part, std::uint64_t b
     return hash.value();
 }
 
+/// Calls `function` for each part of all layouts, in the order in which parts are numbered.
 template <class Function>
 void forEachPart(std::span<const RowLayout> layouts, Function &&function) {
     for (const RowLayout &layout : layouts)
@@ -66,6 +68,8 @@ std::uint64_t keyOf(const ExchangeIdentity &identity, int rank) {
 
 /// Throws StateError on all ranks unless all create what rank 0 does. Collective.
 void requireSameOrder(const CommunicatorView &comm, const ExchangeIdentity &identity) {
+    // Called after a difference was found, to name it: by the arrays' names if these differ, else by tag and
+    // mapping, which count the set-up calls.
     std::vector<std::string> mine;
     comm.guarded([&] { mine = {identity.names, fmt::format("{} on mapping {}", identity.tag, identity.pattern)}; });
     requireSame(comm, mine, [&](std::size_t k, const std::string *first) {
@@ -95,6 +99,8 @@ MessagePlan planMessages(const ExchangePattern &pattern, Direction direction, st
     const PeerRows &source = pull ? pattern.readers() : pattern.owners();
     const PeerRows &destination = pull ? pattern.owners() : pattern.readers();
 
+    // In a pull, rows of fathers are sent to readers, and rows of sons are received from owners; a push is the
+    // converse. Rows without bytes make no message: both sides know, since they agree on widths.
     MessagePlan plan;
     for (std::size_t k = 0; k < source.size(); ++k) {
         const RowList &rows = source.lists[k];
@@ -112,6 +118,8 @@ MessagePlan planMessages(const ExchangePattern &pattern, Direction direction, st
         Incoming incoming{.peer = destination.ranks[k], .parts = {}};
         std::size_t p = 0;
         forEachPart(pull ? sons : fathers, [&](const RowPart &part) {
+            // A push receives each part of all peers, one after another, in a staging buffer; a pull writes to the
+            // sons themselves.
             plan.destinationBytes.resize(std::max(plan.destinationBytes.size(), p + 1), 0);
             const RowScatter &to = incoming.parts.emplace_back(
                 pull ? RowScatter(rows, part) : RowScatter(plan.destinationBytes[p], bytesOf(rows, part)));
@@ -127,6 +135,7 @@ MessagePlan planMessages(const ExchangePattern &pattern, Direction direction, st
 
 std::map<TransportKind, TransportPlan> splitByTransport(const MessagePlan &plan, const Channel &channel,
                                                         const PeerKinds &kinds) {
+    // Peers keep their order within each transport's plan. Copies of gathers and scatters share their lists.
     std::map<TransportKind, TransportPlan> plans;
     const auto planOf = [&](int peer) -> TransportPlan & {
         TransportPlan &ofKind = plans[kinds.at(peer)];
@@ -141,6 +150,7 @@ std::map<TransportKind, TransportPlan> splitByTransport(const MessagePlan &plan,
 }
 
 Endpoints endpointsOf(Direction direction, std::span<const RowLayout> fathers, std::span<const RowLayout> sons) {
+    // A push has no destinations among the arrays: its staging buffers follow (State::endpoints).
     Endpoints endpoints;
     const bool pull = direction == Direction::Pull;
     forEachPart(pull ? fathers : sons, [&](const RowPart &part) { endpoints.sources.push_back(part.base); });
@@ -177,12 +187,15 @@ bool sameMemory(const RowLayout &bound, const RowLayout &now) {
 void agreeOnPlan(CommunicatorContext &context, const MessagePlan &plan, const ExchangeIdentity &identity,
                  const PeerKinds &kinds, const std::exception_ptr &mine) {
     const CommunicatorView &comm = context.comm();
+    // Each side computes the terms of a message from its own arrays, options and choice of transport.
     const auto terms = [&](int peer, std::size_t bytes, std::uint64_t widths) {
         return Terms{bytes, identity.signature, static_cast<std::uint64_t>(kinds.at(peer)), widths};
     };
 
-    // Senders add the fingerprints of what they send, receivers subtract those of what they expect, and so does each
-    // rank with what it creates and the next one: 0 if all agree.
+    // A sum over all ranks that is 0 if all agree, and by accident with a probability of 2^-64: for each pair the
+    // sender adds the fingerprint of its terms and the receiver subtracts that of its own; each rank adds the key
+    // of its exchange with its own number, and subtracts it with the next rank's number. One reduction of two words
+    // replaces messages between all pairs.
     std::array<std::uint64_t, 2> sums{mine ? 1U : 0U, 0};
     if (!mine) {
         for (const Outgoing &out : plan.outgoing)
@@ -212,6 +225,7 @@ void agreeOnPlan(CommunicatorContext &context, const MessagePlan &plan, const Ex
         for (std::size_t k = 0; k < heard.size(); ++k) {
             const auto values = heard.list(k);
             const int sender = heard.ranks[k];
+            // Checked from the most to the least telling: the transport, the size, the layout, the widths of rows.
             const auto in = std::ranges::find(plan.incoming, sender, &Incoming::peer);
             const bool expected = in != plan.incoming.end();
             const Terms here = terms(sender, expected ? in->bytes : 0, expected ? in->widths : 0);

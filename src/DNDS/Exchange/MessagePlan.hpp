@@ -16,6 +16,7 @@ namespace DNDS {
 /// The messages of one exchange to and from this rank, for all peers (itself included): which rows of which part, and
 /// how many bytes. Parts of all arrays are numbered through.
 struct MessagePlan {
+    /// One message a peer, ascending; peers with no bytes to move have none.
     std::vector<Outgoing> outgoing;
     std::vector<Incoming> incoming;
     std::vector<std::size_t> destinationBytes; ///< each part's, where the destination is a staging buffer (pushes)

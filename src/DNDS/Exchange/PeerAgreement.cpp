@@ -24,6 +24,7 @@ std::vector<int> distinct(std::vector<int> ranks) {
 PeerAgreement::PeerAgreement(std::shared_ptr<CommunicatorContext> context, std::string_view what,
                              std::span<const int> peers)
     : context_(std::move(context)) {
+    // Local memory first, with an agreement: `connect` waits for peers.
     const CommunicatorContext::SetUp setUp(*context_);
     const CommunicatorView comm = context_->comm();
     const Channel channel = context_->nextChannel(); // before any failure: ranks stay in step
@@ -43,6 +44,7 @@ PeerAgreement::PeerAgreement(std::shared_ptr<CommunicatorContext> context, std::
 PeerAgreement::~PeerAgreement() {
     context_->delist(*this);
     if (context_->alive()) // messages can arrive
+        // These peers send a word of this round, or revoke; it must not reach a later user of the channel.
         for (const std::size_t k : missing_)
             link_->dropNext(k);
 }
@@ -61,6 +63,8 @@ void PeerAgreement::requireUsable() const {
 }
 
 void PeerAgreement::begin(std::uint64_t word) {
+    // Receives all words of the round before: so no rank is two rounds ahead, and the two buffers of the link
+    // suffice without waiting.
     finish();
     context_->running("agreement about", what_, [&] {
         word_ = word;
@@ -77,6 +81,7 @@ bool PeerAgreement::receive() {
     std::erase_if(missing_, [&](std::size_t k) {
         if (!link_->receive(k))
             return false;
+        // A peer one round ahead has its next word wait in the link until this one is taken.
         std::uint64_t theirs = 0;
         std::memcpy(&theirs, link_->received(k).data(), sizeof theirs);
         DNDS_CHECK(theirs == word_, StateError,

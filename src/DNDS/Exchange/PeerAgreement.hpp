@@ -56,15 +56,19 @@ class PeerAgreement final : public Recoverable {
     void renew() override;
 
   private:
+    /// Throws StateError outside of MPI's lifetime, or if the communicator was freed.
     void requireUsable() const;
     /// Receives arrived words; true if none is missing.
     bool receive();
 
     std::shared_ptr<CommunicatorContext> context_;
+    /// Name of the rounds, for messages.
     std::string what_;
+    /// Ascending, without this rank; index k is that of the link.
     std::vector<int> peers_;
     std::optional<MessageLink> link_;
     std::vector<std::size_t> missing_; ///< peers whose words of this round have not arrived
+    /// This rank's word of the present round, and the number of rounds begun since set-up or recovery.
     std::uint64_t word_ = 0;
     std::uint64_t round_ = 0;
 };

@@ -7,6 +7,8 @@ namespace DNDS {
 void PersistentExchange::init(CommunicatorContext &context, std::string_view what,
                               const std::function<ExchangeRequest()> &describe, const ExchangeOptions &options,
                               PushOp op) {
+    // Checked within the collective call: a rank whose exchange is in flight makes all ranks throw, instead of
+    // leaving the others in set-up.
     const auto request = [&] {
         requireNotInFlight(what);
         return describe();
@@ -36,6 +38,7 @@ void PersistentExchanges::init(CommunicatorContext &context, Direction direction
 }
 
 void PersistentExchanges::forget() {
+    // Destroying an exchange in flight revokes the communicator: see Exchange.
     pull_ = PersistentExchange(Direction::Pull);
     push_ = PersistentExchange(Direction::Push);
 }

@@ -36,6 +36,7 @@ Device::Combination combinationOf(PushOp op) {
 /// Bytes of all rows together, padding included.
 std::size_t elementBytesOf(const RowLayout &layout) { return layout.parts[0].begin(layout.rows); }
 
+/// Appends values at a multiple of 16 bytes, for lists of several types in one device buffer; returns their offset.
 template <class T>
 std::uint64_t append(std::vector<std::byte> &bytes, const std::vector<T> &values) {
     const std::uint64_t at = (bytes.size() + 15) / 16 * 16;
@@ -51,9 +52,12 @@ void combineOnHost(const ExchangePattern &pattern, PushOp op, std::span<const Ex
                    std::span<const RowLayout> fathers, std::span<std::byte *const> staging) {
     if (staging.empty()) // no rank pushes rows to this one
         return;
+    // Readers ascend by rank, and a row's contributions are applied in that order: sums have the same bits however
+    // messages arrived.
     for (std::size_t m = 0, part = 0; m < members.size(); ++m) {
         const RowLayout &father = fathers[m];
         const auto count = static_cast<std::size_t>(father.partCount);
+        // Staged rows lie in the order of the readers' lists: one walk over both. O(rows received).
         const auto forEachRow = [&](std::size_t p, auto &&function) {
             const RowPart &to = father.parts[p];
             const std::byte *from = staging[part + p];
@@ -80,6 +84,7 @@ void combineOnHost(const ExchangePattern &pattern, PushOp op, std::span<const Ex
     }
 }
 
+/// Sorts runs and joins neighbours, so that one call zeroes them. O(runs log(runs)).
 void GhostZeroing::joinRuns(std::vector<Run> &runs) {
     std::ranges::sort(runs, {}, &Run::first);
     std::size_t kept = 0;
@@ -93,6 +98,8 @@ void GhostZeroing::joinRuns(std::vector<Run> &runs) {
 
 GhostZeroing::GhostZeroing(const ExchangePattern &pattern, std::span<const RowLayout> sons, MemorySpace space,
                            Device::StreamHandle stream) {
+    // Runs of ghosts from ranges and rows; rows of lists are joined afterwards. O(ghosts log ghosts) where they are
+    // lists.
     for (const RowList &list : pattern.owners().lists)
         if (list.isRange())
             runs_.push_back({list.first(), list.first() + list.count()});
@@ -101,6 +108,7 @@ GhostZeroing::GhostZeroing(const ExchangePattern &pattern, std::span<const RowLa
     joinRuns(runs_);
     if (space != MemorySpace::Device)
         return;
+    // The device is zeroed by copies from a buffer of zeros, in pieces of at most 1 MiB.
     constexpr std::size_t atOnce = std::size_t{1} << 20U;
     std::size_t longest = 0;
     for (const RowLayout &son : sons)
@@ -115,6 +123,7 @@ void GhostZeroing::run(std::span<const RowLayout> sons, Device::StreamHandle str
     for (const RowLayout &son : sons)
         for (const Run &run : runs_) {
             const RowPart &elements = son.parts[0];
+            // Elements alone (part 0); padding between rows of a run is zeroed with them.
             std::byte *to = elements.base + elements.begin(run.first);
             std::size_t left = elements.begin(run.last) - elements.begin(run.first);
             if (son.space == MemorySpace::Host && left > 0)
@@ -136,6 +145,7 @@ DeviceCombine::DeviceCombine(const ExchangePattern &pattern, PushOp op, std::spa
     std::vector<std::size_t> order(arrived.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::ranges::stable_sort(order, {}, [&](std::size_t k) { return arrived[k]; });
+    // CSR: contributions of row r are order[firsts[r]] .. order[firsts[r + 1]].
     std::vector<std::uint64_t> firsts; // first contribution of each row in `order`
     for (std::size_t k = 0; k < order.size(); ++k)
         if (k == 0 || arrived[order[k]] != arrived[order[k - 1]]) {
@@ -177,10 +187,13 @@ DeviceCombine::DeviceCombine(const ExchangePattern &pattern, PushOp op, std::spa
 void DeviceCombine::planOperation(Part &part, const RowPart &to, std::span<const std::uint64_t> offsets,
                                   std::uint64_t total, std::span<const std::size_t> order,
                                   std::span<const std::uint64_t> firsts, std::vector<std::byte> &lists) {
+    // Part 0 holds elements, which are combined; further parts describe rows (sizes, shapes), and must be equal.
     part.compare = part.part > 0;
     checks_ = checks_ || part.compare;
     part.kind = to.kind;
     const std::size_t scalar = part.compare ? 1 : scalarBytes(to.kind);
+    // CSR from owned rows to contributions, in ascending order of rank: each row is combined by its own threads,
+    // without atomics, in the host's order.
     std::vector<Device::CombineTarget> targets(rows_.size() + 1);
     std::vector<std::uint64_t> contributions(order.size());
     for (std::size_t k = 0; k < order.size(); ++k)
@@ -189,6 +202,7 @@ void DeviceCombine::planOperation(Part &part, const RowPart &to, std::span<const
         targets[r] = {to.begin(rows_[r]), (to.begin(rows_[r] + 1) - to.begin(rows_[r])) / scalar, firsts[r]};
     targets[rows_.size()].first = order.size();
     part.rows = rows_.size();
+    // Threads that share a row: the average number of scalars of a row, rounded down to a power of two, at most 32.
     const std::uint64_t average = total / scalar / std::max<std::uint64_t>(1, offsets.size());
     part.lanes = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(std::bit_floor(average), 1, 32));
     part.targetsAt = append(lists, targets);
@@ -196,6 +210,7 @@ void DeviceCombine::planOperation(Part &part, const RowPart &to, std::span<const
 }
 
 Device::CombineTable DeviceCombine::tableOf(const Part &part, const RowLayout &father, const std::byte *staging) const {
+    // Lists were made once; addresses of rows and staging buffers are the present ones.
     Device::CombineTable table{};
     table.destination = father.parts[part.part].base;
     table.source = staging;
@@ -218,6 +233,8 @@ void DeviceCombine::launch(std::span<const RowLayout> fathers, std::span<std::by
         replace_.launch(stream);
         return;
     }
+    // Comparisons come first on the stream; combinations of a member whose sizes differ find its entry set, and
+    // change nothing.
     auto *refused = reinterpret_cast<std::uint32_t *>(refused_.write(MemorySpace::Host, "sizes that differ"));
     std::fill_n(refused, fathers.size(), 0U); // kernels of the push before have run: `check` was called
     for (std::size_t k = 0; k < parts_.size(); ++k)
@@ -235,6 +252,7 @@ void DeviceCombine::launch(std::span<const RowLayout> fathers, std::span<std::by
 void DeviceCombine::check(std::span<const ExchangeMember> members) const {
     if (!checks_)
         return;
+    // Pinned memory, which kernels have written: the stream has been waited for.
     const auto *refused =
         reinterpret_cast<const std::uint32_t *>(refused_.read(MemorySpace::Host, "sizes that differ"));
     for (std::size_t m = 0; m < members.size(); ++m)

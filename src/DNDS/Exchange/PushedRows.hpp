@@ -31,6 +31,7 @@ class GhostZeroing {
     void run(std::span<const RowLayout> sons, Device::StreamHandle stream) const;
 
   private:
+    /// Ghosts [first, last).
     struct Run {
         index first;
         index last;
@@ -38,6 +39,7 @@ class GhostZeroing {
     static void joinRuns(std::vector<Run> &runs);
 
     std::vector<Run> runs_; ///< runs of ghosts
+    /// Source of zeros on the device; empty for the host.
     Device::DeviceBuffer<std::byte> zeros_;
 };
 
@@ -69,8 +71,11 @@ class DeviceCombine {
         std::uint64_t targetsAt = 0;        ///< in `lists_`
         std::uint64_t contributionsAt = 0;
         std::uint64_t rows = 0;
+        /// Threads that share a row.
         std::uint32_t lanes = 1;
+        /// A part of sizes or shapes, whose rows must be equal, not combined.
         bool compare = false;
+        /// The scalars of the part, if they are combined.
         ElementKind kind = ElementKind::Opaque;
     };
 
@@ -82,9 +87,12 @@ class DeviceCombine {
     Device::CombineTable tableOf(const Part &part, const RowLayout &father, const std::byte *staging) const;
 
     PushOp op_;
+    /// All parts of all members, as staging buffers are numbered.
     std::vector<Part> parts_;
     std::vector<index> rows_; ///< rows with contributions
+    /// PushOp::Replace: one segment a part.
     DeviceRowCopy replace_;
+    /// Targets and contributions of all parts for an operation, at the offsets of `Part`.
     Device::DeviceBuffer<std::byte> lists_;
     HostDeviceBuffer refused_; ///< pinned: for each member 0, or 1 + the number of a row whose copy has another size
     bool checks_ = false;

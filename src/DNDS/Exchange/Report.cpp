@@ -22,6 +22,7 @@ namespace DNDS {
 
 namespace {
 
+/// Whether new exchanges are counted; at first as DNDS_REPORT says.
 std::atomic<bool> &counting() {
     static std::atomic<bool> on = reportsAtEnd();
     return on;
@@ -58,12 +59,14 @@ constexpr std::array<Line, 7> lines{{{"    peers", Count::Peers, &ExchangeReport
 /// A rank's figures of the exchanges of one name.
 using Told = std::array<double, Count::All>;
 
+/// This rank's figures of one name; zeros if it has no such exchange.
 Told toldOf(const std::string &name, double clockOffset) {
     CountsOfProcess &process = CountsOfProcess::instance();
     const std::lock_guard lock(process.mutex);
     Told told{};
     if (const auto found = process.exchanges.find(name); found != process.exchanges.end())
         std::ranges::copy(found->second->numbers, told.begin());
+    // A sum of as many times as there were starts: shifted to rank 0's clock as a whole.
     told[Count::StartsAt] += clockOffset * told[Count::Begun];
     return told;
 }
@@ -80,6 +83,7 @@ std::vector<std::string> namesOnAllRanks(CommunicatorView comm) {
     const std::vector<char> all = comm.allGatherV(std::span<const char>(mine));
     std::vector<std::string> names;
     comm.guarded([&] {
+        // Distinct names in the order of their first rank; O(names^2), of which there are some tens.
         for (auto begin = all.begin(); begin != all.end();) {
             const auto end = std::find(begin, all.end(), '\0');
             if (const std::string name(begin, end); std::ranges::find(names, name) == names.end())
@@ -95,6 +99,7 @@ std::vector<std::string> namesOnAllRanks(CommunicatorView comm) {
 void findLatest(ExchangeReport &exchange, std::span<const Told> told, std::span<const int> ranks) {
     if (told.size() < 2)
         return;
+    // Sums of start times compare as means, since all ranks have started equally often.
     const auto count = static_cast<double>(told.size());
     const double runs = told.front()[Count::Begun];
     if (runs == 0.0 ||
@@ -108,11 +113,13 @@ void findLatest(ExchangeReport &exchange, std::span<const Told> told, std::span<
     exchange.latest = ranks[static_cast<std::size_t>(last - told.begin())];
     exchange.late = (*last)[Count::StartsAt] / runs - meanOfOthers(Count::StartsAt);
     const double othersWait = meanOfOthers(Count::WaitSeconds);
+    // Seconds. A rank is to blame if it is late by more than half of the others' mean wait.
     constexpr double little = 5e-6;
     exchange.keepsOthersWaiting = othersWait > little && exchange.late > 0.5 * othersWait;
 }
 
 ExchangeReport summaryOf(const std::string &name, std::span<const Told> all) {
+    // One exchange from the figures of all ranks; the same on each of them.
     ExchangeReport exchange;
     exchange.name = name;
     std::vector<Told> told;
@@ -122,6 +129,7 @@ ExchangeReport summaryOf(const std::string &name, std::span<const Told> all) {
             told.push_back(all[rank]);
             ranks.push_back(static_cast<int>(rank));
         }
+    // Ranks without an exchange of this name do not count, not even as zeros.
     exchange.ranks = static_cast<int>(told.size());
     for (const Line &line : lines) {
         std::vector<double> values(told.size());
@@ -139,6 +147,8 @@ ExchangeReport summaryOf(const std::string &name, std::span<const Told> all) {
     return exchange;
 }
 
+/// Bytes by kind, in the order of Report::memory. Arrays of one name count once, with their largest sizes: an array
+/// has several exchanges.
 std::array<double, 6> memoryOfProcess() {
     CountsOfProcess &process = CountsOfProcess::instance();
     const std::lock_guard lock(process.mutex);
@@ -219,10 +229,14 @@ bool reportsAtEnd() {
 }
 
 Report report(CommunicatorView comm) {
+    // Names of all ranks first, since ranks of different communicators have different exchanges; then one gather a
+    // name.
     const std::vector<std::string> names = namesOnAllRanks(comm);
     const double offset = clockOffset(comm);
     Report made;
     made.ranks = comm.size();
+    // All ranks have the same names in the same order, and so make the same collectives. Memory O(ranks) for one
+    // name at a time.
     for (const std::string &name : names) {
         const Told mine = toldOf(name, offset);
         const std::vector<Told> all = comm.allGatherV(std::span(&mine, 1));
@@ -242,6 +256,8 @@ void printReportAtEnd() noexcept {
     if (inForkedChild())
         return;
     try {
+        // At the start of MPI_Finalize on all ranks (announceReport), so collectives still work. Nothing may be
+        // thrown there.
         const CommunicatorView world(MPI_COMM_WORLD);
         const Report made = report(world);
         if (world.rank() == 0)

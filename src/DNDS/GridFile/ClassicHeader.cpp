@@ -22,6 +22,7 @@ index plus(index a, index b) { return __builtin_add_overflow(a, b, &a) ? maxInde
 index times(index a, index b) { return __builtin_mul_overflow(a, b, &a) ? maxIndex : a; }
 index padded(index bytes) { return bytes > maxIndex - 3 ? maxIndex : (bytes + 3) / 4 * 4; }
 
+// The properties of a variable on which the checks depend.
 struct HeaderVariable {
     std::string name;
     bool records = false;
@@ -32,14 +33,17 @@ struct HeaderVariable {
 /// Reads a header in sequence, through a window of the file.
 class ClassicHeader {
   public:
+    // Magic, records, dimensions, attributes, variables: in the file's order. Sizes saturate instead of overflowing.
     ClassicHeader(const std::string &path, index fileBytes, const ReadBytesAt &read)
         : path_(path), end_(fileBytes), read_(read) {
+        // "CDF", then the version: 1, 2 or 5.
         skip(3);
         version_ = static_cast<int>(number(1));
         const std::uint64_t records = number(wide());
         DNDS_CHECK(records != (version_ == 5 ? std::numeric_limits<std::uint64_t>::max() : 0xFFFFFFFFU), DataError,
                    "{} is a stream whose number of records is not known: write it again, for example by nccopy", path_);
         records_ = asIndex(records);
+        // Dimensions; a length of 0 marks the unlimited one.
         for (index count = listSize(10, 2 * wide()); count > 0; count--) {
             readName();
             lengths_.push_back(asIndex(number(wide())));
@@ -48,12 +52,14 @@ class ClassicHeader {
         skipAttributes();
         for (index count = listSize(11, 12 + 3 * wide()); count > 0; count--)
             readVariable();
+        // Records of all record variables alternate in the file: the stride is the sum of their sizes.
         const auto ofRecords = std::ranges::count(variables_, true, &HeaderVariable::records);
         for (const HeaderVariable &variable : variables_)
             if (variable.records) // a single record variable is not padded
                 stride_ = plus(stride_, ofRecords == 1 ? variable.bytes : padded(variable.bytes));
     }
 
+    // Needs the whole header: only then is its end known, before which no variable begins.
     void check() const {
         for (const HeaderVariable &variable : variables_) {
             require(variable.begin >= place_, "a variable begins within the header");
@@ -65,6 +71,7 @@ class ClassicHeader {
         }
     }
 
+    // Of the whole file when it has that many records.
     index neededBytes(index records) {
         records_ = std::max(records_, records);
         index needed = place_;
@@ -74,9 +81,11 @@ class ClassicHeader {
     }
 
   private:
+    // Bytes of counts and lengths: CDF-5 widened them.
     int wide() const { return version_ == 5 ? 8 : 4; }
     index left() const { return end_ - place_; }
 
+    // Errors tell the place, as only a tool for bytes can show more.
     void require(bool right, const char *otherwise) const {
         DNDS_CHECK(right, DataError, "{} has a damaged NetCDF header: {} (before byte {})", path_, otherwise, place_);
     }
@@ -85,6 +94,7 @@ class ClassicHeader {
         return static_cast<index>(value);
     }
 
+    // All reading goes through here, so nothing beyond the file's end is read.
     void skip(index bytes) {
         DNDS_CHECK(bytes <= left(), DataError, "{} is truncated: its NetCDF header ends at byte {}", path_, end_);
         place_ += bytes;
@@ -111,11 +121,13 @@ class ClassicHeader {
     index listSize(std::uint64_t tag, index least) {
         const std::uint64_t found = number(4);
         const index size = asIndex(number(wide()));
+        // A missing list has tag and size 0.
         require(found == tag || (found == 0 && size == 0), "another list is expected");
         require(size <= left() / least, "a list has more entries than bytes follow");
         return size;
     }
 
+    // Length, characters, and padding to 4 bytes.
     std::string readName() {
         const index length = asIndex(number(wide()));
         require(length > 0 && length <= maxName, "a name has no or too many characters");
@@ -129,6 +141,7 @@ class ClassicHeader {
         return name;
     }
 
+    // The size of an element, by the number of its type; CDF-5 has five types more.
     index readBytesOfType() {
         constexpr std::array<index, 12> bytes{0, 1, 1, 2, 4, 4, 8, 1, 2, 4, 8, 8};
         const std::uint64_t type = number(4);
@@ -136,6 +149,7 @@ class ClassicHeader {
         return bytes[type];
     }
 
+    // Only their sizes matter here.
     void skipAttributes() {
         for (index count = listSize(12, 4 + 2 * wide()); count > 0; count--) {
             readName();
@@ -145,6 +159,7 @@ class ClassicHeader {
         }
     }
 
+    // The size in the file is ignored: it is computed from dimensions and type.
     void readVariable() {
         HeaderVariable variable;
         variable.name = readName();
@@ -188,6 +203,7 @@ class ClassicHeader {
 
 } // namespace
 
+// HDF5 may start after a user block, at 512 bytes or a multiple by a power of two.
 NetcdfKind netcdfKindOf(const ReadBytesAt &read, index fileBytes) {
     const auto hasAt = [&](index place, std::string_view magic) {
         std::array<char, 8> found{};

@@ -23,8 +23,10 @@ namespace {
 using Detail::HdfObject;
 using Detail::HdfQuiet;
 
+// Bounds the memory besides the slab's own.
 constexpr index hdfReadBytes = index{64} << 20;
 
+// A callback of HDF5, which must not throw: -1 ends the visit.
 herr_t addDatasetName(hid_t, const char *name, const H5O_info_t *info, void *names) noexcept {
     const auto failure = attempt([&] {
         if (info->type == H5O_TYPE_DATASET)
@@ -36,6 +38,7 @@ herr_t addDatasetName(hid_t, const char *name, const H5O_info_t *info, void *nam
 /// Aborts a conversion at the first value that the memory type cannot hold, and notes it; HDF5 would clamp it.
 /// Infinities fit floating-point types, and integers may be rounded to those.
 H5T_conv_ret_t noteUnfit(H5T_conv_except_t kind, hid_t from, hid_t to, void *source, void *, void *unfit) noexcept {
+    // Rounding is what reading into a narrower floating-point type asks for.
     if (kind == H5T_CONV_EXCEPT_PRECISION)
         return H5T_CONV_UNHANDLED;
     std::array<std::byte, 64> buffer{};
@@ -58,11 +61,13 @@ struct OpenDataset {
     HdfObject data;
     std::vector<index> shape;
 
+    // Opens the file as such first, as HDF5 does not tell why it fails.
     OpenDataset(const std::string &path, const std::string &name) {
         (void)DurableFile::forReading(path); // reports why it cannot be opened
         file = HdfObject(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
         DNDS_CHECK(file.valid(), DataError, "{} is no HDF5 file, or is damaged or truncated", path);
         data = HdfObject(H5Dopen2(file.get(), name.c_str(), H5P_DEFAULT), H5Dclose);
+        // The error lists what the file has instead.
         if (!data.valid()) {
             std::vector<std::string> names;
             H5Ovisit2(file.get(), H5_INDEX_NAME, H5_ITER_NATIVE, addDatasetName, &names, H5O_INFO_BASIC);
@@ -79,6 +84,7 @@ struct OpenDataset {
         shape.assign(size.begin(), size.end());
     }
 
+    // In chunks of up to 64 MiB, converted by HDF5 and then spread over the slab's memory.
     void read(const Slab &slab, const std::string &what) const {
         const std::size_t width = Detail::bytesOf(slab.kind);
         const Detail::SlabChunks chunks(slab.count, hdfReadBytes / static_cast<index>(width));
@@ -99,6 +105,7 @@ struct OpenDataset {
                     H5Sselect_hyperslab(fileSpace.get(), H5S_SELECT_SET, start.data(), nullptr, count.data(), nullptr),
                     what);
             buffer.resize(static_cast<std::size_t>(chunk.elements) * width);
+            // An aborted conversion fails, too: the value is the better message.
             const herr_t result = H5Dread(data.get(), Detail::hdfNumberType(slab.kind), memorySpace.get(),
                                           fileSpace.get(), transfer.get(), buffer.data());
             DNDS_CHECK(!unfit, DataError, "{}: {} does not fit {}", what, *unfit, elementKindName(slab.kind));
@@ -112,6 +119,7 @@ struct OpenDataset {
 
 std::vector<index> hdfDatasetShape(CommunicatorView comm, const std::string &path, const std::string &dataset) {
     std::vector<index> shape;
+    // One rank reads: a shape is small.
     onRankZero(comm, [&] {
         const HdfQuiet quiet;
         shape = OpenDataset(path, dataset).shape;
@@ -134,6 +142,7 @@ void readHdfDataset(CommunicatorView comm, const std::string &path, const std::s
     });
 }
 
+// Declarations are compared before the file is opened: HDF5 waits for ranks that do not call it.
 void writeHdfDataset(CommunicatorView comm, const std::string &path, const std::string &dataset,
                      const std::vector<index> &shape, ElementKind kind, std::span<const WrittenSlab> slabs,
                      bool append) {

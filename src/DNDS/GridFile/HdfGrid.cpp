@@ -11,6 +11,7 @@ namespace {
 
 constexpr index hdfBufferBytes = index{64} << 20;
 
+// Writes are collective: ranks with fewer chunks than the busiest take part with empty boxes.
 void writeSlabs(HdfSharedFile &file, hid_t data, const std::string &name, ElementKind kind, std::size_t width,
                 std::span<const WrittenSlab> slabs) {
     std::vector<std::pair<const WrittenSlab *, SlabChunk>> chunks;
@@ -23,6 +24,7 @@ void writeSlabs(HdfSharedFile &file, hid_t data, const std::string &name, Elemen
     std::vector<std::byte> buffer(sizeof(real));
     for (index k = 0; k < rounds; k++) {
         std::vector<hsize_t> start;
+        // An empty box, unless this rank has a chunk left.
         std::vector<hsize_t> count{0};
         if (k < static_cast<index>(chunks.size())) {
             const auto &[slab, chunk] = chunks[static_cast<std::size_t>(k)];
@@ -45,6 +47,7 @@ void writeHdfGrid(HdfSharedFile &file, hid_t parent, const std::string &name, co
     file.comm().beforeCollective();
     const std::vector<hsize_t> size(shape.begin(), shape.end());
     HdfObject links(H5Pcreate(H5P_LINK_CREATE), H5Pclose);
+    // Names may have slashes: groups on the way are made.
     file.require(H5Pset_create_intermediate_group(links.get(), 1), name);
     HdfObject properties(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
     H5Pset_obj_track_times(properties.get(), false); // equal contents make equal files

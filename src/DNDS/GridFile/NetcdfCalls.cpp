@@ -26,6 +26,7 @@ constexpr std::array<std::pair<ElementKind, nc_type>, 10> numberTypes{{{ElementK
                                                                        {ElementKind::Float32, NC_FLOAT},
                                                                        {ElementKind::Float64, NC_DOUBLE}}};
 
+/// Describes a file, groups included, which classic files do not have.
 class ContentReader {
   public:
     ContentReader(const std::string &path, std::vector<NetcdfPlace> &places, std::vector<std::string> &notes)
@@ -46,7 +47,9 @@ class ContentReader {
   private:
     void require(int status, const std::string &what) const { requireNetcdf(status, path_, what); }
 
+    // Dimensions are known in the group and in those within it; ids are unique in the file.
     void readGroup(int group, const std::string &prefix) {
+        // The library's lists are asked for twice: for the length, then for the ids.
         const auto list = [&](const auto &inquire, const char *what) {
             int count = 0;
             require(inquire(group, &count, nullptr), what);
@@ -64,6 +67,7 @@ class ContentReader {
                                std::ranges::find(unlimited, id) != unlimited.end()};
             content_.dimensions.push_back(dimensions_[id]);
         }
+        // Variables after dimensions: they refer to those of this group and of groups around it.
         for (const int id : list(nc_inq_varids, "list variables"))
             readVariable(group, id, prefix);
         for (const int id : list(nc_inq_grps, "list groups")) {
@@ -73,6 +77,7 @@ class ContentReader {
         }
     }
 
+    // A place for each variable, in the order of `content_.variables`.
     void readVariable(int group, int id, const std::string &prefix) {
         std::array<char, NC_MAX_NAME + 1> name{};
         nc_type type = NC_NAT;
@@ -118,6 +123,7 @@ class ContentReader {
         return attributes;
     }
 
+    // Texts, numbers of any type. False for lists of strings and for user-defined types.
     bool readAttribute(int group, int variable, NetcdfAttribute &attribute) {
         const char *name = attribute.name.c_str();
         nc_type type = NC_NAT;
@@ -127,11 +133,13 @@ class ContentReader {
         if (type == NC_CHAR) {
             std::string text(length, '\0');
             require(nc_get_att_text(group, variable, name, text.data()), "read attribute " + attribute.name);
+            // Programs in C often write the terminating zero, too.
             while (!text.empty() && text.back() == '\0')
                 text.pop_back();
             attribute.value = std::move(text);
             return true;
         }
+        // A single string of NetCDF-4 counts as text.
         if (type == NC_STRING && length == 1) {
             char *text = nullptr;
             require(nc_get_att_string(group, variable, name, &text), "read attribute " + attribute.name);
@@ -141,6 +149,7 @@ class ContentReader {
         }
         if (attribute.kind == ElementKind::Opaque)
             return false;
+        // The library converts to the widest type of the same kind.
         int status = NC_NOERR;
         if (isFloating(attribute.kind)) {
             std::vector<real> numbers(length);
@@ -172,6 +181,7 @@ void requireNetcdf(int status, const std::string &path, const std::string &what)
     DNDS_CHECK(status == NC_NOERR, DataError, "{}: NetCDF cannot {}: {}", path, what, nc_strerror(status));
 }
 
+// The tables are short: searches.
 nc_type netcdfType(ElementKind kind) {
     for (const auto &[ours, theirs] : numberTypes)
         if (ours == kind)
@@ -191,6 +201,7 @@ NetcdfContent readNetcdfContent(int file, const std::string &path, std::vector<N
     return ContentReader(path, places, notes).read(file);
 }
 
+// The library cannot be trusted with damaged classic files; HDF5 checks its own.
 void checkNetcdfFile(const std::string &path) {
     const DurableFile file = DurableFile::forReading(path);
     const index bytes = file.size();
@@ -202,6 +213,7 @@ void checkNetcdfFile(const std::string &path) {
         checkClassicFile(path, bytes, read);
 }
 
+// Closed before it is opened for writing.
 void makeRoomInNetcdf(const std::string &path, index records) {
     index needed = 0;
     {

@@ -13,6 +13,7 @@ const NetcdfAttribute *NetcdfVariable::attribute(std::string_view attributeName)
     return found == attributes.end() ? nullptr : &*found;
 }
 
+// Empty if it is missing or holds numbers.
 std::string NetcdfVariable::text(std::string_view attributeName) const {
     const NetcdfAttribute *found = attribute(attributeName);
     const auto *value = found == nullptr ? nullptr : std::get_if<std::string>(&found->value);
@@ -26,6 +27,7 @@ std::vector<index> NetcdfVariable::shape() const {
     return lengths;
 }
 
+// As ncdump shows it, with lengths.
 std::string NetcdfVariable::description() const {
     std::vector<std::string> parts;
     for (const NetcdfDimension &dimension : dimensions)
@@ -44,6 +46,7 @@ const NetcdfVariable &NetcdfContent::variable(std::string_view name, std::string
     return *found;
 }
 
+// For errors, and for comparing files of ranks.
 std::string NetcdfContent::manifest() const {
     std::string list;
     for (const NetcdfVariable &variable : variables) {
@@ -53,9 +56,12 @@ std::string NetcdfContent::manifest() const {
     return list.empty() ? "  no variables\n" : list;
 }
 
+// The leading dimension is picked first, and then dimensions of length 1, from slow to fast, until as many are left
+// as `shape` has.
 std::vector<DimensionPick> picksFor(const NetcdfVariable &variable, const std::vector<index> &shape, index step) {
     std::vector<NetcdfDimension> left = variable.dimensions;
     std::vector<DimensionPick> picks;
+    // Errors show the variable with its dimensions.
     const auto fail = [&](const std::string &why) {
         throw LayoutError(fmt::format("{} does not give an array of {} elements: {}", variable.description(),
                                       fmt::join(shape, " x "), why));

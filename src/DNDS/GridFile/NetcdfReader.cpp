@@ -29,6 +29,7 @@ struct PickedPlace {
     index at;
 };
 
+// The dimension that a pick names; variables have few.
 std::size_t dimensionOf(const NetcdfVariable &variable, const DimensionPick &pick) {
     for (std::size_t d = 0; d < variable.dimensions.size(); d++)
         if (variable.dimensions[d].name == pick.dimension)
@@ -78,6 +79,7 @@ struct ReadPlan {
 };
 
 /// Reads one box through the library. Throws DataError.
+// Picked dimensions have count 1 in the file and none in memory.
 void readSlab(const std::string &path, const ReadPlan &plan, const Slab &slab) {
     const std::size_t elementBytes = Detail::bytesOf(plan.variable->kind);
     const SlabChunks chunks(slab.count, readBufferBytes / static_cast<index>(elementBytes));
@@ -86,6 +88,7 @@ void readSlab(const std::string &path, const ReadPlan &plan, const Slab &slab) {
         const SlabChunk chunk = chunks.at(k);
         std::vector<index> first = fileStart(slab, chunk);
         std::vector<index> counts = chunk.count;
+        // Ascending, so that each insertion is at its final place.
         for (const PickedPlace &pick : plan.picks) {
             first.insert(first.begin() + static_cast<std::ptrdiff_t>(pick.dimension), pick.at);
             counts.insert(counts.begin() + static_cast<std::ptrdiff_t>(pick.dimension), 1);
@@ -106,6 +109,7 @@ void readSlab(const std::string &path, const ReadPlan &plan, const Slab &slab) {
 
 } // namespace
 
+/// The library's handle of the file, closed with this.
 struct NetcdfReader::File {
     int id = -1;
     std::vector<NetcdfPlace> places;
@@ -120,7 +124,10 @@ struct NetcdfReader::File {
     }
 };
 
+// Rank 0 checks the file before any rank opens it. Each rank reads the description itself and compares it with rank
+// 0's.
 NetcdfReader::NetcdfReader(CommunicatorView comm, std::string path) : comm_(comm), path_(std::move(path)) {
+    // A damaged header must not reach the library.
     onRankZero(comm_, [&] { Detail::checkNetcdfFile(path_); });
     comm_.guarded([&] {
         file_ = std::make_unique<File>();
@@ -144,6 +151,7 @@ std::vector<index> NetcdfReader::shape(std::string_view name, std::span<const Di
     return shapeLeft(variable(name), picks);
 }
 
+// Rank 0 reads, the others get a copy.
 std::vector<real> NetcdfReader::values(std::string_view name) const {
     std::vector<real> all;
     std::vector<Slab> slabs;
@@ -155,6 +163,7 @@ std::vector<real> NetcdfReader::values(std::string_view name) const {
         if (comm_.rank() != 0)
             return;
         all.resize(shape.empty() ? 1 : static_cast<std::size_t>(shape[0]));
+        // The only box; other ranks take part without one.
         slabs.push_back(slabOf(all.data(), std::vector<index>(shape.size(), 0), shape));
     });
     read(name, slabs);
@@ -162,9 +171,11 @@ std::vector<real> NetcdfReader::values(std::string_view name) const {
     return all;
 }
 
+// Of two coordinates at equal distance the first is taken; NaN never is.
 index NetcdfReader::place(const NetcdfVariable &variable, const DimensionPick &pick) const {
     const NetcdfDimension &dimension = variable.dimensions[dimensionOf(variable, pick)];
     if (!pick.byValue) {
+        // Negative places count from the end.
         const index at = pick.at < 0 ? pick.at + dimension.length : pick.at;
         DNDS_CHECK(at >= 0 && at < dimension.length, ArgumentError,
                    "{}: {} has no place {} along '{}', which has {} elements", path_, variable.description(), pick.at,
@@ -187,6 +198,7 @@ index NetcdfReader::place(const NetcdfVariable &variable, const DimensionPick &p
     return best;
 }
 
+// Local checks and the comparison of requests come first; picks by value then read coordinates, on all ranks.
 void NetcdfReader::read(std::string_view name, std::span<const Slab> slabs, const NetcdfReadOptions &options) const {
     ReadPlan plan;
     std::vector<std::string> asked;
@@ -218,6 +230,7 @@ void NetcdfReader::read(std::string_view name, std::span<const Slab> slabs, cons
     });
     for (const DimensionPick &pick : options.picks)
         plan.picks.push_back({dimensionOf(*plan.variable, pick), place(*plan.variable, pick)});
+    // For readSlab.
     std::sort(plan.picks.begin(), plan.picks.end(),
               [](const PickedPlace &a, const PickedPlace &b) { return a.dimension < b.dimension; });
     comm_.guarded([&] {

@@ -23,6 +23,7 @@ index wholeBytes(double bytes) {
     return static_cast<index>(std::min(bytes, most));
 }
 
+// Headers and values of attributes.
 double attributeBytes(const std::vector<NetcdfAttribute> &attributes) {
     double bytes = 0;
     for (const NetcdfAttribute &attribute : attributes)
@@ -34,6 +35,7 @@ double attributeBytes(const std::vector<NetcdfAttribute> &attributes) {
 
 } // namespace
 
+// Variables without unlimited dimensions are filled when they are declared; others begin empty.
 index netcdf4BytesAtStart(const NetcdfContent &content, int deflate) {
     double bytes = bytesOfFile + attributeBytes(content.attributes);
     for (const NetcdfVariable &variable : content.variables) {
@@ -45,6 +47,7 @@ index netcdf4BytesAtStart(const NetcdfContent &content, int deflate) {
     return wholeBytes(bytes);
 }
 
+// Counts the chunks that the new extents add, and the chunks that the box touches.
 index netcdf4BytesOf(const NetcdfPlace &place, ElementKind kind, const std::vector<index> &extent,
                      const WrittenBox &box, const std::string &path) {
     int storage = NC_CONTIGUOUS;
@@ -62,6 +65,8 @@ index netcdf4BytesOf(const NetcdfPlace &place, ElementKind kind, const std::vect
     double touched = 1;
     double chunkBytes = static_cast<double>(bytesOf(kind));
     for (std::size_t d = 0; d < extent.size(); d++) {
+        // Products over dimensions: of chunks before and after, of those the box touches, of elements in each. In
+        // double precision, which does not overflow.
         const auto size = static_cast<index>(chunk[d]);
         const auto chunks = [size](index elements) { return elements / size + (elements % size > 0 ? 1 : 0); };
         before *= static_cast<double>(chunks(extent[d]));

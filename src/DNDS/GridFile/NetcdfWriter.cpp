@@ -29,6 +29,7 @@ constexpr index maxCdf2Bytes = (index{1} << 31) - 4; ///< limit of a variable, o
 constexpr index maxCdf2Records = (index{1} << 32) - 2;
 constexpr auto endless = static_cast<index>(~std::uint64_t{0} >> 1U);
 
+// For the comparison of declarations between ranks.
 std::string attributeText(const NetcdfAttribute &attribute) {
     std::string text = fmt::format("{} {}", attribute.name, elementKindName(attribute.kind));
     std::visit(
@@ -44,6 +45,7 @@ std::string attributeText(const NetcdfAttribute &attribute) {
 }
 
 /// Puts an attribute; numbers in its own kind.
+// Text has no length limit; numbers are converted one by one, as the list's type is the widest.
 int putAttribute(int file, int variable, const NetcdfAttribute &attribute) {
     const char *name = attribute.name.c_str();
     if (const auto *text = std::get_if<std::string>(&attribute.value))
@@ -79,6 +81,7 @@ struct WritePlan {
 
 } // namespace
 
+/// All state; `id` is negative until the file is created, when declarations end.
 struct NetcdfWriter::File {
     CommunicatorView comm;
     std::string path;
@@ -93,6 +96,7 @@ struct NetcdfWriter::File {
     bool closed = false;
     int exceptionsAtStart = std::uncaught_exceptions();
 
+    // A new file gets its name when it is complete.
     File(CommunicatorView ranks, std::string to, const NetcdfWriteOptions &chosen)
         : comm(ranks), path(std::move(to)), temporary(chosen.append ? path : path + ".part"), options(chosen) {}
 
@@ -120,6 +124,7 @@ struct NetcdfWriter::File {
     void reserve(const WritePlan &plan, std::span<const WrittenSlab> slabs);
 };
 
+// The same declaration again is fine.
 void NetcdfWriter::File::declare(NetcdfDimension dimension) {
     requireDeclaring();
     DNDS_CHECK(dimension.length > 0 || dimension.unlimited, ArgumentError,
@@ -135,6 +140,7 @@ void NetcdfWriter::File::declare(NetcdfDimension dimension) {
     content.dimensions.push_back(std::move(dimension));
 }
 
+// A fill value is stored in the variable's type, as the library requires.
 void NetcdfWriter::File::declare(NetcdfVariable variable) {
     requireDeclaring();
     (void)Detail::netcdfType(variable.kind);
@@ -156,6 +162,7 @@ void NetcdfWriter::File::declare(NetcdfVariable variable) {
     content.variables.push_back(std::move(variable));
 }
 
+// The simplest format that can hold the file; `notes` say why.
 NetcdfFormat NetcdfWriter::File::chooseFormat() {
     if (options.format != NetcdfFormat::Automatic)
         return options.format;
@@ -168,10 +175,12 @@ NetcdfFormat NetcdfWriter::File::chooseFormat() {
     if (std::ranges::count(content.dimensions, true, &NetcdfDimension::unlimited) > 1)
         return choose(NetcdfFormat::Netcdf4, "NetCDF-4", "it has several unlimited dimensions");
     for (const NetcdfVariable &variable : content.variables) {
+        // The first six types are those of all classic formats.
         if (Detail::netcdfType(variable.kind) > NC_DOUBLE)
             return choose(NetcdfFormat::Cdf5, "CDF-5", fmt::format("'{}' is {}", variable.name, variable.type));
         index bytes = static_cast<index>(Detail::bytesOf(variable.kind));
         for (const NetcdfDimension &dimension : variable.dimensions)
+            // Saturates just beyond the limit; of record variables the size of one record counts.
             bytes = dimension.unlimited || dimension.length == 0 ? bytes
                     : bytes > maxCdf2Bytes / dimension.length    ? maxCdf2Bytes + 1
                                                                  : bytes * dimension.length;
@@ -192,6 +201,7 @@ void NetcdfWriter::File::checkFormat(NetcdfFormat format) const {
                        "{}: '{}' is {}, which CDF-2 lacks: use CDF-5 or NetCDF-4", path, variable.name, variable.type);
 }
 
+// Rank 0 checks the file first, and whether it can be written.
 void NetcdfWriter::File::openExisting() {
     onRankZero(comm, [&] {
         Detail::checkNetcdfFile(path);
@@ -215,8 +225,10 @@ void NetcdfWriter::File::writeTogether(bool hdf) {
             extents.push_back(variable.shape());
 }
 
+// The library refuses to compress scalars.
 int NetcdfWriter::File::defineVariable(const NetcdfVariable &variable, const std::vector<int> &dimensions) {
     int number = -1;
+    // The place is noted even after a failure, to keep the lists equally long.
     int status = nc_def_var(id, variable.name.c_str(), Detail::netcdfType(variable.kind),
                             static_cast<int>(dimensions.size()), dimensions.data(), &number);
     places.push_back({id, number});
@@ -254,11 +266,14 @@ int NetcdfWriter::File::defineAll() {
     return status;
 }
 
+// Space is reserved before the library writes: a full disk is then found here, on rank 0, and not in the middle of a
+// collective call.
 void NetcdfWriter::File::create(NetcdfFormat format) {
     const bool hdf = format == NetcdfFormat::Netcdf4;
     const index needed = hdf ? Detail::netcdf4BytesAtStart(content, options.deflate) : 0;
     onRankZero(comm, [&] {
         const DurableFile file = DurableFile::create(temporary, 0); // reports why it is impossible
+        // Without enough space no file must remain.
         const OnFailure undo([&] { std::remove(temporary.c_str()); });
         file.reserve(needed);
     });
@@ -284,6 +299,7 @@ void NetcdfWriter::File::create(NetcdfFormat format) {
     });
 }
 
+// Checks that need no other rank. Along unlimited dimensions boxes may end anywhere.
 void NetcdfWriter::File::prepare(std::string_view name, std::span<const WrittenSlab> slabs, bool raw,
                                  WritePlan &plan) const {
     plan.variable = &content.variable(name, path);
@@ -297,6 +313,7 @@ void NetcdfWriter::File::prepare(std::string_view name, std::span<const WrittenS
     std::vector<index> shape;
     for (const NetcdfDimension &dimension : plan.variable->dimensions)
         shape.push_back(dimension.unlimited ? endless : dimension.length);
+    // All boxes are checked before the first is written.
     for (const WrittenSlab &slab : slabs) {
         checkSlab(slab, shape, plan.what, raw ? plan.variable->kind : ElementKind::Opaque);
         if (!raw)
@@ -326,6 +343,7 @@ int NetcdfWriter::File::put(const WritePlan &plan, const WrittenSlab *slab, cons
     return nc_put_vara(plan.place.group, plan.place.variable, start.data(), count.data(), buffer.data());
 }
 
+// All ranks write the same number, since the call is collective.
 void NetcdfWriter::File::putScalar(const WritePlan &plan, std::span<const WrittenSlab> slabs) {
     Detail::PackedNumber number{};
     onRankZero(comm, [&] { plan.numbersOf(slabs[0], SlabChunk{{}, {}, 1}, number.data()); });
@@ -334,6 +352,8 @@ void NetcdfWriter::File::putScalar(const WritePlan &plan, std::span<const Writte
     comm.guarded([&] { Detail::requireNetcdf(status, path, fmt::format("write '{}'", plan.variable->name)); });
 }
 
+// As many collective writes as the busiest rank has chunks. Failures are kept until the end: the other ranks wait in
+// the library.
 void NetcdfWriter::File::putAll(const WritePlan &plan, std::span<const WrittenSlab> slabs) {
     const index limit = writeBufferBytes / static_cast<index>(plan.elementBytes);
     std::vector<std::pair<const WrittenSlab *, SlabChunk>> chunks;
@@ -342,6 +362,7 @@ void NetcdfWriter::File::putAll(const WritePlan &plan, std::span<const WrittenSl
         for (index k = 0; k < parts.size(); k++)
             chunks.emplace_back(&slab, parts.at(k));
     }
+    // Collective writes need the same number of calls on all ranks.
     const index rounds = comm.allReduce(static_cast<index>(chunks.size()), MPI_MAX);
     std::exception_ptr failure;
     std::vector<std::byte> buffer;
@@ -364,6 +385,7 @@ void NetcdfWriter::File::grow(const WritePlan &plan, std::span<const WrittenSlab
         for (const WrittenSlab &slab : slabs)
             if (slab.elements() > 0)
                 end = std::max(end, slab.start[d] + slab.count[d]);
+        // Some other rank may write the last record.
         end = comm.allReduce(end, MPI_MAX);
         const std::string name = plan.variable->dimensions[d].name;
         for (NetcdfDimension &dimension : content.dimensions) {
@@ -420,12 +442,14 @@ NetcdfWriter::NetcdfWriter(CommunicatorView comm, std::string path, const Netcdf
 NetcdfWriter::NetcdfWriter(NetcdfWriter &&) noexcept = default;
 NetcdfWriter &NetcdfWriter::operator=(NetcdfWriter &&) noexcept = default;
 
+// Closing is collective, so only if all ranks come here in the same way.
 NetcdfWriter::~NetcdfWriter() {
     if (!file_ || file_->id < 0)
         return;
     const bool root = file_->comm.rank() == 0;
     // The exception may be local to this rank: the others would not take part in closing.
     if (std::uncaught_exceptions() > file_->exceptionsAtStart) {
+        // An existing file is left as it is; a new one is incomplete and is removed.
         if (root && !file_->options.append)
             std::remove(file_->temporary.c_str());
         return;
@@ -480,7 +504,9 @@ void NetcdfWriter::like(const NetcdfVariable &variable) {
     open().declare(std::move(copy));
 }
 
+// Compares all declarations; rank 0 then writes the coordinates.
 void NetcdfWriter::define() {
+    // Also called by `write` and `close`: a file without declared variables is a file, too.
     File &file = open();
     if (file.id >= 0)
         return;
@@ -506,6 +532,7 @@ void NetcdfWriter::define() {
                                         first == nullptr ? "nothing more" : *first));
     });
     file.create(format);
+    // All ranks have the values; rank 0 writes them.
     for (const auto &[name, values] : file.coordinates) {
         std::vector<WrittenSlab> mine;
         if (file.comm.rank() == 0)
@@ -514,6 +541,7 @@ void NetcdfWriter::define() {
     }
 }
 
+// Checks, growth and reservation precede the write, each agreed on by all ranks.
 void NetcdfWriter::write(std::string_view name, std::span<const WrittenSlab> slabs, bool raw) {
     define();
     File &file = open();
@@ -535,6 +563,7 @@ index NetcdfWriter::length(std::string_view dimension) const {
     throw ArgumentError(fmt::format("{} has no dimension '{}'", file_->path, dimension));
 }
 
+// The handle is dropped even if closing fails, so that the destructor does not try again.
 void NetcdfWriter::close() {
     define();
     File &file = open();
@@ -544,6 +573,7 @@ void NetcdfWriter::close() {
     file.comm.guarded([&] { Detail::requireNetcdf(status, file.path, "complete it"); });
     onRankZero(file.comm, [&] {
         Detail::makeRoomInNetcdf(file.temporary, 0);
+        // Unused reserved space of NetCDF-4.
         if (!file.extents.empty())
             DurableFile::forWriting(file.temporary).giveBackBehind();
         if (!file.options.append)

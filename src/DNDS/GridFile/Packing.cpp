@@ -10,6 +10,7 @@ namespace DNDS::Detail {
 
 namespace {
 
+// Numbers of any type as 8 bytes, so that Packing is no template.
 template <class T>
 PackedNumber packedFrom(T value) {
     PackedNumber number{};
@@ -24,6 +25,8 @@ T numberOf(const PackedNumber &number) {
     return value;
 }
 
+// `_Unsigned`: classic formats lack unsigned types, so programs mark signed ones.
+// No effect on floating-point types.
 ElementKind unsignedOf(ElementKind kind) {
     return withNumber(kind, [kind](auto number) {
         if constexpr (std::is_integral_v<decltype(number)>)
@@ -51,6 +54,7 @@ std::optional<PackedNumber> defaultFill(ElementKind kind) {
     });
 }
 
+// Numbers, or characters of text.
 std::size_t lengthOf(const NetcdfValue &value) {
     return std::visit([](const auto &list) { return list.size(); }, value);
 }
@@ -83,6 +87,7 @@ std::vector<PackedNumber> numbersOf(const NetcdfVariable &variable, const char *
     return numbers;
 }
 
+// Also notes that the variable is scaled, whatever the value.
 real realOf(const NetcdfVariable &variable, const char *name, real otherwise, Packing &packing) {
     const NetcdfAttribute *attribute = variable.attribute(name);
     if (attribute == nullptr)
@@ -102,6 +107,7 @@ real realOf(const NetcdfVariable &variable, const char *name, real otherwise, Pa
         attribute->value);
 }
 
+/// Whether a number of the file stands for a missing value. NaN needs a flag, as it equals nothing.
 template <class Number>
 class MissingTest {
   public:
@@ -121,6 +127,7 @@ class MissingTest {
     bool operator()(Number value) const {
         if (value < least_ || value > most_ || (nan_ && value != value))
             return true;
+        // Few values: a search costs less than a table.
         for (const Number missing : values_)
             if (value == missing)
                 return true;
@@ -135,6 +142,7 @@ class MissingTest {
     bool nan_ = false;
 };
 
+// Scaled in double, whatever the types. Memory of integers holds the file's number exactly or not at all.
 template <class Number, class Value>
 Value unpacked(const Packing &packing, Number number, const std::string &what) {
     if constexpr (std::is_floating_point_v<Value>) {
@@ -148,6 +156,7 @@ Value unpacked(const Packing &packing, Number number, const std::string &what) {
     }
 }
 
+// With a mask integers need no fill: 0 stands there, and the mask tells.
 template <class Value>
 Value valueOfMissing(std::optional<real> fill, bool masked, const std::string &what) {
     if constexpr (std::is_floating_point_v<Value>) {
@@ -165,6 +174,7 @@ Value valueOfMissing(std::optional<real> fill, bool masked, const std::string &w
 template <class Number, class Value>
 void unpackAs(const Packing &packing, const std::byte *numbers, const Slab &slab, const SlabChunk &chunk,
               std::optional<real> fill, const std::string &what) {
+    // Types are chosen once a chunk, so that the loop has no branches on them.
     const auto *from = reinterpret_cast<const Number *>(numbers);
     auto *to = static_cast<Value *>(slab.data);
     const MissingTest<Number> isMissing(packing);
@@ -180,6 +190,7 @@ void unpackAs(const Packing &packing, const std::byte *numbers, const Slab &slab
     });
 }
 
+// Rounds to the nearest; checkPacking has refused unscaled floating-point values for integers.
 template <class Number, class Value>
 Number packed(const Packing &packing, Value value, const std::string &what) {
     if constexpr (std::is_floating_point_v<Number>) {
@@ -199,6 +210,7 @@ Number packed(const Packing &packing, Value value, const std::string &what) {
     }
 }
 
+// NaN, unless the variable declares a value of its own; integers must have one.
 template <class Number>
 Number numberOfMissing(const Packing &packing, const std::string &what) {
     if constexpr (std::is_floating_point_v<Number>)
@@ -225,6 +237,7 @@ void packAs(const Packing &packing, const WrittenSlab &slab, const SlabChunk &ch
 
 } // namespace
 
+// Integers of another value do not fit, floating-point numbers are rounded.
 std::optional<PackedNumber> packedNumber(const NetcdfAttribute &attribute, std::size_t which, ElementKind kind) {
     return std::visit(
         [&](const auto &list) -> std::optional<PackedNumber> {
@@ -245,14 +258,17 @@ std::optional<PackedNumber> packedNumber(const NetcdfAttribute &attribute, std::
         attribute.value);
 }
 
+// `valid_min` and `valid_max` take precedence over `valid_range`.
 Packing packingOf(const NetcdfVariable &variable) {
     Packing packing;
     const std::string isUnsigned = variable.text("_Unsigned");
     packing.kind = isUnsigned == "true" || isUnsigned == "True" ? unsignedOf(variable.kind) : variable.kind;
+    // The first value found is the one that is written for missing values.
     for (const char *name : {"_FillValue", "missing_value"})
         for (const PackedNumber &number : numbersOf(variable, name, packing))
             packing.missing.push_back(number);
     packing.declared = !packing.missing.empty();
+    // Rows that no program has written hold the library's default.
     if (variable.attribute("_FillValue") == nullptr)
         if (const auto fill = defaultFill(variable.kind))
             packing.missing.push_back(*fill);
@@ -270,6 +286,7 @@ Packing packingOf(const NetcdfVariable &variable) {
     return packing;
 }
 
+// Before any value is read: integers cannot hold scaled values.
 void checkUnpacking(const Packing &packing, ElementKind memory, const std::string &what) {
     (void)bytesOf(memory);
     DNDS_CHECK(isFloating(memory) || (!packing.scaled && !isFloating(packing.kind)), LayoutError,
@@ -277,6 +294,7 @@ void checkUnpacking(const Packing &packing, ElementKind memory, const std::strin
                packing.scaled ? " (scale_factor, add_offset)" : "", elementKindName(memory));
 }
 
+// The same before writing.
 void checkPacking(const Packing &packing, ElementKind memory, const std::string &what) {
     (void)bytesOf(memory);
     DNDS_CHECK(!isFloating(memory) || packing.scaled || isFloating(packing.kind), LayoutError,

@@ -19,6 +19,7 @@ namespace DNDS::Detail {
 /// A number in the packed type.
 using PackedNumber = std::array<std::byte, 8>;
 
+/// All that is needed to convert a variable's numbers.
 struct Packing {
     ElementKind kind = ElementKind::Opaque; ///< kind of the file's numbers, after `_Unsigned`
     bool scaled = false;

@@ -13,6 +13,7 @@ namespace DNDS {
 namespace {
 
 /// The size of the file. Throws LayoutError for shapes too large for a file.
+// Half of the largest number is left for the header.
 index rawFileBytes(const std::string &path, const RawFileLayout &layout) {
     index bytes = static_cast<index>(Detail::bytesOf(layout.kind));
     for (const index n : layout.shape) {
@@ -26,6 +27,7 @@ index rawFileBytes(const std::string &path, const RawFileLayout &layout) {
 
 } // namespace
 
+// Also checks the length: a wrong shape or type would read without an error otherwise.
 void readRawFile(CommunicatorView comm, const std::string &path, const RawFileLayout &layout,
                  std::span<const Slab> slabs) {
     comm.guarded([&] {
@@ -41,6 +43,7 @@ void readRawFile(CommunicatorView comm, const std::string &path, const RawFileLa
     });
 }
 
+// Rank 0 makes the file at its full size, then all write their boxes.
 void writeRawFile(CommunicatorView comm, const std::string &path, const RawFileLayout &layout,
                   std::span<const WrittenSlab> slabs) {
     const std::string temporary = path + ".part";
@@ -52,6 +55,7 @@ void writeRawFile(CommunicatorView comm, const std::string &path, const RawFileL
             (void)DurableFile::create(temporary, bytes);
     });
     comm.guarded([&] {
+        // Boxes of ranks do not overlap: no order among writes is needed.
         const DurableFile file = DurableFile::forWriting(temporary);
         for (const WrittenSlab &slab : slabs)
             Detail::writeRawSlab(file, layout.header, layout.shape, layout.order != std::endian::native, slab);

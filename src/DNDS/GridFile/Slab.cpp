@@ -8,6 +8,7 @@
 
 namespace DNDS {
 
+// Products are computed with overflow checks: the counts may be anything.
 void checkSlab(const WrittenSlab &slab, const std::vector<index> &shape, const std::string &what, ElementKind kind) {
     const std::size_t dims = shape.size();
     DNDS_CHECK(slab.start.size() == dims && slab.count.size() == dims, LayoutError,

@@ -6,7 +6,9 @@
 
 namespace DNDS::Detail {
 
+// Faster dimensions are taken whole as long as they fit the limit; the next one is cut into parts.
 SlabChunks::SlabChunks(const std::vector<index> &count, index limit) : count_(count) {
+    // A chunk has at least one element.
     limit = std::max<index>(limit, 1);
     index inner = 1; // elements in the dimensions faster than `cut_`
     index all = 1;
@@ -23,12 +25,14 @@ SlabChunks::SlabChunks(const std::vector<index> &count, index limit) : count_(co
         return;
     }
     cut_ = d - 1;
+    // Rows of the cut dimension in a chunk.
     rows_ = std::max<index>(limit / inner, 1);
     size_ = (count[cut_] + rows_ - 1) / rows_;
     for (std::size_t slow = 0; slow < cut_; slow++)
         size_ *= count[slow];
 }
 
+// Decodes k: the part of the cut dimension varies fastest.
 SlabChunk SlabChunks::at(index k) const {
     SlabChunk chunk{std::vector<index>(count_.size(), 0), count_, 1};
     if (!count_.empty()) {
@@ -54,6 +58,7 @@ template <class Byte, class Copy>
 void forEachPiece(const BasicSlab<Byte> &slab, const SlabChunk &chunk, std::size_t elementBytes, Copy &&copy) {
     const auto bytes = static_cast<index>(elementBytes);
     forEachRun(chunk, stridesOf(slab), [&](index packed, index memory, index length, index stride) {
+        // Elements with gaps are copied one by one.
         const index together = stride == 1 ? length : 1;
         for (index i = 0; i < length; i += together)
             copy((memory + i * stride) * bytes, (packed + i) * bytes, static_cast<std::size_t>(together * bytes));
@@ -78,6 +83,7 @@ void forEachFileRun(index place, const std::vector<index> &shape, const BasicSla
     for (index k = 0; k < chunks.size(); k++) {
         const SlabChunk chunk = chunks.at(k);
         const std::vector<index> start = fileStart(slab, chunk);
+        // The position of the chunk's first element in row-major order.
         index element = 0;
         for (std::size_t d = 0; d < shape.size(); d++)
             element = element * shape[d] + start[d];
@@ -111,6 +117,7 @@ void readRawSlab(const DurableFile &file, index place, const std::vector<index> 
     });
 }
 
+// The slab's memory is const: bytes are swapped in the buffer.
 void writeRawSlab(const DurableFile &file, index place, const std::vector<index> &shape, bool swap,
                   const WrittenSlab &slab) {
     std::vector<std::byte> buffer;

@@ -13,6 +13,7 @@ namespace {
 
 /// Drops dimensions of one cell, as VTK expects for points but not for cells.
 void dropFlat(const std::array<index, 3> &cells, std::vector<index> &shape, std::vector<WrittenSlab> &slabs) {
+    // Strides are empty for compact memory.
     const auto drop = [](std::vector<index> &list, std::size_t at) {
         if (!list.empty())
             list.erase(list.begin() + static_cast<std::ptrdiff_t>(at));
@@ -29,10 +30,13 @@ void dropFlat(const std::array<index, 3> &cells, std::vector<index> &shape, std:
 
 } // namespace
 
+// Values at cell centres become points of a grid that is shifted by half a cell and has one point less than that of
+// the cells.
 void writeVtkImage(CommunicatorView comm, const std::string &path, const std::array<index, 3> &cells,
                    const std::array<real, 3> &origin, const std::array<real, 3> &spacing,
                    std::span<const VtkGridField> fields, VtkPlacement placement) {
     const index points = placement == VtkPlacement::Cells ? 0 : 1;
+    // Readers never see half a file.
     const std::string temporary = path + ".part";
     Detail::requireSameFields(comm, path, cells, fields);
     comm.guarded([&] {

@@ -13,6 +13,7 @@ namespace {
 
 constexpr index vtkBlockHeader = 8; ///< bytes: the length of the array that follows
 
+// "Int8", "UInt8", ..., "Float64".
 std::string vtkTypeName(ElementKind kind) {
     std::string name(elementKindName(kind)); // int8, uint8, ..., float64
     const std::size_t capitals = name.front() == 'u' ? 2 : 1;
@@ -21,6 +22,7 @@ std::string vtkTypeName(ElementKind kind) {
     return name;
 }
 
+// Escapes the characters that end an attribute's value or begin markup.
 std::string xmlText(const std::string &text) {
     std::string escaped;
     for (const char c : text)
@@ -38,6 +40,7 @@ struct VtrPlan {
 
 constexpr const char *vtrEnd = "\n  </AppendedData>\n</VTKFile>\n";
 
+// Offsets in the header count from its end, so that they do not depend on its length.
 VtrPlan planVtr(const std::array<std::vector<real>, 3> &points, const std::array<index, 3> &cells,
                 std::span<const VtkGridField> fields) {
     VtrPlan plan;
@@ -46,6 +49,7 @@ VtrPlan planVtr(const std::array<std::vector<real>, 3> &points, const std::array
         plan.header += fmt::format("        <DataArray type=\"{}\" Name=\"{}\" NumberOfComponents=\"{}\" "
                                    "format=\"appended\" offset=\"{}\"/>\n",
                                    vtkTypeName(kind), xmlText(name), components, offset);
+        // Relative to the data until the header's length is known.
         plan.places.push_back(offset);
         plan.bytes.push_back(elements * components * static_cast<index>(Detail::bytesOf(kind)));
         offset += vtkBlockHeader + plan.bytes.back();
@@ -85,6 +89,7 @@ void writeVtrFrame(const DurableFile &file, const VtrPlan &plan, const std::arra
 
 } // namespace
 
+// The plan is the same on all ranks, which then write their boxes without further messages.
 void writeVtkRectilinear(CommunicatorView comm, const std::string &path, const std::array<std::vector<real>, 3> &points,
                          std::span<const VtkGridField> fields) {
     const std::string temporary = path + ".part";
@@ -93,6 +98,7 @@ void writeVtkRectilinear(CommunicatorView comm, const std::string &path, const s
     comm.guarded([&] {
         for (std::size_t d = 0; d < 3; d++) {
             DNDS_CHECK(!points[d].empty(), ArgumentError, "{}: dimension {} has no point", path, d);
+            // A flat dimension has one point and one layer of cells.
             cells[d] = std::max<index>(1, static_cast<index>(points[d].size()) - 1);
         }
     });

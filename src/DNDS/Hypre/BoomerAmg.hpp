@@ -151,10 +151,12 @@ class Matrix {
         DNDS_CHECK(matrix.sharedPattern() != nullptr, StateError, "this matrix has been moved from");
         return matrix.pattern().unknowns()->context().comm();
     }
+    // Null for patterns from lists, which GlobalEntries rejects on all ranks.
     static std::shared_ptr<const GlobalMapping> globalOf(const SparseMatrix<b> &matrix) {
         const auto &mapping = matrix.pattern().unknowns()->mapping();
         return mapping != nullptr ? mapping->global() : nullptr;
     }
+    // Exact numbers of entries in own and other columns: hypre then allocates once.
     void make(const GlobalEntries<HYPRE_BigInt> &entries) {
         const auto begin = static_cast<HYPRE_BigInt>(global_->localBegin() * b);
         const auto end = static_cast<HYPRE_BigInt>(begin + global_->localSize() * b);
@@ -175,6 +177,7 @@ class Matrix {
               "HYPRE_IJMatrixSetDiagOffdSizes");
         check(HYPRE_IJMatrixInitialize(made), "HYPRE_IJMatrixInitialize");
     }
+    // One row of numbers at a time; blocks of the pattern are spread over b of them. hypre adds repeated columns.
     void fill(const SparseMatrix<b> &matrix, const GlobalEntries<HYPRE_BigInt> &entries) {
         const MatrixPattern &pattern = matrix.pattern();
         std::vector<HYPRE_BigInt> columns;

@@ -23,7 +23,8 @@ std::shared_ptr<const GhostMapping> fromRequest(const GhostMapping::PullRequest 
         *request.global->context(), [&] { return request; }, discovery);
 }
 
-/// Sorted ghosts split by owner.
+/// Sorted ghosts split by owner. Owners' ranges ascend, so each owner's ghosts are found by one bisection: O(peers
+/// (log ranks + log ghosts)).
 RankLists splitByOwner(const GlobalMapping &global, std::vector<index> sorted) {
     RankLists lists;
     for (std::size_t at = 0; at < sorted.size();) {
@@ -38,7 +39,8 @@ RankLists splitByOwner(const GlobalMapping &global, std::vector<index> sorted) {
     return lists;
 }
 
-/// Whether the rows of each list, which ascend, belong to the rank of the list.
+/// Whether the rows of each list, which ascend, belong to the rank of the list: the first and the last one decide.
+/// O(peers).
 template <class OwnerOf>
 bool areOwned(const GlobalMapping &global, const RankLists &lists, OwnerOf &&ownerOf) {
     for (std::size_t k = 0; k < lists.size(); ++k) {
@@ -151,6 +153,8 @@ std::shared_ptr<const GhostMapping> GhostMapping::fromPushList(std::shared_ptr<c
                                                                std::span<const index> starts, PeerDiscovery discovery,
                                                                std::string_view name) {
     requireGlobal(global);
+    // The converse of a pull list: readers are told their ghosts as global rows, sorted, so that both ends again
+    // have the same order. One sparse exchange.
     RankLists given;
     CommunicatorContext &context = *global->context();
     const CommunicatorContext::SetUp setUp(context);
@@ -182,6 +186,7 @@ std::shared_ptr<const GhostMapping> GhostMapping::fromPushList(std::shared_ptr<c
 }
 
 std::optional<index> GhostMapping::findGhost(index global) const noexcept {
+    // Sorted by owner, then by row: that is by row, since owners' ranges ascend with their ranks.
     const auto found = std::lower_bound(ghosts_.values.begin(), ghosts_.values.end(), global);
     if (found == ghosts_.values.end() || *found != global)
         return std::nullopt;
@@ -206,6 +211,7 @@ index GhostMapping::toGlobal(index local) const {
 }
 
 std::vector<LocalIndex> GhostMapping::toLocal(std::span<const index> global) const {
+    // Checked once for the whole list: afterwards every local number fits 32 bits.
     DNDS_CHECK(fatherSize() + ghostSize() <= std::numeric_limits<LocalIndex>::max(), ArgumentError,
                "{} owned rows and {} ghosts do not fit 32-bit local numbers", fatherSize(), ghostSize());
     std::vector<LocalIndex> local(global.size());

@@ -17,6 +17,7 @@ std::shared_ptr<const GlobalMapping> GlobalMapping::create(CommunicatorView comm
     auto context = CommunicatorContext::of(comm);
     const CommunicatorContext::SetUp setUp(*context);
     const std::uint64_t serial = context->nextSerial(); // before a rank can fail alone: ranks stay in step
+    // All ranks see all sizes, so that each finds the same error, if any, without another agreement.
     const std::vector<index> sizes = context->comm().allGather(setUp.alone() ? localRows : failed);
     if (std::ranges::find(sizes, failed) != sizes.end())
         context->comm().guarded([&] { setUp.requireAlone(); });
@@ -40,6 +41,8 @@ std::vector<index> GlobalMapping::ofOthers(std::span<const index> rows) const {
 
 OwnedRow GlobalMapping::owner(index global) const {
     DNDS_CHECK(contains(global), IndexError, "global row {} is outside 0 to {}", global, globalSize() - 1);
+    // The last rank that begins at the row or before: ranks without rows begin where the next one does, and are
+    // skipped.
     const auto above = std::upper_bound(offsets_.begin(), offsets_.end(), global);
     const auto rank = static_cast<int>(above - offsets_.begin()) - 1;
     return {rank, global - begin(rank)};

@@ -28,6 +28,7 @@ std::vector<index> localityOrder(index rows, const RankLists &readers) {
         const auto end = static_cast<std::size_t>(starts[static_cast<std::size_t>(row) + 1]);
         return std::span<const int>(readersOfRow).subspan(begin, end - begin);
     };
+    // Inner rows go to the result at once, boundary rows are sorted first.
     std::vector<index> order;
     std::vector<index> boundary;
     order.reserve(static_cast<std::size_t>(rows));

@@ -65,9 +65,12 @@ class GlobalMapping {
                   std::vector<index> offsets)
         : context_(std::move(context)), serial_(serial), rank_(rank), offsets_(std::move(offsets)) {}
 
+    /// Kept by numberings, mappings and patterns; its communicator may be freed before (`alive`).
     std::shared_ptr<CommunicatorContext> context_;
     std::uint64_t serial_;
     int rank_;
+    /// Rank r owns [offsets_[r], offsets_[r + 1]): ranks + 1 entries, ascending from 0; ranks without rows repeat a
+    /// number.
     std::vector<index> offsets_;
 };
 
@@ -149,6 +152,7 @@ class GhostMapping {
     std::vector<LocalIndex> toLocal(std::span<const index> global) const;
 
   private:
+    /// Of lists on which all ranks have agreed.
     GhostMapping(std::shared_ptr<const GlobalMapping> global, std::uint64_t serial, RankLists ghosts, RankLists wanted)
         : global_(std::move(global)), serial_(serial), ghosts_(std::move(ghosts)), wanted_(std::move(wanted)) {}
     /// Makes a mapping from this rank's ghosts and the requests of others, as global rows. Collective; one reduction.
@@ -156,8 +160,11 @@ class GhostMapping {
                                                     std::shared_ptr<const GlobalMapping> global, RankLists ghosts,
                                                     RankLists wanted, std::string_view name);
 
+    /// The numbering whose rows the ghosts copy.
     std::shared_ptr<const GlobalMapping> global_;
     std::uint64_t serial_;
+    /// Keyed by owner: global rows that this rank copies; and keyed by reader: own rows, as local numbers, that
+    /// others copy. List k of one rank for another is the same rows in the same order as its counterpart there.
     RankLists ghosts_;
     RankLists wanted_;
 };

@@ -19,6 +19,7 @@ void requireMapping(const std::shared_ptr<const GlobalMapping> &mapping) {
 /// Throws unless `places` is a permutation of [0, rows). Local.
 void checkPermutation(std::span<const index> places, index rows) {
     DNDS_CHECK(static_cast<index>(places.size()) == rows, ArgumentError, "{} places for {} rows", places.size(), rows);
+    // Places equal rows in number, each is in range and none comes twice: a permutation. O(rows).
     std::vector<bool> taken(places.size());
     for (std::size_t row = 0; row < places.size(); ++row) {
         const index place = places[row];
@@ -30,6 +31,8 @@ void checkPermutation(std::span<const index> places, index rows) {
 
 /// The owners' entries of `numbers` for these rows. Collective.
 std::vector<index> lookUp(const GlobalMapping &mapping, std::span<const index> numbers, std::span<const index> rows) {
+    // One question and one answer a row, to and from its owner: O(rows) words, two sparse exchanges. Rows that are
+    // InvalidIndex are not asked for.
     std::vector<index> found;
     const std::exception_ptr failure = attempt([&] { found.assign(rows.size(), InvalidIndex); });
     queryOwners(
@@ -61,6 +64,7 @@ struct RowRun {
     index count;
 };
 
+/// Pairs of rows joined to runs as long as both sides are consecutive: rows that stay mostly keep their neighbours.
 std::vector<RowRun> runsOf(std::span<const index> from, std::span<const index> to) {
     std::vector<RowRun> runs;
     for (std::size_t i = 0; i < from.size(); ++i)
@@ -76,6 +80,7 @@ std::vector<RowRun> runsOf(std::span<const index> from, std::span<const index> t
 void copyRuns(const Detail::HostRows &rows, std::span<const RowRun> runs, index rowBytes, const RowPart &to) {
     const RowPart &from = rows.layout().parts[0];
     for (const RowRun &run : runs)
+        // One copy a run, with padding between rows where strides are equal.
         if (rowBytes >= 0 && from.stride == to.stride)
             Detail::copyBytes(to.base + to.begin(run.to), from.base + from.begin(run.from),
                               (run.count - 1) * static_cast<index>(from.stride) + rowBytes);
@@ -107,6 +112,8 @@ void takeRows(const RankLists &places, std::span<const Arrival> arrived, std::sp
     const auto elementBytes = static_cast<index>(from.shape().elementBytes);
     const bool fixed = isFixedLayout(from.shape().layout);
     const index rowBytes = width * elementBytes; // if it is fixed
+    // Sizes first, then one resize, then the rows, each at its place. Rows of a list lie one after another in the
+    // message.
     std::vector<rowsize> sizes(fixed ? 0 : places.values.size());
     for (std::size_t k = 0; k < arrived.size() && !fixed; ++k)
         for (std::size_t i = 0; i < arrived[k].sizes.size(); ++i)
@@ -138,6 +145,7 @@ Redistribute Redistribute::toRanks(std::shared_ptr<const GlobalMapping> before, 
     const CommunicatorView &comm = context.comm();
     Redistribute made;
     made.before_ = std::move(before);
+    // Rows are grouped by target in their present order, which makes the result independent of timing.
     RankLists numbers;
     std::exception_ptr failure;
     try { // here, so that errors name this function
@@ -154,6 +162,7 @@ Redistribute Redistribute::toRanks(std::shared_ptr<const GlobalMapping> before, 
     } catch (...) {
         failure = std::current_exception();
     }
+    // The old global numbers travel: they tell each target its rows, and are `oldNumbers` in the order of arrival.
     made.arriving_ = sparseExchange(context, numbers, PeerDiscovery::Auto, failure);
     comm.guarded([&] {
         made.oldNumbers_ = made.arriving_.values;
@@ -171,6 +180,7 @@ Redistribute Redistribute::withinRanks(std::shared_ptr<const GlobalMapping> befo
     made.before_ = std::move(before);
     made.comm().guarded([&] {
         checkPermutation(places, rows);
+        // A movement to oneself: one list each way, and no message.
         std::vector<index> own(places.size());
         std::iota(own.begin(), own.end(), index{0});
         if (rows > 0) {
@@ -203,6 +213,8 @@ Redistribute Redistribute::permuted(std::span<const index> places) const {
 }
 
 void Redistribute::number() {
+    // New numbers follow from the places, which their targets know; each target tells the sources. One sparse
+    // exchange along the same pairs of ranks, the other way.
     after_ = GlobalMapping::create(comm(), static_cast<index>(arriving_.values.size()));
     RankLists told;
     const std::exception_ptr failure = attempt([&] {
@@ -217,6 +229,7 @@ void Redistribute::number() {
 }
 
 Redistribute Redistribute::inverse() const {
+    // Sources become targets: the same lists, read the other way. No communication.
     Redistribute made = *this;
     std::swap(made.before_, made.after_);
     std::swap(made.leaving_, made.arriving_);
@@ -238,6 +251,7 @@ void Redistribute::move(const ArrayBase &from, ArrayBase &to) const {
 }
 
 void Redistribute::move(std::span<const Move> arrays) const {
+    // One sparse exchange for all arrays. Buffers of sent rows are freed before received ones are unpacked.
     RankLists outgoing;
     const std::exception_ptr failure = attempt([&] { outgoing = packRows(arrays); });
     const RankLists incoming = sparseExchange(*before_->context(), outgoing, PeerDiscovery::Auto, failure);
@@ -259,6 +273,8 @@ RankLists Redistribute::packRows(std::span<const Move> arrays) const {
                    array.to->label(), array.to->layoutSignature());
         rows.emplace_back(*array.from);
     }
+    // Rows that stay are copied from array to array in `unpackRows`, unless a source is overwritten before: then
+    // they go through the message to this rank itself.
     const bool setAside = overwritesSources(arrays);
     RankLists outgoing;
     std::vector<index> &words = outgoing.values;
@@ -281,6 +297,7 @@ RankLists Redistribute::packRows(std::span<const Move> arrays) const {
 }
 
 void Redistribute::unpackRows(std::span<const Move> arrays, const RankLists &incoming) const {
+    // Two stages with an agreement each: read all messages and check them; then resize and fill the arrays.
     std::vector<std::vector<Arrival>> arrived; // of each array, from each rank
     std::vector<rowsize> widths;               // saved: an array changed below may be the source of a later one
     std::vector<RowRun> staying;
@@ -299,6 +316,8 @@ void Redistribute::unpackRows(std::span<const Move> arrays, const RankLists &inc
                 staying = runsOf(leaving_.list(static_cast<std::size_t>(own)), arriving_.list(k));
             }
             const index rows = arriving_.starts[k + 1] - arriving_.starts[k];
+            // The head tells whether the sender makes the same movement of the same arrays. All ranks check all
+            // messages before any array changes, so that an error leaves the arrays as they were.
             RecordReader reader(incoming.list(k));
             const index fromBefore = reader.next();
             const index fromAfter = reader.next();

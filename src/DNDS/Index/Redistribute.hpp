@@ -91,15 +91,20 @@ class Redistribute {
   private:
     Redistribute() = default;
     const CommunicatorView &comm() const { return before_->context()->comm(); }
+    /// This rank's message to each target. Local.
     RankLists packRows(std::span<const Move> arrays) const;
+    /// Checks the messages, agrees, then fills the arrays. Collective.
     void unpackRows(std::span<const Move> arrays, const RankLists &incoming) const;
     /// Assigns new numbers to rows from their places. Collective.
     void number();
 
+    /// Both numberings of one communicator.
     std::shared_ptr<const GlobalMapping> before_;
     std::shared_ptr<const GlobalMapping> after_;
     RankLists leaving_;  ///< keyed by rank: own old rows that move there
     RankLists arriving_; ///< keyed by rank: own new rows from there, in the order of arrival
+    /// One number a row, as the functions of these names return them: one entry a row before, and one a row after
+    /// the movement.
     std::vector<index> newNumbers_;
     std::vector<index> oldNumbers_;
 };

@@ -30,6 +30,7 @@ class HostRows {
     const RowLayout &layout() const { return layout_; }
 
   private:
+    /// Must not change while this is used: the layout is that of the constructor.
     const ArrayBase &array_;
     RowLayout layout_;
     index elementBytes_;

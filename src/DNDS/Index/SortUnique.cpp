@@ -12,6 +12,7 @@ namespace DNDS {
 
 namespace {
 
+/// Up to here comparisons are cheaper than the buckets of a radix pass, which cost the same for any length.
 constexpr std::size_t shortList = 64;
 
 /// A bitmap pays off with this many values per word: each word costs a mispredicted branch.
@@ -54,6 +55,8 @@ std::vector<index> byRadix(std::span<const index> values, index least, std::uint
     Distance *to = from + count;
     for (std::size_t i = 0; i < count; ++i)
         from[i] = static_cast<Distance>(static_cast<std::uint64_t>(values[i]) - static_cast<std::uint64_t>(least));
+    // 8 KiB of counters, which stay in the first-level cache. 32 bits suffice: longer lists are sorted by
+    // comparison.
     std::array<std::uint32_t, std::size_t{1} << maxBits> start;
     for (int pass = 0; pass < passes; ++pass) {
         const int shift = pass * digitBits;
@@ -79,6 +82,7 @@ std::vector<index> byRadix(std::span<const index> values, index least, std::uint
 } // namespace
 
 std::vector<index> sortedUnique(std::span<const index> values) {
+    // Strictly ascending lists, as from an earlier call, only cost this look.
     if (std::adjacent_find(values.begin(), values.end(), std::greater_equal<>()) == values.end())
         return {values.begin(), values.end()};
     const auto [least, most] = std::minmax_element(values.begin(), values.end());

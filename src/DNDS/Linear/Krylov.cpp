@@ -4,6 +4,7 @@
 
 namespace DNDS {
 
+// One line, such as "converged after 12 iterations, residual 1e-09 (limit 2e-09), 0.2 at the start".
 std::string KrylovResult::text() const {
     const auto how = [this]() -> std::string_view {
         switch (end) {
@@ -27,6 +28,7 @@ std::string KrylovResult::text() const {
                        limit > 0 ? fmt::format(" (limit {:.3g})", limit) : std::string(), first);
 }
 
+// Options are compared as text: a message then shows what differs.
 void Detail::requireSameOptions(CommunicatorView comm, const char *method, const KrylovOptions &options) {
     requireSameSettings(comm, method, [&] {
         DNDS_CHECK(options.restart >= 1 && options.maxIterations >= 0 && options.relative >= 0 && options.absolute >= 0,
@@ -39,6 +41,7 @@ void Detail::requireSameOptions(CommunicatorView comm, const char *method, const
     });
 }
 
+// Attached to the communicator's context: made once, and destroyed with it.
 MessageReduction &Detail::krylovSums(CommunicatorContext &context) {
     return context.attach<MessageReduction>(
         [&] { return std::make_shared<MessageReduction>(context, "scalar products of solvers"); });

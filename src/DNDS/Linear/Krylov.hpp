@@ -86,6 +86,7 @@ class KrylovWork {
                        b.father->label());
         });
         requireSameOptions(b.father->comm(), method, options);
+        // The bound for the residual, from the norm of b.
         real length = running([&] { return norm(b); });
         if (!(length >= 1e-130 && length <= 1e130)) { // its square, or those of residuals, may be out of range
             length = 0;
@@ -247,6 +248,8 @@ real orthogonalise(const KrylovWork<TVector> &work, std::span<const TVector> bas
 /// vectors that do not fit and ArgumentError for options that differ or b given as x.
 ///
 ///     const KrylovResult done = conjugateGradients([&](auto &d, auto &y) { a.multiply(d, y); }, b, x, BlockJacobi(a));
+// d serves both as direction and, before the loop, as argument of the first product. Two reductions an iteration: d *
+// y, and then r * r together with r * z.
 template <class TVector, class Multiply, class Precondition = NoPreconditioner>
 KrylovResult conjugateGradients(Multiply &&multiply, const TVector &b, TVector &x, Precondition &&precondition = {},
                                 const KrylovOptions &options = {}) {
@@ -281,6 +284,7 @@ KrylovResult conjugateGradients(Multiply &&multiply, const TVector &b, TVector &
 
 /// The same for any A by BiCGStab (van der Vorst 1992), preconditioned from the right: the residual is that of A x = b.
 /// Per iteration two products and three reductions; six work vectors.
+// Names as in the paper, with `first` for the shadow residual. d holds preconditioned vectors in turn.
 template <class TVector, class Multiply, class Precondition = NoPreconditioner>
 KrylovResult biCgStab(Multiply &&multiply, const TVector &b, TVector &x, Precondition &&precondition = {},
                       const KrylovOptions &options = {}) {
@@ -326,6 +330,8 @@ KrylovResult biCgStab(Multiply &&multiply, const TVector &b, TVector &x, Precond
 
 /// The same for any A by GMRES (Saad and Schultz 1986) with restarts, preconditioned from the right, with classical
 /// Gram-Schmidt, twice: an iteration takes one product and two reductions, and `restart` + 3 work vectors in all.
+// The Hessenberg matrix is made triangular by Givens rotations as its columns arrive, so that each iteration knows
+// its residual without computing x. The true residual decides at each restart.
 template <class TVector, class Multiply, class Precondition = NoPreconditioner>
 KrylovResult gmres(Multiply &&multiply, const TVector &b, TVector &x, Precondition &&precondition = {},
                    const KrylovOptions &options = {}) {
@@ -333,6 +339,7 @@ KrylovResult gmres(Multiply &&multiply, const TVector &b, TVector &x, Preconditi
     TVector d = work.direction(), z = work.vector();
     std::vector<TVector> basis;
     basis.push_back(work.vector());
+    // At most so many directions before a restart.
     const auto most = static_cast<std::size_t>(options.restart);
     std::vector<std::vector<real>> h; // column k: entries 0 ... k + 1, rotated on arrival
     std::vector<real> cosines, sines, right;

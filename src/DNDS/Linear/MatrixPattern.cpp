@@ -15,6 +15,7 @@ constexpr LocalIndex noCopy = -2; // a column of which this rank has no copy
 
 } // namespace
 
+// Settings are compared first: with ghost rows on some ranks only, the others would not take part in the pull.
 std::shared_ptr<const MatrixPattern> MatrixPattern::create(std::string name,
                                                            std::shared_ptr<const ExchangePattern> unknowns,
                                                            const Neighbours &neighbours, GhostRows ghostRows) {
@@ -51,6 +52,7 @@ void MatrixPattern::addOwnedRows(const Neighbours &neighbours) {
         lastSeen[static_cast<std::size_t>(row)] = mine;
         columns_.push_back(mine);
         for (const LocalIndex column : lists[row]) {
+            // No neighbour: the boundary of the mesh.
             if (column < 0)
                 continue;
             DNDS_CHECK(column < locals, IndexError,
@@ -64,10 +66,13 @@ void MatrixPattern::addOwnedRows(const Neighbours &neighbours) {
         DNDS_CHECK(columns_.size() <= static_cast<std::size_t>(std::numeric_limits<LocalIndex>::max()), ArgumentError,
                    "'{}' has more than 2^31 - 1 entries on a rank", name_);
         starts_.push_back(static_cast<LocalIndex>(columns_.size()));
+        // Inner rows can be multiplied while ghosts are on their way.
         (border ? border_ : inner_).push_back(mine);
     }
 }
 
+// Owners send the columns of their rows as global numbers, which are turned into local numbers here. Entries keep the
+// order of their owners, as pushes move values by position.
 void MatrixPattern::addGhostRows() {
     const auto &mapping = unknowns_->mapping();
     DNDS_CHECK(mapping != nullptr, StateError,
@@ -76,6 +81,7 @@ void MatrixPattern::addGhostRows() {
     global.initPair(name_ + ": columns", unknowns_->context().comm());
     global.father->resize(rows(), [this](index row) { return static_cast<rowsize>(columns(row).size()); });
     for (index row = 0; row < rows(); ++row)
+        // Rows in global numbers, as the ghosts' ranks number locally in their own way.
         std::ranges::transform(columns(row), (*global.father)[row].begin(),
                                [&](LocalIndex column) { return mapping->toGlobal(column); });
     global.transAttach();
@@ -92,6 +98,7 @@ void MatrixPattern::addGhostRows() {
     }
 }
 
+// A linear search: rows of meshes have few entries.
 std::size_t MatrixPattern::find(index row, index column) const {
     DNDS_CHECK(row >= 0 && row < rows() + ghostRows(), IndexError,
                "'{}': row {} is outside {} owned rows and {} ghost rows with entries", name_, row, rows(), ghostRows());

@@ -209,6 +209,7 @@ class SparseMatrix {
     static auto rowsOf(TArray &array) {
         return std::span(array.data(), static_cast<std::size_t>(array.dataSize()));
     }
+    // Entries of ghost rows follow those of owned rows in positions, but are in the son's memory.
     template <class TValues>
     static auto *place(TValues &values, std::size_t position) {
         const std::size_t at = position * b * b;

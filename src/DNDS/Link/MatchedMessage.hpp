@@ -37,6 +37,7 @@ class MatchedMessage {
     }
 
   private:
+    /// MPI's handle between the matched probe and the receive; then null again.
     MPI_Message message_ = MPI_MESSAGE_NULL;
     std::size_t bytes_ = 0;
 };

@@ -21,7 +21,8 @@ namespace DNDS {
 
 namespace {
 
-/// Runs `allocate`, which makes room for a message of so many bytes.
+/// Runs `allocate`, which makes room for a message of `bytes` bytes. Arenas throw std::bad_alloc, which does not
+/// say what for.
 template <class Allocate>
 auto makeRoom(std::size_t bytes, Allocate &&allocate) {
     try {
@@ -51,22 +52,30 @@ struct MessageBuffer {
 
 } // namespace
 
+/// Both directions to all peers, and the memory that MPI or peers still use after the link is destroyed. Two
+/// carriers with one protocol, at most two messages ahead of the reader: with MPI a buffer is free when its send is
+/// complete; on a node when the reader has counted the message as taken.
 struct MessageLink::State {
+    /// The next message of a peer by MPI: not found yet, being received, complete in `in` until `take`.
     enum class Arrival : unsigned char { None, Moving, There };
+    /// A send buffer by MPI, free when `request` is null or complete.
     struct Outgoing {
         MessageBuffer buffer;
         MPI_Request request = MPI_REQUEST_NULL;
     };
     struct Peer {
         int rank = 0;
+        /// By MPI: used in turn, so that one message can be written while the one before is read.
         std::array<Outgoing, 2> out;
         std::size_t turn = 0; ///< index of the next one
         Arrival arrival = Arrival::None;
+        /// By MPI: the message found, the request that receives it, and its memory.
         MatchedMessage matched;
         MPI_Request request = MPI_REQUEST_NULL;
         MessageBuffer in;
-        bool drops = false; ///< the next message, when the link is gone
+        bool drops = false; ///< the next message, after the link was destroyed
         int nodeRank = -1;  ///< set where messages stay on the node
+        /// On a node: both set by `connect`, instead of all members above; the outbox in the constructor.
         std::optional<NodeOutbox> outbox;
         std::optional<NodeInbox> inbox;
     };
@@ -77,6 +86,8 @@ struct MessageLink::State {
 
     /// Whether the next message of the peer is there.
     bool receive(Peer &peer) const {
+        // Matched first, received when there is memory: if that cannot be allocated, the message stays matched, and
+        // a later call tries again.
         if (peer.arrival == Arrival::None) {
             if (!peer.matched.find(peer.rank, channel))
                 return false;
@@ -119,6 +130,8 @@ struct MessageLink::State {
 MessageLink::MessageLink(std::shared_ptr<CommunicatorContext> context, const Channel &channel,
                          std::span<const int> peers)
     : context_(std::move(context)), state_(std::make_shared<State>()) {
+    // The carrier follows from the topology and from settings that are the same on all ranks: both ends of a pair
+    // choose alike without a message.
     state_->channel = channel;
     const NodeTopology &node = context_->node();
     const std::string transport = readEnvironment().transport; // the same on all ranks
@@ -135,6 +148,8 @@ MessageLink::MessageLink(std::shared_ptr<CommunicatorContext> context, const Cha
 }
 
 MessageLink::~MessageLink() {
+    // Inboxes close first: a sender must not wait for a reader that does not exist any more. The rest is parked
+    // until MPI has sent what is in flight and readers of the node have taken it.
     if (mpiActive() && !inForkedChild())
         for (State::Peer &peer : state_->peers)
             peer.inbox.reset(); // its writer does not wait then
@@ -145,6 +160,8 @@ MessageLink::~MessageLink() {
 }
 
 void MessageLink::connect() {
+    // Each rank tells the peers of its node where it writes for them, and learns where to read: one note each way.
+    // Peers are mutual, so the notes match.
     ArenaNotes notes;
     const CommunicatorView &comm = context_->comm();
     comm.guarded([&] {
@@ -166,6 +183,8 @@ void MessageLink::connect() {
 std::span<std::byte> MessageLink::prepare(std::size_t k, std::size_t bytes) {
     State::Peer &peer = state_->peers[k];
     State::Outgoing &out = peer.out[peer.turn];
+    // Two messages may be in flight: this waits for the one before the last, which is in the buffer to be written
+    // next.
     waitUntil(
         *context_, [&] { return peer.outbox ? peer.outbox->isReady() : isComplete(out.request); },
         [&] { return fmt::format("rank {} to take a message", peer.rank); });
@@ -210,6 +229,8 @@ void MessageLink::dropNext(std::size_t k) noexcept { state_->peers[k].drops = tr
 bool MessageLink::settle() noexcept { return state_->settle(); }
 
 void MessageLink::renew() {
+    // All ranks have settled: nothing of the old channel is in flight, and counters of mailboxes start over on both
+    // sides.
     state_->channel = context_->renewed(state_->channel);
     for (State::Peer &peer : state_->peers) {
         peer.arrival = State::Arrival::None;

@@ -10,20 +10,9 @@
 
 namespace DNDS {
 
-/// Sends messages to each of some mutual peers and takes theirs, whose sizes only they know: memory follows the size of
-/// the last messages, not of the largest possible ones. Messages of one peer arrive in order; their meaning is up to
-/// the user. On a node, where ranks map each other's memory, peers read messages where they were written
-/// (`NodeOutbox`), unless DNDS_TRANSPORT asks for another transport; else they go by MPI (`MatchedMessage`).
-///
-///     auto room = link.prepare(k, maxBytes);   // written in place
-///     link.send(k, bytes);
-///     while (!link.receive(k)) ...
-///     use(link.received(k));                    // until `take`, after which the next one is looked for
-///     link.take(k);
-///
-/// Two buffers a peer are used in turn, so that two messages to each peer may be on their way. What was sent arrives
-/// though the sender destroys its link. What fails throws; the user's running call revokes the communicator. Local, but
-/// for set-up. For one thread at a time.
+/// Two buffers a peer are used in turn, so that two messages to each peer may be on their way. A message that was
+/// sent arrives even if the sender destroys its link. Errors are thrown; the user's running call revokes the
+/// communicator. Local, except for set-up. For one thread at a time.
 class MessageLink {
   public:
     /// `channel` is its own. Local: then all ranks call `connect`. Throws std::bad_alloc.
@@ -56,6 +45,7 @@ class MessageLink {
     std::size_t bufferBytes() const noexcept;
 
   private:
+    /// Buffers, requests and mailboxes of all peers: see the source.
     struct State;
 
     std::shared_ptr<CommunicatorContext> context_;

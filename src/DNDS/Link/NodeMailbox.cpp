@@ -29,6 +29,8 @@ void NodeOutbox::free(Buffer &buffer) noexcept {
 }
 
 std::byte *NodeOutbox::prepare(std::size_t bytes) {
+    // The buffer of the message before the last, which `isReady` has found taken: replacing it touches nothing that
+    // is read.
     Buffer &buffer = buffers_[sent_ % NodeMailbox::entries];
     const std::size_t large = bytes > NodeMailbox::smallBytes ? bytes : 0;
     if (!fitsMessage(buffer.capacity, large)) {
@@ -41,6 +43,8 @@ std::byte *NodeOutbox::prepare(std::size_t bytes) {
 }
 
 void NodeOutbox::send(std::size_t bytes) noexcept {
+    // The reader decides by the size where a message lies: one that turned out small goes into the entry even if a
+    // large buffer was prepared.
     NodeMailbox::Entry &entry = box_->ring[sent_ % NodeMailbox::entries];
     if (prepared_ != entry.small.data() && bytes <= NodeMailbox::smallBytes)
         std::copy_n(prepared_, bytes, entry.small.data());

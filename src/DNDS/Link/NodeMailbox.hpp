@@ -21,11 +21,17 @@ constexpr bool fitsMessage(std::size_t capacity, std::size_t bytes) noexcept {
     return bytes <= capacity && (capacity <= page || bytes >= capacity / 4);
 }
 
-/// The ring that the two sides share, in the sender's arena; each writes its own cache lines.
+/// The ring that the two sides share, in the sender's arena: a bounded queue of one writer and one reader, without
+/// locks (Lamport: Specifying concurrent program modules, ACM TOPLAS 5(2), 1983). Two counters that only rise: the
+/// writer fills an entry, then stores `sent` (release); the reader loads it (acquire), reads, then stores `taken`
+/// (release), which the writer loads (acquire) before it writes that entry again. Each side writes its own cache
+/// lines.
 struct NodeMailbox {
     static constexpr std::size_t smallBytes = 64;
     static constexpr std::size_t entries = 2;
 
+    /// A message: its bytes if there are at most `smallBytes`, else their place. The writer's until it is counted
+    /// in `sent`, the reader's until it is counted in `taken`.
     struct Entry {
         alignas(16) std::array<std::byte, smallBytes> small;
         ArenaLocation large; ///< place of longer messages
@@ -64,6 +70,7 @@ class NodeOutbox {
     std::size_t bytes() const noexcept { return buffers_[0].capacity + buffers_[1].capacity; }
 
   private:
+    /// Memory of a longer message, from the arena.
     struct Buffer {
         std::byte *memory = nullptr;
         std::size_t capacity = 0;
@@ -75,10 +82,14 @@ class NodeOutbox {
     }
     void free(Buffer &buffer) noexcept;
 
+    /// This rank's, with the mailbox and buffers.
     std::shared_ptr<NodeArena> arena_;
+    /// In this rank's arena; retired, not freed, when the outbox is destroyed.
     NodeMailbox *box_;
+    /// Messages sent, as in the mailbox: this side needs no load for it.
     std::uint64_t sent_ = 0;
     std::array<Buffer, NodeMailbox::entries> buffers_;
+    /// The address that `prepare` returned last.
     std::byte *prepared_ = nullptr;
 };
 
@@ -105,9 +116,12 @@ class NodeInbox {
     void renew() noexcept { taken_ = 0; }
 
   private:
+    /// Maps the writer's memory.
     std::shared_ptr<NodeArena> arena_;
+    /// Node rank of the sender, in whose memory the mailbox and longer messages lie.
     int writer_;
     NodeMailbox *box_;
+    /// Messages taken, as in the mailbox.
     std::uint64_t taken_ = 0;
 };
 

@@ -19,6 +19,9 @@ class ArenaNotes {
     void expect(int peer) { heard_.push_back({peer, {}, MPI_REQUEST_NULL}); }
     /// Sends and receives all. Waits for the peers to do the same. Allocates nothing.
     void exchange(const Channel &channel) {
+        // Receives are posted before any send, and no call waits before all are posted: ranks cannot wait for each
+        // other in a circle. Several notes to one peer arrive in the order of `tell`, as MPI keeps the order of
+        // messages of one channel.
         const ActivityScope activity = ActivityScope::collective("MPI_Wait");
         for (Note &note : heard_)
             checkMpi(MPI_Irecv(&note.place, sizeof note.place, MPI_BYTE, note.peer, channel.tag, channel.comm,
@@ -36,6 +39,8 @@ class ArenaNotes {
     const ArenaLocation &heard(std::size_t k) const { return heard_[k].place; }
 
   private:
+    /// One message of sizeof(ArenaLocation) bytes. MPI reads or writes `place` until `request` is complete, so the
+    /// lists must not grow during `exchange`.
     struct Note {
         int peer;
         ArenaLocation place;

@@ -8,6 +8,7 @@ namespace DNDS {
 
 namespace {
 
+/// The value of an attribute of MPI_COMM_SELF; owned by MPI until it calls `callAction`, which frees it.
 struct Action {
     void (*call)(void *) noexcept;
     void *argument;

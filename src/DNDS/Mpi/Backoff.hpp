@@ -66,16 +66,25 @@ class Backoff {
     double seconds() const { return std::chrono::duration<double>(last_ - start_).count(); }
 
   private:
+    /// Pauses without a system call before the first yield; on crowded nodes only a few, as the awaited rank may
+    /// need this processor.
     static constexpr long spins = 64;
     static constexpr long crowdedSpins = 3;
+    /// On crowded nodes one pause in this number lets MPI make progress.
     static constexpr long crowdedProbeEvery = 4;
+    /// Pauses on crowded nodes after which yielding is replaced by sleeping.
     static constexpr long yields = 200;
+    /// Calls of `pauseIfCrowded` a yield, on nodes that are not crowded.
     static constexpr long patientTurns = 256;
+    /// Pauses between two looks at the clock.
     static constexpr long checkEvery = 64;
 
+    /// Any communicator of DNDS: probing it drives the progress of all of MPI.
     MPI_Comm comm_;
     bool crowded_;
+    /// Pauses so far.
     long count_ = 0;
+    /// The moment when the wait was first found long, and the latest moment at which `longWait` returned true.
     std::chrono::steady_clock::time_point start_{};
     std::chrono::steady_clock::time_point last_{};
 };

@@ -2,6 +2,7 @@
 
 namespace DNDS {
 
+/// Two lists, lengths and characters, so that the number of collectives does not depend on the number of strings.
 void broadcastStrings(const CommunicatorView &comm, std::vector<std::string> &strings) {
     std::vector<std::size_t> lengths;
     std::vector<char> text;

@@ -9,6 +9,7 @@ namespace DNDS {
 
 namespace {
 
+/// Set in a child by the handler of pthread_atfork; never reset, and inherited by its own children.
 std::atomic<bool> forkedChild{false};
 
 /// Called when MPI is known to be in use, so that children of programs that start MPI later are free to use it.
@@ -50,6 +51,7 @@ bool mpiServesAllThreads() noexcept {
 
 bool mayCallMpi(std::thread::id maker) noexcept { return maker == std::this_thread::get_id() || mpiServesAllThreads(); }
 
+// Calls that need MPI pass through here; the first of them registers the handler of forks.
 void requireMpiActive(const char *what, SourceLocation where) {
     int initialized = 0;
     MPI_Initialized(&initialized);

@@ -10,6 +10,7 @@ namespace DNDS {
 
 namespace {
 
+/// Round trips a rank; only the fastest one counts, since it has waited least in queues.
 constexpr int rounds = 16;
 
 /// On rank 0: asks `rank` for its clock, received in `answer`; the offset.
@@ -22,6 +23,8 @@ double ask(int rank, const Channel &channel, double (*clock)() noexcept) {
         checkMpi(MPI_Send(nullptr, 0, MPI_BYTE, rank, channel.tag, channel.comm), "MPI_Send");
         checkMpi(MPI_Recv(&theirs, 1, MPI_DOUBLE, rank, channel.tag, channel.comm, MPI_STATUS_IGNORE), "MPI_Recv");
         const double received = clock();
+        // The other clock was read somewhere between `sent` and `received`: the middle is wrong by half of the
+        // round trip at most.
         if (received - sent < fastest) {
             fastest = received - sent;
             offset = 0.5 * (sent + received) - theirs;
@@ -30,6 +33,7 @@ double ask(int rank, const Channel &channel, double (*clock)() noexcept) {
     return std::abs(offset) <= 0.5 * fastest ? 0.0 : offset;
 }
 
+/// The other ranks' side. Rank 0 serves ranks one after another; a later one waits in its first receive.
 void answer(const Channel &channel, double (*clock)() noexcept) {
     for (int round = 0; round < rounds; ++round) {
         checkMpi(MPI_Recv(nullptr, 0, MPI_BYTE, 0, channel.tag, channel.comm, MPI_STATUS_IGNORE), "MPI_Recv");
@@ -41,6 +45,8 @@ void answer(const Channel &channel, double (*clock)() noexcept) {
 } // namespace
 
 double clockOffset(CommunicatorView comm, double (*clock)() noexcept) {
+    // Rank 0 measures all offsets and broadcasts them: O(ranks) round trips in sequence, for reports and traces
+    // only.
     const Channel channel = CommunicatorContext::of(comm)->nextChannel();
     std::vector<double> offsets;
     comm.guarded([&] { offsets.resize(static_cast<std::size_t>(comm.size())); });

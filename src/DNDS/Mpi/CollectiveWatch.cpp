@@ -56,11 +56,13 @@ class CollectiveWatch {
     }
 
   private:
+    /// The arenas of communicators in use, watched but not kept alive.
     struct WatchedArena {
         std::weak_ptr<NodeArena> arena;
         int nodeSize;
     };
 
+    /// At the start of MPI_Finalize, on the thread that calls it.
     void stop() noexcept {
         if (inForkedChild())
             return;
@@ -79,6 +81,8 @@ class CollectiveWatch {
             thread_.detach();
     }
 
+    /// Sleeps an eighth of the limit between looks, 10 ms to 1 s. The lock is free while it warns: the program's
+    /// sink may run any code, even change the limit.
     void run() {
         std::unique_lock lock(mutex_);
         while (!end_) {
@@ -108,6 +112,9 @@ class CollectiveWatch {
         return found != nullptr ? found->arena : std::weak_ptr<NodeArena>();
     }
 
+    /// Of the ranks of a node in the same call, only the lowest warns: a rank is silent if a lower one has been in
+    /// the same activity for at least half of the limit. If that one has not reached the limit yet, this rank looks
+    /// again.
     static void tell(NodeArena *arena, double since, double limit) noexcept {
         try {
             const std::string mine = ownActivity();
@@ -128,11 +135,17 @@ class CollectiveWatch {
         }
     }
 
+    /// Guards all members.
     std::mutex mutex_;
+    /// Tells the thread of a new limit or of the end, and `stop` that the thread has ended.
     std::condition_variable changed_;
+    /// Seconds, from DNDS_WAIT_TIMEOUT; 0: no watching.
     double limit_ = 0;
+    /// The thread was started; there is one a process, even if the limit changes.
     bool started_ = false;
+    /// The thread is to end.
     bool end_ = false;
+    /// The thread's loop has ended: joining it takes no time.
     bool ended_ = false;
     std::vector<WatchedArena> arenas_;
     std::thread thread_;

@@ -20,6 +20,7 @@ void returnErrors(MPI_Comm comm) {
     checkMpi(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
 }
 
+/// Errors are labelled by the rank in MPI_COMM_WORLD, whichever communicator they concern.
 void learnRank() {
     int rank = -1;
     checkMpi(MPI_Comm_rank(MPI_COMM_WORLD, &rank), "MPI_Comm_rank");
@@ -28,6 +29,9 @@ void learnRank() {
 
 } // namespace
 
+// In this order: errors carry the rank, MPI returns codes instead of ending the job, and from then on ranks that
+// fail find each other (`watchForFailures`, collective). The check of the thread level comes last, so that its
+// exception is reported like any other.
 MpiSession::MpiSession(int &argc, char **&argv, int threadLevel) : exceptionsAtStart_(std::uncaught_exceptions()) {
     int initialized = 0;
     MPI_Initialized(&initialized);
@@ -51,6 +55,7 @@ MpiSession::MpiSession(int &argc, char **&argv, int threadLevel) : exceptionsAtS
 MpiSession::~MpiSession() {
     if (!owner_ || !mpiActive()) // finalized already, or a forked child
         return;
+    // MPI_Finalize would wait for ranks that are still in calls with this one: the job ends here.
     if (std::uncaught_exceptions() > exceptionsAtStart_) {
         // During stack unwinding the exception itself is out of reach.
         const auto [what, message] = Detail::lastError();
@@ -98,6 +103,8 @@ FailureNotice describe(const std::exception_ptr &failure, int rank) {
 
 /// From rank `source` to all, in pieces through a buffer on the stack: allocation may be what failed. Collective.
 void broadcastNotice(MPI_Comm comm, bool isSource, int source, FailureNotice &notice) {
+    // The size goes first, so that all ranks make the same number of broadcasts, whether they can keep the text or
+    // not.
     std::array<int, 2> header{static_cast<int>(notice.kind), static_cast<int>(notice.text.size())};
     checkMpi(MPI_Bcast(header.data(), 2, MPI_INT, source, comm), "MPI_Bcast");
     notice.kind = static_cast<ErrorKind>(header[0]);
@@ -120,7 +127,9 @@ void agreeIn(Detail::FailureScope *scope, const CommunicatorView &comm, const st
     const CommunicatorView &meeting = scope != nullptr ? scope->comm() : comm;
     const ActivityScope activity(where.function);
     const ActivityScope meets = ActivityScope::collective("MPI_Allreduce");
-    // The lowest rank with a failure of its own; failures that follow from another rank's come after these.
+    // One number finds the lowest rank with a failure of its own; failures that only follow from another rank's
+    // (PeerError) count if there are no others. Rank r gives 2 size - r or size - r, the maximum wins, and 0 means
+    // that no rank failed.
     int worst = mine ? meeting.size() - meeting.rank() + (holds<PeerError>(mine) ? 0 : meeting.size()) : 0;
     checkMpi(MPI_Allreduce(MPI_IN_PLACE, &worst, 1, MPI_INT, MPI_MAX, meeting.handle()), "MPI_Allreduce", where);
     if (worst == 0) [[likely]]
@@ -132,6 +141,8 @@ void agreeIn(Detail::FailureScope *scope, const CommunicatorView &comm, const st
     if (isSource)
         static_cast<void>(attempt([&] { notice = describe(mine, comm.rank()); }));
     broadcastNotice(meeting.handle(), isSource, source, notice);
+    // All ranks throw the same type, made from the notice. Remembered, so that an agreement further out, which the
+    // exception passes, does not meet again: the other ranks have no reason to come there, either.
     const std::exception_ptr agreed = attempt([&] { throwError(notice.kind, notice.text, where); });
     if (scope != nullptr)
         scope->noteAgreed(agreed);
@@ -140,6 +151,8 @@ void agreeIn(Detail::FailureScope *scope, const CommunicatorView &comm, const st
 
 } // namespace
 
+// Makes the exception of one rank the exception of all. Inside `failTogether` ranks meet on the outermost scope's
+// communicator, whichever duplicate they work on.
 void CommunicatorView::agree(const std::exception_ptr &mine, SourceLocation where) const {
     requireMpiActive("ranks communicate");
     agreeIn(Detail::FailureScope::of(*this), *this, mine, where);
@@ -164,6 +177,8 @@ void CommunicatorView::broadcastBytes(void *bytes, std::size_t count, int root) 
 void Detail::allGatherBytes(const CommunicatorView &comm, const void *mine, std::span<const std::size_t> bytes,
                             void *all, std::size_t most) {
     auto *const begin = static_cast<std::byte *>(all);
+    // All ranks know all sizes, so all take the same branch. Counts and displacements of MPI_Allgatherv are `int`;
+    // broadcasts are divided.
     if (std::accumulate(bytes.begin(), bytes.end(), std::size_t{0}) > most) {
         std::size_t start = 0;
         for (int rank = 0; rank < comm.size(); start += bytes[static_cast<std::size_t>(rank)], ++rank) {
@@ -214,6 +229,8 @@ Communicator Communicator::split(CommunicatorView parent, int color, int key) {
 }
 
 Communicator Communicator::splitNode(CommunicatorView parent, int ranksPerNode) {
+    // MPI decides which ranks can share memory. Virtual nodes are consecutive ranks of a machine, in the order of
+    // the parent communicator.
     DNDS_CHECK(ranksPerNode >= 0, ArgumentError, "virtual nodes of {} ranks", ranksPerNode);
     MPI_Comm comm = MPI_COMM_NULL;
     parent.beforeCollective();

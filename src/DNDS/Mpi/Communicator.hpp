@@ -122,6 +122,7 @@ class ByteCount {
     MPI_Datatype type() const noexcept { return large_.handle() == MPI_DATATYPE_NULL ? MPI_BYTE : large_.handle(); }
 
   private:
+    /// Bytes of MPI_BYTE, or one element of `large_`, which is empty otherwise.
     int count_ = 0;
     Datatype large_;
 };
@@ -149,8 +150,10 @@ class MpiSession {
     int threadLevel() const noexcept { return threadLevel_; }
 
   private:
+    /// This session started MPI, and ends it.
     bool owner_ = false;
     int threadLevel_ = MPI_THREAD_SINGLE;
+    /// More than these in flight at the destructor: an exception leaves the scope.
     int exceptionsAtStart_ = 0;
 };
 
@@ -259,6 +262,7 @@ class CommunicatorView {
     }
 
   private:
+    /// Any number of bytes, in pieces that MPI's `int` counts. Collective.
     void broadcastBytes(void *bytes, std::size_t count, int root) const;
 
     MPI_Comm comm_ = MPI_COMM_NULL;
@@ -315,6 +319,7 @@ class CommunicatorLife {
     bool ended() const noexcept { return ended_->load(std::memory_order_relaxed); }
 
   private:
+    /// Shared with the communicator's attribute, whose deletion sets it, and with copies; never null.
     std::shared_ptr<const std::atomic<bool>> ended_;
 };
 

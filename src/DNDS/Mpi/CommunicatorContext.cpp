@@ -20,6 +20,7 @@ namespace DNDS {
 
 namespace {
 
+/// The value of the attribute on the user's communicator: one reference, freed by MPI with the communicator.
 using Attribute = std::shared_ptr<CommunicatorContext>;
 
 int deleteAttribute(MPI_Comm, int, void *value, void *) {
@@ -59,6 +60,7 @@ Keys &keys() {
     return made;
 }
 
+/// MPI's largest tag; 32767, which the standard guarantees, where MPI does not tell.
 int largestTag(MPI_Comm comm) {
     void *value = nullptr;
     int found = 0;
@@ -117,6 +119,8 @@ std::shared_ptr<CommunicatorContext> CommunicatorContext::of(CommunicatorView co
             return found;
         keys().making.push_back(comm.handle());
     }
+    // Without the lock: making waits for other ranks, and threads with other communicators must not wait with it.
+    // Threads with this one wait on `made`.
     std::shared_ptr<CommunicatorContext> made;
     const std::exception_ptr failure = attempt([&] { made = make(comm); });
     {
@@ -130,6 +134,8 @@ std::shared_ptr<CommunicatorContext> CommunicatorContext::of(CommunicatorView co
 }
 
 std::shared_ptr<CommunicatorContext> CommunicatorContext::make(const CommunicatorView &comm) {
+    // In three steps, so that all ranks have the context or none: allocate locally, and agree; compare settings;
+    // make the duplicate. Attached last: until then no other call finds it, and an exception frees it.
     std::unique_ptr<Attribute> held;
     int ranksPerNode = 0;
     Choices choices;
@@ -157,12 +163,15 @@ void CommunicatorContext::connect(int ranksPerNode) {
     view_ = owned_.back().view();
     lastTag_ = largestTag(view_.handle()) / 2;
     *node_ = NodeTopology::discover(view_, ranksPerNode);
+    // The latest clock of all ranks names this life of the communicator. It differs from that of an earlier one, of
+    // which MPI may have kept the number and late messages (Revocation::connect).
     const auto now = static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch().count());
     const std::uint64_t identity = view_.allReduce(now, MPI_MAX);
     view_.guarded([&] { revocation_.connect(view_, *node_, identity); });
 }
 
 void CommunicatorContext::addDuplicate() {
+    // The duplicate refers back to this context, so that `of` works with either communicator.
     std::vector<Communicator> &owners = channelOwners();
     owners.push_back(Communicator::duplicate(view_));
     checkMpi(MPI_Comm_set_attr(owners.back().view().handle(), keys().duplicate, this), "MPI_Comm_set_attr");
@@ -203,6 +212,7 @@ Channel CommunicatorContext::nextChannel() {
     const CommunicatorView base = comm();
     base.beforeCollective(); // or ranks that have failed would count differently
     freeFinished();
+    // All ranks count alike, so all reach this together.
     if (nextTag_ > lastTag_) {
         base.guarded([&] { channelOwners().reserve(channelOwners().size() + 1); });
         addDuplicate();
@@ -212,6 +222,7 @@ Channel CommunicatorContext::nextChannel() {
 }
 
 Channel CommunicatorContext::programChannel(int tag) const {
+    // The upper half of MPI's tags on the first duplicate: no channel of `nextChannel` has them.
     DNDS_CHECK(tag >= 0 && tag < lastTag_, ArgumentError, "the tag {} is not one of those from 0 to {}", tag,
                lastTag_ - 1);
     static_cast<void>(comm()); // throws where it was freed
@@ -228,6 +239,7 @@ void CommunicatorContext::park(std::shared_ptr<void> kept, std::function<bool()>
                                std::thread::id maker) noexcept {
     if (!mpiActive())
         return;
+    // Often the operation is complete by now, and nothing is kept.
     const bool mayAsk = mayCallMpi(maker);
     if (mayAsk && finished())
         return;
@@ -260,6 +272,8 @@ CommunicatorContext::ParkedList &CommunicatorContext::forEver() {
     return *kept;
 }
 
+/// Asks each parked object once. Two threads may do so at a time: each takes the whole list, and one of them finds
+/// it empty.
 bool CommunicatorContext::freeFinished() {
     ParkedList asked; // without the lock: what goes may run much code
     {
@@ -277,6 +291,7 @@ void CommunicatorContext::keepForEver() noexcept {
     static std::mutex keeping;
     const std::scoped_lock lock(parking_, keeping);
     forEver().splice(forEver().end(), parked_);
+    // Never freed, and `end` is not called: that takes an agreement of all ranks, in a recovery.
     for (auto &[object, kept] : kept_)
         forEver().push_back({std::make_shared<Kept>(std::move(kept)), {}});
     kept_.clear();
@@ -286,6 +301,8 @@ void CommunicatorContext::keepForEver() noexcept {
 }
 
 void CommunicatorContext::release() noexcept {
+    // Called twice for a communicator that lives until MPI_Finalize and is freed there: by the action at the end of
+    // MPI, and by its attribute.
     const bool freed = !alive_.exchange(false);
     if (inForkedChild())
         return;

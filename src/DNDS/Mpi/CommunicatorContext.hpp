@@ -50,6 +50,8 @@ class ThreadUse {
         ~Scope() { use_.user_.store(before_, std::memory_order_relaxed); }
 
       private:
+        /// The resource, and its user when this scope began, who is restored at its end: the same thread or no
+        /// thread.
         ThreadUse &use_;
         std::thread::id before_;
     };
@@ -63,6 +65,7 @@ class ThreadUse {
   private:
     [[noreturn]] static void throwUsed(bool process, const std::string &what, SourceLocation where);
 
+    /// The thread inside, or none. Relaxed: a hint, not a lock.
     std::atomic<std::thread::id> user_{};
 };
 
@@ -226,12 +229,12 @@ class CommunicatorContext : public std::enable_shared_from_this<CommunicatorCont
     void park(std::shared_ptr<void> kept, std::function<bool()> finished, std::thread::id maker) noexcept;
 
     /// Keeps this rank's part of an object destroyed here, which other ranks may still read and write, until all
-    /// ranks keep theirs and have recovered, or the communicator is freed. `object` is the same number on all ranks
-    /// (`nextSerial`). `end`, which may be empty, is called on all ranks before any of them frees its part. Local, on
-    /// any thread.
+    /// ranks keep theirs and have recovered; for ever if the communicator is freed before. `object` is the same
+    /// number on all ranks (`nextSerial`). `end`, which may be empty, is called on all ranks before any of them
+    /// frees its part. Local, on any thread.
     void keep(std::uint64_t object, std::shared_ptr<void> kept, std::function<void()> end);
-    /// Keeps memory that other ranks may still write to, until the communicator has recovered, or is freed. Local, on
-    /// any thread.
+    /// Keeps memory that other ranks may still write to, until the communicator has recovered; for ever if it is
+    /// freed before. Local, on any thread.
     void keepUntilRecovery(std::shared_ptr<void> kept);
     /// For `Recoverable::renew`: a rank that has destroyed its part of `object`; -1 if none has. Local.
     int destroyedOn(std::uint64_t object) const {
@@ -252,6 +255,7 @@ class CommunicatorContext : public std::enable_shared_from_this<CommunicatorCont
     void release() noexcept;
 
   private:
+    /// Memory that MPI still used when its owner was destroyed, and the question whether it still does.
     struct Parked {
         std::shared_ptr<void> kept;
         std::function<bool()> finished;
@@ -272,24 +276,32 @@ class CommunicatorContext : public std::enable_shared_from_this<CommunicatorCont
     const std::vector<Communicator> &channelOwners() const noexcept { return channels_.empty() ? owned_ : channels_; }
     /// Frees parked objects that are finished; true when none is left.
     bool freeFinished();
+    /// As `waitUntil`, within `recover`: continues although the communicator is revoked.
     template <class Done>
     void waitRevoked(std::string_view what, const Done &done);
     /// Waits until all ranks are here; optionally discards messages that arrive on channels meanwhile.
     void meet(std::string_view what, bool discards);
+    /// Settles all enlisted objects; true when MPI needs the memory of none of them.
     bool settleAll() noexcept;
+    /// Receives and drops messages that have arrived on the private communicators.
     void discardArrived();
+    /// Frees objects that all ranks have destroyed, and notes the others that some rank has. Collective.
     void freeKept();
 
     bool servesThreads_; ///< whether MPI serves several threads
+    /// Held by `SetUp`: one set-up call at a time, whose parts may nest.
     std::recursive_mutex settingUp_;
     std::vector<Communicator> owned_;    ///< for collectives, and for channels until the first recovery
     std::vector<Communicator> channels_; ///< channels after it, in place of `owned_`
     Revocation revocation_;
+    /// From DNDS_WAIT_TIMEOUT, the same on all ranks; seconds.
     double waitTimeout_ = 0;
     std::mutex enlisting_; ///< guards `recoverables_`
+    /// Objects between `enlist` and `delist`, in the order of their construction.
     std::vector<Recoverable *> recoverables_;
     std::mutex parking_; ///< guards `parked_`: exchanges may be destroyed on any thread
     ParkedList parked_;
+    /// This rank's part of an object that it has destroyed while others may use it: see `keep`.
     struct Kept {
         std::shared_ptr<void> memory;
         std::function<void()> end;
@@ -302,6 +314,8 @@ class CommunicatorContext : public std::enable_shared_from_this<CommunicatorCont
     std::unique_ptr<NodeTopology> node_; ///< filled in by `connect`
     mutable std::mutex attaching_;       ///< guards `attachments_`
     std::map<std::type_index, std::shared_ptr<void>> attachments_;
+    /// The next number of `nextSerial`, and the next tag; both equal on all ranks outside of set-up calls. Tag 0 is
+    /// that of notices of failures.
     std::uint64_t serial_ = 1;
     int nextTag_ = 1;
     int lastTag_ = 0; ///< last tag of `nextChannel`; tags beyond it are the program's

@@ -11,6 +11,7 @@ namespace {
 
 using Flag = std::shared_ptr<std::atomic<bool>>;
 
+/// MPI calls it when the communicator is freed: sets the flag that copies share, and drops MPI's reference.
 int endLife(MPI_Comm, int, void *value, void *) {
     auto *held = static_cast<Flag *>(value);
     (*held)->store(true, std::memory_order_relaxed);
@@ -27,6 +28,7 @@ int makeKey() {
 } // namespace
 
 CommunicatorLife::CommunicatorLife(CommunicatorView comm) {
+    // Outside of MPI there is no communicator to ask.
     if (!mpiActive()) {
         ended_ = std::make_shared<const std::atomic<bool>>(true);
         return;

@@ -18,11 +18,13 @@ Datatype::~Datatype() {
 }
 
 Datatype Datatype::fromBlocks(std::span<const ByteBlock> blocks) {
+    // One hindexed type in bytes for all blocks: MPI then packs, or sends in place, as it sees fit. O(blocks).
     std::vector<int> lengths;
     std::vector<MPI_Aint> offsets;
     lengths.reserve(blocks.size());
     offsets.reserve(blocks.size());
     for (const ByteBlock &block : blocks) {
+        // A block of any size becomes chunks that follow each other; the message's bytes are the same.
         std::size_t done = 0;
         while (done < block.bytes) {
             const std::size_t part = std::min(chunkBytes, block.bytes - done);

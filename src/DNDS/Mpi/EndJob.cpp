@@ -30,7 +30,8 @@ struct Watch {
 Watch watch;
 std::atomic<bool> ending{false};
 
-/// Whether all ranks have started the same operation within some time.
+/// Waits for a non-blocking collective, for a limited time: ranks without a failure never join it, and a blocking
+/// one would not return. A request that is not complete then is abandoned, since the job ends anyway.
 bool allCome(MPI_Request request) noexcept {
     constexpr auto timeout = 2s;
     int done = 0;
@@ -53,6 +54,8 @@ void write(std::string_view who, int rank, std::string_view what) noexcept {
 /// Writes it once for all ranks that fail at the same time.
 void tell(std::string_view what, std::string_view message) noexcept {
     static std::uint64_t reason = 0; // MPI may read it after this function has timed out
+    // Ranks compare hashes of the message without rank and place: the same failure on all ranks has the same one.
+    // Never 0.
     reason = std::hash<std::string_view>{}(message) | 1U;
     MPI_Request request = MPI_REQUEST_NULL;
     const bool together = watch.comm != MPI_COMM_NULL && watch.reasons.size() > 1 &&
@@ -63,6 +66,7 @@ void tell(std::string_view what, std::string_view message) noexcept {
         return write("rank", errorRank(), what);
     const auto same = std::count(watch.reasons.begin(), watch.reasons.end(), reason);
     const auto first = std::find(watch.reasons.begin(), watch.reasons.end(), reason) - watch.reasons.begin();
+    // Each group of ranks with the same reason has one writer, its lowest rank.
     if (first == watch.rank)
         write(same == static_cast<std::ptrdiff_t>(watch.reasons.size()) ? "all ranks fail, says rank"
               : same > 1                                                ? "several ranks fail, says rank"
@@ -81,6 +85,7 @@ void onTerminate() {
 } // namespace
 
 void watchForFailures() {
+    // A communicator of its own, on which no rank can be in another collective when it fails.
     MPI_Comm comm = MPI_COMM_NULL;
     checkMpi(MPI_Comm_dup(MPI_COMM_WORLD, &comm), "MPI_Comm_dup");
     int size = 0;

@@ -31,6 +31,8 @@ class EvenSplit {
     IndexRange part(int rank) const noexcept { return {begin(rank), end(rank)}; }
     /// The rank whose part contains item `i`, in [0, total).
     int owner(index i) const noexcept {
+        // The last rank r that begins at `i` or before: total r / ranks < i + 1, that is, r <= (ranks (i + 1) - 1)
+        // / total, rounded down. Where the product would overflow, by bisection: O(log ranks).
         if (i < std::numeric_limits<index>::max() / ranks_)
             return static_cast<int>((ranks_ * (i + 1) - 1) / total_);
         int first = 0; // the last rank that begins at `i` or before

@@ -19,6 +19,8 @@ using FixedPoint::Wide;
 using Limbs = std::array<std::int64_t, 3>;
 constexpr int limbBits = FixedPoint::halfResolution;
 
+/// Low limbs are in [0, 2^40), the highest is signed: sums of each limb over up to 2^23 ranks fit 64 bits. MPI has
+/// no reduction of 128-bit integers.
 Limbs toLimbs(Wide sum) {
     constexpr Wide limb = Wide{1} << limbBits;
     Limbs limbs{};
@@ -30,6 +32,7 @@ Limbs toLimbs(Wide sum) {
     return limbs;
 }
 
+/// Of limbs that are sums over ranks, whose low parts may be beyond 2^40: carries are resolved here.
 Wide toWide(const Limbs &limbs) {
     return (static_cast<Wide>(limbs[2]) << (2 * limbBits)) + (static_cast<Wide>(limbs[1]) << limbBits) +
            static_cast<Wide>(limbs[0]);
@@ -41,6 +44,7 @@ using FixedPoint::Scale;
 /// Calls `visit(k, part)` for parts of all columns, row by row: columns may share memory, which stays in the cache.
 template <class Visit>
 void forParts(std::span<const Column> columns, const Visit &visit) {
+    // Rows of a block in all columns before the next block. A block of 2048 rows of five doubles takes 80 KiB.
     constexpr index together = 2048;
     index rows = 0;
     for (const Column &column : columns)
@@ -69,6 +73,7 @@ void forValues(const Column &column, const Visit &visit) {
             visit(column.values[i * column.stride] * column.factors[i * column.stride]);
 }
 
+/// The columns of a callback, which is called in each of the two passes: nothing is copied.
 class ColumnsOnHost final : public ExactRows {
   public:
     explicit ColumnsOnHost(const ExactColumns &columns) : columns_(columns) {}
@@ -106,6 +111,8 @@ class ColumnsOnHost final : public ExactRows {
 template <class Reduce>
 void sumsOver(const Reduce &reduce, const ExactRows &rows, std::span<real> sums) {
     const std::size_t columns = sums.size();
+    // First pass: the scale of each column from its largest magnitude, the same on all ranks. Second pass:
+    // integers, of which the sum is exact in any order. Rounded once, at the end, on each rank alike.
     std::vector<real> largest(columns, 0.0); // magnitudes; infinite where some value is not finite
     reduce(largest, MPI_MAX, [&] { rows.findLargest(largest); });
 
@@ -131,6 +138,8 @@ void sumsOver(const Reduce &reduce, const ExactRows &rows, std::span<real> sums)
 
 void exactSums(CommunicatorView comm, const ExactRows &rows, std::span<real> sums) {
     const auto reduce = [&]<class T>(std::vector<T> &numbers, MPI_Op op, const auto &body) {
+        // Whether a rank has failed travels as one more number of the reduction, so that success costs nothing
+        // more; only after a failure do ranks agree on its text.
         const std::exception_ptr failure = attempt([&] { body(); }); // thrown on all ranks
         numbers.push_back(failure ? 1 : 0);
         comm.allReduce(numbers.data(), static_cast<int>(numbers.size()), op);

@@ -4,9 +4,12 @@ namespace DNDS::Detail {
 
 namespace {
 
+/// Open scopes of this thread, a list from the outermost to the innermost one; they live on the stack and end in
+/// reverse order.
 thread_local FailureScope *outermost = nullptr;
 thread_local FailureScope *innermost = nullptr;
 
+/// Whether ranks of `a` are those of `b`, in any order: duplicates count as the same meeting.
 bool haveSameRanks(const CommunicatorView &a, const CommunicatorView &b) noexcept {
     if (a.handle() == b.handle())
         return true;
@@ -29,6 +32,7 @@ FailureScope::~FailureScope() {
 }
 
 void FailureScope::finish(const std::exception_ptr &failure) const {
+    // An agreement needs MPI, and other ranks may never return from the call that failed here.
     if (holds<MpiError>(failure))
         std::rethrow_exception(failure);
     comm_.agree(failure);

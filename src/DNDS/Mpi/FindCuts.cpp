@@ -6,6 +6,7 @@ namespace DNDS {
 
 namespace {
 
+/// Trials a goal and round: 15 divide an interval in 16, four bits a reduction.
 constexpr std::size_t maxTrials = 15;
 constexpr std::size_t maxNumbers =
     4096; ///< limit for several trials a goal: up to it a reduction takes as long as its latency
@@ -30,6 +31,7 @@ std::vector<std::uint64_t> findCuts(CommunicatorView comm, std::span<const index
         return lower[k] + step * (t + 1) + rest * (t + 1) / (trials + 1);
     };
     while (lower != upper) {
+        // Goals that are found give zeros: all ranks reduce equally many numbers until the last goal is found.
         for (std::size_t k = 0; k < goals.size(); k++)
             for (std::size_t t = 0; t < trials; t++)
                 weights[k * trials + t] = lower[k] == upper[k] ? 0 : below(trial(k, t));
@@ -37,6 +39,9 @@ std::vector<std::uint64_t> findCuts(CommunicatorView comm, std::span<const index
         for (std::size_t k = 0; k < goals.size(); k++) {
             if (lower[k] == upper[k])
                 continue;
+            // Weights ascend with the trials, since `below` does. The first trial whose weight reaches the goal
+            // bounds the answer from above, the one before it from below: each round divides the interval by trials
+            // + 1.
             const auto first = weights.begin() + static_cast<std::ptrdiff_t>(k * trials);
             const auto reached = std::lower_bound(first, first + static_cast<std::ptrdiff_t>(trials), goals[k]);
             const auto t = static_cast<std::size_t>(reached - first);

@@ -9,6 +9,8 @@
 namespace DNDS {
 
 std::string foreignLauncherWarning(const LauncherInfo &launcher, int ranks, const std::string &mpiVersion) {
+    // A rank of an MPI that its launcher does not know is a job of one rank. Of all these "jobs" the one started
+    // first speaks.
     if (ranks != 1 || launcher.ranks <= 1 || launcher.rank > 0)
         return {};
     return fmt::format("{} processes were started ({}={}), but MPI sees one rank: each of them computes "
@@ -19,6 +21,7 @@ std::string foreignLauncherWarning(const LauncherInfo &launcher, int ranks, cons
 }
 
 void warnOfForeignLauncher() {
+    // A job of several ranks needs no further look: its launcher and its MPI know each other.
     int ranks = 0;
     checkMpi(MPI_Comm_size(MPI_COMM_WORLD, &ranks), "MPI_Comm_size");
     if (ranks != 1)

@@ -17,6 +17,7 @@ namespace {
 
 /// Kinds are listed as "mpi,system,cuda:device"; absence means nothing.
 bool listsCuda() {
+    // The info key of MPI 4.1; older libraries do not set it, and newer ones may not list what they support.
     MPI_Info info = MPI_INFO_NULL;
     checkMpi(MPI_Comm_get_info(MPI_COMM_WORLD, &info), "MPI_Comm_get_info");
     std::array<char, 1024> value{};
@@ -31,6 +32,7 @@ bool listsCuda() {
     return kinds.find(",cuda,") != std::string::npos || kinds.find(",cuda:device") != std::string::npos;
 }
 
+/// Extensions of Open MPI and of MPICH; other libraries, and versions without them, claim nothing.
 bool libraryClaims() {
 #if defined(OPEN_MPI) && defined(OMPI_HAVE_MPI_EXT_CUDA) && OMPI_HAVE_MPI_EXT_CUDA
     // Asked even where the headers say no: the library that is loaded may be another one.

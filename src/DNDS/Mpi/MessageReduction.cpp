@@ -20,6 +20,7 @@ namespace {
 /// Role of a rank in a round.
 enum class Role : unsigned char { Give, Take, Combine, Exchange };
 
+/// One round of a rank: at most one message to the peer and one from it.
 struct Step {
     int peer = 0;
     Role role = Role::Exchange;
@@ -32,6 +33,8 @@ struct Step {
 /// one at the beginning, and takes the result from it at the end. Between two ranks there is at most one message each
 /// way, so that consecutive reductions do not mix.
 std::vector<Step> stepsOf(int rank, int ranks) {
+    // Ranks that take part in the doubling are numbered without the even ones that fold; `peer` below is such a
+    // number, translated back where it is stored. O(log ranks) steps.
     const int doubling = static_cast<int>(std::bit_floor(static_cast<unsigned>(ranks)));
     const int folded = ranks - doubling;
     std::vector<Step> steps;
@@ -53,17 +56,21 @@ std::vector<Step> stepsOf(int rank, int ranks) {
 } // namespace
 
 /// Memory that MPI reads and writes. All receives of a reduction are posted when it starts, so that no message of
-/// another rank is left without one, even where this rank frees the communicator before the end.
+/// another rank is left without one, even where this rank frees the communicator before the end. A message of the
+/// next reduction that arrives early matches a later receive, since MPI keeps the order of a pair of ranks.
 struct MessageReduction::State {
     std::string name;
     Channel channel;
     std::vector<Step> steps;
+    /// Steps before it are complete. `mine` holds what they combined; it changes only in `complete`, when the send
+    /// of that step has been read.
     std::size_t next = 0;                  ///< the step in flight; [steps] if none is
     std::vector<std::byte> mine, incoming; ///< the latter: [steps] of equal length
     Combine combine = nullptr;
     std::vector<MPI_Request> requests; ///< [steps] a receive and a send each
     std::thread::id maker = std::this_thread::get_id();
 
+    /// Posts all receives, and sends for the first step.
     void begin() {
         const auto count = static_cast<int>(mine.size());
         incoming.resize(steps.size() * mine.size());
@@ -81,6 +88,8 @@ struct MessageReduction::State {
                                channel.comm, &requests[2 * next + 1]),
                      "MPI_Isend");
     }
+    /// Takes the peer's values of the step in flight, and starts the next one. Throws where the peer sent another
+    /// number of bytes: then ranks reduce different things.
     void complete(const MPI_Status &status) {
         const Step &step = steps[next];
         if (step.receives()) {
@@ -160,6 +169,9 @@ MessageReduction::~MessageReduction() {
     context_.delist(*this);
     if (!mpiActive() || !state_->active())
         return;
+    // The memory outlives this object until MPI has read and written it. The other ranks still get this rank's
+    // part: abandoning the reduction would leave them waiting. After a failure they do not wait, and it is
+    // cancelled.
     std::function<bool()> ended = [state = state_.get()] { return state->settle(); };
     if (context_.alive())
         ended = [state = state_.get(), &context = context_] {
@@ -183,6 +195,7 @@ void MessageReduction::start(std::span<const std::byte> mine, Combine combine) {
     static_cast<void>(context_.comm()); // throws if it was freed
     context_.running("reduction of", state_->name, [&] {
         begin(mine, combine);
+        // With one rank there are no steps, and the reduction is complete at once.
         if (pending())
             engine_->begin([this] { static_cast<void>(state_->progress()); });
     });
@@ -220,6 +233,7 @@ void MessageReduction::reduceBytes(std::span<std::byte> values, Combine combine)
     static_cast<void>(context_.comm());
     context_.running("reduction of", state_->name, [&] {
         begin(values, combine);
+        // Without the progress engine: this thread does not leave the call before the reduction is complete.
         waitUntil(
             context_, [&] { return state_->progress(); }, [&] { return awaited(); }, PollTarget::Mpi);
         std::ranges::copy(state_->mine, values.begin());

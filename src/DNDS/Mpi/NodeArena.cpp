@@ -16,8 +16,10 @@ constexpr std::size_t maxBytes = std::size_t{1} << 46U;    ///< limit of one all
 constexpr std::size_t minReturned = std::size_t{1} << 20U; ///< less is not worth a system call
 constexpr std::chrono::seconds soon(1);                    ///< memory allocated again within it should have been kept
 
+/// To whole granules.
 std::size_t roundedUp(std::size_t bytes, std::size_t granule) { return (bytes + granule - 1) / granule * granule; }
 
+/// To whole cache lines; never 0, so that each block has an address of its own.
 std::size_t blockBytes(std::size_t bytes) { return roundedUp(std::max<std::size_t>(bytes, 1), 64); }
 
 } // namespace
@@ -34,6 +36,8 @@ NodeArena::~NodeArena() {
 }
 
 ActivityRecord::Activity NodeArena::activity(int nodeRank) {
+    // A stopped or dead process cannot say so itself: its state comes from the system, its activity from shared
+    // memory.
     const ProcessState state = peers_->state(nodeRank);
     if (state == ProcessState::Ended)
         return {"ended", 0};
@@ -41,6 +45,7 @@ ActivityRecord::Activity NodeArena::activity(int nodeRank) {
     try {
         latest = peers_->header(nodeRank).activity.read();
     } catch (const MemoryError &) {
+        // The file could not be opened: the process is ending, or descriptors are used up.
         return {"cannot be seen", 0};
     }
     if (state == ProcessState::Stopped)
@@ -60,6 +65,8 @@ void NodeArena::addSegment(std::size_t bytes) {
     BlockAllocator blocks(bytes);
     SegmentPages pages(bytes);
     SharedSegment memory = SharedSegment::make(bytes);
+    // The first segment begins with the header, which is constructed before any other rank learns of the file. All
+    // other memory is reserved block by block.
     const std::size_t used = own_.empty() ? sizeof(ArenaHeader) : 0;
     if (used > 0) {
         blocks.allocate(used, 64);
@@ -69,6 +76,8 @@ void NodeArena::addSegment(std::size_t bytes) {
     SharedSegment::forbid(memory.base() + used, bytes - used);
     own_.push_back(OwnSegment{std::move(memory), std::move(blocks), std::move(pages)}); // has room: cannot fail
     ArenaHeader &header = ownHeader();
+    // Entry before count, with release: a rank that reads the count (acquire) finds the entry complete. Both only
+    // grow.
     header.entries[own_.size() - 1] = {own_.back().memory.file(), bytes};
     header.count.store(static_cast<std::uint32_t>(own_.size()), std::memory_order_release);
 }
@@ -78,6 +87,8 @@ void NodeArena::returnMemory(OwnSegment &segment, const SegmentPages::Range &ran
         return; // the memory stays, and may be used again
     segment.pages.noteReturned(range);
     const auto now = std::chrono::steady_clock::now();
+    // Counts what was returned within a second of the previous return: `noteReuse` compares it with new
+    // reservations.
     recentlyReturned_ = range.bytes + (now - lastReturn_ < soon ? recentlyReturned_ : 0);
     lastReturn_ = now;
 }
@@ -101,6 +112,9 @@ PeerMemory::Announcement NodeArena::announce() {
 }
 
 std::shared_ptr<NodeArena> NodeArena::create(CommunicatorView node, std::string &whyNot) {
+    // Each rank makes its first segment and announces it; each maps that of the next rank as a trial; one reduction
+    // tells whether all could. A rank that cannot make one announces no process, which the others notice: all ranks
+    // go through the same collectives.
     std::shared_ptr<NodeArena> arena;
     PeerMemory::Announcement mine;
     std::exception_ptr failure = attempt([&] {
@@ -116,6 +130,7 @@ std::shared_ptr<NodeArena> NodeArena::create(CommunicatorView node, std::string 
     }
     if (!failure) // ranks that fail earlier must not leave the others waiting
         failure = attempt([&] { arena->peers_.emplace(all).tryNext(node.rank()); });
+    // All ranks of the node use the arena, or none does.
     if (node.allReduce(failure ? 0 : 1, MPI_MIN) == 1)
         return arena;
     node.guarded([&] {
@@ -127,6 +142,7 @@ std::shared_ptr<NodeArena> NodeArena::create(CommunicatorView node, std::string 
 }
 
 std::byte *NodeArena::take(OwnSegment &segment, std::size_t bytes, std::size_t alignment) {
+    // Addresses first, memory second: the allocator of addresses is undone if the system has no memory.
     const auto offset = segment.blocks.allocate(bytes, alignment);
     if (!offset)
         return nullptr;
@@ -142,6 +158,7 @@ std::byte *NodeArena::take(OwnSegment &segment, std::size_t bytes, std::size_t a
             reserved += range.bytes;
         });
     }
+    // Memory that was reserved just now or taken from the kept one: both tell how much to keep.
     if (reserved > 0 || segment.pages.unusedBytes() < unused)
         noteReuse(reserved);
     bytesInUse_ += bytes;
@@ -170,6 +187,8 @@ void *NodeArena::do_allocate(std::size_t bytes, std::size_t alignment) {
         return ::operator new (bytes, std::align_val_t{alignment});
     const std::lock_guard lock(mutex_);
     forgetReuse();
+    // First fit over all segments, the oldest first; a new segment only if none has room. Addresses are never
+    // handed out without memory.
     const std::size_t rounded = blockBytes(bytes);
     std::byte *found = nullptr;
     for (auto segment = own_.begin(); segment != own_.end() && found == nullptr; ++segment)
@@ -197,12 +216,14 @@ void NodeArena::do_deallocate(void *address, std::size_t bytes, std::size_t alig
 
 void NodeArena::release(void *address, std::size_t bytes) noexcept {
     const std::size_t rounded = blockBytes(bytes);
+    // O(segments). An address in none of them, from a parent of a fork, is left alone.
     for (OwnSegment &segment : own_) {
         if (!segment.memory.contains(address))
             continue;
         const auto offset = static_cast<std::size_t>(static_cast<std::byte *>(address) - segment.memory.base());
         SharedSegment::forbid(address, rounded);
         const SegmentPages::Range unused = segment.pages.release(offset, rounded);
+        // Only beyond what a loop is known to need again: see noteReuse.
         if (unused.bytes >= minReturned && unusedBytes() > keep_)
             returnMemory(segment, unused);
         static_cast<void>(attempt([&] { segment.blocks.release(offset, rounded); })); // else its addresses stay taken
@@ -241,7 +262,7 @@ void NodeArena::noteReuse(std::size_t reserved) noexcept {
         lastReuse_ = now;
 }
 
-/// Before each change: stops keeping memory that has not been reused for a while.
+/// Before each change: stops keeping memory when no loop has reused it for a second.
 void NodeArena::forgetReuse() noexcept {
     if (keep_ == 0 || std::chrono::steady_clock::now() - lastReuse_ < soon)
         return;
@@ -251,6 +272,7 @@ void NodeArena::forgetReuse() noexcept {
 
 std::optional<ArenaLocation> NodeArena::locate(const void *address) const {
     const std::lock_guard lock(mutex_);
+    // O(segments): a few, as each new one is as large as all before together, if the system has memory for it.
     const auto *byte = static_cast<const std::byte *>(address);
     for (std::size_t s = 0; s < own_.size(); ++s) {
         const SharedSegment &segment = own_[s].memory;

@@ -92,11 +92,14 @@ class NodeArena : public std::pmr::memory_resource {
     std::size_t bytesHeld() const noexcept;
 
   private:
+    /// One anonymous file: its mapping, which of its addresses are allocated, and which of its pages have memory.
     struct OwnSegment {
         SharedSegment memory;
         BlockAllocator blocks;
         SegmentPages pages;
     };
+    /// An allocation that another rank may still write to until it sets `until`, which lies in shared memory; null:
+    /// no rank does.
     struct Retired {
         void *address;
         std::size_t bytes;
@@ -104,25 +107,34 @@ class NodeArena : public std::pmr::memory_resource {
     };
     NodeArena(int nodeRank, int nodeSize);
     ArenaHeader &ownHeader() const noexcept { return *reinterpret_cast<ArenaHeader *>(own_.front().memory.base()); }
+    /// This rank's identity, for `create`; writes the mark that others compare.
     PeerMemory::Announcement announce();
 
+    /// As std::pmr asks; blocks of 64 bytes and multiples of it. Throws NoMemory.
     void *do_allocate(std::size_t bytes, std::size_t alignment) override;
     void do_deallocate(void *address, std::size_t bytes, std::size_t alignment) override;
     bool do_is_equal(const std::pmr::memory_resource &other) const noexcept override { return this == &other; }
 
+    /// A further segment with addresses for at least `bytes`; throws NoMemory.
     void addSegment(std::size_t bytes);
     void grow(std::size_t needed);
+    /// A block of a segment, with memory; null if it has no addresses for it.
     std::byte *take(OwnSegment &segment, std::size_t bytes, std::size_t alignment);
+    /// Under the lock: frees a block, and returns memory of long unused ranges.
     void release(void *address, std::size_t bytes) noexcept;
+    /// Under the lock: as `reap`.
     void reapRetired() noexcept;
+    /// Returns the memory of a range without blocks to the system; its addresses stay.
     void returnMemory(OwnSegment &segment, const SegmentPages::Range &range) noexcept;
     void returnAllUnused() noexcept;
+    /// Bytes with memory and without blocks, in all segments.
     std::size_t unusedBytes() const noexcept;
     void noteReuse(std::size_t reserved) noexcept;
     void forgetReuse() noexcept;
 
     int nodeRank_;
     int nodeSize_;
+    /// By node rank: see setRanks.
     std::vector<int> ranks_;
     std::vector<int> worldRanks_;
     bool hasOthers_ = false;
@@ -130,10 +142,12 @@ class NodeArena : public std::pmr::memory_resource {
     mutable std::mutex mutex_;        ///< guards all below, except the header
     std::vector<OwnSegment> own_;
     std::vector<Retired> retired_;
+    /// Allocated bytes, rounded up to cache lines.
     std::size_t bytesInUse_ = 0;
 
     std::size_t keep_ = 0;             ///< bytes of unused memory kept because they are reused soon
     std::size_t recentlyReturned_ = 0; ///< bytes
+    /// Moments of the latest return to the system, and of the latest reuse of kept memory.
     std::chrono::steady_clock::time_point lastReturn_{};
     std::chrono::steady_clock::time_point lastReuse_{};
 };

@@ -32,12 +32,15 @@ std::uint64_t numberOf(const std::string &file, std::uint64_t otherwise) {
     return in >> number ? number : otherwise;
 }
 
+/// Names of files and of counters of control groups, which versions 1 and 2 of Linux's control groups call
+/// differently.
 struct GroupFiles {
     const char *limit;
     const char *used;
     const char *activeCache;
     const char *inactiveCache;
 };
+/// "memory" hierarchy of version 1, unified hierarchy of version 2.
 constexpr GroupFiles version1{"/memory.limit_in_bytes", "/memory.usage_in_bytes", "total_active_file",
                               "total_inactive_file"};
 constexpr GroupFiles version2{"/memory.max", "/memory.current", "active_file", "inactive_file"};
@@ -50,6 +53,7 @@ void lookAt(AvailableMemory &left, const std::string &folder, const GroupFiles &
         return;
     const std::string kinds = folder + "/memory.stat";
     const std::uint64_t cached = numberIn(kinds, files.activeCache, 0) + numberIn(kinds, files.inactiveCache, 0);
+    // Pages of files are dropped by the system when memory is short, before any process is killed.
     const std::uint64_t taken = used - std::min(used, cached);
     const std::uint64_t room = limit - std::min(limit, taken);
     if (room >= left.group)
@@ -93,6 +97,7 @@ AvailableMemory availableMemory(const std::string &root) {
             continue;
         std::string path = line.substr(second + 1);
         const std::string top = root + "/sys/fs/cgroup" + (kind.empty() ? "" : "/memory");
+        // All groups from this process's own up to the root: each limits what is below it.
         for (; !path.empty() && path != "/"; path.resize(path.rfind('/')))
             lookAt(left, top + path, kind.empty() ? version2 : version1);
         lookAt(left, top, kind.empty() ? version2 : version1); // within a container, its own
@@ -109,12 +114,15 @@ void requireNodeMemory(const CommunicatorContext &context, std::size_t bytes, co
     comm.guarded([&] {
         left = availableMemory();
         oneMachine = readEnvironment().ranksPerNode > 0;
+        // Memory that the arena holds without using it needs no new one.
         const std::size_t held = node.arena ? node.arena->bytesHeld() : 0;
         const std::size_t used = node.arena ? node.arena->bytesInUse() : 0;
         const std::size_t unused = held - std::min(held, used);
         mine = {bytes - std::min(bytes, unused), std::hash<std::string>{}(left.groupName)};
     });
     const std::vector<MemoryRequest> requests = comm.allGatherV(std::span<const MemoryRequest>(&mine, 1));
+    // Ranks on this machine; of these, ranks whose strictest group is the same one share its limit. Groups are
+    // compared by hash: a collision could only make the check stricter.
     const auto here = [&](int rank) { return oneMachine || rank == comm.rank() || node.sameNode(rank); };
     const auto alike = [&](int rank) {
         return here(rank) && requests[static_cast<std::size_t>(rank)].group == mine.group;

@@ -14,6 +14,7 @@ namespace {
 /// Numbers in MPI_COMM_WORLD of ranks of `comm`; empty if they are equal, or some are missing there. Local.
 std::vector<int> worldRanksOf(CommunicatorView comm, const std::vector<int> &ranks) {
     std::vector<int> worldRanks(ranks.size(), MPI_UNDEFINED);
+    // For messages only: users know ranks of their own communicator, launchers those of MPI_COMM_WORLD.
     MPI_Group group = MPI_GROUP_NULL, world = MPI_GROUP_NULL;
     checkMpi(MPI_Comm_group(comm.handle(), &group), "MPI_Comm_group");
     checkMpi(MPI_Comm_group(MPI_COMM_WORLD, &world), "MPI_Comm_group");
@@ -31,6 +32,7 @@ std::vector<int> worldRanksOf(CommunicatorView comm, const std::vector<int> &ran
 NodeTopology NodeTopology::discover(CommunicatorView comm, int ranksPerNode) {
     NodeTopology topology;
     const Communicator owner = Communicator::splitNode(comm, ranksPerNode);
+    // The communicator of the node is needed for this only: later, memory is shared without MPI.
     const CommunicatorView node = owner.view();
     std::vector<int> &members = topology.members;
     comm.guarded([&] { members.resize(static_cast<std::size_t>(node.size())); });
@@ -39,6 +41,7 @@ NodeTopology NodeTopology::discover(CommunicatorView comm, int ranksPerNode) {
         const ActivityScope activity = ActivityScope::collective("MPI_Allgather");
         checkMpi(MPI_Allgather(&mine, 1, MPI_INT, members.data(), 1, MPI_INT, node.handle()), "MPI_Allgather");
     }
+    // With virtual nodes all ranks are on one machine, and share its processors.
     const int onMachine = ranksPerNode > 0 ? comm.size() : node.size();
     const unsigned processors = std::thread::hardware_concurrency();
     topology.crowded = processors > 0 && static_cast<unsigned>(onMachine) > processors;

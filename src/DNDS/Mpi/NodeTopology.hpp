@@ -24,6 +24,7 @@ struct ArenaLocation {
 struct NodeTopology {
     std::vector<int> members;         ///< the ranks of the communicator on this node, by node rank: ascending
     std::shared_ptr<NodeArena> arena; ///< null if memory cannot be shared
+    /// For reports: the reason why `arena` is null.
     std::string whyNoArena;
     bool crowded = false; ///< more ranks than processors: a waiting rank should yield
 

@@ -8,6 +8,8 @@ PeerMemory::PeerMemory(std::span<const Announcement> ranks) : peers_(ranks.size(
 }
 
 const SharedSegment &PeerMemory::mapped(int nodeRank, std::uint32_t segment) {
+    // The first segment is known from the announcement; its header lists the others, which may have been added
+    // since. Mappings are kept for the life of this object: addresses that `translate` has returned stay valid.
     Peer &peer = peers_[static_cast<std::size_t>(nodeRank)];
     if (peer.segments.size() <= segment)
         peer.segments.resize(std::size_t{segment} + 1);

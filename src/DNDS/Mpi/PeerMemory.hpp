@@ -20,6 +20,7 @@ namespace DNDS {
 /// Header at the start of each rank's first segment, from which others find the rest.
 struct ArenaHeader {
     static constexpr std::size_t maxSegments = 64;
+    /// A segment: the number of its file in the owner's process, and its size.
     struct Entry {
         int file;
         std::uint64_t bytes;
@@ -29,6 +30,7 @@ struct ArenaHeader {
     alignas(128) RevocationRecord revocation;
     std::uint64_t mark; ///< unique among ranks, to tell their memory apart
     std::array<Entry, maxSegments> entries;
+    /// Number of entries; written last, with release.
     std::atomic<std::uint32_t> count;
 };
 
@@ -62,12 +64,15 @@ class PeerMemory {
     bool alive(int nodeRank) const noexcept { return peers_[static_cast<std::size_t>(nodeRank)].told.owner.alive(); }
 
   private:
+    /// A rank of the node: its announcement, and its segments by number, empty until they are first used.
     struct Peer {
         Announcement told;
         std::vector<SharedSegment> segments; ///< mapped by this process
     };
+    /// Under the lock: the segment of a rank, mapped if it was not.
     const SharedSegment &mapped(int nodeRank, std::uint32_t segment);
 
+    /// Guards the mappings in `peers_`; announcements do not change.
     std::mutex mutex_;
     std::vector<Peer> peers_;
 };

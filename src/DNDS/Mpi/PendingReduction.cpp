@@ -34,6 +34,7 @@ PendingReduction::PendingReduction(std::shared_ptr<CommunicatorContext> context,
     : context_(std::move(context)), messages_(*context_, std::move(name)) {}
 
 void PendingReduction::start(std::span<const ReductionValue> mine) {
+    // Values travel as bytes, accumulators included: exact sums are rounded only when `value` is asked.
     messages_.start(std::as_bytes(mine), combineEach<ReductionValue, combinedValue>);
     result_.resize(mine.size());
 }

@@ -6,6 +6,7 @@
 namespace DNDS {
 
 std::shared_ptr<ProgressEngine::List> &ProgressEngine::list() noexcept {
+    // Shared with the operations in it: an operation may outlive the thread that started it, and delists itself.
     static thread_local std::shared_ptr<List> made;
     return made;
 }
@@ -18,6 +19,7 @@ void ProgressEngine::begin(std::function<void()> step) {
 }
 
 void ProgressEngine::moveHere() {
+    // Not in flight, or here already.
     if (!list_ || list_ == list())
         return;
     end();
@@ -43,10 +45,13 @@ void ProgressEngine::end() noexcept {
 }
 
 void ProgressEngine::progressAll() noexcept {
+    // One load in the usual case. The lock is held while steps run, so that an operation cannot be destroyed on
+    // another thread meanwhile.
     if (!busy())
         return;
     const std::lock_guard lock(list()->mutex);
     for (ProgressEngine *engine : list()->items)
+        // The wait in progress is another operation's; the first exception is kept for this one's own wait.
         attempt(engine->failure_, engine->step_);
 }
 

@@ -37,6 +37,7 @@ class ProgressEngine {
     static bool busy() noexcept;
 
   private:
+    /// Operations in flight of one thread; an operation that ends on another thread takes the lock.
     struct List {
         std::mutex mutex; ///< held while steps run, so that nothing is destroyed meanwhile
         std::vector<ProgressEngine *> items;
@@ -45,10 +46,13 @@ class ProgressEngine {
     /// The list of this thread; null until its first operation.
     static std::shared_ptr<List> &list() noexcept;
 
+    /// Adds this to the list of the calling thread.
     void enlist();
 
+    /// Called under the list's lock, so that `end` on another thread returns only when it is not running.
     std::function<void()> step_;
     std::shared_ptr<List> list_; ///< list of the starting thread, which may end before
+    /// First exception of `step_`, until `takeFailure`.
     std::exception_ptr failure_;
 };
 

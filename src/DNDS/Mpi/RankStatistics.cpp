@@ -9,6 +9,7 @@ namespace DNDS {
 RankStatistics RankStatistics::of(std::span<const double> values, std::span<const int> ranks) {
     if (values.empty())
         return {};
+    // By sorting: O(n log n). The mean adds up in ascending order, the same on all ranks.
     std::vector<double> sorted(values.begin(), values.end());
     std::ranges::sort(sorted);
     const std::size_t half = sorted.size() / 2;

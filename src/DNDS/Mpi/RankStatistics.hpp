@@ -65,6 +65,7 @@ class Rebalancing {
     double threshold_;
     double lost_ = 0; ///< seconds of the slowest rank beyond the mean, since the last move
     double cost_ = 0; ///< seconds of the last move
+    /// Work of the latest step, for `last`.
     RankStatistics last_;
 };
 

@@ -24,7 +24,10 @@ Rebalancing::Rebalancing(double threshold) : threshold_(threshold) {
     DNDS_CHECK(threshold >= 0, ArgumentError, "a threshold of {} for balancing: give 0 or more", threshold);
 }
 
-// Rent or buy: moving pays once the time lost to imbalance since the last move has reached the cost of that move.
+// The ski-rental problem: imbalance is the rent paid each step, a move is the purchase, and moving when the rent
+// paid so far reaches the price costs at most twice what the best choice in hindsight would have cost (Karlin,
+// Manasse, Rudolph and Sleator: Competitive snoopy caching, Algorithmica 3, 1988). The price is taken from the
+// latest move, and is 0 before the first one.
 bool Rebalancing::isDue(const CommunicatorView &comm, double seconds) {
     requireSameSettings(comm, "Rebalancing",
                         [&] { return std::vector<std::string>{fmt::format("threshold = {}", threshold_)}; });

@@ -74,6 +74,7 @@ void CommunicatorContext::delist(Recoverable &object) noexcept {
 void CommunicatorContext::discardArrived() {
     std::vector<std::byte> bytes;
     const auto discard = [&](MPI_Comm comm) {
+        // Matched probes: on several threads no other receive can take the message between probe and receive.
         for (int found = 1; found != 0;) {
             MPI_Message message = MPI_MESSAGE_NULL;
             MPI_Status status;
@@ -132,6 +133,8 @@ void CommunicatorContext::freeKept() {
         std::uint64_t object;
         std::uint64_t rank;
     };
+    // Each rank tells the objects of which it keeps a part: O(objects kept on all ranks) memory. An object that all
+    // ranks keep has ended; the others are recorded, so that `renew` can say which rank has destroyed its part.
     std::vector<Part> mine;
     comm().guarded([&] {
         const std::lock_guard lock(parking_);
@@ -149,6 +152,7 @@ void CommunicatorContext::freeKept() {
         }
         const std::lock_guard lock(parking_);
         for (const auto &[object, count] : ranks)
+            // `ended` frees them when this function returns, after the agreement at its end.
             if (count == comm().size())
                 ended.insert(kept_.extract(object));
     });
@@ -159,6 +163,10 @@ void CommunicatorContext::freeKept() {
 }
 
 void CommunicatorContext::recover() {
+    // In five steps, each separated by a meeting of all ranks from what would disturb it: (1) all ranks stop; (2)
+    // messages in transit are received and dropped until MPI needs no memory of this rank; (3) memory kept for
+    // others is freed; (4) channels move to new communicators, and objects start over on them; (5) counters are
+    // made equal and the failure is forgotten.
     const SetUp setUp(*this);
     const ActivityScope activity("recover");
     revocation_.revoke("recover", "this rank wants all ranks to begin anew"); // running ranks are told
@@ -181,6 +189,7 @@ void CommunicatorContext::recover() {
     freeKept();
     std::vector<Communicator> channels;
     comm().guarded([&] { channels.reserve(channelOwners().size()); });
+    // One for each previous one, so that a channel keeps its tag and its place in the list (`renewed`).
     for (std::size_t k = 0; k < channelOwners().size(); ++k)
         channels.push_back(Communicator::duplicate(view_));
     channels_.swap(channels);
@@ -193,6 +202,7 @@ void CommunicatorContext::recover() {
     comm().allReduce(counts.data(), 2, MPI_MAX); // they differ after a set-up call that some ranks did not make
     nextTag_ = static_cast<int>(counts[0]);
     serial_ = counts[1];
+    // Between meetings: no rank can find the old failure afterwards, or lose a new one.
     revocation_.forget();
     meet("all ranks to end their recovery", false);
 }

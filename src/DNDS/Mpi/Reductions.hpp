@@ -107,6 +107,7 @@ struct ReductionValue {
     DNDS_HOST_DEVICE void add(real term) noexcept {
         if (op == ReduceOp::Sum)
             sum += term;
+        // A NaN replaces any number, and no number replaces a NaN: the order of terms does not matter.
         else if (term != term || (extreme == extreme && (op == ReduceOp::Min ? term < extreme : term > extreme)))
             extreme = term;
     }
@@ -134,8 +135,10 @@ class PendingReduction {
     std::span<const ReductionValue> wait();
 
   private:
+    /// Before `messages_`, which refers to it.
     std::shared_ptr<CommunicatorContext> context_;
     MessageReduction messages_;
+    /// Sized by `start`; a copy, because the bytes of the reduction need not be aligned for this type.
     std::vector<ReductionValue> result_;
 };
 

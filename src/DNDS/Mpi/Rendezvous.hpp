@@ -38,6 +38,7 @@ class RecordReader {
     }
 
   private:
+    /// Words that are not read yet.
     std::span<const index> words_;
 };
 
@@ -47,6 +48,8 @@ inline index packReal(real value) { return std::bit_cast<index>(value); }
 /// dropped if that is negative; records for one rank stay in order. Local. O(words + ranks).
 template <class RankOf, class WidthOf, class Write>
 RankLists packByRank(int ranks, std::size_t count, RankOf &&rankOf, WidthOf &&widthOf, Write &&write) {
+    // Counting sort by rank: sizes, their prefix sums, then each record at its place. `starts[r]` moves to the end
+    // of rank r's part, which is the start of the next.
     std::vector<index> starts(static_cast<std::size_t>(ranks) + 1, 0);
     for (std::size_t i = 0; i < count; i++)
         if (const int rank = rankOf(i); rank >= 0)
@@ -91,6 +94,7 @@ class Outbox {
     }
 
   private:
+    /// Ordered by rank, as RankLists asks.
     std::map<int, std::vector<index>> lists_;
 };
 
@@ -112,12 +116,14 @@ void queryOwners(CommunicatorContext &context, std::size_t count, RankOf &&rankO
         for (index &question : questions.values)
             question = keyOf(static_cast<std::size_t>(question));
     });
+    // First exchange: numbers alone. A rank that has failed takes part, so that all ranks throw here together.
     const RankLists asked = sparseExchange(context, questions, PeerDiscovery::Auto, mine);
     RankLists replies;
     attempt(mine, [&] {
         for (std::size_t k = 0; k < asked.size(); k++) {
             for (const index number : asked.list(k))
                 answer(number, replies.values);
+            // One list of replies for each list of questions, in its order: replies need no numbers.
             replies.ranks.push_back(asked.ranks[k]);
             replies.starts.push_back(static_cast<index>(replies.values.size()));
         }

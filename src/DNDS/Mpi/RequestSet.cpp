@@ -30,6 +30,7 @@ bool RequestSet::testAll() {
     int complete = 0;
     const int code = MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &complete,
                                  statuses_.empty() ? MPI_STATUSES_IGNORE : statuses_.data());
+    // Only receives are given statuses; their own codes say more than the common one.
     if (code == MPI_ERR_IN_STATUS)
         for (const MPI_Status &status : statuses_)
             if (status.MPI_ERROR != MPI_ERR_PENDING)
@@ -40,6 +41,7 @@ bool RequestSet::testAll() {
 }
 
 bool RequestSet::complete(std::size_t which) const {
+    // Asks without completing: MPI_Test would deactivate the request, and `testAll` would not see its status.
     int complete = 0;
     checkMpi(MPI_Request_get_status(requests_[which], &complete, MPI_STATUS_IGNORE), "MPI_Request_get_status");
     return complete != 0;
@@ -48,7 +50,7 @@ bool RequestSet::complete(std::size_t which) const {
 bool RequestSet::settle() noexcept {
     if (active_ && kind_ == Kind::Receive && !std::exchange(cancelled_, true))
         for (MPI_Request &request : requests_)
-            MPI_Cancel(&request); // has no effect on those that are complete
+            MPI_Cancel(&request); // has no effect on complete requests
     try {
         return testAll();
     } catch (const Error &) { // of MPI: then it may still use the buffers
@@ -61,6 +63,8 @@ void RequestSet::clear() noexcept {
         for (MPI_Request &request : requests_) {
             if (request == MPI_REQUEST_NULL)
                 continue;
+            // Freeing an active receive would let MPI write to the buffer later; of a send MPI lets go when it is
+            // complete.
             if (active_ && kind_ == Kind::Receive) {
                 MPI_Cancel(&request);
                 MPI_Wait(&request, MPI_STATUS_IGNORE);

@@ -47,6 +47,7 @@ class RequestSet {
 
   private:
     Kind kind_;
+    /// Some request was started, and `testAll` has not found all complete since.
     bool active_ = false;
     bool cancelled_ = false; ///< since the last start
     std::vector<MPI_Request> requests_;

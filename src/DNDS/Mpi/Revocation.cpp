@@ -31,6 +31,7 @@ std::string Detail::textOf(const std::exception_ptr &failure) {
 Revocation::~Revocation() {
     if (!mpiActive())
         return;
+    // Leaked rather than waited for: a destructor does not wait, and a peer may never receive the notice.
     for (std::unique_ptr<Sent> &sent : sent_)
         if (!mayCallMpi(maker_) || !sent->complete()) // its bytes must stay valid while MPI reads them
             static_cast<void>(sent.release());
@@ -43,6 +44,9 @@ bool Revocation::Sent::complete() noexcept {
 }
 
 void Revocation::connect(const CommunicatorView &comm, const NodeTopology &node, std::uint64_t identity) {
+    // Neighbours lie at distances of powers of two in both directions around the ring of ranks: any rank is reached
+    // in O(log ranks) hops, and by several ways, should ranks on one of them be busy. Ranks of this node read the
+    // record instead.
     generation_ = identity;
     comm_ = comm.handle();
     rank_ = comm.rank();
@@ -63,6 +67,8 @@ void Revocation::connect(const CommunicatorView &comm, const NodeTopology &node,
 
 /// Writes the record, unless it has been written.
 void Revocation::note(std::uint32_t failed, std::string_view text) noexcept {
+    // The compare-and-swap decides which rank was first, on this node; others' texts are dropped. `told` follows
+    // with release when the text is complete: readers may find `failed` before it.
     std::uint32_t none = 0;
     if (!record_->failed.compare_exchange_strong(none, failed, std::memory_order_acq_rel))
         return;
@@ -75,6 +81,7 @@ void Revocation::note(std::uint32_t failed, std::string_view text) noexcept {
 void Revocation::revoke(std::string_view call, std::string_view why, Caller caller) noexcept {
     if (alone_ || inForkedChild())
         return;
+    // The record needs no allocation: to have no memory may be the failure itself.
     std::array<char, RevocationRecord::maxBytes> text{};
     const auto [end, size] = fmt::format_to_n(text.data(), text.size() - 1, "{}: {}", call, why);
     note(static_cast<std::uint32_t>(rank_) + 1, {text.data(), std::min(size, text.size() - 1)});
@@ -83,9 +90,12 @@ void Revocation::revoke(std::string_view call, std::string_view why, Caller call
 }
 
 void Revocation::listen() noexcept {
+    // Receives all notices that have arrived, then passes the news on. Polled by waits and calls, since no thread
+    // of DNDS listens: a rank that makes no call learns of a failure at its next one.
     if (!otherNodes_ || !mpiActive())
         return;
     {
+        // Another thread that holds the lock is looking, or forwarding: one is enough.
         const std::unique_lock lock(mutex_, std::try_to_lock);
         if (!lock)
             return;
@@ -96,6 +106,7 @@ void Revocation::listen() noexcept {
             if (MPI_Improbe(MPI_ANY_SOURCE, noticeTag, comm_, &found, &message, MPI_STATUS_IGNORE) != MPI_SUCCESS ||
                 found == 0 || MPI_Mrecv(&notice, sizeof notice, MPI_BYTE, &message, MPI_STATUS_IGNORE) != MPI_SUCCESS)
                 break;
+            // Late notices of an earlier failure, or of a freed communicator with the same number, are dropped.
             if (notice.generation == generation_)
                 note(notice.failed, notice.text.data());
         }
@@ -106,6 +117,7 @@ void Revocation::listen() noexcept {
 
 void Revocation::forward() noexcept {
     const std::lock_guard lock(mutex_);
+    // Once a generation, however often and from whichever neighbour the notice arrives: that ends the flood.
     if (neighbours_.empty() || forwarded_ || !mpiActive())
         return;
     try {

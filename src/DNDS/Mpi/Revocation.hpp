@@ -75,29 +75,40 @@ class Revocation {
     void forget() noexcept;
 
   private:
+    /// The message to neighbours on other nodes. Sent as bytes, so ranks represent numbers alike.
     struct Notice {
         std::uint64_t generation = 0; ///< generation of the communicator: its identity, and how often it has recovered
         std::uint32_t failed = 0;     ///< as in the record
         std::array<char, RevocationRecord::maxBytes> text{};
     };
 
+    /// Writes the record, unless another rank was first; `failed` as there.
     void note(std::uint32_t failed, std::string_view text) noexcept;
+    /// Sends the notice to all neighbours, unless that was done in this generation.
     void forward() noexcept;
+    /// The text in the record; waits up to a second for the rank that is writing it.
     std::string text() const;
 
     RevocationRecord own_{}; ///< used where ranks share no memory
+    /// The first rank's of this node, in shared memory; `own_` without such.
     RevocationRecord *record_ = &own_;
     std::shared_ptr<void> memory_; ///< owner of the record's memory
     bool first_ = true;            ///< first of the ranks that share the record
     bool alone_ = true;            ///< the communicator has one rank
+    /// Notices have to be sent and looked for.
     bool otherNodes_ = false;
+    /// The context's private duplicate, for notices.
     MPI_Comm comm_ = MPI_COMM_NULL;
     int rank_ = 0;
+    /// The thread that connected it: without MPI_THREAD_MULTIPLE only that one may call MPI in a destructor.
     std::thread::id maker_ = std::this_thread::get_id();
     std::vector<int> neighbours_; ///< on other nodes
     std::mutex mutex_;            ///< guards the members below
+    /// The identity of the communicator plus the number of recoveries; equal on all ranks outside of `recover`.
     std::uint64_t generation_ = 0;
+    /// The notice of this generation was sent to the neighbours.
     bool forwarded_ = false;
+    /// A notice on its way, at an address that does not change while MPI reads it.
     struct Sent {
         Notice notice;
         std::vector<MPI_Request> requests;

@@ -10,6 +10,8 @@ namespace DNDS {
 RmaWindow::RmaWindow(CommunicatorView comm, void *base, std::size_t bytes) {
     comm.beforeCollective();
     const ActivityScope activity = ActivityScope::collective("MPI_Win_create");
+    // Passive target, locked for all ranks until `free`: puts and gets need no further synchronisation than
+    // flushes. No rank ever takes an exclusive lock, so MPI need not check.
     const int code = MPI_Win_create(base, static_cast<MPI_Aint>(bytes), 1, MPI_INFO_NULL, comm.handle(), &window_);
     if (code != MPI_SUCCESS)
         window_ = MPI_WIN_NULL;
@@ -23,6 +25,7 @@ RmaWindow::RmaWindow(CommunicatorView comm, void *base, std::size_t bytes) {
 void RmaWindow::free() {
     if (window_ == MPI_WIN_NULL)
         return;
+    // Empty even if MPI fails here: the window is not freed a second time.
     MPI_Win window = std::exchange(window_, MPI_WIN_NULL);
     checkMpi(MPI_Win_unlock_all(window), "MPI_Win_unlock_all");
     const ActivityScope activity = ActivityScope::collective("MPI_Win_free");

@@ -47,6 +47,7 @@ class RmaWindow {
     void sync() const;
 
   private:
+    /// Locked for all ranks while it exists.
     MPI_Win window_ = MPI_WIN_NULL;
 };
 

@@ -47,6 +47,7 @@ Places &places() {
     return *all;
 }
 
+/// The head of this thread's list of nested calls.
 thread_local const ActivityScope *innermostCall = nullptr;
 
 /// A text of at most `room` bytes; the rest is cut off. For signal handlers, too.
@@ -70,6 +71,7 @@ struct FixedText {
 
 /// Only what signal handlers may call.
 void answerSignal(int /*signal*/) {
+    // A forked child has inherited the handler, but speaks for no rank.
     if (places().process.load() != getpid())
         return;
     const int before = errno;
@@ -93,6 +95,7 @@ void answerSignal(int /*signal*/) {
     errno = before;
 }
 
+/// Installs the handler unless the program has one of its own; then it warns, once a process.
 void answerSignals() {
     struct sigaction now {};
     sigaction(SIGUSR1, nullptr, &now);
@@ -110,6 +113,7 @@ void answerSignals() {
     }
 }
 
+/// "0-3, 7": ascending ranks, runs joined.
 std::string listOf(const std::vector<int> &ranks) {
     std::string text;
     for (std::size_t i = 0; i < ranks.size();) {
@@ -132,6 +136,7 @@ struct Group {
 };
 
 std::string textOf(const std::string &what, const Group &group, double now) {
+    // "for 3 s", or "for 3 s to 12 s" where ranks came at clearly different times.
     const double longest = now - group.first, shortest = now - group.last;
     std::string text = fmt::format("; rank{} {}", group.ranks.size() > 1 ? "s" : "", listOf(group.ranks));
     if (!group.worldRanks.empty())
@@ -147,6 +152,8 @@ std::string textOf(const std::string &what, const Group &group, double now) {
 } // namespace
 
 void ActivityRecord::write(std::string_view text, double since) noexcept {
+    // One writer: callers hold the lock of `Places`. The odd version goes first, and the fence keeps the stores of
+    // the text after it; the even one follows with release. `| 1U` also repairs a version left odd.
     const std::uint32_t version = version_.load(std::memory_order_relaxed);
     version_.store(version | 1U, std::memory_order_relaxed);
     std::atomic_thread_fence(std::memory_order_release);
@@ -158,6 +165,8 @@ void ActivityRecord::write(std::string_view text, double since) noexcept {
     version_.store((version | 1U) + 1U, std::memory_order_release);
 }
 
+/// May mix two texts if the writer is at work; `read` notices that by the version, signal handlers accept it. Words
+/// are atomic, so there is no data race.
 std::size_t ActivityRecord::copy(char *to, std::size_t room) const noexcept {
     std::array<std::uint64_t, maxBytes / sizeof(std::uint64_t)> words{};
     for (std::size_t k = 0; k < words.size(); ++k)
@@ -173,6 +182,8 @@ ActivityRecord::Activity ActivityRecord::read() const {
     latest.text.resize(maxBytes);
     std::size_t size = 0;
     for (int attempt = 0; attempt < 1000; ++attempt) { // a rank that was stopped while it wrote stays unreadable
+        // Text between two equal, even versions: acquire before it and a fence after it keep the loads between the
+        // two.
         const std::uint32_t before = version_.load(std::memory_order_acquire);
         size = copy(latest.text.data(), latest.text.size());
         latest.since = since_.load(std::memory_order_relaxed);
@@ -185,6 +196,7 @@ ActivityRecord::Activity ActivityRecord::read() const {
 }
 
 void ActivityScope::enter(std::string_view call, std::string_view name, std::uint64_t number) noexcept {
+    // A frame of a list on this thread's stack; texts are referred to, not copied, until they are published.
     entered_ = true;
     outer_ = std::exchange(innermostCall, this);
     call_ = call;
@@ -199,6 +211,8 @@ void ActivityScope::leave() noexcept {
     publish(outer_, outer_ != nullptr ? outer_->since_ : monotonicSeconds());
 }
 
+/// Rewrites the text of this process from the calls of all its threads, outermost call first, into each place.
+/// O(threads + arenas), under one lock: only where activities are recorded at all.
 void ActivityScope::publish(const ActivityScope *innermost, double since) noexcept {
     FixedText<ActivityRecord::maxBytes - 1> text;
     const auto addCalls = [&](const ActivityScope *last) {
@@ -251,6 +265,7 @@ void ActivityScope::publish(const ActivityScope *innermost, double since) noexce
 void Detail::addActivityRecord(ActivityRecord &place) {
     Places &all = places();
     const std::lock_guard lock(all.mutex);
+    // A new arena's record starts with the present activity: it may be long before the next change.
     all.all.push_back(&place);
     const ActivityRecord::Activity now = all.own.read();
     place.write(now.text, now.since);
@@ -265,6 +280,8 @@ void Detail::removeActivityRecord(ActivityRecord &place) noexcept {
 }
 
 double Detail::oldestUnreported() noexcept {
+    // For the watching thread: O(threads in calls), under the lock that a call's end takes, so that no scope is
+    // read after its end.
     double oldest = 0;
     Places &all = places();
     const std::lock_guard lock(all.mutex);
@@ -293,6 +310,7 @@ void Detail::prepareRollCall(const Environment &environment) {
     int rank = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     places().rank = rank;
+    // The first time in this process: from now on it counts as in no call.
     if (pid_t none = 0; places().process.compare_exchange_strong(none, getpid()))
         places().since = monotonicSeconds();
     ActivityScope::on() = true;
@@ -310,7 +328,9 @@ void Detail::prepareRollCall() {
 std::string rollCall(NodeArena *arena) {
     if (arena == nullptr || !ActivityScope::on())
         return {};
+    // O(ranks of the node): reads each rank's record, which may map its memory first.
     const double now = monotonicSeconds();
+    // Ranks with the same text are one group; groups are listed by their lowest rank.
     std::map<std::string, Group> groups;
     for (int nodeRank = 0; nodeRank < arena->nodeSize(); ++nodeRank) {
         const auto [text, since] = arena->activity(nodeRank);

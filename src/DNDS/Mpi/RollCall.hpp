@@ -54,6 +54,7 @@ class ActivityRecord {
 
   private:
     std::atomic<std::uint32_t> version_; ///< odd while it changes
+    /// As Activity::since; between the two changes of the version.
     std::atomic<double> since_;
     std::array<std::atomic<std::uint64_t>, maxBytes / sizeof(std::uint64_t)> words_; ///< the text, ended by 0
 };
@@ -85,6 +86,7 @@ class ActivityScope {
     }
 
   private:
+    /// Selects the constructor for blocking calls of MPI, which cannot be left.
     struct Collective {};
     ActivityScope(std::string_view call, Collective /*kind*/) noexcept : collective_(true) {
         if (on().load(std::memory_order_relaxed)) [[unlikely]]
@@ -93,16 +95,23 @@ class ActivityScope {
     friend double Detail::oldestUnreported() noexcept;
     friend bool Detail::markReported(double since) noexcept;
 
+    /// Adds this call to the thread's list, and publishes; only where activities are recorded.
     void enter(std::string_view call, std::string_view name, std::uint64_t number) noexcept;
+    /// Removes it, and publishes the call around it.
     void leave() noexcept;
+    /// Writes the process's activity, in which this thread's innermost call is `innermost`.
     static void publish(const ActivityScope *innermost, double since) noexcept;
 
+    /// Whether activities were recorded when the call began: then its end is published, too.
     bool entered_ = false;
     bool collective_ = false;
     mutable bool reported_ = false; ///< guarded by the lock of this process's activities
+    /// The call on this thread in which this one is nested.
     const ActivityScope *outer_ = nullptr;
+    /// As given to the constructor; the texts are the caller's.
     std::string_view call_, name_;
     std::uint64_t number_ = 0;
+    /// Start, by monotonicSeconds; names the call in `markReported`.
     double since_ = 0;
 };
 

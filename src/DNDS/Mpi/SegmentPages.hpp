@@ -28,6 +28,8 @@ class SegmentPages {
     void take(std::size_t begin, std::size_t bytes, const Reserve &reserve) {
         const std::size_t first = begin / granule;
         const std::size_t end = (begin + bytes + granule - 1) / granule;
+        // First memory for all runs of granules without it, counted as unused, so that an exception half-way leaves
+        // the sums right; then the block, which turns them to used ones.
         for (std::size_t g = first; g < end; ++g) {
             std::size_t to = g;
             while (to < end && !granules_[to].hasMemory)
@@ -87,13 +89,16 @@ class SegmentPages {
     std::size_t unusedBytes() const noexcept { return unused_; }
 
   private:
+    /// `blocks`: blocks that have a byte in it. `hasMemory`: the system has reserved its memory.
     struct Granule {
         std::uint32_t blocks = 0;
         bool hasMemory = false;
     };
     bool isUnused(std::size_t g) const noexcept { return granules_[g].hasMemory && granules_[g].blocks == 0; }
 
+    /// By number: granule g covers bytes [g, g + 1) times 64 KiB.
     std::vector<Granule> granules_;
+    /// Bytes of granules with memory and without blocks.
     std::size_t unused_ = 0;
 };
 

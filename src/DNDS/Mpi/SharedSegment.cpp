@@ -38,6 +38,8 @@ bool ProcessId::alive() const noexcept { return kill(static_cast<pid_t>(process)
 ProcessState ProcessId::state() const noexcept {
     if (!alive())
         return ProcessState::Ended;
+    // Signal 0 finds zombies alive: /proc tells them from running processes. If it cannot be read, the process
+    // counts as running.
     std::array<char, 512> text{};
     std::array<char, 64> path{};
     std::snprintf(path.data(), path.size(), "/proc/%lld/stat", static_cast<long long>(process));
@@ -85,6 +87,8 @@ SharedSegment SharedSegment::make(std::size_t bytes) {
 }
 
 SharedSegment SharedSegment::open(const ProcessId &owner, int file, std::size_t atLeast) {
+    // The link in /proc opens a memfd, which has no name in any file system. That needs the permission to inspect
+    // the owner: usually, to be the same user.
     const std::string path = fmt::format("/proc/{}/fd/{}", owner.process, file);
     const int opened = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
     DNDS_CHECK(opened >= 0, MemoryError, "cannot open shared memory of process {}: {}", owner.process,
@@ -127,6 +131,7 @@ void SharedSegment::reserve(const SegmentPages::Range &range) const {
 }
 
 bool SharedSegment::giveBack(const SegmentPages::Range &range) const noexcept {
+    // A hole: mappings of all processes stay valid, and read zeros there.
     return fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(range.begin),
                      static_cast<off_t>(range.bytes)) == 0;
 }

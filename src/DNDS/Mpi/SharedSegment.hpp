@@ -77,6 +77,7 @@ class SharedSegment {
         std::swap(file_, other.file_);
     }
 
+    /// The mapping in this process, and the descriptor of the file, -1 where another process made it.
     std::byte *base_ = nullptr;
     std::size_t bytes_ = 0;
     int file_ = -1;

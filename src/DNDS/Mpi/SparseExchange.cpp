@@ -10,6 +10,7 @@ namespace DNDS {
 
 namespace {
 
+/// Up to here one MPI_Alltoall of counts, which takes few steps and fits the stack; above, consensus.
 constexpr int maxRanksForAllToAll = 32;
 /// Replaces a count of a rank that has failed.
 constexpr index failed = -1;
@@ -49,6 +50,8 @@ std::vector<Announced> announceToAll(const CommunicatorView &comm, const RankLis
         checkMpi(MPI_Alltoall(countTo.data(), 1, MPI_INT64_T, countFrom.data(), 1, MPI_INT64_T, comm.handle()),
                  "MPI_Alltoall");
     }
+    // A failed rank tells all others, so all find it and agree; a rank without failure costs nothing more than its
+    // count.
     if (std::find(countFrom.begin(), countFrom.end(), failed) != countFrom.end())
         comm.agree(failure);
     std::vector<Announced> announced;
@@ -115,6 +118,9 @@ std::vector<Announced> announceToPeers(const CommunicatorView &comm, const Chann
 /// that are never received.
 RankLists deliver(const CommunicatorView &comm, const Channel &channel, const RankLists &outgoing,
                   std::vector<Announced> announced, const std::exception_ptr &failure) {
+    // In three steps: memory for all lists; receives, and the copy of the own list; sends. The agreement of the
+    // first step also separates the lists from the counts on the same tag: no rank sends a list before all have
+    // left the consensus, whose probe would take it for a count.
     const auto self = std::lower_bound(outgoing.ranks.begin(), outgoing.ranks.end(), comm.rank());
     std::span<const index> own;
     if (self != outgoing.ranks.end() && *self == comm.rank())
@@ -129,6 +135,7 @@ RankLists deliver(const CommunicatorView &comm, const Channel &channel, const Ra
             announced.push_back({comm.rank(), static_cast<index>(own.size())});
         std::sort(announced.begin(), announced.end(),
                   [](const Announced &a, const Announced &b) { return a.rank < b.rank; });
+        // All memory of this call, so that no allocation can fail once messages are in flight.
         lists.ranks.reserve(announced.size());
         lists.starts.reserve(announced.size() + 1);
         for (const Announced &one : announced) {

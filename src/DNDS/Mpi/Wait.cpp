@@ -18,6 +18,8 @@ bool Waiting::pauseOnce() {
         context_.revocation().listen();
     if (context_.revocation().revoked()) [[unlikely]]
         context_.revocation().throwRevoked(SourceLocation::current());
+    // A peer may wait for something else that this thread has started; without progress of that, both would wait
+    // for ever.
     ProgressEngine::progressAll();
     context_.progressParked();
     if (target_ == PollTarget::Mpi)
@@ -33,6 +35,8 @@ void Waiting::lookAround(std::string_view what) {
 }
 
 void requireAlive(const CommunicatorContext &context, std::string_view what, double seconds, double timeout) {
+    // Only processes of this node can be looked at. The end of others shows by notices of ranks there, or by the
+    // time limit.
     const NodeTopology &node = context.node();
     for (std::size_t k = 0; node.arena && k < node.members.size(); ++k)
         DNDS_CHECK(node.arena->alive(static_cast<int>(k)), PeerError,

@@ -41,8 +41,10 @@ class Waiting {
   private:
     /// Whether it is time for costly checks.
     bool pauseOnce();
+    /// Checks that cost system calls, some ten times a second: ended processes and the time limit.
     void lookAround(std::string_view what);
 
+    /// The communicator whose failures end the wait.
     CommunicatorContext &context_;
     PollTarget target_;
     Backoff backoff_;

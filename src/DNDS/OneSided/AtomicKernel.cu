@@ -6,6 +6,8 @@ namespace DNDS::Detail {
 
 namespace {
 
+/// The host's atomic operation on a word of device memory, as a kernel of one thread: atomic together with
+/// operations of other kernels.
 struct AtomicKernel {
     void *word;
     AtomicRequest request;

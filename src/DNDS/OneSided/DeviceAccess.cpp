@@ -22,6 +22,7 @@ struct DeviceMessage {
 /// zeros); what that returns, which the word was, goes to `to` (null: nowhere). Both may be the same.
 template <class ApplyTo>
 void forEachWord(AtomicRequest request, const void *from, void *to, std::size_t bytes, ApplyTo &&applyTo) {
+    // The size of a word from its kind: integers are listed in pairs of ascending size.
     const auto number = static_cast<unsigned>(request.kind) - static_cast<unsigned>(ElementKind::Int8);
     const std::size_t size = number < 8 ? std::size_t{1} << (number / 2) : request.kind == ElementKind::Float32 ? 4 : 8;
     for (std::size_t at = 0; at < bytes; at += size) {
@@ -48,8 +49,11 @@ DeviceAccess::DeviceAccess(std::shared_ptr<CommunicatorContext> context, std::by
         bases_[static_cast<std::size_t>(rank_)] = base;
         handle = shareOrExplain(base, name);
     });
+    // O(ranks) handles on each rank; handles of reachable ranks are opened once, for copies and for kernels.
     const auto handles = comm.allGatherV(std::span<const Device::SharedHandle>(&handle, 1));
     const std::vector<Detail::DeviceOfRank> devices = gatherDevices();
+    // Requests are answered by the owner's service, which is set up collectively: needed on all ranks if one rank
+    // cannot reach another.
     int anyFar = 0;
     comm.guarded([&] {
         devices_ = DeviceTopology::madeFor(*context_);
@@ -87,6 +91,7 @@ Device::SharedHandle DeviceAccess::shareOrExplain(const std::byte *base, const s
 
 std::vector<Detail::DeviceOfRank> DeviceAccess::gatherDevices() const {
     const CommunicatorView &comm = context_->comm();
+    // Fixed sizes, so that one gather does; longer texts are refused, not cut.
     DeviceMessage mine;
     comm.guarded([&] {
         const auto write = [](const std::string &text, auto &to) {
@@ -107,6 +112,7 @@ std::vector<Detail::DeviceOfRank> DeviceAccess::gatherDevices() const {
 
 std::string Detail::whyNoKernelWaits(std::span<const DeviceOfRank> devices) {
     for (std::size_t rank = 0; rank < devices.size(); ++rank) {
+        // Each rank is compared with the first one on the same device: all of them must share one scheduler.
         const auto before = std::ranges::find(devices, devices[rank].identity, &DeviceOfRank::identity);
         const auto first = static_cast<std::size_t>(before - devices.begin());
         const std::string &one = before->scheduler, &other = devices[rank].scheduler;
@@ -129,6 +135,7 @@ std::string Detail::whyNoKernelWaits(std::span<const DeviceOfRank> devices) {
 
 void DeviceAccess::findAbilities(const std::vector<Detail::DeviceOfRank> &devices) {
     whyNoWaits_ = Detail::whyNoKernelWaits(devices);
+    // By rank, a copy of `whyNoAtomics_` as flags that kernels can read.
     std::vector<std::uint8_t> lacking(devices.size());
     whyNoAtomics_.resize(devices.size());
     for (std::size_t rank = 0; rank < devices.size(); ++rank)
@@ -149,6 +156,8 @@ void DeviceAccess::operate(const RemoteOperation &operation, const void *from, v
     const int rank = operation.rank;
     if (base(rank) == nullptr)
         return messages_->operate(operation, from, to, completion);
+    // One stream for all operations of the host: they reach the memory in the order of the calls, so `fence` has
+    // nothing to do.
     std::byte *const there = base(rank) + operation.offset;
     const bool gets = operation.verb == RemoteVerb::Get, words = !gets && operation.verb != RemoteVerb::Put;
     const AtomicOp op = operation.request.op;
@@ -157,6 +166,8 @@ void DeviceAccess::operate(const RemoteOperation &operation, const void *from, v
                "signals that are set, or a heap in host memory",
                atomicOpName(op), rank, whyNoAtomics(rank));
     const std::lock_guard lock(mutex_);
+    // Words go through a kernel, one launch a word: only the device's atomics are atomic together with its
+    // kernels'. A caller that wants the old value waits for each.
     if (words)
         forEachWord(operation.request, from, to, operation.bytes, [&](std::size_t at, const AtomicRequest &request) {
             Detail::launchAtomic(stream_, there + at, request, &pinned_->result);

@@ -73,20 +73,27 @@ class DeviceAccess final : public RemoteAccess {
     void close() override;
 
   private:
+    /// The handle of this rank's memory, or an error that says which memory can be shared.
     static Device::SharedHandle shareOrExplain(const std::byte *base, const std::string &name);
     std::byte *base(int rank) const noexcept { return bases_[static_cast<std::size_t>(rank)]; }
+    /// Fills in `whyNoWaits_` and `whyNoAtomics_`.
     void findAbilities(const std::vector<Detail::DeviceOfRank> &devices);
+    /// The devices of all ranks, by rank. Collective.
     std::vector<Detail::DeviceOfRank> gatherDevices() const;
 
+    /// The communicator, this rank in it, and which ranks' devices it reaches.
     std::shared_ptr<CommunicatorContext> context_;
     int rank_;
     std::shared_ptr<DeviceTopology> devices_;
+    /// By rank: addresses here, and the mappings that keep them valid.
     std::vector<std::byte *> bases_;
     std::vector<Device::SharedMemory> opened_;
     Device::Stream stream_;
+    /// Copies for kernels of what the host knows by rank.
     Device::DeviceBuffer<std::byte *> deviceBases_;
     Device::DeviceBuffer<std::uint64_t> deviceBytes_;
     Device::DeviceBuffer<std::uint8_t> deviceNoAtomics_; ///< empty if all may be changed
+    /// Written by kernels, read by the host: pinned, so that neither copies.
     struct Pinned {
         FaultRecord faults;
         std::uint64_t result = 0;

@@ -33,6 +33,7 @@ GhostWindowCore::GhostWindowCore(std::shared_ptr<CommunicatorContext> context, M
         bytes = toSize(rows.layout.rows) * part.stride;
         memory = bytes > 0 ? std::shared_ptr<std::byte>(std::const_pointer_cast<void>(part.hold), part.base)
                            : RemoteMemory::allocate(*context, 1, rows.layout.space, rows.name);
+        // From ghosts to rows of their owners, once: kernels look up nothing.
         const RankLists &owners = rows.mapping->ownerPeers();
         for (std::size_t k = 0; k < owners.size(); ++k)
             for (const index global : owners.list(k))
@@ -41,6 +42,7 @@ GhostWindowCore::GhostWindowCore(std::shared_ptr<CommunicatorContext> context, M
             firstRows_.push_back(rows.mapping->global()->begin(rank));
         firstRows_.push_back(rows.mapping->global()->globalSize());
     });
+    // Offsets are computed with this rank's stride, so all ranks must have the same.
     const std::int64_t stride = static_cast<std::int64_t>(rows.layout.parts[0].stride);
     std::array<std::int64_t, 4> extremes{stride, -stride, rows.width, -rows.width};
     comm.allReduce(extremes.data(), 4, MPI_MAX);
@@ -50,6 +52,7 @@ GhostWindowCore::GhostWindowCore(std::shared_ptr<CommunicatorContext> context, M
     memory_ = std::make_unique<RemoteMemory>(std::move(context), std::move(memory), bytes, rows.layout.space,
                                              fmt::format("a window over '{}'", rows.name));
     comm.guarded([&] {
+        // The host's calls go through RemoteMemory; of the table's base they need the ranks alone.
         static_cast<RemoteTable &>(host_) = {.rank = comm.rank(), .ranks = comm.size()};
         host_.ghosts = ghosts_.data();
         host_.firstRows = firstRows_.data();

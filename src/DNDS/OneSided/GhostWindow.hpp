@@ -41,6 +41,8 @@ class GhostWindowCore {
     GhostTable kernels() const;
 
   private:
+    /// By ghost: its owner and the row there; and by rank the first global row. Copies on the device for kernels in
+    /// device memory.
     std::vector<GhostTarget> ghosts_;
     std::vector<std::int64_t> firstRows_;
     Device::DeviceBuffer<GhostTarget> deviceGhosts_;
@@ -133,6 +135,7 @@ class GhostWindow : public GhostVerbs<GhostWindow<T>, T> {
     }
     /// The address of an access; throws if it is wrong.
     HostRemoteAddress address(AccessFault fault, RemoteCall call, GhostTarget target, index j, index count) const {
+        // Only tests here; the text of an error is made in `refuse`, which is out of line.
         RemoteMemory &memory = core().memory();
         memory.checkKernels();
         if (generation_() != made_ || pattern_() != madeFor_.get() || target.rank < 0 || j < 0 ||
@@ -164,7 +167,9 @@ class GhostWindow : public GhostVerbs<GhostWindow<T>, T> {
         return *core_;
     }
 
+    /// Null after a move.
     std::unique_ptr<Detail::GhostWindowCore> core_;
+    /// Marks the father as written; its generation now, and when the window was made. Both hold the father.
     std::function<void()> touch_;
     std::function<std::uint64_t()> generation_;
     std::uint64_t made_;

@@ -16,6 +16,9 @@ namespace DNDS {
 using Detail::ProxyRing;
 using Detail::ProxySlot;
 
+/// Polls the rings of its proxies: on its own thread, or in the waits of the thread that made it (`serveProxies`).
+/// The lock is recursive because carrying out a request may wait, which serves again: `serving` stops that, so
+/// requests of one ring are never carried out within one another.
 struct HostProxy::Server {
     explicit Server(bool ofThread) : hasThread(ofThread) {}
 
@@ -44,6 +47,8 @@ struct HostProxy::Server {
         return any;
     }
     void run(const std::stop_token &stop) noexcept {
+        // Yields while requests follow each other closely, then sleeps for times that double up to half a
+        // millisecond.
         constexpr auto longest = std::chrono::microseconds(500);
         auto pause = std::chrono::microseconds(1);
         for (int idle = 0; !stop.stop_requested();) {
@@ -125,6 +130,7 @@ void HostProxy::start() {
 }
 
 void HostProxy::restart() {
+    // As after construction. Kernels hold pointers to ring and tickets, so both stay where they are.
     ring_->complete = 0;
     ring_->broken = 0;
     for (ProxySlot &slot : ring_->slots)
@@ -157,11 +163,14 @@ void HostProxy::fail() noexcept {
         const std::lock_guard lock(mutex_);
         failure_ = std::current_exception();
     }
+    // The fault is noted before waiting kernels continue, so that the next call on the host throws it.
     failed_();
     Atomics::storeRelease<std::uint32_t>(&ring_->broken, 1); // waiting kernels stop waiting
 }
 
 bool HostProxy::serveNext() {
+    // One consumer, in the order of tickets. Acquire on `stage` makes the request and its data visible; the release
+    // at the end hands the slot back with the answer (stage + 2, the requester frees it) or free (stage + 3).
     ProxySlot &slot = ring_->slots[next_ % Detail::proxySlots];
     const std::uint64_t stage = 3 * (next_ / Detail::proxySlots);
     if (Atomics::loadAcquire(&slot.stage) != stage + 1)
@@ -176,6 +185,8 @@ bool HostProxy::serveNext() {
     else if (!answered && operation.verb != RemoteVerb::Fence)
         unfinished_ = true;
     ++next_;
+    // All tickets below are complete at their targets, so that `quiet` of a kernel without later requests needs no
+    // request of its own.
     if (!unfinished_)
         Atomics::storeRelease(&ring_->complete, next_.load());
     Atomics::storeRelease(&slot.stage, stage + (answered ? 2 : 3));
@@ -183,6 +194,7 @@ bool HostProxy::serveNext() {
 }
 
 std::uint64_t HostProxy::ticketsDrawn() const {
+    // Kernels draw tickets from a counter in their own memory, which is cheap for them; here it is copied.
     std::uint64_t drawn = Atomics::loadAcquire(hostTickets_.get());
     if (space_ == MemorySpace::Device) {
         const Device::Stream stream;
@@ -193,6 +205,8 @@ std::uint64_t HostProxy::ticketsDrawn() const {
 }
 
 void HostProxy::drain() {
+    // Up to the tickets drawn by now: kernels have been waited for, so that all of their requests are in the ring.
+    // The server of this thread serves here; another one has a thread.
     const std::uint64_t drawn = ticketsDrawn();
     while (!stop_ && next_ < drawn && Atomics::loadAcquire(&ring_->broken) == 0)
         if (server_ != threadServer() || !server_->serve())
@@ -200,6 +214,7 @@ void HostProxy::drain() {
 }
 
 void HostProxy::stop() noexcept {
+    // The flag ends serving between two requests; removal takes the server's lock, which is held during a request.
     stop_ = true;
     server_->remove(*this);
 }

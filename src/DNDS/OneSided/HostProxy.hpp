@@ -55,24 +55,32 @@ class HostProxy {
     void rethrow();
 
   private:
+    /// Resets the tickets, and adds this to its server.
     void start();
     bool serveWaiting() noexcept;
+    /// Carries out the next request, if it is complete; whether it was. May throw.
     bool serveNext();
+    /// Requests that kernels have begun until now.
     std::uint64_t ticketsDrawn() const;
+    /// With the exception being handled: keeps it for `rethrow`, and ends the proxy.
     void fail() noexcept;
 
     MemorySpace space_;
+    /// Called by the server, one request at a time.
     CarryOut carryOut_;
     std::function<void()> failed_;
     std::shared_ptr<Detail::ProxyRing> ring_; ///< pinned for kernels on a device
+    /// The tickets' counter, for kernels on the host and on the device.
     std::unique_ptr<std::uint64_t> hostTickets_;
     Device::DeviceBuffer<std::uint64_t> deviceTickets_;
 
     std::atomic<std::uint64_t> next_{0}; ///< the next ticket to serve
     bool unfinished_ = false;            ///< some request is complete only after a quiet
+    /// Set by `stop`: no further request is begun.
     std::atomic<bool> stop_{false};
     std::mutex mutex_; ///< guards failure_
     std::exception_ptr failure_;
+    /// Keeps the server; its thread ends with its last proxy.
     std::shared_ptr<Server> server_;
 };
 

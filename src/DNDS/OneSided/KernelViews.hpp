@@ -69,6 +69,7 @@ class HeapView : public HeapVerbs<HeapView, index> {
     template <AtomicWord T>
     DNDS_HOST_DEVICE bool waitUntil(SymmetricPointer<T> word, Comparison comparison,
                                     std::type_identity_t<T> value) const {
+        // The word is this rank's own, so polling it costs no traffic between ranks.
         const auto mine = address(AccessFault::None, RemoteCall::Wait, word, sizeof(T), table_.rank, sizeof(T));
         return mine && table_.waitFor(RemoteCall::Wait, table_.rank, word.offset(), sizeof(T),
                                       [&] { return mine.holds(comparison, T{value}); });
@@ -89,6 +90,7 @@ class HeapView : public HeapVerbs<HeapView, index> {
         return addressIn(table_, fault, call, rank, pointer.offset(), bytes);
     }
 
+    /// A copy of the heap's, with the addresses that kernels reach.
     Detail::HeapTable table_;
 };
 
@@ -133,6 +135,7 @@ class WindowView : public WindowVerbs<WindowView, index> {
   private:
     friend class WindowVerbs<WindowView, index>;
 
+    /// One of the window's own words at this rank, at an offset from their start.
     template <class T>
     DNDS_HOST_DEVICE T *mine(std::uint64_t at) const {
         return reinterpret_cast<T *>(words_.bases[words_.rank] + words_.behind(words_.rank) + at);
@@ -167,6 +170,7 @@ class WindowView : public WindowVerbs<WindowView, index> {
         return addressIn(data_, fault, call, rank, offset, bytes);
     }
 
+    /// The window's memory, and the memory that its own words follow; often the same.
     RemoteTable data_;
     RemoteTable words_;
     MemorySpace space_ = MemorySpace::Host;
@@ -186,6 +190,8 @@ struct GhostTable : RemoteTable {
     std::uint64_t stride = 0; ///< bytes from row to row, of all ranks
     std::int32_t width = 0;   ///< elements of a row
 
+    /// Rows by number; rank -1 for numbers out of range, which operations refuse. The last by bisection, O(log
+    /// ranks).
     DNDS_HOST_DEVICE GhostTarget ghost(index k) const {
         return k >= 0 && k < ghostCount ? ghosts[k] : GhostTarget{-1, k};
     }
@@ -253,6 +259,7 @@ class GhostWindowView : public GhostVerbs<GhostWindowView<T>, T> {
         return addressIn(table_, fault, call, target.rank, offset, bytes);
     }
 
+    /// A copy, with addresses that kernels reach.
     Detail::GhostTable table_;
 };
 

@@ -26,6 +26,7 @@ constexpr int idlePolls = 200;
 constexpr int longestPause = 25;
 constexpr std::chrono::microseconds shortPause(20);
 
+/// For "waited for rank 3 to ...".
 const char *workOf(RemoteVerb verb) {
     return verb == RemoteVerb::Get           ? "send bytes"
            : verb == RemoteVerb::FetchAtomic ? "carry out an atomic operation on words"
@@ -35,6 +36,8 @@ const char *workOf(RemoteVerb verb) {
 } // namespace
 
 MessageService &MessageService::of(CommunicatorContext &context) {
+    // One service a communicator, made by its first heap or window that needs it; enlisted, so that a recovery
+    // settles it.
     return context.attach<MessageService>([&] {
         auto made = std::make_shared<MessageService>(context);
         const OnFailure undo([&] { context.delist(*made); });
@@ -74,6 +77,8 @@ void MessageService::remove(std::uint64_t memory) noexcept {
 }
 
 void MessageService::run(const std::stop_token &stop) noexcept {
+    // Yields while requests follow each other, then sleeps for times that grow to half a millisecond, and so costs
+    // an idle rank little of its processor.
     int idle = 0;
     while (!stop.stop_requested()) {
         idle = progress() ? 0 : idle + 1;
@@ -97,6 +102,7 @@ void MessageService::post(int rank, std::uint64_t memory, const Header &header, 
 std::uint64_t MessageService::send(std::uint64_t memory, const RemoteOperation &operation, const std::byte *from,
                                    std::byte *to) {
     const std::lock_guard lock(mutex_);
+    // A copy of the operands: the caller may change them at once.
     std::vector<std::byte> message(sizeof(Header) + operation.bytesThere());
     if (from != nullptr && operation.bytesThere() > 0)
         std::memcpy(message.data() + sizeof(Header), from, operation.bytesThere());
@@ -107,7 +113,10 @@ std::uint64_t MessageService::send(std::uint64_t memory, const RemoteOperation &
 
 void MessageService::wait(std::uint64_t memory, std::size_t most, const std::string &name, std::uint64_t first,
                           std::uint64_t last) {
+    // The oldest unanswered request, for the message of a wait that lasts.
     RemoteOperation awaited;
+    // Requests of one memory with numbers in [first, last] and no answer yet: O(pending requests) under the lock,
+    // at most a few hundred.
     const auto few = [&] {
         const std::lock_guard lock(mutex_);
         std::size_t count = 0;
@@ -138,6 +147,8 @@ void MessageService::receive(MPI_Message message, const MPI_Status &status) {
     Header header;
     std::memcpy(&header, received.data(), sizeof(Header));
     const RemoteOperation &operation = header.operation;
+    // Both directions use one channel and one header: a request names the memory, its answer has 0 there and the
+    // request's number.
     const bool asks = header.memory != 0;
     const auto memory = memories_.find(header.memory);
     serving_ = memory == memories_.end() ? "memory of other ranks" : std::string_view(memory->second.name);
@@ -153,6 +164,7 @@ void MessageService::receive(MPI_Message message, const MPI_Status &status) {
         return;
     }
     DNDS_CHECK(memory != memories_.end(), StateError, "rank {} asks for memory that is gone on this one", from);
+    // Carried out in the request's own buffer, which becomes the answer.
     received.resize(sizeof(Header) + operation.bytes);
     memory->second.serve(operation, received.data() + sizeof(Header));
     received.resize(sizeof(Header) + operation.bytesBack());
@@ -166,6 +178,7 @@ bool MessageService::isSent(Sending &sending) noexcept {
 }
 
 bool MessageService::receiveAll() {
+    // Requests of one rank arrive, and are carried out, in the order in which it sent them.
     bool any = false;
     for (int found = 1; found != 0;) {
         MPI_Message message = MPI_MESSAGE_NULL;
@@ -180,6 +193,8 @@ bool MessageService::receiveAll() {
 }
 
 bool MessageService::progress() noexcept {
+    // Called from all waits of DNDS. Another thread with the lock is likely making progress: no need to wait for
+    // it.
     if (!context_.alive() || inForkedChild())
         return false;
     const std::unique_lock lock(mutex_, std::try_to_lock);
@@ -201,6 +216,7 @@ bool MessageService::allSent(std::uint64_t memory) {
 
 bool MessageService::settle() noexcept {
     const std::lock_guard lock(mutex_);
+    // After a failure answers do not come; callers find the communicator revoked.
     pending_.clear();
     std::erase_if(sending_, isSent);
     return sending_.empty();
@@ -254,6 +270,8 @@ MessageAccess::MessageAccess(std::shared_ptr<CommunicatorContext> context, std::
 void MessageAccess::operate(const RemoteOperation &operation, const void *from, void *to, Completion completion) {
     requireMpiActive("reach memory of another node");
     DNDS_CHECK(context_->alive(), StateError, "the communicator of this memory was freed: it can only be destroyed");
+    // Two ways: puts and gets of host memory by the window, complete by a flush; everything else in requests of at
+    // most `pieceBytes`, of which a bounded number is in flight.
     const bool puts = operation.verb == RemoteVerb::Put;
     if (window_ && (puts || operation.verb == RemoteVerb::Get)) {
         if (puts)
@@ -279,6 +297,7 @@ void MessageAccess::operate(const RemoteOperation &operation, const void *from, 
             last = service_->send(number_, piece, source == nullptr ? nullptr : source + at,
                                   results == nullptr ? nullptr : results + at);
             first = at == 0 ? last : first;
+            // Bounds what the owner has to queue: this rank waits, and serves others, before it sends more.
             service_->wait(number_, maxPending, name_);
         }
         if (results != nullptr && completion == Completion::Now)
@@ -310,6 +329,8 @@ void MessageAccess::sync() {
 void MessageAccess::flushUsed() {
     if (!window_)
         return;
+    // Marks are taken before their ranks are flushed: a put of another thread that is marked meanwhile is flushed
+    // by the next call.
     const std::lock_guard flushing(flushing_); // wait for flushes of marks taken by other threads
     std::set<int> used;
     {
@@ -322,6 +343,7 @@ void MessageAccess::flushUsed() {
 }
 
 void MessageAccess::close() {
+    // Answers for other ranks may still be on their way from this one.
     waitUntil(
         *context_, [&] { return service_->allSent(number_); }, "other ranks to receive answers");
     stop();

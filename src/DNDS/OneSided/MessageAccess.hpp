@@ -66,30 +66,41 @@ class MessageService final : public Recoverable {
         std::uint64_t memory = 0; ///< 0: an answer
         RemoteOperation operation{};
     };
+    /// A message that MPI may still read.
     struct Sending {
         MPI_Request request = MPI_REQUEST_NULL;
         std::uint64_t memory = 0;
         std::vector<std::byte> message;
     };
+    /// A request of this rank that waits for its answer; results go to `to`, if not null.
     struct Pending {
         std::uint64_t memory;
         RemoteOperation operation;
         std::byte *to;
     };
 
+    /// Sends a message, whose header is filled in here. Under the lock.
     void post(int rank, std::uint64_t memory, const Header &header, std::vector<std::byte> message);
+    /// Serves a request, or stores the results of an answer. Under the lock.
     void receive(MPI_Message message, const MPI_Status &status);
     static bool isSent(Sending &sending) noexcept;
+    /// Receives all messages that have arrived; true if there were any. Under the lock.
     bool receiveAll();
+    /// The thread's loop, until `stop` is requested.
     void run(const std::stop_token &stop) noexcept;
 
+    /// Owns this object, by `attach`.
     CommunicatorContext &context_;
+    /// Of all memories and both directions.
     Channel channel_;
     std::mutex mutex_; ///< guards all below: the serving thread uses it, too
+    /// Served memory of this rank, keyed by number.
     std::map<std::uint64_t, Memory> memories_;
     std::string_view serving_; ///< the name of the memory of the last message
+    /// Moved freely, as MPI knows the messages' own memory, and requests are handles.
     std::vector<Sending> sending_;
     std::map<std::uint64_t, Pending> pending_; ///< keyed by number
+    /// The next request's number.
     std::uint64_t next_ = 1;
     std::jthread thread_; ///< runs where MPI allows it, while there is memory
 };
@@ -121,16 +132,20 @@ class MessageAccess final : public RemoteAccess {
   private:
     MessageAccess(std::shared_ptr<CommunicatorContext> context, std::string name, MessageService::Serve serve,
                   RmaWindow window);
+    /// Completes the puts and gets through the window, on all ranks that have been reached.
     void flushUsed();
 
     std::shared_ptr<CommunicatorContext> context_;
     std::string name_;
+    /// Of the communicator, which outlives this.
     MessageService *service_;
+    /// The memory's number in the service, the same on all ranks.
     std::uint64_t number_;
     RmaWindow window_;    ///< may be empty
     std::mutex flushing_; ///< held while marks are taken and their ranks flushed; before `marking_`
     std::mutex marking_;
     std::set<int> used_; ///< ranks with unflushed puts or gets
+    /// Serves other ranks in all waits of the thread that made it.
     ProgressEngine engine_;
 };
 

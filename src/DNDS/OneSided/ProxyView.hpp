@@ -124,7 +124,8 @@ inline constexpr std::size_t proxyDataBytes = 4096;
 inline constexpr std::uint64_t proxySlots = 256;
 
 /// A request and its answer. In lap `l` of the ring `stage` is 3 l while the slot is free, then 3 l + 1 when the
-/// request is complete, and 3 l + 2 when its answer is, if it has one.
+/// request is complete, and 3 l + 2 when its answer is, if it has one; 3 l + 3 is the next lap's free slot. Each
+/// transition has one writer: the thread with the slot's ticket, then the host, then that thread again.
 struct alignas(128) ProxySlot {
     std::uint64_t stage = 0;
     RemoteOperation operation;
@@ -170,6 +171,8 @@ class ProxyView {
         for (auto next = static_cast<std::uint64_t>(lane.number); next < pieces;) {
             if (Atomics::loadAcquire(&ring_->broken) != 0)
                 return false;
+            // A long get asks for several pieces before it waits for the first. Their tickets follow each other,
+            // and their slots are different ones, since there are more slots than `askedAtOnce`.
             const std::uint64_t left = (pieces - next - 1) / step + 1;
             const std::uint64_t count = !answered ? 1 : left < askedAtOnce ? left : askedAtOnce;
             const std::uint64_t first = Atomics::fetchAdd<std::uint64_t>(tickets_, count);
@@ -202,6 +205,7 @@ class ProxyView {
     DNDS_HOST_DEVICE bool fence() const { return operate({RemoteVerb::Fence}, nullptr, nullptr); }
     /// Completes this thread's operations.
     DNDS_HOST_DEVICE bool quiet() const {
+        // Nothing is left to complete, of any thread: no request is needed.
         if (Atomics::loadAcquire(&ring_->complete) == Atomics::loadAcquire(tickets_))
             return Atomics::loadAcquire(&ring_->broken) == 0;
         return operate({RemoteVerb::Quiet}, nullptr, nullptr);
@@ -213,10 +217,14 @@ class ProxyView {
     /// Limit of polls in a wait for the host.
     static constexpr std::uint64_t maxPolls = std::uint64_t{1} << 26U;
 
+    /// Bytes of the piece at `at`: a slot's, or the rest.
     DNDS_HOST_DEVICE static std::uint64_t pieceOf(std::uint64_t bytes, std::uint64_t at) {
         return bytes - at < Detail::proxyDataBytes ? bytes - at : Detail::proxyDataBytes;
     }
+    /// Waits until the slot has come to `stage`; false if the proxy is broken, which a wait beyond the limit makes
+    /// it.
     DNDS_HOST_DEVICE bool reaches(const Detail::ProxySlot &slot, std::uint64_t stage) const {
+        // Bounded: a kernel that waits for a dead host would occupy the device for ever.
         for (std::uint64_t poll = 0; Atomics::loadAcquire(&slot.stage) != stage; ++poll) {
             if (Atomics::loadAcquire(&ring_->broken) != 0)
                 return false;
@@ -237,6 +245,7 @@ class ProxyView {
     /// The slot's stage when it is free for this request.
     DNDS_HOST_DEVICE static std::uint64_t stageOf(std::uint64_t ticket) { return 3 * (ticket / Detail::proxySlots); }
 
+    /// Memory that host and kernels share.
     Detail::ProxyRing *ring_ = nullptr;
     std::uint64_t *tickets_ = nullptr; ///< number drawn so far, in the kernels' memory
 };

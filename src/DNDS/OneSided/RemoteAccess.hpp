@@ -19,7 +19,7 @@ class RemoteAccess : public Recoverable {
     virtual void fence() = 0;
     /// Completes all operations, at their targets too.
     virtual void quiet() = 0;
-    /// Loads from now on see what others have put here, and gets of others see stores made before the call.
+    /// Loads from now on see puts of other ranks, and gets of others see stores made before the call.
     virtual void sync() = 0;
     /// Serves other ranks; true if there was anything to do. Does not wait. Errors revoke the
     /// communicator.

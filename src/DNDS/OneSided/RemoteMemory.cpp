@@ -54,6 +54,8 @@ void Detail::copyMany(std::byte *to, const std::byte *from, std::uint64_t bytes)
 
 namespace {
 
+/// Memory begins at a page, so that its addresses in two processes differ by whole pages: `RemoteTable::check`
+/// tests the alignment of words by addresses of this process.
 constexpr std::size_t pageBytes = 4096;
 
 /// Limit of polls in a kernel's wait: some seconds.
@@ -82,6 +84,8 @@ constexpr std::array<CallNames, 8> callNames{{{"construction of", "makes a heap"
                                               {"destruction of", "destroys it"}}};
 const CallNames &namesOf(std::uint64_t call) { return callNames[static_cast<std::size_t>(call)]; }
 
+/// Smallest and largest of two ranks' numbers, with the lowest rank of each: commutative and associative, so that
+/// all ranks get the same result.
 RemoteMemory::Extremes combined(RemoteMemory::Extremes mine, const RemoteMemory::Extremes &theirs) noexcept {
     if (std::pair(theirs.min, theirs.minRank) < std::pair(mine.min, mine.minRank)) {
         mine.min = theirs.min;
@@ -100,6 +104,8 @@ template <class Serve>
 std::array<RemoteMemory::Extremes, 2> meetIn(CommunicatorContext &context, MessageReduction &barrier,
                                              CollectiveCall call, const std::array<std::uint64_t, 2> &mine,
                                              std::string_view name, Serve &&serve) {
+    // The call's own number travels with its arguments in one reduction: ranks in different calls meet here and
+    // find out, instead of waiting in two barriers.
     const auto number = static_cast<std::uint64_t>(call);
     const char *running = namesOf(number).running;
     const ActivityScope activity(running, name);
@@ -147,6 +153,8 @@ RemoteMemory::RemoteMemory(std::shared_ptr<CommunicatorContext> context, std::sh
       barrier_(*context_, name), serial_(context_->nextSerial()), name_(std::move(name)), space_(space),
       rank_(context_->comm().rank()), exceptions_(std::uncaught_exceptions()) {
     const CommunicatorView &comm = context_->comm();
+    // In the order of what depends on what: places of all ranks, a way to ranks that are not mapped (device, or
+    // messages if any rank needs them: collective, so all or none), the proxy for kernels, and recovery.
     mapped_.resize(static_cast<std::size_t>(comm.size()));
     bytes_.resize(mapped_.size());
     hostFaults_ = std::make_unique<FaultRecord>();
@@ -183,6 +191,8 @@ std::shared_ptr<std::byte> RemoteMemory::allocate(const CommunicatorContext &con
 
 RemoteMemory::~RemoteMemory() {
     context_->delist(*this);
+    // Together with all ranks; or alone, after a failure and after MPI_Finalize. Then the memory is kept until a
+    // recovery finds that all ranks have destroyed theirs.
     const bool passing = std::uncaught_exceptions() > exceptions_ && ranks() > 1;
     if (mpiActive() && context_->alive())
         try {
@@ -219,6 +229,7 @@ bool RemoteMemory::settle() noexcept {
 }
 
 void RemoteMemory::renew() {
+    // All ranks have settled. Faults are dropped: they follow from the failure that was recovered from.
     destroyedOn_ = context_->destroyedOn(serial_);
     if (remote_)
         remote_->renew();
@@ -252,6 +263,8 @@ void RemoteMemory::exchangePlaces(std::size_t bytes, const std::optional<LentMem
     const CommunicatorView &comm = context_->comm();
     const NodeTopology &node = context_->node();
     const bool onHost = space_ == MemorySpace::Host;
+    // All ranks are told the place of the memory in the node's arena: each maps the parts of its node's ranks, and
+    // reaches the others by `remote_`.
     Place place;
     place.bytes = bytes;
     if (lent)
@@ -293,6 +306,8 @@ RemoteTable RemoteMemory::table() const {
 }
 
 RemoteTable RemoteMemory::kernelTable(KernelWaits waits) const {
+    // Kernels get what the host has, and what only they need: the limit of waits, the proxy, and, if the proxy is
+    // forced, no address but this rank's own.
     RemoteTable result = table();
     if (waits == KernelWaits::Yes) {
         const std::string whyNot = device_ != nullptr ? device_->whyNoWaits() : std::string();
@@ -333,9 +348,12 @@ void RemoteMemory::startProxy() {
 
 void RemoteMemory::operate(const RemoteOperation &operation, const void *from, void *to, Lane lane,
                            Completion completion) {
+    // Of several lanes the first does it all: the host has no use for more.
     if (lane.number != 0)
         return;
     moving(callOf(operation.verb), [&] {
+        // A signal is a fence and an atomic operation: the owner sees the puts before it. Words without results are
+        // complete at `quiet` only, whatever the caller asks for.
         RemoteOperation rest = operation;
         if (operation.verb == RemoteVerb::Quiet)
             return remote_->quiet();
@@ -366,6 +384,7 @@ std::string RemoteMemory::whyNoDeviceProxy(bool byMessages) {
 
 void RemoteMemory::carryOut(const RemoteOperation &operation, std::byte *data) {
     requireValid(); // kernels need not wait for failed ranks
+    // As a call of the host would do it; operands and results share the slot's data.
     const HostRemoteAddress there = address(operation.rank, operation.offset);
     std::byte *const base = mapped(operation.rank);
     switch (operation.verb) {
@@ -395,6 +414,7 @@ void RemoteMemory::drainProxy() { proxy_->drain(); }
 
 void RemoteMemory::throwFault(AccessFault fault, RemoteCall call, int rank, std::uint64_t offset,
                               std::uint64_t bytes) const {
+    // One text for each fault, for calls of the host and for the notes of kernels: both have the same five numbers.
     const char *name = remoteCallName(call);
     const bool ofRank = bytes == 0 && offset == 0; // locks and the like, or nothing at the beginning
     const std::string what =
@@ -457,6 +477,7 @@ void RemoteMemory::revokeAndThrow(RemoteCall call) const {
 }
 
 void RemoteMemory::throwKernelFault() {
+    // The device's record first; the host's own holds faults of host kernels and of the proxy.
     const KernelFault seen = (faults_->noted() ? faults_ : hostFaults_.get())->take();
     checked(seen.call, [&] {
         if (seen.fault == AccessFault::Proxy && proxy_)
@@ -479,6 +500,8 @@ void RemoteMemory::barrier() {
 
 std::array<RemoteMemory::Extremes, 2> RemoteMemory::meet(CollectiveCall call,
                                                          const std::array<std::uint64_t, 2> &mine) {
+    // Order: this rank's operations are complete before it meets the others, and theirs are visible to it
+    // afterwards.
     static_cast<void>(context_->comm()); // throws if it was freed
     requireWhole();
     quiet();

@@ -84,9 +84,10 @@ class RemoteMemory final : public Recoverable {
     static std::shared_ptr<std::byte> allocate(const CommunicatorContext &context, std::size_t bytes, MemorySpace space,
                                                const std::string &name);
 
-    /// `bytes` bytes from `memory` in `space` on this rank, which is `lent` where another one allocated it; `name` is
-    /// for messages. From `RemoteTable::behind` on, the caller has `extra` more bytes, equally many on all ranks, to
-    /// which `check` refuses access. Collective. Throws on all ranks as `DeviceAccess` and `MessageAccess` do.
+    /// `bytes` bytes from `memory` in `space` on this rank, which is `lent` where another one allocated it; `name`
+    /// is for messages. After them, at a multiple of 128, the caller has `extra` more bytes, equally many on all
+    /// ranks, to which `check` refuses access. Collective. Throws on all ranks as `DeviceAccess` and
+    /// `MessageAccess` do.
     RemoteMemory(std::shared_ptr<CommunicatorContext> context, std::shared_ptr<std::byte> memory, std::size_t bytes,
                  MemorySpace space, std::string name, std::optional<LentMemory> lent = {}, std::size_t extra = 0);
     /// Collective: completes everything on all ranks, kernels too. During an exception, which revokes the communicator,
@@ -265,9 +266,11 @@ class RemoteMemory final : public Recoverable {
                    "{}: rank {} destroyed it before the last recovery: destroy it on all ranks, and make it again",
                    name_, destroyedOn_);
     }
+    /// For checks of the host's accesses.
     RemoteTable hostTable() const noexcept {
         return {mapped_.empty() ? nullptr : mapped_.data(), bytes_.data(), nullptr, rank_, ranks()};
     }
+    /// Serves requests of this rank's kernels and of other ranks; true if there were any.
     bool serve() noexcept {
         const bool asked = Detail::serveProxies();
         return (remote_ != nullptr && serveRemote()) || asked;
@@ -276,22 +279,30 @@ class RemoteMemory final : public Recoverable {
     void syncRemote();
     /// Serves others until `done` returns true.
     void waitServing(const std::function<bool()> &done, const std::function<std::string()> &what);
+    /// Tells all ranks this rank's memory, and maps theirs: fills in `mapped_` and `bytes_`. Collective.
     void exchangePlaces(std::size_t bytes, const std::optional<LentMemory> &lent);
+    /// The normal end: all ranks complete, meet, and free. Collective.
     void close();
+    /// Makes the proxy if kernels need it, or DNDS_ONE_SIDED_PROXY asks for it. Collective.
     void startProxy();
+    /// Waits for the requests that kernels have made.
     void drainProxy();
+    /// For the proxy: carries out a kernel's request, as the host's own call would be.
     void carryOut(const RemoteOperation &operation, std::byte *data);
     void throwKernelFault();
 
     std::shared_ptr<CommunicatorContext> context_;
     std::shared_ptr<NodeArena> arena_; ///< keeps mappings alive
+    /// This rank's memory, shared with its owner.
     std::shared_ptr<std::byte> memory_;
+    /// For `meet`: unlike a barrier of MPI it can be abandoned.
     MessageReduction barrier_;
     std::uint64_t serial_; ///< number of this object, on its communicator
     int destroyedOn_ = -1; ///< a rank that has destroyed it since a recovery
     std::string name_;
     MemorySpace space_;
     int rank_;
+    /// By rank: address here, or null; and the number of bytes.
     std::vector<std::byte *> mapped_;
     std::vector<std::uint64_t> bytes_;
     std::unique_ptr<RemoteAccess> remote_;            ///< null if all memory is mapped

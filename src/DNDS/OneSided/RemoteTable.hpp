@@ -69,6 +69,7 @@ class FaultRecord {
   public:
     /// Keeps the first fault, and counts the others. For kernels.
     DNDS_HOST_DEVICE void note(AccessFault what, RemoteCall where, int target, std::uint64_t at, std::uint64_t size) {
+        // The first thread of a round wins the compare-and-swap and writes the record; the others only count.
         const std::uint32_t round = Atomics::loadAcquire(&taken_);
         if (Atomics::compareExchange<std::uint32_t>(&claimed_, round, round + 1) != round) {
             Atomics::fetchAdd<std::uint32_t>(&others_, 1);
@@ -89,6 +90,7 @@ class FaultRecord {
     }
     /// Returns and clears the first fault and the number of others; after `noted`. For the host.
     KernelFault take() noexcept {
+        // The record is complete once `written_` has caught up with `claimed_`.
         std::uint32_t written = Atomics::loadAcquire(&written_);
         for (; written != Atomics::loadAcquire(&claimed_); written = Atomics::loadAcquire(&written_))
             std::this_thread::yield(); // a kernel is writing it
@@ -103,6 +105,7 @@ class FaultRecord {
     std::uint32_t claimed_ = 0; ///< records that kernels have begun
     std::uint32_t written_ = 0; ///< records that are complete
     std::uint32_t others_ = 0;  ///< faults other than the first of their record
+    /// Written by the kernel thread that has claimed the record, read by the host once it is complete.
     KernelFault first_;
     alignas(128) std::uint32_t taken_ = 0; ///< written by the host: records that it has read
     std::uint32_t reported_ = 0;           ///< written by the host: `others_` that it has read
@@ -131,6 +134,7 @@ struct RemoteTable {
                                        std::uint64_t alignment = 1) const {
         if (target < 0 || target >= ranks)
             return AccessFault::Rank;
+        // Written without sums, which could overflow.
         if (size > bytes[target] || offset > bytes[target] - size)
             return AccessFault::Range;
         // Memory of the program may begin anywhere; addresses in this process differ by whole pages.
@@ -207,6 +211,7 @@ struct HeapTable : RemoteTable {
                                        std::uint64_t alignment) const {
         if (place.heap != heap)
             return AccessFault::Foreign;
+        // This rank's own copy of the description: all ranks have the same.
         const auto &block = *reinterpret_cast<const HeapBlock *>(own + place.begin - heapUnit);
         return checkIn(block, place, target, size, alignment);
     }
@@ -215,6 +220,7 @@ struct HeapTable : RemoteTable {
                                          std::uint64_t alignment) const {
         if (target < 0 || target >= ranks)
             return AccessFault::Rank;
+        // Before the range: the description of freed memory says nothing about it.
         if (block.serial != place.serial)
             return AccessFault::Freed;
         if (place.offset < block.begin || size > block.bytes || place.offset - block.begin > block.bytes - size)

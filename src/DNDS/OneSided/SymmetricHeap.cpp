@@ -13,6 +13,7 @@ using Detail::HeapBlock;
 using Detail::HeapPlace;
 using Detail::heapUnit;
 
+/// Rounded up to whole units; at least one, so that allocations differ in their offsets.
 std::size_t inUnits(std::size_t bytes) {
     return (std::max<std::size_t>(bytes, 1) + heapUnit - 1) / heapUnit * heapUnit;
 }
@@ -25,6 +26,8 @@ SymmetricHeap::Core::Core(std::size_t heapBytes)
 SymmetricHeap::Core::~Core() = default;
 
 SymmetricHeap::SymmetricHeap(CommunicatorView comm, std::size_t bytes, MemorySpace space, std::string name) {
+    // Arguments are compared before anything is allocated; the memory of a node's ranks together is checked before
+    // any of them takes it.
     const std::shared_ptr<CommunicatorContext> context = CommunicatorContext::of(comm);
     const auto [size, where] =
         RemoteMemory::meetToMake(context, CollectiveCall::MakeHeap, {bytes, static_cast<std::uint64_t>(space)}, name);
@@ -68,6 +71,9 @@ void SymmetricHeap::throwMoved() { throw StateError("this symmetric heap was mov
 
 HeapPlace SymmetricHeap::allocateBytes(std::size_t count, std::size_t objectBytes) {
     const CommunicatorView &comm = core().context->comm();
+    // All ranks run the same allocator on the same requests in the same order, and so get the same offset without
+    // telling each other; `meet` compares the requests and counts them. One unit in front of the allocation holds
+    // its description.
     const std::size_t bytes =
         count > RemoteMemory::maxBytes / objectBytes ? RemoteMemory::maxBytes : count * objectBytes;
     const auto [size, before] = core().memory->meet(CollectiveCall::Allocate, {bytes, core().calls});
@@ -87,6 +93,8 @@ HeapPlace SymmetricHeap::allocateBytes(std::size_t count, std::size_t objectByte
                    core().memory->name(), bytes, heapUnit, core().blocks->freeBytes(), core().size,
                    core().blocks->largestFree());
         ++core().calls;
+        // A serial that no other allocation of the communicator has: pointers to freed memory are noticed even if
+        // the place was allocated again.
         block = {(core().number << 32U) + core().calls, *found + heapUnit, bytes};
         core().live.emplace(block.begin, block);
         writeBlock(block.begin, block);
@@ -97,6 +105,7 @@ HeapPlace SymmetricHeap::allocateBytes(std::size_t count, std::size_t objectByte
 void SymmetricHeap::freeBlock(const HeapPlace &place) {
     const CommunicatorView &comm = core().context->comm();
     const auto found = core().live.find(place.begin);
+    // Known before the meeting, so that a rank with a wrong pointer still takes part.
     const bool mine = place.heap == &core().table && found != core().live.end() && found->second.serial == place.serial;
     const auto [known, which] = core().memory->meet(CollectiveCall::Free, {mine ? 1U : 0U, place.serial});
     DNDS_CHECK(!which.differ(), ArgumentError, "{}: ranks {} and {} free different allocations", core().memory->name(),
@@ -116,6 +125,7 @@ void SymmetricHeap::writeBlock(std::uint64_t begin, const HeapBlock &block) {
 
 AccessFault SymmetricHeap::checkLive(const HeapPlace &place, int rank, std::uint64_t bytes,
                                      std::uint64_t alignment) const {
+    // In device memory the host has the descriptions in `live`: reading them there would cost a copy an access.
     if (place.heap != &core().table)
         return AccessFault::Foreign;
     const auto found = core().live.find(place.begin);
@@ -127,6 +137,7 @@ void SymmetricHeap::throwFault(AccessFault fault, RemoteCall call, int rank, con
                                std::uint64_t bytes, std::uint64_t object) const {
     if (fault == AccessFault::Range) {
         const HeapBlock &block = core().live.at(place.begin);
+        // In elements, as the program counts; the other faults are told in bytes.
         const auto size = static_cast<std::int64_t>(object);
         throw IndexError(fmt::format(
             "{}: {} of {} elements of {} bytes from element {} of an allocation of {} on rank {}: beyond its ends",

@@ -134,17 +134,21 @@ class SymmetricHeap : public HeapVerbs<SymmetricHeap, std::size_t> {
   private:
     friend class HeapVerbs<SymmetricHeap, std::size_t>;
 
+    /// At a fixed address, which pointers and views of the heap refer to, wherever the heap is moved.
     struct Core {
         explicit Core(std::size_t heapBytes);
         ~Core();
 
         std::shared_ptr<CommunicatorContext> context;
+        /// For pointers and for the host's checks; views for kernels are copies with other bases.
         Detail::HeapTable table;
+        /// The same state on all ranks.
         std::unique_ptr<BlockAllocator> blocks;
         std::size_t size;
         std::map<std::uint64_t, Detail::HeapBlock> live; ///< keyed by their offsets
         /// Of the heap, on its communicator: allocations of two heaps differ in their serials.
         std::uint64_t number = 0;
+        /// Number of allocations made.
         std::uint64_t calls = 0;
         std::optional<RemoteMemory> memory; ///< always there in a heap
     };
@@ -155,6 +159,7 @@ class SymmetricHeap : public HeapVerbs<SymmetricHeap, std::size_t> {
         return *core_;
     }
     [[noreturn]] static void throwMoved();
+    /// The fault of an access by the host; the description is read where it lies, if loads reach it.
     AccessFault faultOf(const Detail::HeapPlace &place, int rank, std::uint64_t bytes, std::uint64_t alignment) const {
         const Detail::HeapTable &table = core().table;
         return table.space == MemorySpace::Host ? table.check(place, rank, bytes, alignment)
@@ -174,6 +179,7 @@ class SymmetricHeap : public HeapVerbs<SymmetricHeap, std::size_t> {
             memory.progress();
         return memory.address(rank, pointer.offset());
     }
+    /// As HeapTable::check, by `live` instead of the descriptions in the heap's memory.
     AccessFault checkLive(const Detail::HeapPlace &place, int rank, std::uint64_t bytes, std::uint64_t alignment) const;
     [[noreturn]] void throwFault(AccessFault fault, RemoteCall call, int rank, const Detail::HeapPlace &place,
                                  std::uint64_t bytes, std::uint64_t object) const;
@@ -182,6 +188,7 @@ class SymmetricHeap : public HeapVerbs<SymmetricHeap, std::size_t> {
                 std::uint64_t object) const;
     Detail::HeapPlace allocateBytes(std::size_t count, std::size_t objectBytes);
     void freeBlock(const Detail::HeapPlace &place);
+    /// Writes the description in front of this rank's allocation; an empty one marks it as freed.
     void writeBlock(std::uint64_t begin, const Detail::HeapBlock &block);
 
     std::unique_ptr<Core> core_;

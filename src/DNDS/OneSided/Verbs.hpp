@@ -91,6 +91,7 @@ class RemoteAddress {
     }
 
   private:
+    /// Null where loads and stores do not reach the memory. An empty address has no backend.
     std::byte *address_ = nullptr;
     Backend *backend_ = nullptr;
     std::int32_t rank_ = 0;
@@ -369,6 +370,9 @@ class WindowVerbs {
             return false;
         const auto words = self().lockOf(rank);
         const bool reads = type == LockType::Shared;
+        // Invariants: `MayRead` counts the tickets that no longer keep readers out, `MayWrite` the tickets that
+        // have been released. A ticket is served when the count has come to it: each rank is served in the order of
+        // its ticket.
         const auto ticket = words.fetchAtomic(Next, AtomicOp::Add, std::uint64_t{1});
         const auto served = [&] {
             return words.fetchAtomic(reads ? MayRead : MayWrite, AtomicOp::Fetch, std::uint64_t{0}) == ticket;
@@ -395,6 +399,7 @@ class WindowVerbs {
         for (int rank = 0; rank < self().ranks(); ++rank)
             if (!self().isRight(whyNoLock(rank), RemoteCall::Lock, rank))
                 return false;
+        // Ascending on all ranks: locks taken in one order cannot wait for each other in a circle.
         for (int rank = 0; rank < self().ranks(); ++rank)
             if (!lock(LockType::Shared, rank)) {
                 while (rank-- > 0)
@@ -453,6 +458,7 @@ class WindowVerbs {
                                     AtomicOp op = AtomicOp::Fetch) const {
         AccessFault fault = call == RemoteCall::Wait ? AccessFault::None : whyNoAccess(rank);
         const std::uint64_t unit = fault == AccessFault::Rank ? 1 : self().unitOf(rank);
+        // Saturated, so that an overflow is refused as out of range.
         const auto displacement = static_cast<std::uint64_t>(at);
         const std::uint64_t offset = displacement > UINT64_MAX / unit ? UINT64_MAX : displacement * unit;
         if constexpr (AtomicWord<T>)
@@ -467,6 +473,8 @@ class WindowVerbs {
                : self().held(rank) == 0           ? AccessFault::NotLocked
                                                   : AccessFault::None;
     }
+    /// A lock is wrong if this rank has one already; then come the reasons of the caller, such as a kernel that
+    /// must not wait.
     DNDS_HOST_DEVICE AccessFault whyNoLock(int rank) const {
         const AccessFault fault = whyNoAccess(rank);
         return fault == AccessFault::None        ? AccessFault::Locked

@@ -49,6 +49,7 @@ Window Window::allocate(CommunicatorView comm, std::size_t bytes, std::size_t di
     std::shared_ptr<std::byte> memory;
     MemorySpace space = MemorySpace::Host;
     comm.guarded([&] { space = spaceOf(info); });
+    // Data, then the window's own words at the next multiple of 128 bytes.
     const std::size_t all = bytes < RemoteMemory::maxBytes ? bytes + 128 + wordBytes(comm.size()) : bytes;
     requireNodeMemory(*context, space == MemorySpace::Host ? all : 0, nameOf(info));
     comm.guarded([&] {
@@ -83,6 +84,7 @@ Window Window::allocateShared(CommunicatorView comm, std::size_t bytes, std::siz
                    comm.rank(), node.whyNoArena);
     });
     requireNodeMemory(*context, bytes, name);
+    // Rank 0 allocates for all, and lends each rank the part after those of the lower ranks.
     const std::uint64_t before = comm.exclusiveScan(static_cast<std::uint64_t>(bytes));
     const std::uint64_t all = comm.allReduce(static_cast<std::uint64_t>(bytes), MPI_SUM);
     std::shared_ptr<std::byte> memory;
@@ -137,6 +139,7 @@ Window::Window(CommunicatorView comm, std::shared_ptr<std::byte> memory, std::si
         core_->info = info;
         core_->held.resize(static_cast<std::size_t>(comm.size()));
     });
+    // Everything in which a rank can fail alone is done. From here on, memory is destroyed by all ranks together.
     core_->units = comm.allGather(static_cast<std::uint64_t>(unit));
     try {
         core_->data = std::make_unique<RemoteMemory>(context, std::move(memory), bytes, space, name, lent,
@@ -149,6 +152,7 @@ Window::Window(CommunicatorView comm, std::shared_ptr<std::byte> memory, std::si
         throw;
     }
     comm.guarded([&] {
+        // Words are written before any rank may take a lock: the barrier follows.
         core_->renew();
         context->enlist(*core_);
     });
@@ -156,6 +160,7 @@ Window::Window(CommunicatorView comm, std::shared_ptr<std::byte> memory, std::si
 }
 
 void Window::Core::renew() {
+    // Afterwards no rank has a lock: each resets its own words, and a recovery ends when all ranks have done so.
     std::ranges::fill(held, 0U);
     const int ranks = data->ranks();
     std::vector<std::byte> all(wordBytes(ranks));
@@ -183,12 +188,14 @@ WindowView Window::view(KernelWaits waits) const {
     DNDS_CHECK(core_->data->space() == MemorySpace::Host || core_->populated, StateError,
                "{} is to be accessed by kernels, but was not populated to the device: call populateToDevice",
                core_->data->name());
+    // Two tables if the window's words are in memory of their own: the caller's memory has no room after it.
     const RemoteTable data = core_->data->kernelTable(waits);
     return {data, core_->ownWords ? core_->ownWords->kernelTable(waits) : data, core_->data->space()};
 }
 
 void Window::setHeld(int rank, std::uint32_t how) const {
     const auto at = static_cast<std::size_t>(rank);
+    // Kept twice: for the host's checks, and in the window's words for kernels.
     core_->held[at] = how;
     core_->words().addressBehind(this->rank()).put(heldAt(ranks()) + at * sizeof(how), &how, sizeof(how));
 }
@@ -196,6 +203,8 @@ void Window::setHeld(int rank, std::uint32_t how) const {
 std::string whyNoDeviceWindows(CommunicatorView comm) {
     const std::shared_ptr<CommunicatorContext> context = CommunicatorContext::of(comm);
     const DeviceTopology &devices = DeviceTopology::of(*context);
+    // The answer is the same on all ranks: two reductions tell whether each has a device and each reaches all
+    // others. Ranks out of reach do no harm where kernels have a proxy.
     int unreached = -1;
     for (int rank = 0; rank < comm.size(); ++rank)
         if (rank != comm.rank() && !devices.reaches(rank))

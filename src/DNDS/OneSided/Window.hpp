@@ -110,6 +110,7 @@ class Window : public WindowVerbs<Window, std::size_t> {
   private:
     friend class WindowVerbs<Window, std::size_t>;
 
+    /// At a fixed address, for the context's list of recoverable objects.
     struct Core final : Recoverable {
         ~Core() override { context->delist(*this); }
         bool settle() noexcept override { return true; }
@@ -123,23 +124,28 @@ class Window : public WindowVerbs<Window, std::size_t> {
                 ownWords->checkKernels();
         }
         std::shared_ptr<CommunicatorContext> context;
+        /// By rank: this rank's lock of it (LockType, 0: none), and its displacement unit.
         std::vector<std::uint32_t> held;
         std::vector<std::uint64_t> units;
         WindowInfo info;
         bool populated = false;
+        /// The window's memory, which its own words may follow.
         std::unique_ptr<RemoteMemory> data;
         std::unique_ptr<RemoteMemory> ownWords; ///< null if they follow the data
     };
     /// Whether the window's words follow its data.
     enum class Room : bool { None, Behind };
 
+    /// Over `memory`; `lent` as for RemoteMemory. Collective.
     Window(CommunicatorView comm, std::shared_ptr<std::byte> memory, std::size_t bytes, std::size_t unit,
            MemorySpace space, const WindowInfo &info, Room room = Room::None, std::optional<LentMemory> lent = {});
+    /// Memory that the window does not free.
     static std::shared_ptr<std::byte> unowned(void *base) {
         return {std::shared_ptr<void>{}, static_cast<std::byte *>(base)};
     }
     std::uint64_t unitOf(int rank) const { return core().units[static_cast<std::size_t>(rank)]; }
     std::uint32_t held(int rank) const { return core().held[static_cast<std::size_t>(rank)]; }
+    /// Notes this rank's lock of `rank`, for the host and for kernels.
     void setHeld(int rank, std::uint32_t how) const;
     /// Whether others change a rank's memory neither through this window nor another object.
     bool isAlone(int rank) const {
@@ -190,6 +196,7 @@ class Window : public WindowVerbs<Window, std::size_t> {
         return *core_;
     }
 
+    /// Null after a move.
     std::unique_ptr<Core> core_;
 };
 

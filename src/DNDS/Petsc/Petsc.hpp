@@ -61,6 +61,7 @@ class Vector {
             DNDS_CHECK(rows_->dataSize() == rows_->size() * width, LayoutError,
                        "'{}' has {} elements in {} rows of {}: padding cannot be in a vector of PETSc", rows_->label(),
                        rows_->dataSize(), rows_->size(), width);
+            // All in the first agreement: the second contains calls in which PETSc waits for other ranks.
             (void)toPetscInt(size, "the size of a vector");
             (void)rows_->data(); // throws where the host side is not current
         });
@@ -228,6 +229,7 @@ class ShellMatrix {
     Mat get() const noexcept { return mat_.get(); }
 
   private:
+    // A C function; the object is the context of the Mat.
     static PetscErrorCode apply(Mat mat, Vec x, Vec y) {
         void *context = nullptr;
         if (const PetscErrorCode code = MatShellGetContext(mat, &context); code != 0)
@@ -304,6 +306,7 @@ class Solver {
         const Vector<Rows> solution{std::shared_ptr<Rows>(x.father)};
         return solve(right.get(), solution.get());
     }
+    // All ranks agree twice: on exceptions of the operator, and then on PETSc's own errors.
     KrylovResult solve(Vec b, Vec x) {
         KrylovResult result;
         configure();
@@ -325,6 +328,7 @@ class Solver {
     }
 
   private:
+    // At the first solve, so that settings made by `get()` come before the options.
     void configure() {
         if (std::exchange(configured_, true))
             return;
@@ -355,6 +359,7 @@ class Solver {
         result.first = count > 0 ? norms[0] : 0;
         return result;
     }
+    // All other negative reasons are failures of PETSc.
     static KrylovResult::End endOf(KSPConvergedReason reason) {
         using End = KrylovResult::End;
         switch (reason) {

@@ -39,6 +39,7 @@ class ErrorNotes {
     }
 
   private:
+    // PETSc has many codes of wrong arguments, most of them in one range.
     static ErrorKind kindOf(PetscErrorCode code) {
         if (code == PETSC_ERR_MEM)
             return ErrorKind::Memory;
@@ -47,6 +48,7 @@ class ErrorNotes {
                               code == PETSC_ERR_USER_INPUT;
         return argument ? ErrorKind::Argument : ErrorKind::State;
     }
+    // PETSc calls its handler in each function on the way up; only the first knows the cause.
     static PetscErrorCode note(MPI_Comm /*comm*/, int /*line*/, const char *function, const char * /*file*/,
                                PetscErrorCode code, PetscErrorType type, const char *text, void *self) noexcept {
         if (type == PETSC_ERROR_INITIAL)

@@ -10,12 +10,14 @@ std::string CheckpointArray::description() const {
                        blocks(), blockRows, listed ? ", ids listed" : "");
 }
 
+// Sorted by name, so that the order in which arrays were added does not show.
 std::string CheckpointContent::manifest() const {
     std::map<std::string, std::string> lines;
     for (const CheckpointArray &array : arrays)
         lines[array.name] = array.description();
     std::string text;
     for (const auto &[name, description] : lines)
+        // Sizes only: values may be large.
         text += fmt::format("array {}: {}\n", name, description);
     for (const auto &[name, value] : values) {
         if (const auto *integers = std::get_if<std::vector<index>>(&value))

@@ -23,6 +23,7 @@ namespace {
 
 using Detail::RowSlab;
 
+// The sizes were checked against the file: this reads within it.
 template <class T>
 std::vector<T> readList(const DurableFile &file, index place, index count) {
     std::vector<T> list(static_cast<std::size_t>(count));
@@ -51,6 +52,8 @@ void checkBlocks(const DurableFile &file, const CheckpointArray &array, const De
 }
 
 /// Reads and checks this rank's blocks. Local.
+// Reads the checksums of each dataset's blocks and compares before anything uses the values; offsets and ids must
+// ascend, as searches rely on that.
 RowSlab readSlab(const DurableFile &file, const CheckpointArray &array, const Detail::FileRanks &files, int rank) {
     const std::string &path = file.path();
     const Detail::BlockSpread spread(array, files);
@@ -59,6 +62,7 @@ RowSlab readSlab(const DurableFile &file, const CheckpointArray &array, const De
     slab.first = spread.firstRow(rank);
     const index rows = slab.rows = spread.firstRow(rank + 1) - slab.first;
     slab.rowBytes = array.width * array.elementBytes;
+    // No block: this rank may not have opened the file.
     if (spread.firstBlock(rank) == spread.firstBlock(rank + 1))
         return slab;
     index before = slab.first * slab.rowBytes;
@@ -71,6 +75,7 @@ RowSlab readSlab(const DurableFile &file, const CheckpointArray &array, const De
         DNDS_CHECK(starts.front() >= 0 && starts.back() <= array.elements &&
                        std::is_sorted(starts.begin(), starts.end()),
                    DataError, "{} is damaged: offsets of array {} do not ascend", path, array.name);
+        // Offsets of the slab count bytes from its own begin.
         before = starts.front() * array.elementBytes;
         slab.offsets.resize(starts.size());
         for (std::size_t i = 0; i < starts.size(); i++)
@@ -92,6 +97,7 @@ RowSlab readSlab(const DurableFile &file, const CheckpointArray &array, const De
 }
 
 /// Throws if rows of the file do not fit `array`. Local.
+// In the order of certainty: type, kind of rows, width, shape of matrices.
 void checkFit(const std::string &path, const CheckpointArray &stored, const ArrayBase &array) {
     const ArrayShape &shape = array.shape();
     DNDS_CHECK(stored.kind == shape.kind && stored.elementBytes == static_cast<index>(shape.elementBytes), LayoutError,
@@ -113,6 +119,7 @@ void checkFit(const std::string &path, const CheckpointArray &stored, const Arra
 }
 
 /// Gives `array` rows of the sizes of `rows`.
+// Widths that the array has not chosen come from the file.
 void fitRows(ArrayBase &array, const CheckpointArray &stored, std::span<const std::span<const std::byte>> rows,
              index longest) {
     const auto count = static_cast<index>(rows.size());
@@ -127,6 +134,7 @@ void fitRows(ArrayBase &array, const CheckpointArray &stored, std::span<const st
         array.resize(count);
 }
 
+// A wrong type names the function that reads the value.
 template <class T>
 const T &valueOf(const CheckpointContent &content, const std::string &path, std::string_view name, const char *kind) {
     const auto found = content.values.find(name);
@@ -139,6 +147,7 @@ const T &valueOf(const CheckpointContent &content, const std::string &path, std:
     return *value;
 }
 
+// Single values are stored as lists of one.
 template <class T>
 T single(const std::vector<T> &list, const std::string &path, std::string_view name) {
     DNDS_CHECK(list.size() == 1, LayoutError, "{}: value {} is a list of {}", path, name, list.size());
@@ -168,6 +177,8 @@ CheckpointReader::CheckpointReader(CommunicatorView comm, std::string path, cons
 
 Detail::FileRanks CheckpointReader::fileRanks() const { return {comm_.size(), readers_}; }
 
+// Rank 0 reads the description for all. Ranks that will read blocks open the file, too, and compare its header with
+// rank 0's.
 bool CheckpointReader::open() {
     DurableFile file;
     Detail::FileImage image;
@@ -184,6 +195,7 @@ bool CheckpointReader::open() {
     comm_.guarded([&] {
         content_ = Detail::contentOf(image, path_);
         const bool reads = std::any_of(content_.arrays.begin(), content_.arrays.end(), [&](const auto &array) {
+            // Ranks without blocks leave the file closed.
             const Detail::BlockSpread spread(array, fileRanks());
             return spread.firstBlock(comm_.rank()) < spread.firstBlock(comm_.rank() + 1);
         });
@@ -231,6 +243,7 @@ void CheckpointReader::read(std::string_view name, ArrayBase &array, std::span<c
     failTogether(comm_, [&] { readRows(name, array, ids, {}, {}); });
 }
 
+// Everything is received and checked before `target` changes.
 void CheckpointReader::readRows(std::string_view name, ArrayBase &target, std::span<const index> ids,
                                 std::span<const index> sizes, const std::function<void()> &resize) const {
     const CheckpointArray &stored = array(name);
@@ -245,11 +258,13 @@ void CheckpointReader::readRows(std::string_view name, ArrayBase &target, std::s
                "(CheckpointReadOptions::mesh), or ask for rows of any mesh by name (anyMesh)",
                path_);
     comm_.guarded([&] { checkFit(path_, stored, target); });
+    // This rank's blocks, from which it answers the others. Its failure travels with the exchange.
     RowSlab slab;
     std::exception_ptr failure;
     attempt(failure, [&] { slab = readSlab(*file_, stored, fileRanks(), comm_.rank()); });
     const Detail::ArrivedRows arrived =
         Detail::fetchRows(*CommunicatorContext::of(comm_), fileRanks(), stored, slab, ids, failure);
+    // Messages hold the rows now: the blocks' memory is free for the target.
     slab = {};
     index longest = 0;
     for (const auto &row : arrived.rows)
@@ -264,6 +279,7 @@ void CheckpointReader::readRows(std::string_view name, ArrayBase &target, std::s
                longest, target.label(), target.width());
     comm_.guarded([&] {
         for (std::size_t i = 0; i < sizes.size(); i++) {
+            // Sizes that follow from shapes of matrices, which were read before.
             const auto bytes = static_cast<index>(arrived.rows[i].size());
             DNDS_CHECK(bytes % stored.elementBytes == 0 && bytes / stored.elementBytes == sizes[i], DataError,
                        "{}: row {} of {} has {} elements, and its shape says {}", path_, ids[i], stored.name,
@@ -281,6 +297,7 @@ void CheckpointReader::readRows(std::string_view name, ArrayBase &target, std::s
     });
 }
 
+// Ids that are listed are in the file's blocks, on the ranks that read them, and are sent to their shares.
 std::vector<index> CheckpointReader::ownBlock(std::string_view name) const {
     const CheckpointArray &stored = array(name);
     RowSlab slab;
@@ -289,6 +306,7 @@ std::vector<index> CheckpointReader::ownBlock(std::string_view name) const {
         if (stored.listed) {
             slab = readSlab(*file_, stored, fileRanks(), comm_.rank());
         } else {
+            // Ids that are not listed are row numbers.
             const IndexRange share = EvenSplit(stored.rows, comm_.size()).part(comm_.rank());
             ids.resize(static_cast<std::size_t>(share.size()));
             std::iota(ids.begin(), ids.end(), share.begin);
@@ -297,6 +315,7 @@ std::vector<index> CheckpointReader::ownBlock(std::string_view name) const {
     return stored.listed ? Detail::shareIds(*CommunicatorContext::of(comm_), stored, slab) : ids;
 }
 
+// Each rank reads the blocks that it would serve.
 void CheckpointReader::verify() const {
     comm_.guarded([&] {
         for (const CheckpointArray &stored : content_.arrays)

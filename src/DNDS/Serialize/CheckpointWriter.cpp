@@ -29,6 +29,7 @@ index blockRowsOf(const CheckpointArray &array, index blockBytes) {
     index rows = std::max<index>(1, blockBytes / std::max<index>(1, bytes / array.rows));
     if (!array.ragged) {
         const index rowBytes = array.width * array.elementBytes;
+        // Least number of rows that fill whole pages.
         const index step = pageBytes / std::gcd(pageBytes, rowBytes);
         if (rows > step)
             rows -= rows % step;
@@ -53,12 +54,14 @@ class DatasetWriter {
         std::uint64_t sum = 0;
         for (std::size_t b = 0; b < sums_.size(); b++) {
             ContentHash hash;
+            // With the place of each checksum, so that exchanged blocks give another sum.
             hash.add(static_cast<std::uint64_t>(place_.checksums) + sizeof sums_[b] * (toSize(firstBlock_) + b));
             hash.add(sums_[b]);
             sum += hash.value();
         }
         return sum;
     }
+    // The values and the checksums of all blocks: two writes for each dataset.
     void write(index byte, std::span<const std::byte> bytes) const {
         file_.writeAt(place_.values + byte, bytes);
         file_.writeAt(place_.checksums + firstBlock_ * static_cast<index>(sizeof(std::uint32_t)),
@@ -73,15 +76,18 @@ class DatasetWriter {
 };
 
 /// Writes a rank's blocks of an array and returns a hash of their content. `before`: the bytes of lower ranks. Local.
+// An array without rows is written by rank 0, whose file is always open.
 std::uint64_t writeSlab(const DurableFile &file, const CheckpointArray &array, const Detail::FileRanks &files, int rank,
                         const Detail::RowSlab &slab, index before) {
     const index firstBlock = Detail::BlockSpread(array, files).firstBlock(rank);
     constexpr auto word = static_cast<index>(sizeof(index));
+    // Nothing to write, and perhaps no file that is open.
     if (slab.rows == 0 && !(array.rows == 0 && rank == 0))
         return 0;
     std::vector<index> starts;
     if (array.ragged)
         for (const index byte : slab.offsets)
+            // In elements from the array's first one, over all ranks.
             starts.push_back((before + byte) / array.elementBytes);
     DatasetWriter values(file, array.values, firstBlock);
     DatasetWriter offsets(file, array.offsets, firstBlock);
@@ -103,6 +109,7 @@ std::uint64_t writeSlab(const DurableFile &file, const CheckpointArray &array, c
     return values.contentHash() + offsets.contentHash() + ids.contentHash();
 }
 
+// Names become those of groups in HDF5.
 void checkName(const std::string &name) {
     DNDS_CHECK(!name.empty() && name != "." && name.find('/') == std::string::npos && name.find('\0') == name.npos,
                ArgumentError, "'{}' is not a valid name in a checkpoint: it must not be empty or contain /", name);
@@ -118,6 +125,7 @@ std::uint64_t hashOf(const std::string &name, const ArrayBase &array) {
 
 } // namespace
 
+/// An array that was added, and what all ranks together know of it.
 struct CheckpointWriter::Source {
     std::string name;
     const ArrayBase *array;
@@ -135,6 +143,7 @@ CheckpointWriter::CheckpointWriter(CommunicatorView comm, std::string path, cons
 }
 CheckpointWriter::~CheckpointWriter() = default;
 
+// A second value of a name replaces the first.
 void CheckpointWriter::setValue(const std::string &name, CheckpointValue value) {
     checkName(name);
     const std::size_t bytes = std::visit([](const auto &list) { return list.size() * sizeof(list[0]); }, value);
@@ -152,6 +161,7 @@ void CheckpointWriter::add(const std::string &name, const ArrayBase &array, std:
 
 bool CheckpointWriter::built() noexcept { return Detail::hasHdf5(); }
 
+// The checks that need no other rank.
 void CheckpointWriter::checkSources() const {
     for (const Source &source : sources_) {
         checkName(source.name);
@@ -162,11 +172,14 @@ void CheckpointWriter::checkSources() const {
                    "{} has {} rows, but {} ids are given", source.name, source.array->size(), source.ids.size());
         for (const index id : source.ids)
             DNDS_CHECK(id >= 0, ArgumentError, "{}: the id {} is negative", source.name, id);
+        // Before anything is written: all ranks then throw without a file.
         (void)source.array->rowLayout(MemorySpace::Host); // throws if the elements are not current on the host
     }
 }
 
 /// Combines the data of all ranks.
+// A few reductions, whatever the number of arrays: agreement, sums, extremes. Ids are 0, 1, ... if their least is 0
+// and their largest the number of rows less one; repeated ones are found when rows arrive.
 void CheckpointWriter::describe() {
     comm_.guarded([&] { checkSources(); });
     ContentHash all;
@@ -177,6 +190,7 @@ void CheckpointWriter::describe() {
     choices.add(options_.mesh ? 1U : 0U);
     choices.add(options_.mesh.value_or(0));
     choices.add(static_cast<std::uint64_t>(options_.writers));
+    // One bit less, as the negated value must be a number, too.
     const auto hash = static_cast<index>(all.value() >> 1U);
     const auto chosen = static_cast<index>(choices.value() >> 1U);
     std::array<index, 4> extremes{hash, -hash, chosen, -chosen};
@@ -186,6 +200,8 @@ void CheckpointWriter::describe() {
     DNDS_CHECK(extremes[0] == -extremes[1], ArgumentError,
                "{}: arrays, their order or their types differ between ranks: add the same on all ranks", path_);
 
+    // For each array: rows and elements; largest and least id, width twice, and whether its ids differ from those
+    // before.
     std::vector<index> sums, most;
     for (const Source &source : sources_) {
         const ArrayBase &array = *source.array;
@@ -216,6 +232,7 @@ void CheckpointWriter::describe() {
         array.ragged = !isFixedLayout(shape.layout);
         array.rows = sums[2 * s];
         array.elements = sums[2 * s + 1];
+        // Ids that are all row numbers need no list.
         array.listed = array.rows > 0 && (own[0] != array.rows - 1 || own[1] != 0);
         if (!array.ragged && array.rows > 0) {
             array.width = own[2];
@@ -228,6 +245,7 @@ void CheckpointWriter::describe() {
     }
 }
 
+// The temporary file is removed on failure, by rank 0 alone.
 index CheckpointWriter::write() {
     const ActivityScope activity("write of", path_);
     return failTogether(comm_, [&] {
@@ -241,6 +259,8 @@ index CheckpointWriter::write() {
     });
 }
 
+// Rank 0 makes the whole file except for values, at its full size; then arrays follow one after another, so that
+// memory is needed for one. The header comes last: without it the file is no checkpoint.
 index CheckpointWriter::writeFile(const std::string &temporary) {
     DurableFile file;
     Detail::FileImage image;

@@ -22,6 +22,7 @@ namespace {
     throw DataError(fmt::format("{} {}: {}", path, what, std::strerror(code)));
 }
 
+// Closed on exec, so that programs that DNDS starts do not keep it open.
 int opened(const std::string &path, int flags, const char *what) {
     const int descriptor = ::open(path.c_str(), flags | O_CLOEXEC, 0666); // NOLINT: variadic by POSIX
     if (descriptor < 0)
@@ -66,14 +67,17 @@ DurableFile DurableFile::create(const std::string &path, index bytes) {
 }
 
 void DurableFile::reserve(index bytes) const {
+    // Never makes a file shorter.
     if (bytes <= size())
         return;
     checkLimit(path_, bytes);
     allocate(path_, descriptor_, 0, 0, bytes);
+    // File systems without reservations get the size alone.
     if (size() < bytes && ::ftruncate(descriptor_, bytes) != 0)
         fail(path_, fmt::format("has no room for {} bytes", bytes), errno);
 }
 
+// Keeps the size, which other programs see.
 void DurableFile::reserveBehind(index bytes) const {
     const index now = size();
     DNDS_CHECK(bytes <= std::numeric_limits<index>::max() - now, DataError, "{} has no room for {} bytes more", path_,
@@ -91,6 +95,7 @@ DurableFile::DurableFile(DurableFile &&other) noexcept
     : path_(std::move(other.path_)), descriptor_(std::exchange(other.descriptor_, -1)) {}
 
 DurableFile &DurableFile::operator=(DurableFile &&other) noexcept {
+    // The other object closes what this one had open.
     path_.swap(other.path_);
     std::swap(descriptor_, other.descriptor_);
     return *this;
@@ -102,12 +107,14 @@ DurableFile::~DurableFile() {
 }
 
 index DurableFile::size() const {
+    // Asked each time: other processes may extend the file.
     struct stat status {};
     if (::fstat(descriptor_, &status) != 0)
         fail(path_, "cannot be examined", errno);
     return status.st_size;
 }
 
+// System calls may transfer less than asked for, or be interrupted by signals.
 void DurableFile::readAt(index place, std::span<std::byte> bytes) const {
     while (!bytes.empty()) {
         const ssize_t count = ::pread(descriptor_, bytes.data(), bytes.size(), place);
@@ -136,6 +143,7 @@ void DurableFile::writeAt(index place, std::span<const std::byte> bytes) const {
 }
 
 void DurableFile::flush() const {
+    // Data and size only reach the disk by this call.
     int result = 0;
     do
         result = ::fsync(descriptor_);
@@ -146,6 +154,7 @@ void DurableFile::flush() const {
 
 void flushToDisk(const std::string &path) { DurableFile::forReading(path).flush(); }
 
+// The file first, then the name: after a loss of power the name refers to the old content or to the new.
 void renameDurably(const std::string &from, const std::string &to) {
     flushToDisk(from);
     if (std::rename(from.c_str(), to.c_str()) != 0)

@@ -9,6 +9,7 @@ namespace {
 
 HdfObject copied(hid_t type) { return {H5Tcopy(type), H5Tclose, "a type"}; }
 
+// Fixed length, filled up with zeros. HDF5 has no texts of length 0.
 HdfObject textType(std::size_t size) {
     HdfObject type = copied(H5T_C_S1);
     requireHdf(H5Tset_size(type.get(), std::max<std::size_t>(1, size)), "a type");
@@ -17,6 +18,7 @@ HdfObject textType(std::size_t size) {
     return type;
 }
 
+// One value is a scalar, as other programs expect.
 void writeElements(hid_t object, const std::string &name, hid_t type, std::size_t count, const void *values) {
     const hsize_t size = count;
     const HdfObject space(count == 1 ? H5Screate(H5S_SCALAR) : H5Screate_simple(1, &size, nullptr), H5Sclose, name);
@@ -41,10 +43,12 @@ index scalarBytesOf(ElementKind kind) {
     return bytes[static_cast<std::size_t>(kind)];
 }
 
+// Numbers in an element; kinds that HDF5 does not know are one opaque value.
 index scalarsOf(ElementKind kind, index elementBytes) {
     return kind == ElementKind::Opaque || kind == ElementKind::Accumulator ? 1 : elementBytes / scalarBytesOf(kind);
 }
 
+// Of one number, or of a whole opaque element.
 HdfObject hdfScalarType(ElementKind kind, index elementBytes) {
     if (const hid_t number = hdfNumberType(kind); number >= 0)
         return copied(number);
@@ -62,6 +66,7 @@ void writeAttribute(hid_t object, const std::string &name, const CheckpointValue
     }
 }
 
+// HDF5 converts numbers of other widths. Sizes are compared with the file's before memory is allocated for them.
 CheckpointValue readAttribute(hid_t object, const std::string &name) {
     const HdfObject attribute(H5Aopen(object, name.c_str(), H5P_DEFAULT), H5Aclose, name);
     const HdfObject space(H5Aget_space(attribute.get()), H5Sclose, name);

@@ -16,6 +16,7 @@ index scalarBytesOf(ElementKind kind);
 /// Scalars in an element; 1 for opaque ones.
 index scalarsOf(ElementKind kind, index elementBytes);
 
+/// Attributes of a group or file, by the type of the value. Throw DataError.
 void writeAttribute(hid_t object, const std::string &name, const CheckpointValue &value);
 CheckpointValue readAttribute(hid_t object, const std::string &name);
 /// The same, for a known type.

@@ -27,8 +27,10 @@ namespace {
 
 constexpr const char *format = "DNDS checkpoint";
 constexpr const char *meshName = "mesh";
+// Of the format; readers refuse later ones.
 constexpr index version = 1;
 constexpr hsize_t alignment = 4096;
+// A description beyond this is an error, not a file.
 constexpr std::size_t maxRoom = std::size_t{1} << 30;
 constexpr index maxDescription = std::numeric_limits<int>::max();
 /// The file starts with a header in plain text (HDF5's "user block"). The description is checked against it before HDF5
@@ -69,12 +71,14 @@ class MemoryFile {
     static void *copy(void *to, const void *from, std::size_t size, H5FD_file_image_op_t, void *) {
         return std::memcpy(to, from, size);
     }
+    // HDF5 asks for more each time it writes beyond the end: the last size is that of the file in memory.
     static void *reallocate(void *memory, std::size_t size, H5FD_file_image_op_t, void *self) {
         void *larger = std::realloc(memory, size);
         if (larger != nullptr)
             static_cast<MemoryFile *>(self)->size_ = size;
         return larger;
     }
+    // Exceptions must not pass through HDF5: an empty file is noticed by tryImage.
     static herr_t release(void *memory, H5FD_file_image_op_t operation, void *self) {
         auto &file = *static_cast<MemoryFile *>(self);
         if (operation == H5FD_FILE_IMAGE_OP_FILE_CLOSE) {
@@ -122,6 +126,7 @@ class SparseImage {
     }
     static void *copy(void *to, const void *, std::size_t, H5FD_file_image_op_t, void *) { return to; }
     static void *reallocate(void *, std::size_t, H5FD_file_image_op_t, void *) { return nullptr; }
+    // The mapping belongs to the SparseImage.
     static herr_t release(void *, H5FD_file_image_op_t, void *) { return 0; }
 
     void *memory_ = nullptr;
@@ -141,6 +146,7 @@ HdfObject fileAccess() {
     return access;
 }
 
+// Without times.
 HdfObject makeGroup(hid_t parent, const std::string &name) {
     const HdfObject properties(H5Pcreate(H5P_GROUP_CREATE), H5Pclose, name);
     requireHdf(H5Pset_obj_track_times(properties.get(), false), name); // the same content, the same file
@@ -148,6 +154,7 @@ HdfObject makeGroup(hid_t parent, const std::string &name) {
 }
 
 /// Creates a dataset and returns its place in the file; 0 if it has no bytes.
+// Space is allocated at once and never filled: values are written later, past HDF5.
 index makeDataset(hid_t parent, const std::string &name, hid_t type, const std::vector<hsize_t> &sizes) {
     const HdfObject properties(H5Pcreate(H5P_DATASET_CREATE), H5Pclose, name);
     requireHdf(H5Pset_obj_track_times(properties.get(), false), name);
@@ -157,6 +164,7 @@ index makeDataset(hid_t parent, const std::string &name, hid_t type, const std::
     const HdfObject data(
         H5Dcreate2(parent, name.c_str(), type, space.get(), H5P_DEFAULT, properties.get(), H5P_DEFAULT), H5Dclose,
         name);
+    // HDF5 gives no place to datasets without elements.
     const bool empty = std::find(sizes.begin(), sizes.end(), hsize_t{0}) != sizes.end();
     return empty ? 0 : static_cast<index>(H5Dget_offset(data.get()));
 }
@@ -171,6 +179,7 @@ index placeOf(hid_t parent, const std::string &name, hid_t type, const std::vect
     const HdfObject space(H5Dget_space(data.get()), H5Sclose, name);
     std::vector<hsize_t> found(static_cast<std::size_t>(std::max(0, H5Sget_simple_extent_ndims(space.get()))));
     requireHdf(H5Sget_simple_extent_dims(space.get(), found.data(), nullptr), name);
+    // Attributes and datasets say the same twice: a damaged file rarely agrees.
     DNDS_CHECK(found == sizes, DataError, "dataset {} has other sizes than its array", name);
     const HdfObject properties(H5Dget_create_plist(data.get()), H5Pclose, name);
     const haddr_t place = H5Dget_offset(data.get());
@@ -190,6 +199,8 @@ template <class Dataset>
 void forEachDataset(CheckpointArray &array, const HdfObject &scalar, Dataset &&dataset) {
     const auto blocks = static_cast<hsize_t>(array.blocks());
     const auto scalars = static_cast<hsize_t>(scalarsOf(array.kind, array.elementBytes));
+    // Values: [elements] of ragged arrays, [rows x width] of others, and another dimension for elements of several
+    // numbers.
     std::vector<hsize_t> sizes{static_cast<hsize_t>(array.ragged ? array.elements : array.rows)};
     if (!array.ragged)
         sizes.push_back(static_cast<hsize_t>(array.width));
@@ -207,6 +218,7 @@ void forEachDataset(CheckpointArray &array, const HdfObject &scalar, Dataset &&d
         both(array.ids, "ids", H5T_NATIVE_INT64, {static_cast<hsize_t>(array.rows)});
 }
 
+// Attributes first, then the datasets, whose places go into `array`.
 void describeArray(hid_t arrays, CheckpointArray &array) {
     const HdfObject group = makeGroup(arrays, array.name);
     const auto integer = [&](const char *name, index value) {
@@ -226,6 +238,7 @@ void describeArray(hid_t arrays, CheckpointArray &array) {
     });
 }
 
+// The inverse of elementKindName.
 ElementKind kindOf(const std::string &name) {
     for (int kind = 0; kind < elementKinds; kind++)
         if (elementKindName(static_cast<ElementKind>(kind)) == name)
@@ -239,6 +252,7 @@ void checkNumbers(const CheckpointArray &array, index fileBytes) {
     constexpr index maxBlocks = index{1} << 40; // times ranks
     constexpr index maxWidth = std::numeric_limits<rowsize>::max();
     constexpr auto word = static_cast<index>(sizeof(index));
+    // Each number alone first, then their relations.
     const auto within = [](index number, index least, index most) { return number >= least && number <= most; };
     const bool each = within(array.elementBytes, 1, maxWidth) && within(array.width, 0, maxWidth) &&
                       within(array.rows, 0, maxRows) && within(array.elements, 0, fileBytes / array.elementBytes) &&
@@ -256,6 +270,7 @@ void checkNumbers(const CheckpointArray &array, index fileBytes) {
                "array {} has more rows than fit in the file: {}", array.name, array.rows);
 }
 
+// Numbers are checked before sizes are computed from them.
 CheckpointArray readArray(hid_t arrays, const std::string &name, index fileBytes) {
     const HdfObject group(H5Gopen2(arrays, name.c_str(), H5P_DEFAULT), H5Gclose, "array " + name);
     const auto integer = [&](const char *attribute) { return readAttributeAs<index>(group.get(), attribute); };
@@ -286,6 +301,7 @@ herr_t keepName(hid_t, const char *name, const Info *, void *names) {
     return 0;
 }
 
+// Names in alphabetical order. The manifest in the file guards against attributes that a damaged file has lost.
 CheckpointContent contentIn(const HdfObject &file, index fileBytes) {
     CheckpointContent content;
     if (requireHdf(H5Aexists(file.get(), meshName), "the fingerprint of the mesh") > 0)
@@ -307,6 +323,7 @@ CheckpointContent contentIn(const HdfObject &file, index fileBytes) {
 }
 
 /// About the bytes of everything but datasets: HDF5 puts datasets after this many.
+// An estimate; makeImage doubles it as long as it is too small.
 std::size_t metadataRoom(const CheckpointContent &content) {
     std::size_t room = 4096 + 3072 * content.arrays.size() + content.manifest().size();
     for (const auto &[name, value] : content.values)
@@ -320,6 +337,7 @@ FileImage tryImage(CheckpointContent &content, std::size_t room) {
     const HdfObject access = fileAccess();
     memory.use(access);
     requireHdf(H5Pset_meta_block_size(access.get(), room), "a file in memory");
+    // The user block keeps room for the header.
     const HdfObject creation(H5Pcreate(H5P_FILE_CREATE), H5Pclose, "a file in memory");
     requireHdf(H5Pset_userblock(creation.get(), headerBytes), "a file in memory");
     requireHdf(H5Pset_obj_track_times(creation.get(), false), "a file in memory"); // of the root group
@@ -347,6 +365,7 @@ FileImage tryImage(CheckpointContent &content, std::size_t room) {
     return image;
 }
 
+// The least place of a dataset, or the end of the file without any.
 index firstPlaceOf(const CheckpointContent &content, index end) {
     for (const CheckpointArray &array : content.arrays)
         for (const CheckpointPlace &place : {array.values, array.offsets, array.ids})
@@ -356,6 +375,7 @@ index firstPlaceOf(const CheckpointContent &content, index end) {
     return end;
 }
 
+// Shorter files have a shorter header, which is then refused.
 std::vector<std::byte> headerBytesOf(const DurableFile &file, index bytes) {
     std::vector<std::byte> front(static_cast<std::size_t>(std::min<index>(bytes, headerBytes)));
     file.readAt(0, front);
@@ -363,12 +383,15 @@ std::vector<std::byte> headerBytesOf(const DurableFile &file, index bytes) {
 }
 
 /// Reads the description and checks it against the header, which is left empty.
+// From the outside in: kind of file, version, header, length, checksum. The header must equal the text that its
+// numbers give.
 std::vector<std::byte> checkedDescription(const DurableFile &file, index bytes) {
     DNDS_CHECK(bytes > 0, DataError, "it is empty");
     std::vector<std::byte> front = headerBytesOf(file, bytes);
     const std::string text(reinterpret_cast<const char *>(front.data()), front.size());
     DNDS_CHECK(text.starts_with(format), DataError, "it is another kind of file");
     DNDS_CHECK(bytes > static_cast<index>(headerBytes), DataError, "it is truncated after {} bytes", bytes);
+    // The format is plain text, so that people and scripts can read it.
     long long found = 0, size = 0, end = 0;
     unsigned sum = 0;
     const int numbers =
@@ -392,6 +415,7 @@ std::vector<std::byte> checkedDescription(const DurableFile &file, index bytes) 
     return front;
 }
 
+// Adds the path to messages.
 template <class Read>
 auto readable(const std::string &path, Read &&read) {
     try {
@@ -403,6 +427,7 @@ auto readable(const std::string &path, Read &&read) {
 
 } // namespace
 
+// Everything but values has to precede the first dataset, since readers get only the bytes up to there.
 FileImage makeImage(CheckpointContent &content) {
     const HdfQuiet quiet;
     for (std::size_t room = metadataRoom(content);; room *= 2) {
@@ -418,6 +443,7 @@ FileImage makeImage(CheckpointContent &content) {
     }
 }
 
+// Written when everything else is on the disk.
 std::string headerOf(const FileImage &image, std::uint64_t content) {
     const std::uint32_t sum = crc32Of(std::span<const std::byte>(image.front).subspan(headerBytes));
     return fmt::format(headerText, version, image.bytes, image.front.size(), sum) + fmt::format(contentText, content);
@@ -430,6 +456,7 @@ FileImage readImage(const DurableFile &file) {
     });
 }
 
+// HDF5 reads from memory: bytes of values read as zeros and are never touched.
 CheckpointContent contentOf(const FileImage &image, const std::string &path) {
     const HdfQuiet quiet;
     return readable(path, [&] {
@@ -441,6 +468,7 @@ CheckpointContent contentOf(const FileImage &image, const std::string &path) {
     });
 }
 
+// The header has checksums of the description and of the content: files with equal headers are equal.
 std::uint64_t identityOf(const DurableFile &file) {
     const index bytes = file.size();
     const std::vector<std::byte> front = headerBytesOf(file, bytes);

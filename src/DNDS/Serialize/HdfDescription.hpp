@@ -37,6 +37,7 @@ CheckpointContent contentOf(const FileImage &image, const std::string &path);
 /// times are the same on all nodes that see a file. Local, one read of the header.
 std::uint64_t identityOf(const DurableFile &file);
 
+/// Whether this build contains HDF5.
 bool hasHdf5() noexcept;
 
 } // namespace DNDS::Detail

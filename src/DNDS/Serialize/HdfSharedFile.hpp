@@ -35,6 +35,7 @@ class HdfSharedFile {
     hid_t file() const noexcept { return file_.get(); }
     CommunicatorView comm() const noexcept { return comm_; }
 
+    /// A group of a name that does not exist yet.
     HdfObject makeGroup(hid_t parent, const char *name) {
         const HdfQuiet quiet;
         comm_.beforeCollective();
@@ -42,6 +43,7 @@ class HdfSharedFile {
         require(group.get(), name);
         return group;
     }
+    /// An attribute of one text, which must not be empty.
     void writeText(hid_t object, const char *name, std::string_view text) {
         const HdfQuiet quiet;
         comm_.beforeCollective();
@@ -81,6 +83,7 @@ class HdfSharedFile {
         const hid_t type = hdfNumberType(elementKindOf<std::ranges::range_value_t<Numbers>>());
         writeAttribute(object, name, type, space, std::data(numbers));
     }
+    /// Completes the file; objects in it must be closed before.
     void close() {
         const HdfQuiet quiet;
         comm_.beforeCollective();

@@ -22,6 +22,7 @@ std::vector<index> evenShares(CommunicatorView comm, std::span<const index> ids,
     const index least = comm.allReduce(sorted.empty() ? std::numeric_limits<index>::max() : sorted.front(), MPI_MIN);
     const index largest = comm.allReduce(sorted.empty() ? index{0} : sorted.back(), MPI_MAX);
     const index all = comm.allReduce(static_cast<index>(sorted.size()), MPI_SUM);
+    // Goals: the number of ids before each share.
     const EvenSplit split(all, shares);
     std::vector<index> goals(toSize(shares));
     for (int share = 0; share < shares; share++)
@@ -44,6 +45,7 @@ std::vector<index> rowsOfIds(CommunicatorContext &context, const FileRanks &file
     const CommunicatorView comm = context.comm();
     const std::vector<index> shares = evenShares(comm, ids, files.count());
     const RankLists groups = groupByRank(comm.size(), ids.size(), [&](std::size_t i) {
+        // The last share that begins at or before the id.
         const auto next = std::upper_bound(shares.begin(), shares.end(), ids[i]);
         return files.rank(static_cast<int>(next - shares.begin()) - 1);
     });
@@ -74,6 +76,8 @@ std::vector<index> rowsOfIds(CommunicatorContext &context, const FileRanks &file
     return places;
 }
 
+// Each row travels once, as whole words. Rows arrive in any order; two that claim one place, or a place without a
+// row, reveal repeated ids.
 RowSlab gatherSlab(CommunicatorContext &context, const FileRanks &files, const CheckpointArray &target,
                    const ArrayBase &array, std::span<const index> places, std::span<const index> ids) {
     const CommunicatorView comm = context.comm();
@@ -96,6 +100,7 @@ RowSlab gatherSlab(CommunicatorContext &context, const FileRanks &files, const C
             });
     });
     const RankLists incoming = sparseExchange(context, outgoing, PeerDiscovery::Auto, failure);
+    // Before memory for the slab is taken.
     outgoing = {};
 
     RowSlab slab;
@@ -107,6 +112,7 @@ RowSlab gatherSlab(CommunicatorContext &context, const FileRanks &files, const C
         slab.ids.resize(target.listed ? sizes.size() : 0);
         for (RecordReader reader(incoming.values); !reader.atEnd();) {
             const index place = reader.next();
+            // `packByRank` has sent rows to the owners of their places only.
             const std::size_t row = toSize(place - slab.first);
             DNDS_CHECK(words[row] == nullptr, ArgumentError,
                        "{}: two rows have the id {}: ids must be unique over all ranks", target.name, place);
@@ -146,6 +152,7 @@ index rowOf(index id, const CheckpointArray &source, const RowSlab &slab) {
 RankLists answer(const RankLists &asked, const CheckpointArray &source, const RowSlab &slab) {
     RankLists answers;
     for (std::size_t k = 0; k < asked.size(); k++) {
+        // Sizes first, so that receivers can cut the bytes.
         std::vector<index> rows;
         index bytes = 0;
         for (const index id : asked.list(k)) {
@@ -169,6 +176,8 @@ RankLists answer(const RankLists &asked, const CheckpointArray &source, const Ro
 
 } // namespace
 
+// Two sparse exchanges: ids to the ranks that have them, and rows back. Failures of any rank travel with them, so
+// that no rank waits for one that gave up.
 ArrivedRows fetchRows(CommunicatorContext &context, const FileRanks &files, const CheckpointArray &source,
                       const RowSlab &slab, std::span<const index> ids, const std::exception_ptr &failure) {
     const CommunicatorView comm = context.comm();
@@ -227,6 +236,7 @@ ArrivedRows fetchRows(CommunicatorContext &context, const FileRanks &files, cons
     return arrived;
 }
 
+// Rows are in the order of ids, so that slabs and shares are both ascending, and lists arrive in order.
 std::vector<index> shareIds(CommunicatorContext &context, const CheckpointArray &source, const RowSlab &slab) {
     const EvenSplit shares(source.rows, context.comm().size());
     RankLists outgoing;

@@ -87,8 +87,8 @@ struct RowSlab {
 };
 
 /// Splits the ids of all ranks, >= 0, into shares, ascending; returns the least id of each share. If ids are unique,
-/// share sizes differ by at most one, whatever the ids. Collective; one reduction of one number per share for each bit
-/// of the range of ids.
+/// share sizes differ by at most one, whatever the ids. Collective; the reductions of `findCuts` for
+/// the range of ids.
 std::vector<index> evenShares(CommunicatorView comm, std::span<const index> ids, int shares);
 
 /// The row of the file for each id. Ids that are not 0, 1, ... are sorted by the ranks of the file, evenly shared.

@@ -39,7 +39,8 @@ void requireSameCells(const SparseField<T> &sparse, const BlockField<T> &dense) 
 } // namespace Detail
 
 /// Copies the cells of a sparse field to a dense one on the same grid; cells of absent blocks get the default.
-/// Ghosts stay as they are. The way to files of all formats:
+/// Ghosts stay as they are. The sparse field may be on the device, the dense one is on the host. The way to files of
+/// all formats:
 ///
 ///     BlockField<real> dense("dust", comm, grid, {});
 ///     toDense(dust, dense);
@@ -49,35 +50,39 @@ void requireSameCells(const SparseField<T> &sparse, const BlockField<T> &dense) 
 template <class T>
 void toDense(const SparseField<T> &sparse, BlockField<T> &dense) {
     Detail::requireSameCells(sparse, dense);
+    std::vector<std::byte> copy;
     for (int b = 0; b < sparse.blocks(); ++b) {
         const auto to = dense.view(b);
         if (sparse.isAllocated(b))
-            Detail::forEachPair(sparse.view(b), to, [](const T &from, T &into) { into = from; });
+            Detail::forEachPair(sparse.hostView(b, copy), to, [](const T &from, T &into) { into = from; });
         else
             Detail::forEachPair(to, to, [&](T & /*same*/, T &into) { into = sparse.defaultValue(); });
     }
 }
 
 /// The other way round: blocks with a value above the allocation threshold have memory afterwards, others do not.
-/// Ghosts and other stages have the default. For initial states of other programs. Local. Throws as above;
-/// MemoryError at the pool's limit.
+/// Ghosts and other stages have the default; blocks stay in their memory. For initial states of other programs. Local.
+/// Throws as above; MemoryError at the pool's limit.
 template <class T>
 void fromDense(const BlockField<T> &dense, SparseField<T> &sparse) {
     Detail::requireSameCells(sparse, dense);
     const SparseElementsOf<T> background(sparse.defaultValue());
-    for (int b = 0; b < sparse.blocks(); ++b) {
-        const auto from = dense.view(b);
-        bool something = false;
-        Detail::forEachPair(from, from, [&](const T &value, const T & /*same*/) {
-            something = something || background.firstAbove(reinterpret_cast<const std::byte *>(&value), 1,
-                                                           sparse.options().allocationThreshold) == 0;
-        });
-        sparse.free(b);
-        if (!something)
-            continue;
-        sparse.allocate(b);
-        Detail::forEachPair(from, sparse.view(b), [](const T &value, T &into) { into = value; });
-    }
+    if (sparse.blocks() > 0)
+        static_cast<void>(dense.view(0)); // throws before anything changes
+    Detail::refill(sparse, [&] {
+        for (int b = 0; b < sparse.blocks(); ++b) {
+            const auto from = dense.view(b);
+            bool something = false;
+            Detail::forEachPair(from, from, [&](const T &value, const T & /*same*/) {
+                something = something || background.firstAbove(reinterpret_cast<const std::byte *>(&value), 1,
+                                                               sparse.options().allocationThreshold) == 0;
+            });
+            if (!something)
+                continue;
+            sparse.allocate(b);
+            Detail::forEachPair(from, sparse.view(b), [](const T &value, T &into) { into = value; });
+        }
+    });
 }
 
 } // namespace DNDS

@@ -3,12 +3,14 @@
 #pragma once
 
 #include "DNDS/Base/ElementKind.hpp"
+#include "DNDS/Exchange/Exchange.hpp"
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <type_traits>
 
@@ -38,6 +40,9 @@ class SparseElements {
     virtual std::string describe() const = 0;
     /// Whether the default is neither infinite nor NaN.
     virtual bool finiteDefault() const noexcept = 0;
+    /// Whether the default changes no value under `op`: 0 for sums, the largest value for minima, infinity if there is
+    /// one, and the lowest one for maxima.
+    virtual bool isIdentity(PushOp op) const noexcept = 0;
 };
 
 /// The same for elements of type `T`.
@@ -77,6 +82,13 @@ class SparseElementsOf final : public SparseElements {
         return fmt::format("{} {} ({:x})", elementKindName(elementKindOf<T>()), +value_, std::bit_cast<Bits>(value_));
     }
     bool finiteDefault() const noexcept override { return std::isfinite(static_cast<real>(value_)); }
+    bool isIdentity(PushOp op) const noexcept override {
+        using Limits = std::numeric_limits<T>;
+        constexpr T largest = Limits::has_infinity ? Limits::infinity() : Limits::max();
+        constexpr T lowest = Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
+        return (op == PushOp::Sum && value_ == T{}) || (op == PushOp::Min && value_ == largest) ||
+               (op == PushOp::Max && value_ == lowest);
+    }
     /// The default.
     T value() const noexcept { return value_; }
 

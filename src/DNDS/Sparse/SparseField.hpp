@@ -18,37 +18,6 @@
 
 namespace DNDS {
 
-/// The allocated blocks of a rank, for kernels:
-///
-///     parallelFor(executor, blocks.size() * blocks.maxCells(), Step{blocks});
-///
-///     DNDS_HOST_DEVICE void operator()(index i) const {
-///         const auto v = blocks[i / blocks.maxCells()];
-///         if (const index n = i % blocks.maxCells(); n < v.size())
-///             v(v.indexOf(n, 0), v.indexOf(n, 1)) += dt;
-///     }
-template <class T>
-class SparseBlocksView {
-  public:
-    SparseBlocksView() = default;
-    /// For SparseField: `size` views at `blocks`, none of more than `maxCells` cells.
-    SparseBlocksView(const BlockView<std::remove_const_t<T>> *blocks, index size, index maxCells)
-        : blocks_(blocks), size_(size), maxCells_(maxCells) {}
-
-    /// The number of allocated blocks.
-    DNDS_HOST_DEVICE index size() const { return size_; }
-    /// The cells of the largest of them.
-    DNDS_HOST_DEVICE index maxCells() const { return maxCells_; }
-    [[deprecated("maxCells")]] DNDS_HOST_DEVICE index mostCells() const { return maxCells_; }
-    /// The view of the k-th of them, in the order of `allocatedBlocks`.
-    DNDS_HOST_DEVICE BlockView<T> operator[](index k) const { return blocks_[k]; }
-
-  private:
-    const BlockView<std::remove_const_t<T>> *blocks_ = nullptr;
-    index size_ = 0;
-    index maxCells_ = 0;
-};
-
 /// Numbers on the blocks of a grid, of which each is allocated or not, as a whole; those that are not have the default
 /// value everywhere. Exchanges send only what is there, allocate a block when something arrives at its rim, and free
 /// blocks that have become empty. Which blocks are there depends on the values alone: not on ranks.
@@ -93,16 +62,16 @@ class SparseField : public SparseFieldCore {
         return viewAs<const T>(local, stage, memorySpaceOf(backend));
     }
 
-    /// The rank's allocated blocks in one trivially copyable view, for kernels over (block, cell). O(blocks); on the
-    /// device it waits for a copy of some hundred bytes a block. Valid until blocks are allocated, freed, moved or
-    /// exchanged, and until the next call for that stage. Throws IndexError, StaleError, MemoryError.
-    template <DeviceBackend backend>
-    SparseBlocksView<T> blocksView(int stage = 0) {
-        return blocksViewAs<T, backend>(stage);
-    }
-    template <DeviceBackend backend>
-    SparseBlocksView<const T> blocksView(int stage = 0) const {
-        return blocksViewAs<const T, backend>(stage);
+    /// Stage 0 of a block on the host, wherever blocks are: on the device a copy in `memory`, which grows as needed;
+    /// waits for it, not for streams of the program. O(block) there. Throws IndexError; StateError for absent blocks.
+    BlockView<const T> hostView(int local, std::vector<std::byte> &memory) const {
+        const BlockMemory &here = block(local);
+        return {reinterpret_cast<const T *>(stageOnHost(local, memory)),
+                here.cells,
+                here.extent,
+                components(),
+                components(),
+                1};
     }
 
     /// Copies stage 0 of a block, ghosts included, to that of `to`, a field on the same pattern; allocated in both.
@@ -112,16 +81,16 @@ class SparseField : public SparseFieldCore {
         std::memcpy(to.memoryOf(local, 0, MemorySpace::Host), memoryOf(local, 0, MemorySpace::Host), bytes);
     }
 
-    /// The same field on the blocks of `to`, which have other ranks: see `BlockGrid::rebalanced`. What is allocated,
-    /// all components of all stages, ghosts included, counters of empty exchanges, name, options, default and side are
-    /// the same, so that a run continues with the same bits; this field is unchanged:
+    /// The same field on the blocks of `to`, which have other ranks: see `BlockGrid::rebalanced`, and for clusters
+    /// `Geom::repartitionTargets`. What is allocated, all components of all stages, ghosts included, counters of empty
+    /// exchanges, name, options, default and side are the same, so that a run continues with the same bits; this field
+    /// is unchanged:
     ///
     ///     dust = dust.moved(pattern);
     ///
     /// Exchanges (`SparseFields`), task graphs, `onFree` and limits of the pool are the program's to set again;
     /// `DroppedSums::follow` keeps the sums. Collective. Needs the memory of both fields, and of the messages. Throws
-    /// on all ranks ArgumentError for a pattern of other blocks or ghosts, or of a mesh; StateError during an exchange;
-    /// MemoryError.
+    /// on all ranks ArgumentError for a pattern of other blocks or ghosts; StateError during an exchange; MemoryError.
     SparseField moved(const std::shared_ptr<const SparsePattern> &to) const {
         return failTogether(pattern()->context()->comm(), [&] {
             SparseField result(name(), to, options(), defaultValue());
@@ -141,24 +110,22 @@ class SparseField : public SparseFieldCore {
                 components(),
                 1};
     }
-    template <class U, DeviceBackend backend>
-    SparseBlocksView<U> blocksViewAs(int stage) const {
-        constexpr MemorySpace space = memorySpaceOf(backend);
-        const std::vector<int> there = allocatedBlocks();
-        HostDeviceBuffer &table = viewTable(stage, there.size() * sizeof(BlockView<T>));
-        std::byte *to = table.write(MemorySpace::Host, name());
-        index maxCells = 0;
-        for (const int local : there) {
-            const auto view = viewAs<T>(local, stage, space);
-            maxCells = std::max(maxCells, view.size());
-            std::memcpy(to, &view, sizeof view);
-            to += sizeof view;
-        }
-        if (space == MemorySpace::Device)
-            table.toDevice();
-        return {reinterpret_cast<const BlockView<T> *>(table.read(space, name())), static_cast<index>(there.size()),
-                maxCells};
-    }
 };
+
+namespace Detail {
+
+/// Frees all blocks of a field and calls `fill` on the host; new blocks go where the old ones were.
+template <class T, class Fill>
+void refill(SparseField<T> &field, Fill &&fill) {
+    const MemorySpace space = field.space();
+    for (int b = 0; b < field.blocks(); ++b)
+        field.free(b);
+    field.toHost();
+    fill();
+    if (space == MemorySpace::Device)
+        field.toDevice();
+}
+
+} // namespace Detail
 
 } // namespace DNDS

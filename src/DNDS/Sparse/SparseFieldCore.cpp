@@ -5,11 +5,17 @@
 #include "DNDS/Sparse/SparseFields.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <numeric>
 #include <utility>
 
 namespace DNDS {
+
+std::uint64_t SparseFieldState::nextGeneration() noexcept {
+    static std::atomic<std::uint64_t> last = 0;
+    return last.fetch_add(1, std::memory_order_relaxed) + 1;
+}
 
 BlockPool::Owner SparseFieldState::reserve(int block) const {
     BlockPool::Owner memory = pattern->pool().get(pooledBytes(block));
@@ -24,6 +30,7 @@ BlockPool::Owner SparseFieldState::reserve(int block) const {
 void SparseFieldState::moveTo(MemorySpace to) {
     const auto keepIn = [&](MemorySpace kept) {
         space = kept;
+        generation = nextGeneration();
         allocated.forEach([&](int block) {
             Memory &mine = blocks[toSize(block)];
             mine.bytes = mine.owner->write(kept, name); // the other side is stale from now on
@@ -51,11 +58,20 @@ void SparseFieldState::take(int block, BlockPool::Owner memory) noexcept {
     if (space == MemorySpace::Host)
         elements->fill(mine.bytes, totalBytes(block) / elements->bytes());
     allocated.set(block);
+    generation = nextGeneration();
+}
+
+void SparseFieldState::copyToHost(std::byte *to, const std::byte *from, std::size_t bytes) const {
+    if (space == MemorySpace::Host)
+        return static_cast<void>(std::memcpy(to, from, bytes));
+    Device::copy(to, MemorySpace::Host, from, MemorySpace::Device, bytes, nullptr);
+    Device::synchronize(nullptr);
 }
 
 void SparseFieldState::drop(int block) noexcept {
     blocks[toSize(block)] = {};
     allocated.unset(block);
+    generation = nextGeneration();
 }
 
 void SparseFieldState::dropEmpty(int block) noexcept {
@@ -215,6 +231,14 @@ bool SparseFieldCore::free(int local) {
     return true;
 }
 
+std::uint64_t SparseFieldCore::generation() const { return state().generation; }
+
+int SparseFieldCore::place(int stage) const {
+    DNDS_CHECK(stage >= 0 && stage < options().stages, IndexError, "'{}' has {} stages, none {}", name(),
+               options().stages, stage);
+    return state().places[toSize(stage)];
+}
+
 int SparseFieldCore::emptyExchanges(int local) const {
     (void)block(local);
     return state().blocks[toSize(local)].below;
@@ -229,8 +253,7 @@ void SparseFieldCore::setEmptyExchanges(int local, int count) {
 
 void SparseFieldCore::swapStages(int a, int b) {
     for (const int stage : {a, b})
-        DNDS_CHECK(stage >= 0 && stage < options().stages, IndexError, "'{}' has {} stages, none {}", name(),
-                   options().stages, stage);
+        (void)place(stage);
     state().requireNoFlight("swapped");
     std::swap(state().places[toSize(a)], state().places[toSize(b)]);
 }
@@ -242,8 +265,7 @@ std::byte *SparseFieldCore::memoryOf(int local, int stage, MemorySpace space) co
     DNDS_CHECK(isAllocated(local), StateError,
                "block {} of '{}' (number {} in the grid) is not allocated: ask isAllocated, or call allocate", local,
                name(), block(local).block);
-    DNDS_CHECK(stage >= 0 && stage < options().stages, IndexError, "'{}' has {} stages, none {}", name(),
-               options().stages, stage);
+    (void)place(stage);
     return state().memory(local, stage);
 }
 
@@ -252,15 +274,13 @@ std::shared_ptr<const void> SparseFieldCore::keep(int local) const {
     return std::make_shared<BlockPool::Owner>(state().blocks[toSize(local)].owner);
 }
 
-HostDeviceBuffer &SparseFieldCore::viewTable(int stage, std::size_t bytes) const {
-    DNDS_CHECK(stage >= 0 && stage < options().stages, IndexError, "'{}' has {} stages, none {}", name(),
-               options().stages, stage);
-    state().views.resize(toSize(options().stages));
-    HostDeviceBuffer &table = state().views[toSize(stage)];
-    if (table.bytes() < bytes)
-        table.renew(bytes + bytes / 4);
-    table.toHost();
-    return table;
+const std::byte *SparseFieldCore::stageOnHost(int local, std::vector<std::byte> &memory) const {
+    const std::byte *const at = memoryOf(local, 0, space());
+    if (space() == MemorySpace::Host)
+        return at;
+    memory.resize(std::max(memory.size(), state().stageBytes(local)));
+    state().copyToHost(memory.data(), at, state().stageBytes(local));
+    return memory.data();
 }
 
 // A block in a message: its number, the exchanges in which it was empty, the bytes of all stages as they lie in memory.
@@ -268,26 +288,24 @@ void SparseFieldCore::copyTo(SparseFieldCore &into) const {
     const SparseFieldState &from = state();
     SparseFieldState &to = into.state();
     from.requireNoFlight("moved to other ranks");
-    DNDS_CHECK(grid() != nullptr && into.grid() != nullptr && grid()->hasBlocksOf(*into.grid()) &&
-                   pattern()->ghosts() == into.pattern()->ghosts(),
-               ArgumentError, "'{}' cannot move to a pattern of other blocks or ghosts: make it of a `rebalanced` grid",
+    DNDS_CHECK(pattern()->hasBlocksOf(*into.pattern()), ArgumentError,
+               "'{}' cannot move to a pattern of other blocks or ghosts: make it of a `rebalanced` grid, or of the "
+               "repartitioned mesh and the same clusters",
                name());
     const std::vector<int> there = allocatedBlocks();
     const auto wordsOf = [](std::size_t bytes) { return static_cast<index>(alignTo8(bytes) / sizeof(index)); };
-    const RankLists arrived =
-        sparseExchange(*pattern()->context(),
-                       packByRank(
-                           pattern()->context()->comm().size(), there.size(),
-                           [&](std::size_t k) { return into.grid()->block(block(there[k]).block).rank; },
-                           [&](std::size_t k) { return 2 + wordsOf(from.totalBytes(there[k])); },
-                           [&](std::size_t k, index *words) {
-                               const SparseFieldState::Memory &memory = from.blocks[toSize(there[k])];
-                               words[0] = block(there[k]).block;
-                               words[1] = memory.below;
-                               memory.owner->toHost(); // a copy: the field's space stays the same
-                               std::memcpy(words + 2, std::as_const(*memory.owner).read(MemorySpace::Host, name()),
-                                           from.totalBytes(there[k]));
-                           }));
+    const RankLists arrived = sparseExchange(
+        *pattern()->context(),
+        packByRank(
+            pattern()->context()->comm().size(), there.size(),
+            [&](std::size_t k) { return into.pattern()->ranks()[toSize(block(there[k]).block)]; },
+            [&](std::size_t k) { return 2 + wordsOf(from.totalBytes(there[k])); },
+            [&](std::size_t k, index *words) {
+                const SparseFieldState::Memory &memory = from.blocks[toSize(there[k])];
+                words[0] = block(there[k]).block;
+                words[1] = memory.below;
+                from.copyToHost(reinterpret_cast<std::byte *>(words + 2), memory.bytes, from.totalBytes(there[k]));
+            }));
     for (RecordReader words(arrived.values); !words.atEnd();) {
         const int local = into.pattern()->localOf(static_cast<int>(words.next()));
         into.allocate(local);
@@ -314,6 +332,7 @@ SparseFields &SparseFieldCore::exchange() {
 }
 
 void SparseFieldCore::exchangeGhosts() { exchange().exchangeGhosts(); }
+void SparseFieldCore::pushGhosts(PushOp op) { exchange().pushGhosts(op); }
 
 std::size_t SparseFieldCore::memoryBytes() const {
     std::size_t bytes = 0;

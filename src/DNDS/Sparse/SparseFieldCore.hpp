@@ -2,6 +2,7 @@
 /// @brief The part of `SparseField` that needs no element type.
 #pragma once
 
+#include "DNDS/Exchange/Exchange.hpp"
 #include "DNDS/Sparse/SparsePattern.hpp"
 #include "DNDS/Storage/Array.hpp"
 
@@ -62,6 +63,11 @@ class SparseFieldCore {
     bool allocate(int local);
     /// Frees its memory with its contents. True if it had any. Local. Throws as above.
     bool free(int local);
+    /// A number that no two states of allocation in the process share: it changes when blocks are allocated, freed or
+    /// moved, and the field is moved to other ranks. Equal numbers: views of the same `place` are still valid. O(1).
+    std::uint64_t generation() const;
+    /// The place of a stage in the blocks' memory; swaps exchange places. O(1). Throws IndexError.
+    int place(int stage) const;
     /// The number of consecutive exchanges in which the block was empty; 0 for absent ones. Local.
     int emptyExchanges(int local) const;
     /// For restarts: sets that number. Local. Throws StateError for an absent block.
@@ -85,12 +91,20 @@ class SparseFieldCore {
     /// Refreshes the ghosts of stage 0, allocates blocks and frees them, as `SparseFields` for this field alone.
     /// Collective the first time, then between peers. Throws as there.
     void exchangeGhosts();
+    /// The other way: what blocks have added to the ghosts of stage 0 goes to the cells that these stand for, as
+    /// `SparseFields::pushGhosts` for this field alone. Collective the first time, then between peers. Throws as there.
+    void pushGhosts(PushOp op = PushOp::Sum);
+    /// Sets the ghosts that stand for cells to the default, in all blocks: before deposits for a push, if an exchange,
+    /// or `swapStages`, has filled them. A push clears those of stage 0 itself. On the host. Local, O(ghosts). Throws
+    /// IndexError; StaleError for blocks on the device; StateError during an exchange.
+    void clearGhosts(int stage = 0);
     /// The exchange of this field alone, for its steps. Collective the first time.
     SparseFields &exchange();
 
     /// Calls `visit(local, first byte of stage 0)` for each block that an exchange frees, just before: to
-    /// count losses, see `DroppedSums`. It must not throw, and replaces the previous one; empty: none.
-    /// Local. Throws StateError during an exchange.
+    /// count losses, see `DroppedSums`. And for each deposit that a push drops: `local` is the absent block that it was
+    /// for, and its memory would be this with the deposit alone. `visit` must not throw, and replaces the previous one;
+    /// empty: none. Local. Throws StateError during an exchange.
     void onFree(std::function<void(int local, const std::byte *stage0)> visit);
 
     /// For task graphs: stands for the field there, a row without elements for each block, allocated or not.
@@ -111,8 +125,8 @@ class SparseFieldCore {
     /// The first byte of an allocated block in `space`. Throws IndexError, StateError for an absent one,
     /// StaleError if blocks are in the other space.
     std::byte *memoryOf(int local, int stage, MemorySpace space) const;
-    /// Memory for views of the allocated blocks, to be written on the host. Throws IndexError, MemoryError.
-    HostDeviceBuffer &viewTable(int stage, std::size_t bytes) const;
+    /// Stage 0 of an allocated block on the host: a copy in `memory`, made larger, where blocks are on the device.
+    const std::byte *stageOnHost(int local, std::vector<std::byte> &memory) const;
     const SparseElements &elements() const;
     /// Copies all blocks to `into`, which is on the same blocks on other ranks and has none yet: all stages, counters,
     /// and the side. Collective, within `failTogether`.

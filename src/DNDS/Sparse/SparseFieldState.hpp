@@ -31,10 +31,10 @@ struct SparseFieldState {
     };
     std::vector<Memory> blocks;
     BlockBits allocated;
+    std::uint64_t generation = nextGeneration();         ///< see `SparseFieldCore::generation`
     Array<std::uint8_t, 0> taskRows;                     ///< see `SparseFieldCore::rows`
     std::vector<int> places;                             ///< position of each stage; permuted by swaps
     MemorySpace space = MemorySpace::Host;               ///< current memory space of blocks
-    std::vector<HostDeviceBuffer> views;                 ///< [stages]: of all allocated blocks, for kernels
     int inFlight = 0;                                    ///< exchanges in progress
     std::function<void(int, const std::byte *)> freeing; ///< see `SparseFieldCore::onFree`
 
@@ -42,6 +42,8 @@ struct SparseFieldState {
     std::size_t totalBytes(int block) const { return stageBytes(block) * places.size(); }
     /// Bytes that the block takes from the pool.
     std::size_t pooledBytes(int block) const { return roundedSize(totalBytes(block)); }
+    /// Copies `bytes` bytes of allocated blocks to the host, from wherever these are, and waits; `from` is there.
+    void copyToHost(std::byte *to, const std::byte *from, std::size_t bytes) const;
     std::byte *memory(int block, int stage = 0) const {
         return blocks[toSize(block)].bytes + stageBytes(block) * toSize(places[toSize(stage)]);
     }
@@ -59,6 +61,10 @@ struct SparseFieldState {
     /// a restart, after its first exchange. Looks first at the last place that was not.
     bool isBelow(int block) noexcept;
     std::size_t firstWitness(int block) const;
+    static std::uint64_t nextGeneration() noexcept;
+    /// Sets the ghosts that stand for cells to the default, in all blocks; `defaults` are cells of the largest shape.
+    /// On the host.
+    void clearGhosts(int stage, const std::byte *defaults) const noexcept;
     void requireNoFlight(std::string_view what) const;
     /// Everything that ranks must agree on.
     std::string describe() const;

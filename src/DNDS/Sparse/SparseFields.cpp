@@ -43,8 +43,7 @@ SparseFields::State::State(std::string label, std::span<SparseFieldCore *const> 
     std::vector<int> ranks;
     for (const PeerChannels &channels : pattern->peers()) {
         ranks.push_back(channels.rank);
-        Peer &peer = peers.emplace_back();
-        peer.present.resize(Bits::words(channels.given.size() * members.size()));
+        peers.emplace_back();
     }
     link = std::make_unique<MessageLink>(context, channel, ranks);
     context->enlist(*this);
@@ -108,6 +107,7 @@ void SparseFields::State::leave() noexcept {
     for (Member &member : members)
         --member.field->inFlight;
     steps = {};
+    push.reset();
     local.reset();
     for (Peer &peer : peers) {
         peer.given.reset();
@@ -133,18 +133,18 @@ void SparseFields::State::renew() {
 }
 
 void SparseFields::State::build() {
-    for (Peer &peer : peers) {
-        std::fill(peer.present.begin(), peer.present.end(), 0);
-        peer.maxBytes = 0;
+    for (std::size_t p = 0; p < peers.size(); ++p) {
+        peers[p].present.assign(Bits::words(outgoing(p).size() * members.size()), 0);
+        peers[p].maxBytes = 0;
     }
     for (std::size_t f = 0; f < members.size(); ++f) {
         const Member &member = members[f];
         member.field->allocated.forEach([&](int block) {
-            for (const SparsePattern::Place &place : pattern->givenBy(block)) {
-                const PeerChannels &channels = pattern->peers()[toSize(place.peer)];
+            for (const SparsePattern::Place &place : push ? pattern->receivedBy(block) : pattern->givenBy(block)) {
+                const std::vector<ChannelEnd> &channels = outgoing(toSize(place.peer));
                 Peer &peer = peers[toSize(place.peer)];
-                Bits::set(peer.present.data(), f * channels.given.size() + toSize(place.channel));
-                peer.maxBytes += member.gather(channels.given[toSize(place.channel)]).bytes();
+                Bits::set(peer.present.data(), f * channels.size() + toSize(place.channel));
+                peer.maxBytes += member.gather(channels[toSize(place.channel)]).bytes();
             }
         });
     }
@@ -189,36 +189,44 @@ void SparseFields::State::sendNonLocal() {
 
 std::size_t SparseFields::State::pack(std::size_t p) {
     Peer &peer = peers[p];
-    const PeerChannels &channels = pattern->peers()[p];
+    const std::vector<ChannelEnd> &channels = outgoing(p);
     std::size_t count = 0;
     for (const std::uint64_t word : peer.present)
         count += static_cast<std::size_t>(std::popcount(word));
     const std::size_t aboveStart = sparseHeaderBytes + peer.present.size() * sizeof(std::uint64_t);
     const std::size_t dataStart = aboveStart + Bits::words(count) * sizeof(std::uint64_t);
-    std::byte *const to = link->prepare(p, dataStart + peer.maxBytes + 8 * members.size()).data();
+    const std::size_t depositorBytes = push ? count * sizeof(std::int32_t) : 0;
+    std::byte *const to = link->prepare(p, dataStart + peer.maxBytes + 8 * members.size() + depositorBytes).data();
     auto *const aboveBits = reinterpret_cast<std::uint64_t *>(to + aboveStart);
     std::memset(aboveBits, 0, dataStart - aboveStart);
     std::size_t end = dataStart;
     std::size_t number = 0; // of channels with data
     std::size_t lastField = 0;
+    depositors.clear();
     Bits::forEach(peer.present.data(), peer.present.size(), [&](std::size_t bit) {
-        const std::size_t f = bit / channels.given.size();
-        const ChannelEnd &channel = channels.given[bit % channels.given.size()];
+        const std::size_t f = bit / channels.size();
+        const ChannelEnd &channel = channels[bit % channels.size()];
         const SparseFieldState &field = *members[f].field;
         const std::size_t at = f == lastField ? end : alignTo8(end);
         const bool aboveThreshold = packRim(members[f], channel, to + at);
-        const bool sends = aboveThreshold || field.options.sendBelowThreshold;
+        const bool sends =
+            aboveThreshold || (push ? differs(members[f], channel, to + at) : field.options.sendBelowThreshold);
         peer.given.send(sends ? ChannelEvent::Send : ChannelEvent::SendNull, title);
         if (!sends)
             return Bits::unset(peer.present.data(), bit);
         if (aboveThreshold)
             Bits::set(aboveBits, number);
+        if (push)
+            depositors.push_back(pattern->blocks()[toSize(channel.block)].block);
         ++number;
         ++(aboveThreshold ? traffic.aboveThreshold : traffic.belowThreshold);
         end = at + members[f].gather(channel).bytes();
         lastField = f;
     });
-    const SparseHeader header{epoch, signature, stages, dataStart};
+    if (!depositors.empty())
+        std::memcpy(to + end, depositors.data(), depositors.size() * sizeof(std::int32_t));
+    end += depositors.size() * sizeof(std::int32_t);
+    const SparseHeader header{epoch, kind(), stages, dataStart};
     std::memcpy(to, &header, sparseHeaderBytes);
     std::ranges::copy(peer.present, reinterpret_cast<std::uint64_t *>(to + sparseHeaderBytes));
     return end;
@@ -246,15 +254,16 @@ void SparseFields::State::accept(std::size_t p) {
     const int rank = pattern->peers()[p].rank;
     SparseHeader header;
     std::memcpy(&header, link->received(p).data(), sparseHeaderBytes);
-    DNDS_CHECK(header.epoch == epoch && header.signature == signature, StateError,
-               "rank {} is in exchange {} of '{}', this rank in exchange {}, or their fields differ: all ranks have to "
-               "make the same exchanges",
-               rank, header.epoch, name, epoch);
+    DNDS_CHECK(
+        header.epoch == epoch && header.signature == kind(), StateError,
+        "rank {} is in exchange {} of '{}', this rank in exchange {}, or their fields differ, or one pushes: all "
+        "ranks have to make the same exchanges",
+        rank, header.epoch, name, epoch);
     DNDS_CHECK(header.stages == stages, StateError,
                "rank {} sends another stage of a field of '{}' than this rank in exchange {}: call swapStages() alike "
                "on all ranks",
                rank, name, epoch);
-    const std::vector<ChannelEnd> &channels = pattern->peers()[p].received;
+    const std::vector<ChannelEnd> &channels = incoming(p);
     Peer &peer = peers[p];
     forEachReceived(p, [&](std::size_t f, std::size_t k, bool aboveThreshold, const std::byte * /*data*/) {
         peer.received.send(ChannelEvent::Send, title);
@@ -273,6 +282,7 @@ std::string SparseFields::State::awaited() const {
 }
 
 void SparseFields::State::set(Side side) {
+    DNDS_CHECK(!push, StateError, "{} is a push: complete it by finishPushGhosts", title);
     if (steps[side] == ExchangeStep::Sent)
         static_cast<void>(receive(side)); // a step that makes no sense before all has come
     step(side, ExchangeCall::Set);
@@ -309,7 +319,7 @@ void SparseFields::State::setNonLocal(bool freshOnly) {
 }
 
 /// Gives memory to all blocks that are wanted, or to none.
-void SparseFields::State::allocateWanted() {
+bool SparseFields::State::allocateWanted() {
     struct Reserved {
         Member *member;
         int block;
@@ -328,10 +338,7 @@ void SparseFields::State::allocateWanted() {
         one.member->fresh.set(one.block);
         ++traffic.allocations;
     }
-    if (reserved.empty())
-        return;
-    setLocal(true);
-    setNonLocal(true);
+    return !reserved.empty();
 }
 
 void SparseFields::State::freeEmpty() {
@@ -355,8 +362,15 @@ void SparseFields::State::freeEmpty() {
 
 /// When the channels of both sides were set: what depends on all of them.
 void SparseFields::State::complete() {
-    allocateWanted();
+    if (allocateWanted()) {
+        setLocal(true);
+        setNonLocal(true);
+    }
     freeEmpty();
+    endExchange();
+}
+
+void SparseFields::State::endExchange() {
     local.end(ChannelEvent::Discard, title);
     for (std::size_t p = 0; p < peers.size(); ++p) {
         peers[p].received.end(ChannelEvent::Discard, title);
@@ -368,6 +382,7 @@ void SparseFields::State::complete() {
         step(side, ExchangeCall::End);
     for (Member &member : members)
         --member.field->inFlight;
+    push.reset();
     ++traffic.exchanges;
 }
 
@@ -467,6 +482,14 @@ void SparseFields::finishExchangeGhosts() {
                 state.set(side);
         state.complete();
     });
+}
+
+void SparseFields::startPushGhosts(PushOp op) {
+    state_->running("startPushGhosts of", [&] { state_->startPush(op); });
+}
+
+void SparseFields::finishPushGhosts() {
+    state_->running("finishPushGhosts of", [&] { state_->finishPush(); });
 }
 
 void SparseFields::abandon() noexcept { state_->abandon("the program has abandoned it"); }

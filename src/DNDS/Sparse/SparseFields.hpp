@@ -55,6 +55,8 @@ struct SparseTraffic {
 /// From the first send until the exchange is over, cells may be read, not written, and blocks neither allocated nor
 /// freed by the program.
 ///
+/// The other way, `pushGhosts` adds what blocks have left in their ghosts to the cells that these stand for.
+///
 /// What fails on one rank - no memory at the pool's limit or the machine's, steps out of order, ranks that make
 /// different exchanges - throws there, ends the exchange and revokes the communicator: see `recover`, after which
 /// exchanges continue. Cells keep their values; ghosts are stale. An object that is destroyed in flight revokes as
@@ -83,7 +85,38 @@ class SparseFields {
     void startExchangeGhosts() { sendBoundBufs(BoundaryType::Any); }
     void finishExchangeGhosts();
 
-    /// The same in steps, with Parthenon's names. Each throws StateError out of order: sent twice, received before it
+    /// Adds what the blocks have deposited into their ghosts to the cells that these stand for: mass of particles near
+    /// a face, fluxes into neighbours. The default is the identity of `op`, as it is what absent blocks add: 0 for
+    /// PushOp::Sum; for Min (Max) infinity (-infinity), or the largest (lowest) integer.
+    ///
+    ///     SparseField<real> mass("mass", pattern, {.allocationThreshold = 1e-8});
+    ///     for (const Particle &p : particles) {
+    ///         mass.allocate(p.block);                         // a block that deposits has memory
+    ///         deposit(p, mass.view(p.block));                 // into cells and ghosts
+    ///     }
+    ///     mass.pushGhosts();
+    ///
+    /// - An absent block is allocated if one of the blocks beside it deposits a value above its allocation threshold;
+    ///   its cells, ghosts and stages begin with the default. Otherwise all that was deposited for it is dropped, and
+    ///   counted exactly by `DroppedSums`. Allocated ones get all of it, whatever `sendBelowThreshold` is.
+    /// - Deposits for a cell are added in the order of the numbers of their blocks: results have the same bits on any
+    ///   number of ranks, of real numbers, too.
+    /// - Afterwards ghosts are the default, ready for deposits. Ghosts that stand for no cell are left alone.
+    /// - Pushes free no blocks, and do not count for `deallocationCount`.
+    ///
+    /// In flight neither cells nor ghosts may be written; `receiveBoundBufs` says whether all has come. Blocks are on
+    /// the host. Local, but waits for peers. After an error cells and ghosts of this rank are as before, and those of
+    /// others may have been changed. Throws ArgumentError for another default, or PushOp::Replace; StateError for
+    /// blocks on the device, or ranks that make different exchanges; MemoryError; RevokedError, PeerError as
+    /// `waitUntil`.
+    void pushGhosts(PushOp op = PushOp::Sum) {
+        startPushGhosts(op);
+        finishPushGhosts();
+    }
+    void startPushGhosts(PushOp op = PushOp::Sum);
+    void finishPushGhosts();
+
+    /// Exchanges in steps, with Parthenon's names. Each throws StateError out of order: sent twice, received before it
     /// was sent, set before it was received.
     ///
     /// For programs that have these two calls: sending makes its own room, and messages need no receive beforehand.

@@ -1,6 +1,6 @@
 /// @file SparseFieldsState.hpp
 /// @brief The parts of an exchange of sparse fields. SparseFields.cpp has its steps on the host,
-/// SparseFieldsOnDevice.cpp those on the device.
+/// SparseFieldsOnDevice.cpp those on the device, SparsePushes.cpp those of pushes.
 #pragma once
 
 #include "DNDS/Link/MessageLink.hpp"
@@ -16,6 +16,7 @@
 #include <array>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -83,8 +84,10 @@ struct SparseFields::State final : Recoverable {
     void setLocal(bool freshOnly);
     void setNonLocal(bool freshOnly);
     void complete();
-    void allocateWanted();
+    /// Whether there were any.
+    bool allocateWanted();
     void freeEmpty();
+    void endExchange();
     /// Ends an exchange that cannot be completed.
     void leave() noexcept;
     /// The same where no error was thrown: peers are told `why`.
@@ -127,6 +130,28 @@ struct SparseFields::State final : Recoverable {
     void forEachReceived(std::size_t p, Visit &&visit) const;
     bool packRim(const Member &member, const ChannelEnd &channel, std::byte *to);
 
+    // Pushes: messages have the same form, and travel the channels from their ends to their beginnings.
+    void startPush(PushOp op);
+    void finishPush();
+    struct Deposit;
+    /// Whether data of a channel differ from the default in any bit.
+    bool differs(const Member &member, const ChannelEnd &channel, const std::byte *data) const {
+        const std::size_t count = member.gather(channel).bytes() / member.field->elements->bytes();
+        return member.field->elements->firstAbove(data, count, 0) < count;
+    }
+    void findLocalDeposits(std::vector<Deposit> &found);
+    void findReceivedDeposits(std::size_t p, std::vector<Deposit> &found) const;
+    void apply(const Deposit &deposit, std::vector<std::byte> &lost);
+    /// The ends of the channels of peer `p` at which data leave this rank, and at which they arrive.
+    const std::vector<ChannelEnd> &outgoing(std::size_t p) const {
+        return push ? pattern->peers()[p].received : pattern->peers()[p].given;
+    }
+    const std::vector<ChannelEnd> &incoming(std::size_t p) const {
+        return push ? pattern->peers()[p].given : pattern->peers()[p].received;
+    }
+    /// The signature in messages.
+    std::uint64_t kind() const { return signature + (push ? 1 + static_cast<std::uint64_t>(*push) : 0); }
+
     // The same on the device, all channels at a time.
     bool onDevice() const noexcept { return space == MemorySpace::Device; }
     SparseJob jobOf(const Member &member, const ChannelEnd *from, const ChannelEnd *to) const;
@@ -144,8 +169,10 @@ struct SparseFields::State final : Recoverable {
     std::shared_ptr<CommunicatorContext> context;
     std::vector<Member> members;
     std::vector<Peer> peers;
-    ChannelStates local;                 ///< channels within this rank
-    std::array<ExchangeStep, 2> steps{}; ///< indexed by Side
+    ChannelStates local;                  ///< channels within this rank
+    std::array<ExchangeStep, 2> steps{};  ///< indexed by Side
+    std::optional<PushOp> push;           ///< set in a push
+    std::vector<std::int32_t> depositors; ///< numbers of the depositing blocks in a message
     std::unique_ptr<MessageLink> link;
     std::vector<std::byte> scratch;        ///< for the largest shape of the widest field
     MemorySpace space = MemorySpace::Host; ///< the same for all fields in this exchange
@@ -174,7 +201,7 @@ void SparseFields::State::forEachSending(Visit &&visit) {
 
 template <class Visit>
 void SparseFields::State::forEachReceived(std::size_t p, Visit &&visit) const {
-    const std::vector<ChannelEnd> &channels = pattern->peers()[p].received;
+    const std::vector<ChannelEnd> &channels = incoming(p);
     const std::byte *const from = link->received(p).data();
     SparseHeader header;
     std::memcpy(&header, from, sparseHeaderBytes);

@@ -12,10 +12,11 @@ namespace DNDS {
 
 /// Header of a message. Then come, for each field and channel, a bit that says whether data follow (channel c of
 /// field f is bit f * channels + c); for each of these a bit that says whether a value is above the threshold; and from
-/// `dataStart` on the data in the same order, those of each field from a multiple of 8 bytes on.
+/// `dataStart` on the data in the same order, those of each field from a multiple of 8 bytes on. Last, in pushes, the
+/// numbers of the blocks from which these data are, 4 bytes each.
 struct SparseHeader {
     std::uint64_t epoch = 0;
-    std::uint64_t signature = 0; ///< signature of pattern, fields and thresholds
+    std::uint64_t signature = 0; ///< signature of pattern, fields and thresholds; plus 1 + PushOp in pushes
     std::uint64_t stages = 0;    ///< hash of the positions of the stages 0, which `swapStages` moves
     std::uint64_t dataStart = 0; ///< in bytes
 };

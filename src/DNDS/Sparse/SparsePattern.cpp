@@ -54,6 +54,7 @@ class SparsePattern::Builder {
   public:
     Builder(SparsePattern &made, SparseLinks links) : made_(made) {
         made_.blocks_ = std::move(links.blocks);
+        made_.ranks_ = std::move(links.ranks);
         made_.signature_ = links.signature;
         made_.kept_ = std::move(links.kept);
         const int rank = made_.context_->comm().rank();
@@ -190,6 +191,7 @@ SparsePattern::make(const CommunicatorView &comm, std::shared_ptr<const BlockGri
         const BlockLinks links = blockLinksOf(*context, *grid, ghosts, 0);
         SparseLinks boxes = boxesOf(links);
         boxes.signature = signature;
+        std::ranges::transform(grid->blocks(), std::back_inserter(boxes.ranks), &Block::rank);
         const std::shared_ptr<SparsePattern> made(new SparsePattern);
         made->grid_ = std::move(grid);
         made->ghosts_ = ghosts;
@@ -210,6 +212,12 @@ std::shared_ptr<const SparsePattern> SparsePattern::fromLinks(std::shared_ptr<Co
 int SparsePattern::localOf(int number) const noexcept {
     const auto found = std::ranges::lower_bound(blocks_, number, {}, &BlockMemory::block);
     return found != blocks_.end() && found->block == number ? static_cast<int>(found - blocks_.begin()) : -1;
+}
+
+bool SparsePattern::hasBlocksOf(const SparsePattern &other) const noexcept {
+    if (grid_ == nullptr || other.grid_ == nullptr)
+        return grid_ == other.grid_ && signature_ == other.signature_;
+    return grid_->hasBlocksOf(*other.grid_) && ghosts_ == other.ghosts_;
 }
 
 const SparsePattern::Copies &SparsePattern::copies(std::size_t cellBytes) const {

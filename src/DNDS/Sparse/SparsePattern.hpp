@@ -62,9 +62,10 @@ struct SparseLinks {
         std::vector<Link> given;
         std::vector<Link> received;
     };
-    std::vector<BlockMemory> blocks;  ///< ascending numbers
-    std::map<int, Peer> peers;        ///< keyed by rank, this one included
-    std::uint64_t signature = 0;      ///< a hash of all blocks and channels: the same on all ranks
+    std::vector<BlockMemory> blocks; ///< ascending numbers
+    std::map<int, Peer> peers;       ///< keyed by rank, this one included
+    std::vector<int> ranks;          ///< [all blocks] the owner of each, by number; -1: no rank
+    std::uint64_t signature = 0;     ///< a hash of all blocks and channels, whatever their ranks: the same on all ranks
     std::shared_ptr<const void> kept; ///< the memory of lists of rows
 };
 
@@ -99,6 +100,10 @@ class SparsePattern {
     std::span<const BlockMemory> blocks() const noexcept { return blocks_; }
     /// The place in `blocks` of the block with this number in the grid, or -1 where another rank has it. O(log blocks).
     int localOf(int number) const noexcept;
+    /// [all blocks] the rank of each, by number; -1 for clusters without cells, which no rank has.
+    std::span<const int> ranks() const noexcept { return ranks_; }
+    /// Whether both have the same blocks, by number, with the same ghosts, whatever their ranks. Local. O(blocks).
+    bool hasBlocksOf(const SparsePattern &other) const noexcept;
     /// The pool from which blocks of all fields on this pattern get their memory.
     BlockPool &pool() const noexcept { return pool_; }
 
@@ -136,6 +141,8 @@ class SparsePattern {
     };
     /// Local; O(shapes + local channels), for lists O(rows), at the first call for a width.
     const Copies &copies(std::size_t cellBytes) const;
+    /// The rows of a shape, from the first one of the block, in the order in which they are moved.
+    const RowList &rows(std::int32_t shape) const noexcept { return shapes_[toSize(shape)]; }
     /// The cells of a shape for kernels: `rows` of the block's memory, on the device; null for those from `first` on.
     struct DeviceRows {
         const std::uint32_t *rows = nullptr;
@@ -167,6 +174,7 @@ class SparsePattern {
     GhostWidths ghosts_;
     std::shared_ptr<CommunicatorContext> context_;
     std::vector<BlockMemory> blocks_;
+    std::vector<int> ranks_;
     std::vector<PeerChannels> peers_;
     std::vector<LocalChannel> local_;
     ByBlock<Place> given_;

@@ -1,5 +1,7 @@
 /// @file SparseReductions.hpp
 /// @brief Sums, norms and extrema of sparse fields, in which absent blocks have the default value.
+///
+/// Blocks on the device are copied to the host, one by one; `sum` and its like of SparseVectors.hpp run there.
 #pragma once
 
 #include "DNDS/Base/ExactAccumulator.hpp"
@@ -32,6 +34,14 @@ void forEachRun(const BlockView<T> &view, Visit &&visit) {
             at += cell[toSize(d)] * view.stride(d);
         visit(at, view.extent(last) * view.components());
     });
+}
+
+/// The same for all allocated blocks of a field, wherever they are.
+template <class T, class Visit>
+void forEachRun(const SparseField<T> &field, Visit &&visit) {
+    std::vector<std::byte> copy;
+    for (const int b : field.allocatedBlocks())
+        forEachRun(field.hostView(b, copy), visit);
 }
 
 /// Number of cells of this rank's absent blocks.
@@ -71,11 +81,10 @@ class SparseExactRows final : public ExactRows {
     template <class Visit>
     void forEachValue(Visit &&visit) const {
         const auto components = static_cast<std::size_t>(field_.components());
-        for (const int b : field_.allocatedBlocks())
-            forEachRun(field_.view(b), [&](const T *first, index count) {
-                for (std::size_t i = 0; i < toSize(count); ++i)
-                    visit(i % components, map_(static_cast<real>(first[i])));
-            });
+        forEachRun(field_, [&](const T *first, index count) {
+            for (std::size_t i = 0; i < toSize(count); ++i)
+                visit(i % components, map_(static_cast<real>(first[i])));
+        });
     }
 
     const SparseField<T> &field_;
@@ -107,15 +116,17 @@ std::vector<real> norms2(const SparseField<T> &field) {
     return result;
 }
 
-/// A field's loss with blocks that exchanges have freed: the sum of their values beyond the default, since this object
-/// was made. The rest of a conservative scheme's loss has left through faces whose ghosts were the default.
+/// A field's loss with blocks that exchanges have freed, and with deposits that pushes have dropped: the sum of their
+/// values beyond the default, since this object was made. The rest of a conservative scheme's loss has left through
+/// faces whose ghosts were the default.
 ///
 ///     const DroppedSums<real> dropped(dust);
 ///     const real before = sums(dust)[0];
 ///     ...                                                           // steps
 ///     const real throughFaces = before - sums(dust)[0] - dropped.sums()[0];
 ///
-/// Costs a pass over each freed block. A field reports to the latest DroppedSums made of it.
+/// Costs a pass over each freed block, and over a block for each dropped deposit. A field reports to the latest
+/// DroppedSums made of it.
 template <class T>
 class DroppedSums {
   public:
@@ -174,6 +185,8 @@ class DroppedSums {
             std::size_t at = 0; // of the elements of all cells
             Detail::forEachRun(view, [&](const T *first, index count) {
                 for (std::size_t i = 0; i < toSize(count); ++i, ++at) {
+                    if (first[i] == background)
+                        continue;
                     const real volume = weight ? weight(local, static_cast<index>(at / sums.size())) : 1;
                     sums[at % sums.size()] += volume * static_cast<real>(first[i]);
                     sums[at % sums.size()] -= volume * static_cast<real>(background);
@@ -205,11 +218,10 @@ std::vector<Extrema> extrema(const SparseField<T> &field) {
     };
     for (std::size_t c = 0; c < components && Detail::absentCells(field) > 0; ++c)
         take(c, static_cast<real>(field.defaultValue()));
-    for (const int b : field.allocatedBlocks())
-        Detail::forEachRun(field.view(b), [&](const T *first, index count) {
-            for (std::size_t i = 0; i < toSize(count); ++i)
-                take(i % components, static_cast<real>(first[i]));
-        });
+    Detail::forEachRun(field, [&](const T *first, index count) {
+        for (std::size_t i = 0; i < toSize(count); ++i)
+            take(i % components, static_cast<real>(first[i]));
+    });
     field.pattern()->context()->comm().allReduce(most.data(), static_cast<int>(most.size()), MPI_MAX);
     std::vector<Extrema> result(components);
     for (std::size_t c = 0; c < components; ++c) {

@@ -35,7 +35,8 @@ struct SparseRows {
     std::vector<index> ids;        ///< the blocks' numbers in the grid
 };
 
-/// A copy of this rank's blocks. Local.
+/// A copy of this rank's blocks, on the host wherever they are. Local; waits for the device, not for streams of the
+/// program.
 template <class T>
 SparseRows<T> sparseRows(const SparseField<T> &field) {
     SparseRows<T> rows;
@@ -50,14 +51,17 @@ SparseRows<T> sparseRows(const SparseField<T> &field) {
         rows.blocks(b, 0) = field.isAllocated(b) ? 1 : 0;
         rows.blocks(b, 1) = field.emptyExchanges(b);
     }
+    std::vector<std::byte> copy;
     for (const int b : field.allocatedBlocks()) {
         T *to = rows.cells[b];
-        Detail::forEachRun(field.view(b), [&](const T *first, index count) { to = std::copy_n(first, count, to); });
+        Detail::forEachRun(field.hostView(b, copy),
+                           [&](const T *first, index count) { to = std::copy_n(first, count, to); });
     }
     return rows;
 }
 
-/// The inverse: sets the field's blocks from the rows; ghosts and other stages have the default value. Local.
+/// The inverse: sets the field's blocks from the rows, in the memory where they were; ghosts and other stages have the
+/// default value. Local.
 /// Throws LayoutError for rows of other blocks or components, before anything changes; MemoryError at the pool's limit.
 template <class T>
 void setBlocks(SparseField<T> &field, const SparseRows<T> &rows) {
@@ -76,18 +80,19 @@ void setBlocks(SparseField<T> &field, const SparseRows<T> &rows) {
                    "block {} of '{}' has {} elements, but {} are given: the rows are of other blocks or components",
                    field.block(b).block, field.name(), elementsOf(b), rows.cells.rowSize(b));
     }
-    for (int b = 0; b < field.blocks(); ++b) {
-        field.free(b);
-        if (rows.blocks(b, 0) == 0)
-            continue;
-        field.allocate(b);
-        field.setEmptyExchanges(b, rows.blocks(b, 1));
-        const T *from = rows.cells[b];
-        Detail::forEachRun(field.view(b), [&](T *first, index count) {
-            std::copy_n(from, count, first);
-            from += count;
-        });
-    }
+    Detail::refill(field, [&] {
+        for (int b = 0; b < field.blocks(); ++b) {
+            if (rows.blocks(b, 0) == 0)
+                continue;
+            field.allocate(b);
+            field.setEmptyExchanges(b, rows.blocks(b, 1));
+            const T *from = rows.cells[b];
+            Detail::forEachRun(field.view(b), [&](T *first, index count) {
+                std::copy_n(from, count, first);
+                from += count;
+            });
+        }
+    });
 }
 
 /// A number that differs for grids of other blocks, periods or connections, and does not depend on the distribution

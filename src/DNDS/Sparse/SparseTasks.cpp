@@ -26,6 +26,21 @@ class SparseExchangeCalls final : public Task::CalledExchange {
     bool localSet_ = false; ///< set by `ready`
 };
 
+/// The same for pushes.
+class SparsePushCalls final : public Task::CalledExchange {
+  public:
+    SparsePushCalls(SparseFields &fields, PushOp op) : fields_(&fields), op_(op) {}
+
+    void start() override { fields_->startPushGhosts(op_); }
+    bool ready() override { return fields_->receiveBoundBufs(); }
+    void finish() override { fields_->finishPushGhosts(); }
+    bool inFlight() const override { return fields_->inFlight(); }
+
+  private:
+    SparseFields *fields_;
+    PushOp op_;
+};
+
 /// A call with fields: reads them, or changes all of them.
 Task::TaskModel callWith(Task::GraphModel &graph, std::string name, const std::vector<Array<std::uint8_t, 0> *> &fields,
                          Task::AccessMode mode) {
@@ -62,6 +77,26 @@ void finishExchangeGhosts(Task::Graph &graph, SparseFields &fields) {
 void exchangeGhosts(Task::Graph &graph, SparseFields &fields) {
     startExchangeGhosts(graph, fields);
     finishExchangeGhosts(graph, fields);
+}
+
+void startPushGhosts(Task::Graph &graph, SparseFields &fields, PushOp op) {
+    auto task = callWith(graph.model(), fmt::format("start push of '{}'", fields.name()), fields.rows(),
+                         Task::AccessMode::Reads);
+    task.exchange = std::make_shared<SparsePushCalls>(fields, op);
+    task.startsExchange = true;
+    graph.model().add(std::move(task));
+}
+
+void finishPushGhosts(Task::Graph &graph, SparseFields &fields) {
+    auto task = callWith(graph.model(), fmt::format("finish push of '{}'", fields.name()), fields.rows(),
+                         Task::AccessMode::ReadsWrites);
+    task.exchange = std::make_shared<SparsePushCalls>(fields, PushOp::Sum); // its start is never called
+    graph.model().add(std::move(task));
+}
+
+void pushGhosts(Task::Graph &graph, SparseFields &fields, PushOp op) {
+    startPushGhosts(graph, fields, op);
+    finishPushGhosts(graph, fields);
 }
 
 void swapStages(Task::Graph &graph, SparseFieldCore &field, int a, int b) {

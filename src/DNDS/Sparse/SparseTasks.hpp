@@ -38,6 +38,12 @@ void finishExchangeGhosts(Task::Graph &graph, SparseFields &fields);
 /// Both, one after the other.
 void exchangeGhosts(Task::Graph &graph, SparseFields &fields);
 
+/// `SparseFields::pushGhosts` as two tasks of a graph, or as one after the other. Tasks declared between them may read
+/// the fields. As above.
+void startPushGhosts(Task::Graph &graph, SparseFields &fields, PushOp op = PushOp::Sum);
+void finishPushGhosts(Task::Graph &graph, SparseFields &fields);
+void pushGhosts(Task::Graph &graph, SparseFields &fields, PushOp op = PushOp::Sum);
+
 /// `field.swapStages(a, b)` as a task of a graph. Local; runs throw IndexError.
 void swapStages(Task::Graph &graph, SparseFieldCore &field, int a, int b);
 

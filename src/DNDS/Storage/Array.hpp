@@ -30,6 +30,7 @@ class Lifetime {
     }
 
   private:
+    /// Made by the first `watch`; the last reference to it ends with the object.
     mutable std::shared_ptr<const void> token_;
 };
 
@@ -166,6 +167,7 @@ class Array : public ArrayBase {
   private:
     using Geometry = typename View::Geometry;
 
+    /// The element at which row `i` starts on the host. Static strides are constants here.
     static index start(const Array &self, index i) {
         if constexpr (layout == ArrayLayout::CSR)
             return self.hostOffsets()[i];
@@ -175,6 +177,7 @@ class Array : public ArrayBase {
             return i * self.stride();
     }
 
+    // Marks the host side as written, even if the caller only reads: constness decides.
     T *rowPointer(index i) {
         if constexpr (layout == ArrayLayout::CSR) {
             if (!isCompressed())
@@ -190,6 +193,7 @@ class Array : public ArrayBase {
         return reinterpret_cast<const T *>(readData(MemorySpace::Host)) + start(*this, i);
     }
 
+    // Members exist only in the layouts that need them.
     Geometry geometryIn([[maybe_unused]] MemorySpace space) const {
         Geometry geometry{};
         if constexpr (layout == ArrayLayout::Fixed)

@@ -17,6 +17,7 @@ namespace {
 /// The start of the first row if there are no offsets, because there are no rows.
 constexpr index noOffsets[1] = {0};
 
+// The width by the type: DynamicSize or NonUniformSize if it has none.
 rowsize initialWidth(const ArrayShape &shape) {
     return shape.layout == ArrayLayout::StaticFixed ? shape.rowSize : shape.rowMax;
 }
@@ -37,6 +38,7 @@ ArrayBase &ArrayBase::operator=(const ArrayBase &other) {
     return *this;
 }
 
+// Swaps with an empty array of the same type, which is what `other` becomes.
 ArrayBase::ArrayBase(ArrayBase &&other) noexcept : ArrayBase(*other.shape_) {
     swapState(other);
     swapNames(other);
@@ -51,6 +53,7 @@ ArrayBase &ArrayBase::operator=(ArrayBase &&other) noexcept {
     return *this;
 }
 
+// The shape moves along: arrays of matrices may differ in it, although their types agree.
 void ArrayBase::swapState(ArrayBase &other) noexcept {
     std::swap(shape_, other.shape_);
     for (std::size_t k = 0; k < buffersOf(*this).size(); ++k)
@@ -100,6 +103,7 @@ void ArrayBase::throwDecompressed() const {
     throw StateError(fmt::format("{}: the rows of this CSR array are decompressed; call compress() first", label()));
 }
 
+// Checks name the array and the number, and come before anything has changed.
 std::size_t ArrayBase::checkedRowCount(index rows) const {
     DNDS_CHECK(rows >= 0, ArgumentError, "{}: cannot have {} rows", label(), rows);
     // sizes and offsets have an entry per row, whatever the elements need
@@ -114,6 +118,7 @@ rowsize ArrayBase::checkedSize(index i, index size) const {
     return static_cast<rowsize>(size);
 }
 
+// Two cases of a negative width: a wrong number, and one that was never chosen.
 rowsize ArrayBase::checkedWidth(rowsize width) const {
     DNDS_CHECK(width >= 0 || (width == DynamicSize && width_ == DynamicSize), ArgumentError,
                "{}: rows cannot be {} elements wide", label(), width);
@@ -124,6 +129,7 @@ rowsize ArrayBase::checkedWidth(rowsize width) const {
     return width;
 }
 
+// Overflow would allocate less than is used.
 std::size_t ArrayBase::checkedBytes(index rows, index elementsPerRow) const {
     std::ptrdiff_t elements = 0;
     std::ptrdiff_t bytes = 0;
@@ -140,6 +146,7 @@ rowsize ArrayBase::rowSize() const {
     return std::max(width_, rowsize{0});
 }
 
+// CSR has no maximum of its own, so that all rows are asked.
 rowsize ArrayBase::rowSizeMax() const {
     if (shape_->layout != ArrayLayout::CSR)
         return std::max(width_, rowsize{0});
@@ -149,6 +156,7 @@ rowsize ArrayBase::rowSizeMax() const {
     return longest;
 }
 
+// With padding, as memory has it.
 index ArrayBase::dataSize() const {
     if (compressed_)
         return static_cast<index>(data_.bytes() / shape_->elementBytes);
@@ -158,6 +166,7 @@ index ArrayBase::dataSize() const {
     return static_cast<index>(bytes / shape_->elementBytes);
 }
 
+// CSR also has the start after the last row, which is the number of elements.
 index ArrayBase::rowStart(index i) const {
     checkCompressed();
     if (shape_->layout != ArrayLayout::CSR) {
@@ -169,6 +178,7 @@ index ArrayBase::rowStart(index i) const {
     return rows_ > 0 ? hostOffsets()[i] : 0;
 }
 
+// Everything that may fail comes first; swaps and assignments at the end do not.
 void ArrayBase::resize(index rows) {
     const std::size_t count = checkedRowCount(rows);
     HostDeviceBuffer shapes = newShapes(0);
@@ -200,6 +210,7 @@ void ArrayBase::resize(index rows) {
     rows_ = rows;
 }
 
+// In CSR the width is that of every row now, not a property of the array: rows may change later.
 void ArrayBase::resize(index rows, rowsize width) {
     const std::size_t count = checkedRowCount(rows);
     if (shape_->layout == ArrayLayout::CSR) {
@@ -213,6 +224,7 @@ void ArrayBase::resize(index rows, rowsize width) {
     }
     DNDS_CHECK(width >= 0, ArgumentError, "{}: rows cannot be {} elements wide", label(), width);
     checkedWidth(width);
+    // Only the number of rows changes: elements are kept.
     if (width == width_) {
         resize(rows);
         return;
@@ -220,6 +232,7 @@ void ArrayBase::resize(index rows, rowsize width) {
     renew(rows, width, {});
 }
 
+// Both kinds start over. CSR gets its offsets here; padded layouts check each size against the width.
 void ArrayBase::resizeToSizes(std::span<const rowsize> rowSizes, rowsize width) {
     const index rows = static_cast<index>(rowSizes.size());
     DNDS_CHECK(!isFixedLayout(shape_->layout), LayoutError, "{}: all rows of a {} array have one width; give that",
@@ -244,6 +257,8 @@ void ArrayBase::resizeToSizes(std::span<const rowsize> rowSizes, rowsize width) 
     renew(rows, width, rowSizes);
 }
 
+// The open dimension follows only if the width is chosen at run time and the other dimension is known and the same in
+// all rows. A width that the other does not divide is rejected by `renew`.
 MatrixShape ArrayBase::shapeOfWidth(rowsize width) const noexcept {
     const auto follows = [this](rowsize open, rowsize declared, rowsize known) {
         return hasRunTimeWidth(shape_->layout) && open == DynamicSize && declared != NonUniformSize && known > 0;
@@ -256,9 +271,11 @@ MatrixShape ArrayBase::shapeOfWidth(rowsize width) const noexcept {
     return shape;
 }
 
+// Makes all new memory before it replaces the old: a failure leaves the array as it was.
 void ArrayBase::renew(index rows, rowsize width, std::span<const rowsize> rowSizes) {
     const auto count = static_cast<std::size_t>(rows);
     const index newStride = rowStrideOf(width, shape_->elementBytes, shape_->align);
+    // Zeros, in the memory that the array was given.
     HostDeviceBuffer data(checkedBytes(rows, newStride), data_.resource());
     HostDeviceBuffer sizes(isPaddedLayout(shape_->layout) ? count * sizeof(rowsize) : 0, sizes_.resource());
     HostDeviceBuffer shapes = newShapes(count);
@@ -276,6 +293,7 @@ void ArrayBase::renew(index rows, rowsize width, std::span<const rowsize> rowSiz
     common_ = common;
 }
 
+// With `keep`, `offsets` must be those of the decompressed rows, whose elements are copied in order.
 void ArrayBase::renewCsr(std::vector<index> offsets, bool keep) {
     const index rows = static_cast<index>(offsets.size()) - 1;
     HostDeviceBuffer data(static_cast<std::size_t>(offsets.back()) * shape_->elementBytes, data_.resource());
@@ -297,6 +315,7 @@ void ArrayBase::renewCsr(std::vector<index> offsets, bool keep) {
     compressed_ = true;
 }
 
+// Elements that a padded row loses become zero, as new ones must be when it grows again.
 void ArrayBase::resizeRow(index i, rowsize width) {
     checkRow(i);
     checkedSize(i, width);
@@ -315,6 +334,7 @@ void ArrayBase::resizeRow(index i, rowsize width) {
     }
     DNDS_CHECK(width <= width_, ArgumentError, "{}: row {} cannot have {} elements, rows have room for {}", label(), i,
                width, width_);
+    // Padded rows: memory for the full width exists.
     const rowsize old = rowSizeUnchecked(i);
     if (width == old)
         return;
@@ -343,6 +363,7 @@ void ArrayBase::appendElement(index i, const std::byte *element) {
                 elementBytes);
 }
 
+// Matrix shapes stay: they are stored for each row in both states.
 void ArrayBase::compress() {
     if (compressed_)
         return;
@@ -352,6 +373,7 @@ void ArrayBase::compress() {
     renewCsr(std::move(offsets), true);
 }
 
+// Needs valid elements on the host; the device side is dropped.
 void ArrayBase::decompress() {
     if (shape_->layout != ArrayLayout::CSR || !compressed_)
         return;
@@ -365,11 +387,14 @@ void ArrayBase::decompress() {
     }
     data_.renew(0);
     offsets_.renew(0);
+    // The old buffers are empty: from here on nothing fails.
     looseRows_ = std::move(rows);
     compressed_ = false;
 }
 
+// Numbers that this array has chosen may change while it has no rows.
 void ArrayBase::adoptShape(const ArrayBase &other) {
+    // Types first, then numbers chosen at run time.
     DNDS_CHECK(layoutHash() == other.layoutHash(), LayoutError, "{} ({}) cannot take the shape of {} ({})", label(),
                layoutSignature(), other.label(), other.layoutSignature());
     DNDS_CHECK(shape_->declared == other.shape_->declared && shape_->limit == other.shape_->limit, LayoutError,
@@ -387,6 +412,7 @@ void ArrayBase::adoptShape(const ArrayBase &other) {
     }
 }
 
+// One reduction: the largest numbers and the negated smallest ones, which are equal if all who chose agree.
 void ArrayBase::takeLargestShape(const std::function<void(std::span<rowsize>)> &largest) {
     if (!hasRunTimeWidth(shape_->layout) && shape_->limit.chosen())
         return;
@@ -413,6 +439,7 @@ void ArrayBase::takeLargestShape(const std::function<void(std::span<rowsize>)> &
 
 void ArrayBase::toDevice() {
     checkCompressed();
+    // All buffers, so that elements and sizes are current together.
     for (HostDeviceBuffer *buffer : buffersOf(*this))
         buffer->toDevice();
 }
@@ -433,6 +460,7 @@ void ArrayBase::toHost(Device::StreamHandle stream) {
         buffer->toHost(stream);
 }
 
+// Offsets stay where they are: only this rank reads them.
 void ArrayBase::rehost(const HostMemoryResource &resource) {
     data_.rehost(resource);
     sizes_.rehost(resource);
@@ -452,6 +480,7 @@ void ArrayBase::joinRows(ArrayBase &front, ArrayBase &back, MemorySpace space) {
     HostDeviceBuffer::join(front.data_, back.data_, space);
 }
 
+// Null for arrays without elements, whose rows then have no bytes.
 const std::byte *ArrayBase::rowBytes(index i) const {
     if (!compressed_)
         return looseRow(i).data();
@@ -460,6 +489,7 @@ const std::byte *ArrayBase::rowBytes(index i) const {
     return data ? data + static_cast<std::size_t>(start) * shape_->elementBytes : nullptr;
 }
 
+// Row by row, without padding, so that layouts with equal rows hash alike. Shapes count only for matrices.
 std::uint64_t ArrayBase::hash() const {
     const MatrixShape declared = shape_->declared;
     const MatrixShape *const shapes = rowShapesIn(MemorySpace::Host);
@@ -469,6 +499,7 @@ std::uint64_t ArrayBase::hash() const {
         const rowsize elements = rowSizeUnchecked(i);
         hash.add(static_cast<std::uint64_t>(elements));
         hash.addBytes(rowBytes(i), static_cast<std::size_t>(elements) * shape_->elementBytes);
+        // Not an array of matrices.
         if (declared == MatrixShape{})
             continue;
         MatrixShape shape = shapes != nullptr ? shapes[i] : common_; // equal elements in other matrices
@@ -505,6 +536,7 @@ RowLayout ArrayBase::rowLayout(MemorySpace space) const {
     return layout;
 }
 
+// Elements first, then the sizes of padded rows, then the shapes of matrices: the order that RowLayout promises.
 void ArrayBase::describe(MemorySpace space, RowLayout &layout) const {
     // a transport that asked to read does not write; RowPart has one pointer type for both directions
     const auto side = [&](const HostDeviceBuffer &buffer, bool used = true) {

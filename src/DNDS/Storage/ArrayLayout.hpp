@@ -180,6 +180,7 @@ struct RowPart {
 /// and are sent with them. Valid until the array is resized, swapped, moved or destroyed, which the generations of the
 /// parts reveal.
 struct RowLayout {
+    /// Elements, row sizes, shapes of matrices.
     static constexpr int maxParts = 3;
 
     std::array<RowPart, maxParts> parts{};

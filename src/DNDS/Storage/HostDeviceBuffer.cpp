@@ -21,6 +21,7 @@ struct HostDeviceBuffer::CopiesInFlight {
     };
     std::vector<Copy> copies;
 
+    // There are few streams: a search in order is enough.
     const Device::Event &endOn(Device::StreamHandle stream) {
         for (const Copy &copy : copies)
             if (copy.stream == stream)
@@ -29,11 +30,13 @@ struct HostDeviceBuffer::CopiesInFlight {
     }
 };
 
+// 64 bits do not run out; 0 is left for "none".
 std::uint64_t HostDeviceBuffer::nextGeneration() noexcept {
     static std::atomic<std::uint64_t> counter{0};
     return counter.fetch_add(1, std::memory_order_relaxed) + 1;
 }
 
+// The first reader after a write draws the number; others that read at the same time get the same one.
 std::uint64_t HostDeviceBuffer::drawVersion() const noexcept {
     static std::atomic<std::uint64_t> counter{0};
     const std::uint64_t drawn = counter.fetch_add(1, std::memory_order_relaxed) + 1;
@@ -49,9 +52,11 @@ void HostDeviceBuffer::throwStale(MemorySpace space, std::string_view owner) {
         "{}: the device copy is stale or was never made, the host holds newer values; call toDevice() first", owner));
 }
 
+// The deleter keeps the resource alive, as transfers may hold the memory longer than the buffer.
 std::shared_ptr<std::byte> HostDeviceBuffer::allocateHost(std::size_t bytes, const HostMemoryResource &resource) {
     if (bytes == 0)
         return nullptr;
+    // Zeros: new elements are zero, and each page is first touched by the thread that allocates.
     const HostMemoryResource memory = resource ? resource : defaultHostMemory();
     void *pointer = allocateData(*memory, bytes, alignment, "host memory");
     std::memset(pointer, 0, bytes);
@@ -91,6 +96,7 @@ HostDeviceBuffer &HostDeviceBuffer::operator=(HostDeviceBuffer &&other) noexcept
 
 HostDeviceBuffer::~HostDeviceBuffer() { release(); }
 
+// Memory does not move: pointers, copies in flight and holders stay valid.
 void HostDeviceBuffer::swap(HostDeviceBuffer &other) noexcept {
     std::swap(host_, other.host_);
     hostOwner_.swap(other.hostOwner_);
@@ -106,6 +112,7 @@ void HostDeviceBuffer::swap(HostDeviceBuffer &other) noexcept {
     inFlight_.swap(other.inFlight_);
 }
 
+// The event is made before the copy is queued, so that a failure to make it leaves nothing unobserved.
 void HostDeviceBuffer::queueCopy(MemorySpace to, Device::StreamHandle stream) {
     const Device::Event *end = nullptr;
     if (!Device::isCapturing(stream)) { // in a graph, nothing runs now; memory that it names must stay anyway
@@ -132,6 +139,7 @@ void HostDeviceBuffer::finishCopies() const {
         std::rethrow_exception(failure);
 }
 
+// Waits for copies in flight, which would otherwise write to freed memory.
 void HostDeviceBuffer::release() noexcept {
     try {
         finishCopies();
@@ -148,16 +156,19 @@ std::shared_ptr<std::byte> HostDeviceBuffer::allocateDevice(std::size_t bytes) {
     return {static_cast<std::byte *>(Device::allocate(bytes)), Device::deallocate};
 }
 
+// Uninitialised: callers fill all of it.
 void HostDeviceBuffer::ensureDevice() {
     if (device_ == nullptr)
         placeAt(allocateDevice(bytes_), MemorySpace::Device);
 }
 
+// Frees the old memory of that side, unless others hold it.
 void HostDeviceBuffer::placeAt(std::shared_ptr<std::byte> place, MemorySpace space) noexcept {
     (space == MemorySpace::Host ? host_ : device_) = place.get();
     (space == MemorySpace::Host ? hostOwner_ : deviceOwner_) = std::move(place);
 }
 
+// Waits, since the caller frees the source.
 void HostDeviceBuffer::copyWithin(MemorySpace space, std::byte *to) const {
     if (space == MemorySpace::Host) {
         if (hostValid_)
@@ -168,6 +179,7 @@ void HostDeviceBuffer::copyWithin(MemorySpace space, std::byte *to) const {
     }
 }
 
+// Adjacent addresses may also be chance, which serves as well.
 bool HostDeviceBuffer::areJoined(const HostDeviceBuffer &front, const HostDeviceBuffer &back,
                                  MemorySpace space) noexcept {
     if (front.bytes_ == 0 || back.bytes_ == 0)
@@ -176,6 +188,7 @@ bool HostDeviceBuffer::areJoined(const HostDeviceBuffer &front, const HostDevice
     return first != nullptr && first + front.bytes_ == (space == MemorySpace::Host ? back.host_ : back.device_);
 }
 
+// A gap before `front` makes `back` start aligned. Both share the block's ownership, so either may be freed first.
 void HostDeviceBuffer::join(HostDeviceBuffer &front, HostDeviceBuffer &back, MemorySpace space) {
     if (areJoined(front, back, space))
         return;
@@ -190,10 +203,12 @@ void HostDeviceBuffer::join(HostDeviceBuffer &front, HostDeviceBuffer &back, Mem
     back.copyWithin(space, first + front.bytes_);
     front.placeAt({block, first}, space);
     back.placeAt({block, first + front.bytes_}, space);
+    // Code that remembers addresses notices the move.
     front.generation_ = nextGeneration();
     back.generation_ = nextGeneration();
 }
 
+// A copy has both sides if the original has, and needs no later transfer.
 void HostDeviceBuffer::copyContents(const HostDeviceBuffer &other) {
     markWritten();
     pulled_ = other.pulled_;
@@ -201,6 +216,7 @@ void HostDeviceBuffer::copyContents(const HostDeviceBuffer &other) {
         return;
     finishCopies();
     other.finishCopies();
+    // The host may be stale: each valid side is copied from its own.
     if (other.deviceValid_) {
         ensureDevice();
         Device::copy(device_, MemorySpace::Device, other.device_, MemorySpace::Device, bytes_, nullptr);
@@ -228,6 +244,7 @@ void HostDeviceBuffer::toDevice() {
 }
 
 void HostDeviceBuffer::toHost(Device::StreamHandle stream) {
+    // Nothing to copy; values that the host has written stay.
     if (valid(MemorySpace::Host))
         return;
     queueCopy(MemorySpace::Host, stream);
@@ -239,6 +256,7 @@ void HostDeviceBuffer::toHost() {
     finishCopies();
 }
 
+// The new buffer is on the host only; a device side is made again by the next toDevice.
 void HostDeviceBuffer::resize(std::size_t bytes) {
     if (bytes == bytes_)
         return;
@@ -255,11 +273,13 @@ void HostDeviceBuffer::resize(std::size_t bytes) {
     swap(resized);
 }
 
+// Swapping leaves the old contents to the destructor, which waits for copies.
 void HostDeviceBuffer::renew(std::size_t bytes) {
     HostDeviceBuffer renewed(bytes, resource_);
     swap(renewed);
 }
 
+// The device side is taken over as it is; only host memory moves.
 void HostDeviceBuffer::rehost(HostMemoryResource resource) {
     if (resource == resource_)
         return;

@@ -159,16 +159,20 @@ class HostDeviceBuffer {
 
     static std::shared_ptr<std::byte> allocateHost(std::size_t bytes, const HostMemoryResource &resource);
     static std::shared_ptr<std::byte> allocateDevice(std::size_t bytes);
+    /// Allocates the device side unless it exists.
     void ensureDevice();
+    /// Replaces one side's memory, without copying contents.
     void placeAt(std::shared_ptr<std::byte> place, MemorySpace space) noexcept;
     /// Copies the contents in `space`, if they are valid there, to memory of that space.
     void copyWithin(MemorySpace space, std::byte *to) const;
+    /// Repeats every valid side of a buffer of the same size.
     void copyContents(const HostDeviceBuffer &other);
     struct CopiesInFlight;
     /// Queues a copy to the other side and remembers that no call has waited for it.
     void queueCopy(MemorySpace to, Device::StreamHandle stream);
     /// Waits for the queued copies, but not for later work on their streams.
     void finishCopies() const;
+    /// Waits for copies in flight and frees both sides.
     void release() noexcept;
 
     std::shared_ptr<std::byte> hostOwner_; ///< shared with transfers in progress

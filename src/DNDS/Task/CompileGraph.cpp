@@ -6,6 +6,7 @@ namespace DNDS::Task {
 
 namespace {
 
+// For ranges that need no name of an adjacency or region.
 const char *rangeName(AccessRange range) {
     switch (range) {
     case AccessRange::SameRow:
@@ -28,6 +29,7 @@ std::string canonical(const GraphModel &graph, const TaskModel &task) {
                                    : task.kind == TaskKind::Call ? "call"
                                                                  : "task",
                                    task.name);
+    // Left out where it is the default, so that errors quote short lines.
     if (task.every != 1)
         text += fmt::format(" every {} runs", task.every);
     if (task.loop)
@@ -47,6 +49,8 @@ std::string canonical(const GraphModel &graph, const TaskModel &task) {
     return text;
 }
 
+/// Every rank describes its graph in lines of text and compares them with rank 0's: the first difference is an error
+/// that quotes both. Without it, ranks with different graphs would wait for each other in reductions or exchanges.
 void agreeOnTasks(const GraphModel &graph, const CommunicatorView &comm, const CompileOptions &options) {
     std::vector<std::string> lines;
     comm.guarded([&] {
@@ -72,6 +76,9 @@ void agreeOnTasks(const GraphModel &graph, const CommunicatorView &comm, const C
 
 } // namespace
 
+/// Three stages, each on the results of the one before: which rows each task computes and where pulls and pushes are
+/// needed (collective), parts, order (both local). Equal graphs give equal transfers on all ranks, and so the same
+/// collective calls in the same order.
 PlanModel compileGraph(const GraphModel &graph, const CommunicatorView &comm, const CompileOptions &options) {
     agreeOnTasks(graph, comm, options);
     comm.guarded([&] {

@@ -9,6 +9,7 @@ namespace DNDS::Task {
 
 namespace {
 
+/// A step as tables and pictures show it.
 std::string nameOf(const GraphModel &graph, const PlanModel &plan, const PlanStep &step) {
     switch (step.kind) {
     case StepKind::Part: {
@@ -31,8 +32,10 @@ std::string nameOf(const GraphModel &graph, const PlanModel &plan, const PlanSte
                        task.every > 1 ? fmt::format(", every {} runs", task.every) : "");
 }
 
+/// As in "the sum of 'x'".
 const char *wordFor(ReduceOp op) { return op == ReduceOp::Sum ? "sum" : op == ReduceOp::Min ? "smallest" : "largest"; }
 
+// The number of rows of a part; empty for other steps.
 std::string rowsOf(const PlanModel &plan, const PlanStep &step) {
     return step.kind == StepKind::Part ? fmt::format("{}", plan.parts[step.what].rows.count) : "";
 }
@@ -42,6 +45,7 @@ std::string rowsOf(const PlanModel &plan, const PlanStep &step) {
 std::string Plan::describe() const {
     const GraphModel &graph = state().graph;
     const PlanModel &plan = state().plan;
+    // The widest name sets the width of its column.
     std::size_t longest = 0;
     for (const PlanStep &step : plan.steps)
         longest = std::max(longest, nameOf(graph, plan, step).size());
@@ -81,6 +85,7 @@ std::string Plan::describe() const {
 }
 
 std::string Plan::dot() const {
+    // As in Graphviz, where a backslash escapes quotes and itself.
     const auto quoted = [](const std::string &name) {
         std::string text;
         for (const char c : name)

@@ -10,8 +10,10 @@ namespace DNDS::Task {
 
 namespace {
 
+// When full, all are captured again; programs that swap a few arrays stay below it.
 constexpr std::size_t graphsKept = 8; ///< for each batch: one for each order in which arrays were swapped
 
+/// A copy of a list; waits for it, as the source may be a temporary. Only at set-up.
 template <class T>
 Device::DeviceBuffer<T> onDevice(const std::vector<T> &values) {
     Device::DeviceBuffer<T> buffer(values.size());
@@ -25,6 +27,7 @@ Device::DeviceBuffer<T> onDevice(const std::vector<T> &values) {
 
 } // namespace
 
+// Runs on a thread of the device's driver, between the kernels of the stream.
 void DeviceTimes::begin(void *times) { static_cast<DeviceTimes *>(times)->span.begin = Trace::now(); }
 
 void DeviceTimes::end(void *times) {
@@ -33,16 +36,20 @@ void DeviceTimes::end(void *times) {
     taken.trace->record(taken.span);
 }
 
+/// A run becomes a single graph if every step is device work that can be captured: no calls or swaps, and exchanges
+/// that need no host (PlanTransfers::capturable).
 Plan::DeviceRunner::DeviceRunner(State &state) : state_(state) {
     for (const Part &part : state.plan.parts) {
         Rows &rows = rows_.emplace_back();
         rows.rows = part.rows;
         copyRows(rows, part.list);
+        // Sums also need the rows by target.
         if (part.adds)
             copySums(rows, part);
     }
     for (const Part &part : state.plan.finishes) {
         finishRows_.emplace_back().rows = part.rows;
+        // Ghosts that are finished after pulls, always as a list.
         copyRows(finishRows_.back(), part.list);
     }
     for (const ReductionModel &reduction : state.graph.reductions) {
@@ -55,6 +62,7 @@ Plan::DeviceRunner::DeviceRunner(State &state) : state_(state) {
     makeBatches();
     if (state.trace.trace != nullptr)
         times_.resize(state.plan.steps.size());
+    // Calls and swaps need the host between steps.
     const bool onlyDevice =
         state.transfers.capturable() && std::ranges::none_of(state.plan.steps, [](const PlanStep &step) {
             return step.kind == StepKind::Call || step.kind == StepKind::Swap;
@@ -68,6 +76,7 @@ Plan::DeviceRunner::DeviceRunner(State &state) : state_(state) {
 
 Plan::DeviceRunner::~DeviceRunner() { abandon(); }
 
+// A contiguous part has no list and keeps its range.
 void Plan::DeviceRunner::copyRows(Rows &rows, const std::vector<LocalIndex> &list) const {
     rows.list = onDevice(list);
     rows.rows.list = list.empty() ? nullptr : rows.list.data();
@@ -78,6 +87,7 @@ void Plan::DeviceRunner::copySums(Rows &rows, const Part &part) const {
     const std::vector<std::vector<LocalIndex>> adding = addingRows(state_.graph.tasks[part.task], part, 1);
     std::vector<LocalIndex> named, starts{0}, list;
     for (std::size_t target = 0; target < adding.size(); ++target) {
+        // Rows to which nothing is added keep their contents.
         if (adding[target].empty())
             continue;
         named.push_back(static_cast<LocalIndex>(toSize(part.firstTarget) + target));
@@ -90,6 +100,7 @@ void Plan::DeviceRunner::copySums(Rows &rows, const Part &part) const {
     rows.sums = {rows.targets.data(), rows.starts.data(), rows.list.data(), static_cast<index>(named.size())};
 }
 
+/// Parts that no exchange waits for or feeds run beside the exchanges, on the inner stream.
 std::size_t Plan::DeviceRunner::streamIdOf(const PlanStep &step) const {
     if (step.kind != StepKind::Part)
         return Boundary;
@@ -97,6 +108,7 @@ std::size_t Plan::DeviceRunner::streamIdOf(const PlanStep &step) const {
     return part.late || part.urgent ? Boundary : Inner;
 }
 
+// Gives the batch its number; no effect if none is open.
 void Plan::DeviceRunner::close(std::optional<Batch> &open) {
     if (!open)
         return;
@@ -106,6 +118,10 @@ void Plan::DeviceRunner::close(std::optional<Batch> &open) {
     open.reset();
 }
 
+/// Walks through the steps with one open batch for each stream. A batch is closed when the host is about to wait (a
+/// peer may need its results), when the other stream has to wait for one of its steps, and when the next step would
+/// add a wait that it did not start with. Waits refer to closed batches with smaller numbers, so queueing the batches
+/// in order never waits for an event that is not recorded yet.
 void Plan::DeviceRunner::makeBatches() {
     constexpr std::size_t unplaced = ~std::size_t{0};
     const std::vector<PlanStep> &steps = state_.plan.steps;
@@ -124,6 +140,7 @@ void Plan::DeviceRunner::makeBatches() {
         for (const std::size_t before : step.after) {
             if (streamIdOf(steps[before]) == streamId)
                 continue;
+            // The step is still in the other stream's open batch, whose event comes at its end.
             if (batchOf_[before] == unplaced)
                 close(open[1 - streamId]);
             waits.push_back(batchOf_[before]);
@@ -147,6 +164,7 @@ void Plan::DeviceRunner::makeBatches() {
     close(open[Inner]);
 }
 
+/// Copies only arrays that the host has written since the last run.
 void Plan::DeviceRunner::bringToDevice() {
     const auto bring = [&](std::size_t number) {
         ArrayHandle &array = *state_.graph.arrays[number];
@@ -162,6 +180,7 @@ void Plan::DeviceRunner::bringToDevice() {
         bring(reduction.array);
 }
 
+// Takes the views of each task once a run.
 void Plan::DeviceRunner::bind(const Batch &batch) {
     for (const std::size_t step : batch.steps) {
         if (state_.plan.steps[step].kind != StepKind::Part)
@@ -172,6 +191,7 @@ void Plan::DeviceRunner::bind(const Batch &batch) {
     }
 }
 
+// A captured graph holds addresses and the pulls that were made: another key means another graph.
 std::uint64_t Plan::DeviceRunner::memoryKey() const {
     ContentHash hash;
     for (const auto &array : state_.graph.arrays) {
@@ -184,6 +204,8 @@ std::uint64_t Plan::DeviceRunner::memoryKey() const {
 }
 
 /// Runs, captures or replays device work on the batch's stream.
+/// First run: directly, so that lazy initialisation does not happen during capture. Second: captured and launched. A
+/// device that cannot capture the work says so once, and everything is started directly from then on.
 template <class Work>
 void Plan::DeviceRunner::replay(Batch &batch, const Work &work) {
     const Device::StreamHandle stream = streamOf(batch.streamId);
@@ -192,6 +214,7 @@ void Plan::DeviceRunner::replay(Batch &batch, const Work &work) {
     const std::uint64_t key = memoryKey();
     auto found = batch.graphs.find(key);
     if (found == batch.graphs.end()) {
+        // Simpler than to find the oldest one, and rare.
         if (batch.graphs.size() >= graphsKept)
             batch.graphs.clear();
         try {
@@ -206,6 +229,7 @@ void Plan::DeviceRunner::replay(Batch &batch, const Work &work) {
     ++use_.launches;
 }
 
+// Queues the part; returns before it has run.
 void Plan::DeviceRunner::runPart(const Part &part, const Rows &rows) {
     const TaskModel &task = state_.graph.tasks[part.task];
     const Executor executor = Executor::device(part.late || part.urgent ? boundary_.handle() : inner_.handle());
@@ -220,6 +244,7 @@ Device::StreamHandle Plan::DeviceRunner::streamOf(DeviceBatch::StreamId streamId
     return streamId == Inner ? inner_.handle() : boundary_.handle();
 }
 
+// Host functions in the stream take the times, as events cannot be compared with the host's clock.
 template <class Work>
 void Plan::DeviceRunner::record(std::size_t step, DeviceBatch::StreamId streamId, const Work &work) {
     if (times_.empty())
@@ -254,6 +279,7 @@ void Plan::DeviceRunner::runBatch(Batch &batch) {
     state_.statistics.parts += static_cast<index>(batch.steps.size());
 }
 
+/// A call sees arrays on the host, so it costs a synchronization and two copies of them.
 void Plan::DeviceRunner::callOnHost(const PlanStep &step) {
     const TaskModel &task = state_.graph.tasks[step.what];
     if (!state_.isDue(task))
@@ -268,6 +294,7 @@ void Plan::DeviceRunner::callOnHost(const PlanStep &step) {
         bringToDevice();
 }
 
+/// Runs on the host. Waits for peers take place here, in the Wait steps, while the streams work.
 void Plan::DeviceRunner::issue(Batch &batch) {
     const Device::StreamHandle stream = streamOf(batch.streamId);
     for (const std::size_t before : batch.waits)
@@ -298,9 +325,11 @@ void Plan::DeviceRunner::issue(Batch &batch) {
         batch.event.record(stream);
 }
 
+/// For a single graph, views and versions are brought up to date first, since a replay touches neither.
 void Plan::DeviceRunner::start() {
     bringToDevice();
     const Device::StreamHandle user = state_.executor.stream();
+    // Both streams start after what the program has queued so far, and its stream continues after both.
     Device::runAfter(boundary_, user);
     Device::runAfter(inner_, user);
     const auto issueAll = [&] {
@@ -308,6 +337,7 @@ void Plan::DeviceRunner::start() {
             issue(batch);
     };
     if (whole_) {
+        // Views first: the graph has pointers to them.
         for (const Batch &batch : batches_)
             bind(batch);
         for (std::size_t k = 0; k < state_.plan.transfers.size(); ++k)
@@ -329,6 +359,7 @@ void Plan::DeviceRunner::start() {
 }
 
 void Plan::DeviceRunner::wait() {
+    // Errors of kernels are reported here.
     inner_.synchronize();
     boundary_.synchronize();
 }

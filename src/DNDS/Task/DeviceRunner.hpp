@@ -15,19 +15,28 @@
 namespace DNDS::Task {
 
 /// Work queued at once: parts that follow each other in a stream, or another step.
+/// Batches are the unit of dependence between the streams (one event each) and of capture. A transfer, call or swap
+/// is a batch of its own.
 struct DeviceBatch {
+    /// Boundary has the high priority: peers wait for its results.
     enum StreamId : std::size_t { Inner, Boundary };
 
     StreamId streamId = Boundary;
+    /// Indices into PlanModel::steps, in the order of queueing.
     std::vector<std::size_t> steps;
-    std::vector<std::size_t> waits; ///< batches of the other stream
-    bool awaited = false;           ///< a batch of the other stream waits for it
-    bool known = false;             ///< ran once, so that nothing is initialised during capture
+    /// Batches of the other stream that must end first; ascending. Those of the same stream are ordered by the
+    /// stream.
+    std::vector<std::size_t> waits;
+    bool awaited = false; ///< a batch of the other stream waits for it
+    bool known = false;   ///< ran once, so that nothing is initialised during capture
+    /// Recorded after the batch in each run if it is `awaited`.
     Device::Event event;
-    std::map<std::uint64_t, Device::Graph> graphs; ///< keyed by the memory that they use
+    /// Captured graphs by DeviceRunner::memoryKey: kernels in them hold addresses, and swaps alternate between a few.
+    std::map<std::uint64_t, Device::Graph> graphs;
 };
 
 /// Lists of rows of a part on the device.
+/// Owns the lists; `rows` and `sums` point into them, in device memory.
 struct DeviceRows {
     Device::DeviceBuffer<LocalIndex> list, targets, starts;
     PartRows rows;
@@ -35,6 +44,8 @@ struct DeviceRows {
 };
 
 /// Times of device work, taken by host functions queued before and after it.
+/// The device calls these functions on its own host thread, so a span begins when the stream reaches it, not when it
+/// was queued. They must not call the device.
 struct DeviceTimes {
     Trace *trace = nullptr;
     Trace::Span span;
@@ -46,6 +57,9 @@ struct DeviceTimes {
 /// The device's side of a plan. Parts that the next exchange sends, or that need the results of the last one, run on a
 /// stream of high priority, as do exchanges; the others on a second stream. Consecutive parts of a stream
 /// are a batch: run directly the first time, captured the second time, replayed from then on. Local.
+/// Protocol of a run: both streams first wait for the user's stream, the batches are queued in the plan's order, then
+/// the user's stream waits for both. So the user's stream sees a run as one piece of work, and the host is free
+/// between waits for peers.
 class Plan::DeviceRunner {
   public:
     /// Copies lists of rows to the device. Throws NotBuiltError, MemoryError.
@@ -73,6 +87,7 @@ class Plan::DeviceRunner {
     void copyRows(Rows &rows, const std::vector<LocalIndex> &list) const;
     void copySums(Rows &rows, const Part &part) const;
     /// Groups the steps into batches, each in a stream.
+    /// O(steps + dependences), once.
     void makeBatches();
     std::size_t streamIdOf(const PlanStep &step) const;
     /// Ends the open batch.
@@ -88,19 +103,23 @@ class Plan::DeviceRunner {
     void record(std::size_t step, DeviceBatch::StreamId streamId, const Work &work);
     /// Copies arrays to the device, and takes views for the tasks of this run.
     void bringToDevice();
+    /// Not while capturing: views are taken by the host, and the captured kernels keep them by value.
     void bind(const Batch &batch);
     template <class Work>
     void replay(Batch &batch, const Work &work);
     /// Key of a captured graph: the memory of all arrays, and the pulls that this run leaves out.
+    /// O(arrays). A generation is the number of an allocation, so equal keys mean equal addresses.
     std::uint64_t memoryKey() const;
     /// Runs a call or a swap, with arrays on the host for a call.
     void callOnHost(const PlanStep &step);
 
     State &state_;
+    // Streams before everything that is queued on them.
     Device::Stream inner_;
     Device::Stream boundary_{Device::Priority::High};
     std::vector<Batch> batches_;
-    std::vector<std::size_t> batchOf_;           ///< [steps]
+    /// [steps] The batch of each step.
+    std::vector<std::size_t> batchOf_;
     std::vector<DeviceTimes> times_;             ///< [steps], while tracing
     std::vector<Rows> rows_;                     ///< [parts]
     std::vector<Rows> finishRows_;               ///< [finishes]

@@ -12,6 +12,7 @@ bool hasRowsOf(const ArrayHandle &array, const RowSpace &space) {
                                   : array.size() == space.owned() || array.size() == space.size();
 }
 
+/// Whether a row number means the same entity in both: equal counts and one and the same pattern.
 bool haveSameRows(const ArrayHandle &one, const ArrayHandle &other) {
     return one.owned() == other.owned() && one.size() == other.size() && one.pattern() == other.pattern();
 }
@@ -33,6 +34,8 @@ void requireSameRows(const TaskModel &task, const ArrayHandle &array, AccessMode
         task.name, array.name(), accessModeName(mode));
 }
 
+/// Rules for loops. Only the loop's own row may be written, since other threads and ranks run the other rows at the
+/// same time; rows reached through an adjacency may be read or added to.
 void requireLoopAccess(const TaskModel &task, const ArrayHandle &array, const ArrayAccess &access) {
     const RowSpace &space = task.loop->space();
     switch (access.range) {
@@ -59,6 +62,7 @@ void requireLoopAccess(const TaskModel &task, const ArrayHandle &array, const Ar
     }
 }
 
+/// A call has no row of its own, so there is no row from which an adjacency could start.
 void requireCallAccess(const TaskModel &task, const ArrayHandle &array, const ArrayAccess &access) {
     DNDS_CHECK(access.range != AccessRange::Through, ArgumentError,
                "task '{}' {} '{}' through '{}', but a call loops over no rows: name all of the array, or a region",
@@ -105,6 +109,8 @@ const char *accessModeName(AccessMode mode) {
     return "adds to";
 }
 
+// Arrays are few: a search by the father's address. A later handle through which the array is writable replaces one
+// that is const.
 std::size_t GraphModel::add(const std::shared_ptr<ArrayHandle> &array) {
     for (std::size_t k = 0; k < arrays.size(); ++k)
         if (&arrays[k]->father() == &array->father()) {
@@ -122,6 +128,7 @@ std::size_t GraphModel::add(const std::shared_ptr<ArrayHandle> &array) {
     return arrays.size() - 1;
 }
 
+// At compilation and before each run, as arrays may have changed.
 void GraphModel::requireFits(const ReductionModel &reduction) const {
     const ArrayHandle &array = *arrays[reduction.array];
     DNDS_CHECK(!reduction.rows || (*reduction.rows >= 0 && *reduction.rows <= array.owned()), ArgumentError,
@@ -132,6 +139,7 @@ void GraphModel::requireFits(const ReductionModel &reduction) const {
                reduction.columns, array.name(), reduction.width());
 }
 
+// A reduction counts each row of the whole mesh once, at its owner.
 void GraphModel::requireReducible(const ReductionModel &reduction, const Region &region) const {
     const ArrayHandle &array = *arrays[reduction.array];
     const RowSpace &space = region.space();
@@ -145,6 +153,8 @@ void GraphModel::requireReducible(const ReductionModel &reduction, const Region 
                reduction.name, region.name(), array.name());
 }
 
+/// All loops and regions must agree on the number; the first one found is compared with the others. O(accesses of all
+/// tasks).
 std::optional<index> GraphModel::ownRows(std::size_t array) const {
     std::optional<index> owned;
     const auto take = [&](const TaskModel &task, const RowSpace &space) {
@@ -167,6 +177,7 @@ std::optional<index> GraphModel::ownRows(std::size_t array) const {
     return owned;
 }
 
+// Arrays without ghosts that all tasks take as a whole.
 bool GraphModel::isTable(std::size_t array) const {
     return arrays[array]->son() == nullptr && std::ranges::none_of(tasks, [&](const TaskModel &task) {
                return std::ranges::any_of(task.accesses, [&](const ArrayAccess &access) {
@@ -175,6 +186,8 @@ bool GraphModel::isTable(std::size_t array) const {
            });
 }
 
+/// Arrays with ghosts know their owned rows. For others the graph's loops tell; tables that no loop defines are an
+/// error rather than a guess, since counting copies of other ranks' rows would give wrong sums silently.
 void GraphModel::findReducedRows() {
     for (ReductionModel &reduction : reductions) {
         const ArrayHandle &array = *arrays[reduction.array];
@@ -189,6 +202,8 @@ void GraphModel::findReducedRows() {
     }
 }
 
+/// A ghost's contributions are computed by its owner, too, and pushed: only owned rows may add, or sums would count
+/// twice.
 void GraphModel::requireOwnTerms(const TaskModel &task) const {
     if (task.kind != TaskKind::Loop || !task.loop->rows())
         return;
@@ -202,6 +217,7 @@ void GraphModel::requireOwnTerms(const TaskModel &task) const {
                    task.name, arrays[access.array]->name(), task.loop->name());
 }
 
+/// The pairwise checks are O(accesses^2) for each task; accesses are few.
 void GraphModel::requireFits(const TaskModel &task) const {
     DNDS_CHECK(task.every >= 1, ArgumentError, "task '{}' cannot run every {} runs", task.name, task.every);
     DNDS_CHECK(!task.name.empty(), ArgumentError, "a task of graph '{}' has no name", name);
@@ -221,6 +237,8 @@ void GraphModel::requireFits(const TaskModel &task) const {
                    "task '{}' adds to '{}' without looping over rows: declare that it reads and writes it", task.name,
                    array.name());
     }
+    // Two accesses to one array must both read. Tasks that add run their functor once for each chunk of targets, so a
+    // second write beside the sums would happen more than once.
     for (std::size_t a = 0; a < task.accesses.size(); ++a)
         for (std::size_t b = 0; b < a; ++b) {
             const ArrayAccess &one = task.accesses[a], &other = task.accesses[b];
@@ -260,6 +278,7 @@ void GraphModel::add(TaskModel task) {
     tasks.push_back(std::move(task));
 }
 
+// A finishing kernel may change ghosts only.
 void GraphModel::add(PullFinish finish) {
     const ArrayHandle &array = *arrays[finish.array];
     const RowSpace &space = finish.ghosts.space();

@@ -22,14 +22,19 @@
 namespace DNDS::Task {
 
 /// An array of a graph, without its type. The array must outlive graph and plans.
+/// It is the only place where plans meet the types of arrays: compilation and runs work on these functions alone, so
+/// that they are compiled once. Two handles mean the same array if their `father()` is the same object
+/// (GraphModel::add).
 class ArrayHandle {
   public:
     virtual ~ArrayHandle() = default;
     /// The array's name in messages.
+    /// It stays readable after the array has been destroyed, unlike everything else but `alive`.
     virtual std::string_view name() const = 0;
     /// The rows that this rank owns; all of them for arrays without ghosts.
     virtual const ArrayBase &father() const = 0;
     /// The ghosts; null for arrays that cannot be pulled.
+    /// Its rows follow those of `father` in the numbering of tasks: ghost `g` is row `owned() + g`.
     virtual const ArrayBase *son() const { return nullptr; }
     /// Pattern of its pulls, and the array as exchanges take it; null and empty for arrays that cannot be pulled.
     virtual std::shared_ptr<const ExchangePattern> pattern() const { return nullptr; }
@@ -41,6 +46,8 @@ class ArrayHandle {
     virtual void toHost() = 0;
     virtual void markWritten() = 0;
     /// See ArrayBase::setPulledFrom, for the ghosts.
+    /// Called after runs that left all ghosts current on all ranks, as replayed device graphs do not run the
+    /// exchange's own bookkeeping.
     virtual void setPulledFrom(std::uint64_t /*version*/, std::uint64_t /*finishedBy*/) {}
     /// Whether all ranks have the same contents.
     virtual bool sameOnAllRanks() const { return false; }
@@ -53,6 +60,8 @@ class ArrayHandle {
 };
 
 /// An array without ghosts, or a stand-in for another object: a value, the blocks of a sparse field.
+/// The array may have rows for ghosts all the same; the library then cannot pull them, and tasks that write it
+/// compute the copies that later tasks read (PlaceTransfers.cpp).
 class RowsHandle : public ArrayHandle {
   public:
     /// Refers to the rows; `lifetime` expires with them.
@@ -95,11 +104,15 @@ enum class AccessRange : unsigned char {
 
 /// A task's access to an array.
 struct ArrayAccess {
-    std::size_t array = 0; ///< number in the model
+    /// Index into GraphModel::arrays.
+    std::size_t array = 0;
     AccessMode mode = AccessMode::Reads;
     AccessRange range = AccessRange::SameRow;
-    Adjacency adjacency;          ///< AccessRange::Through
-    std::optional<Region> region; ///< AccessRange::Region
+    /// AccessRange::Through; its row function is called during compilation and, for sums, when parts are made. Loops
+    /// on the device never call it: their kernels hold adjacency views of their own.
+    Adjacency adjacency;
+    /// AccessRange::Region; empty otherwise. The rows are fixed when the access is declared.
+    std::optional<Region> region;
 
     /// Whether the functor may see contents from before the task.
     bool reads() const noexcept { return mode == AccessMode::Reads || mode == AccessMode::ReadsWrites; }
@@ -108,6 +121,8 @@ struct ArrayAccess {
 
 /// Rows of a part of a task: a list, or [first, first + count) without one.
 struct PartRows {
+    /// Ascending; owned by the Part (host) or by DeviceRows (device), in the memory of the executor that reads it.
+    /// Ascending order matters: LoopBody looks only at the last row of a chunk to learn whether it has ghosts.
     const LocalIndex *list = nullptr;
     index first = 0;
     index count = 0;
@@ -119,6 +134,8 @@ struct PartRows {
 };
 
 /// The rows that add to each of some rows, by row: for sums on the device.
+/// It is the transpose of the adjacency through which a task adds: one device thread computes one target, from its
+/// contributions in ascending order of rows. No atomic additions are needed, and the bits are those of the host.
 struct Contributions {
     const LocalIndex *targets = nullptr; ///< [count]
     const LocalIndex *starts = nullptr;  ///< [count + 1] in `rows`
@@ -127,6 +144,8 @@ struct Contributions {
 };
 
 /// The functor of a task.
+/// A body keeps the views of its last `bind`. Several threads call `run` and `runAdding` at once, so these change
+/// nothing in it; `bind` must not run beside them.
 class TaskBody {
   public:
     virtual ~TaskBody() = default;
@@ -136,16 +155,22 @@ class TaskBody {
     /// Runs it for rows [begin, end) of the part. On the host in any thread, several at a time.
     virtual void run(const Executor &executor, const PartRows &rows, index begin, index end) const = 0;
     /// The same for a task that adds, limited to rows [first, last) of the arrays that it adds to.
+    /// `rows` contains every row that adds to one of [first, last), and others perhaps: contributions outside the
+    /// range are dropped, because another call computes them.
     virtual void runAdding(const PartRows & /*rows*/, index /*first*/, index /*last*/) const {}
     /// The same on the device.
     virtual void runAdding(const Executor & /*executor*/, const Contributions & /*sums*/) const {}
     /// A number that changes with values other than arrays that it depends on, the same on all ranks.
+    /// PlanHistory makes it a part of the mark of finished ghosts, so that a pull is repeated when, say, the time of
+    /// a boundary condition has changed.
     virtual std::uint64_t inputs() const { return 0; }
-    /// Rows that a thread takes at once, as set by the program; 0: as many as pay off for cells.
+    /// Rows that a thread takes at once, as set by the program; 0: chosen for loops over cells.
     virtual index rowsPerChunk() const { return 0; }
 };
 
 /// An exchange that the plan does not make itself, as two calls of a graph: one starts it, a later one finishes it.
+/// The two calls are steps of the plan, so a plan overlaps such an exchange with the parts between them. While one
+/// waits, the plan calls `ready` again and again, between chunks of parts. Sparse fields implement it.
 class CalledExchange {
   public:
     virtual ~CalledExchange() = default;
@@ -166,15 +191,26 @@ enum class TaskKind : unsigned char {
 };
 
 /// A task as declared by the program, without its types.
+/// Filled by TaskBuilder and never changed after GraphModel::add, apart from `async`, which each run replaces.
 struct TaskModel {
+    /// The same on all ranks, and not empty: ranks compare it, and errors and recordings show it.
     std::string name;
     TaskKind kind = TaskKind::Loop;
+    /// The rows of a TaskKind::Loop; empty for calls and swaps.
     std::optional<Region> loop;
+    /// One entry for each declaration, in the order of the functor's arguments. An array that is written appears once
+    /// (requireFits).
     std::vector<ArrayAccess> accesses;
-    std::shared_ptr<TaskBody> body; ///< loops
-    std::function<void()> call;     ///< calls and swaps
-    index every = 1;                ///< calls: number of runs from one to the next
+    /// Loops only. Plans compiled from one graph share it; each binds it again in every run.
+    /// Called once for each row of `ghosts` in the wait of the pull, by the thread that runs the plan or on its
+    /// stream.
+    std::shared_ptr<TaskBody> body;
+    /// Calls and swaps: the whole task, run by the thread that runs the plan.
+    std::function<void()> call;
+    /// Calls: number of runs from one call to the next, counted from the first run after compilation or recovery.
+    index every = 1;
     /// The latest call that runs in a thread of its own.
+    /// Set if the call is asynchronous. The next such call, Plan::finish and the plan's destructor wait for it.
     std::shared_ptr<std::future<void>> async;
     std::shared_ptr<CalledExchange> exchange; ///< calls that start or finish one, in place of `call`
     bool startsExchange = false;              ///< it starts the exchange
@@ -182,6 +218,7 @@ struct TaskModel {
 };
 
 /// Waits for work in a thread of its own, if there is any; throws its exception, once.
+/// Local; blocks without polling MPI, as the work may not depend on messages.
 inline void finishAsync(std::future<void> &work) {
     if (work.valid())
         std::exchange(work, {}).get();
@@ -202,11 +239,17 @@ void forEachTarget(const TaskModel &task, index row, Visit &&visit) {
 }
 
 /// The kernel that finishes ghosts after each pull.
+/// Such ghosts differ from their owners' rows: values rotated at a periodic boundary, or set from a boundary
+/// condition. So a finished pull cannot be replaced by recomputing the ghosts, and swaps do not carry finished ghosts
+/// along.
 struct PullFinish {
+    /// Index into GraphModel::arrays; at most one finish an array is found.
     std::size_t array = 0;
     Region ghosts;
     std::shared_ptr<TaskBody> body;
-    bool readsOwned = false; ///< it also reads owned rows
+    /// It also reads owned rows: then writers of these must be ordered against the wait that runs it
+    /// (OrderSteps.cpp).
+    bool readsOwned = false;
 };
 
 /// Reduced rows, a list for each group of columns: one for all, or one a column if each has rows of its
@@ -216,18 +259,29 @@ using ReducedLists = std::vector<std::vector<LocalIndex>>;
 /// Numbers computed at the end of a run: the columns of an array's owned rows, over all ranks.
 struct ReductionModel {
     std::string name;
+    /// Index into GraphModel::arrays.
     std::size_t array = 0;
+    /// Sums are exact (ReductionValue), so the result has the same bits for any distribution of rows to ranks and
+    /// threads.
     ReduceOp op = ReduceOp::Sum;
+    /// The number of results. A declaration fixes it; `requireFits` compares it with `width` before each run.
     rowsize columns = 1;
-    std::optional<index> rows;                 ///< the number of rows from the first; empty: all
-    std::shared_ptr<const ReducedLists> lists; ///< instead of the first rows; null for none
-    std::string region;                        ///< the name of their region
+    /// The number of rows from the first; empty: all. For an array without ghosts, Plan::compile finds it from the
+    /// graph's loops (findReducedRows): rows beyond it may be copies of other ranks' rows, which count at their
+    /// owners.
+    std::optional<index> rows;
+    /// Rows named one by one, in place of the first `rows`; null for none.
+    std::shared_ptr<const ReducedLists> lists;
+    /// The name of the region from which `lists` was made; ranks compare it.
+    std::string region;
     std::function<rowsize()> width; ///< the present number of values in a row of the array, or its components
     /// The elements of the owned rows in a memory space.
     std::function<std::span<const real>(MemorySpace)> elements;
 };
 
 /// A graph as declared by the program: the input of plans.
+/// A value: Graph::compile copies it into each plan, while handles, bodies and call functors are shared with the
+/// graph.
 struct GraphModel {
     std::string name;
     /// Whether this source is compiled with DNDS_DEBUG_CHECKS.
@@ -237,15 +291,23 @@ struct GraphModel {
     static constexpr bool checkedHere = false;
 #endif
     bool guarded = checkedHere; ///< whether the program, not the library, was built with DNDS_DEBUG_CHECKS
+    /// Each array once. Their indices are the array numbers used everywhere in models of graphs and plans, the same
+    /// on all ranks if these declare the same tasks.
     std::vector<std::shared_ptr<ArrayHandle>> arrays;
+    /// In program order, which defines the meaning of the graph: a run gives the results of running the tasks one
+    /// after another with all ghosts current.
     std::vector<TaskModel> tasks;
+    /// Applied after each pull of their array, in this order.
     std::vector<PullFinish> finishes;
+    /// Indexed by Reduction::number.
     std::vector<ReductionModel> reductions;
 
     /// The number of an array, which is added if it is new. Throws ArgumentError if the same rows are declared as
     /// a pair and as its father.
+    /// O(arrays): graphs have tens of them. A writable handle replaces a const one of the same array.
     std::size_t add(const std::shared_ptr<ArrayHandle> &array);
     /// Appends a task after the checks that one rank can do. Throws ArgumentError naming task and array.
+    /// Facts that need other ranks are checked by compileGraph.
     void add(TaskModel task);
     /// The same checks of an added task, as arrays may have changed.
     void requireFits(const TaskModel &task) const;

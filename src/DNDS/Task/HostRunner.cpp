@@ -7,6 +7,7 @@ namespace DNDS::Task {
 namespace {
 
 /// Number of `rows` that a thread takes at once.
+/// Four chunks a thread even out their differences; below 256 rows the cost of claiming a chunk would show.
 index rowsOfChunk(index rows, int threads, index asked) {
     constexpr index worthAChunk = 256, chunksPerThread = 4;
     return asked > 0 ? std::clamp<index>(rows, 1, asked)
@@ -22,6 +23,7 @@ int threadNumber() {
 
 } // namespace
 
+/// With one thread parts run whole, in the order of steps, and nothing is cut or published.
 Plan::HostRunner::HostRunner(State &state) : state_(state), team_(state.executor.threads()) {
     if (team_.threads() == 1)
         return;
@@ -30,12 +32,14 @@ Plan::HostRunner::HostRunner(State &state) : state_(state), team_(state.executor
 }
 
 void Plan::HostRunner::cut(Chunks &chunks, const Part &part) {
+    // Pointers back, as the team calls a plain function.
     chunks.runner = this;
     chunks.part = &part;
     if (part.adds) {
         cutSums(chunks, part);
         chunks.work.chunks = static_cast<index>(chunks.lists.size());
     } else {
+        // The program's choice is stronger than the task's.
         const index ofProgram = state_.options.rowsPerChunk;
         const index ofBody = state_.graph.tasks[part.task].body->rowsPerChunk();
         chunks.rows = rowsOfChunk(part.rows.count, team_.threads(), ofProgram > 0 ? ofProgram : ofBody);
@@ -46,6 +50,8 @@ void Plan::HostRunner::cut(Chunks &chunks, const Part &part) {
 }
 
 /// Each chunk computes the sums of some rows: rows that add to several chunks are computed in each of them.
+/// Threads need no atomic additions, and each sum has the order of the sequential loop: same bits for any number of
+/// threads, for the price of repeated rows where chunks of targets meet.
 void Plan::HostRunner::cutSums(Chunks &chunks, const Part &part) const {
     const index targets = part.lastTarget - part.firstTarget;
     const index width = rowsOfChunk(targets, team_.threads(), state_.options.rowsPerChunk);
@@ -54,6 +60,7 @@ void Plan::HostRunner::cutSums(Chunks &chunks, const Part &part) const {
         chunks.targets.push_back(std::min(part.lastTarget, part.firstTarget + k * width));
 }
 
+/// In any thread; calls neither MPI nor anything of the plan that changes.
 void Plan::HostRunner::runChunk(void *context, index chunk) {
     Chunks &chunks = *static_cast<Chunks *>(context);
     State &state = chunks.runner->state_;
@@ -66,6 +73,7 @@ void Plan::HostRunner::runChunk(void *context, index chunk) {
         const index *targets = &chunks.targets[toSize(chunk)];
         state.trace.record(part.task, rows.count, thread, [&] { body.runAdding(rows, targets[0], targets[1]); });
     } else {
+        // The last chunk may have fewer rows.
         const index first = chunk * chunks.rows;
         const index rows = std::min(chunks.rows, part.rows.count - first);
         state.trace.record(part.task, rows, thread,
@@ -73,6 +81,8 @@ void Plan::HostRunner::runChunk(void *context, index chunk) {
     }
 }
 
+/// With one thread the guards of debug checks belong to a part, so views are taken again for each; with several, once
+/// a run and without guards.
 void Plan::HostRunner::runPart(std::size_t number) {
     const Part &part = state_.plan.parts[number];
     const bool alone = team_.threads() == 1;
@@ -97,6 +107,7 @@ void Plan::HostRunner::runPart(std::size_t number) {
     ++state_.statistics.parts;
 }
 
+// While it waits, the calling thread runs chunks and lets exchanges advance.
 void Plan::HostRunner::awaitBefore(const PlanStep &step) {
     for (const std::size_t before : step.after) {
         const PlanStep &earlier = state_.plan.steps[before];
@@ -107,6 +118,7 @@ void Plan::HostRunner::awaitBefore(const PlanStep &step) {
         throwFailure();
 }
 
+/// ThreadTeam keeps the first failure in program order, so the error does not depend on the number of threads.
 void Plan::HostRunner::throwFailure() {
     team_.end();
     const ThreadTeam::Failure &failure = team_.failure();
@@ -115,6 +127,8 @@ void Plan::HostRunner::throwFailure() {
                   [&] { std::rethrow_exception(failure.exception); });
 }
 
+/// Steps are taken in the plan's order, which is the same among exchanges on all ranks. Publishing a part does not
+/// wait, so the calling thread soon reaches the next start or wait of an exchange and helps with chunks there.
 void Plan::HostRunner::run() {
     const bool alone = team_.threads() == 1;
     if (!alone) {

@@ -26,6 +26,8 @@ class Plan::HostRunner {
 
   private:
     /// A part in chunks.
+    /// Made once, from the part; `work` is published again in each run and stays at its address, as workers hold
+    /// pointers to it.
     struct Chunks {
         ThreadTeam::Loop work;
         HostRunner *runner = nullptr;
@@ -33,6 +35,7 @@ class Plan::HostRunner {
         index rows = 0; ///< rows of each chunk
         bool published = false;
         /// Parts that add: the rows that add to [targets[k], targets[k + 1]), by chunk.
+        /// Fewer, larger ranges of targets repeat fewer rows.
         std::vector<index> targets;
         std::vector<std::vector<LocalIndex>> lists;
     };
@@ -45,6 +48,7 @@ class Plan::HostRunner {
     /// Runs a part, or publishes its chunks.
     void runPart(std::size_t part);
     /// Waits for the parts that have to be complete before `step`.
+    /// Runs chunks of published parts meanwhile.
     void awaitBefore(const PlanStep &step);
     /// Throws the exception of the first failed part.
     void throwFailure();

@@ -2,6 +2,7 @@
 
 namespace DNDS::Task {
 
+// Out of line, so that kernels stay small.
 void RowGuard::refuse(index row) const {
     throw IndexError(fmt::format("task '{}' {} row {} of '{}'{}, which it did not declare", task, verb, row, array,
                                  row < 0 || row >= rows.size() ? fmt::format(" (it has {} rows)", rows.size())

@@ -109,6 +109,8 @@ class RowMask {
 };
 
 /// The rows that a part of a task declared of one array; checked by builds with DNDS_DEBUG_CHECKS.
+/// Made by SplitTasks.cpp for each access of each part, and owned by the part: views point to it for the length of a
+/// run.
 struct RowGuard {
     RowMask rows;
     std::string task;

@@ -25,23 +25,28 @@ class Order {
     void sort();
 
   private:
+    /// A step that later steps may have to wait for, by the rows that it touched.
     struct Live {
         std::size_t step;
         RowMask rows;
         bool writes;
     };
 
+    /// Appends a step and its dependences: after earlier steps that touch the same rows, unless both only read.
     std::size_t add(StepKind kind, std::size_t what, const std::vector<Touch> &touches);
     void addTransfers(std::size_t t, Direction direction);
     void addParts(std::size_t t);
     void addCall(std::size_t t);
+    /// Rows that the part reads and writes, by array.
     std::vector<Touch> touchesOf(const Part &part) const;
+    /// Priority of a ready step: the least runs first.
     int rank(const PlanStep &step) const;
 
     const GraphModel &graph_;
     PlanModel &plan_;
     std::vector<PlanStep> steps_;         ///< in program order
     std::vector<std::vector<Live>> live_; ///< [arrays] steps that later ones may have to wait for
+    /// Order of the steps of an array in which rows do not matter, since all ranks must have the same one.
     struct Turns {
         std::optional<std::size_t> last, swap; ///< the last step other than a part; the last swap
         std::vector<std::size_t> sinceSwap;
@@ -51,10 +56,14 @@ class Order {
     std::vector<std::size_t> calls_;
 };
 
+/// Cost: O(live steps of the array x rows / 64) for each touch. A write that covers an earlier access replaces it in
+/// `live_`, because a step that conflicts with the earlier one conflicts with the write, too: lists stay as short as
+/// the number of parts that share an array.
 std::size_t Order::add(StepKind kind, std::size_t what, const std::vector<Touch> &touches) {
     const std::size_t number = steps_.size();
     PlanStep step{kind, what, {}};
     for (const Touch &touch : touches) {
+        // All accesses to the array that no later write has covered.
         std::vector<Live> &live = live_[touch.array];
         std::erase_if(live, [&](const Live &earlier) {
             if (earlier.step == number || !(earlier.writes || touch.writes) || !earlier.rows.intersects(touch.rows))
@@ -63,6 +72,7 @@ std::size_t Order::add(StepKind kind, std::size_t what, const std::vector<Touch>
             return touch.writes && touch.rows.contains(earlier.rows); // all later accesses wait for this one
         });
     }
+    // Added after the search: a step does not depend on itself.
     for (const Touch &touch : touches)
         live_[touch.array].push_back({number, touch.rows, touch.writes});
     // Exchanges and swaps of an array take turns, and all steps before a swap stay before it, even if this rank
@@ -104,6 +114,8 @@ void Order::addCall(std::size_t t) {
     calls_.push_back(number);
 }
 
+/// Adds all starts, then all waits. A start depends on the last writers of the rows that it sends; parts that need
+/// the ghosts depend on the wait. Between the two any other part may run: that is the overlap.
 void Order::addTransfers(std::size_t t, Direction direction) {
     std::vector<std::size_t> transfers;
     for (std::size_t k = 0; k < plan_.transfers.size(); ++k)
@@ -112,6 +124,7 @@ void Order::addTransfers(std::size_t t, Direction direction) {
     for (const bool wait : {false, true})
         for (const std::size_t k : transfers) {
             const Transfer &transfer = plan_.transfers[k];
+            // Ghosts, and the boundary rows from which or into which the exchange copies.
             std::vector<Touch> touches;
             for (const std::size_t a : transfer.arrays) {
                 const ArrayHandle &array = *graph_.arrays[a];
@@ -136,6 +149,8 @@ void Order::addTransfers(std::size_t t, Direction direction) {
             const std::size_t number = add(wait ? StepKind::Wait : StepKind::Start, k, touches);
             std::vector<std::size_t> &after = steps_[number].after;
             if (wait)
+                // Starts and waits are added in the same order, so a wait's start is transfers.size() steps before
+                // it.
                 after.push_back(number - transfers.size());
             after.insert(after.end(), calls_.begin(), calls_.end());
             exchanges_.push_back(number);
@@ -144,6 +159,7 @@ void Order::addTransfers(std::size_t t, Direction direction) {
 
 std::vector<Touch> Order::touchesOf(const Part &part) const {
     const TaskModel &task = graph_.tasks[part.task];
+    // The part's rows as a mask, from which the rows of each access follow.
     RowMask rows(plan_.taskRows[part.task].size());
     for (index i = 0; i < part.rows.count; ++i)
         rows.set(part.rows(i));
@@ -172,6 +188,7 @@ void Order::find() {
             addCall(t);
         addTransfers(t, Direction::Push);
     }
+    // Several reasons for one dependence count once.
     for (PlanStep &step : steps_) {
         std::ranges::sort(step.after);
         step.after.erase(std::unique(step.after.begin(), step.after.end()), step.after.end());
@@ -207,6 +224,7 @@ void Order::sort() {
         std::ranges::push_heap(ready, std::greater<>());
     };
     for (std::size_t k = 0; k < steps_.size(); ++k) {
+        // A step is ready when none of the steps before it is missing.
         missing[k] = steps_[k].after.size();
         for (const std::size_t before : steps_[k].after)
             next[before].push_back(k);
@@ -225,6 +243,7 @@ void Order::sort() {
             if (--missing[later] == 0)
                 push(later);
     }
+    // Dependences by the new positions.
     for (PlanStep &step : plan_.steps) {
         for (std::size_t &before : step.after)
             before = place[before];

@@ -17,6 +17,8 @@ struct Lack {
     bool beyondArray; ///< the array has no such row; else the adjacency says that another rank has it
 };
 
+/// Looks at all entries of all adjacencies for the given rows: O(rows + entries). Entry -1 means no neighbour,
+/// smaller ones a neighbour that is not on this rank. The first row found is reported.
 std::optional<Lack> findLack(const GraphModel &graph, const TaskModel &task, const RowMask &rows) {
     std::optional<Lack> lack;
     for (const ArrayAccess &access : task.accesses) {
@@ -39,6 +41,7 @@ std::optional<Lack> findLack(const GraphModel &graph, const TaskModel &task, con
     return lack;
 }
 
+// Three causes: a damaged adjacency, too few layers of ghosts, an array without rows for ghosts.
 [[noreturn]] void throwLack(const GraphModel &graph, const TaskModel &task, const Lack &lack) {
     const ArrayHandle &array = *graph.arrays[lack.access->array];
     if (lack.access->range == AccessRange::Through && lack.beyondArray)
@@ -70,11 +73,16 @@ class Placement {
             masks_.emplace_back(array->size());
     }
 
+    /// Fills `taskRows`, `recomputes` and `notes` of the plan. Collective.
     void findRows();
+    /// Fills `transfers` and `outcome` of the plan. Collective.
     void findTransfers();
 
   private:
+    /// Whether the array can be pulled.
     bool isPair(std::size_t array) const { return graph_.arrays[array]->pattern() != nullptr; }
+    /// Whether the task writes rows of an array that no pull can refresh: copies that later tasks read must be
+    /// computed here.
     bool writesHere(const ArrayAccess &access) const {
         return access.writes() && access.mode != AccessMode::Adds && !isPair(access.array);
     }
@@ -82,17 +90,25 @@ class Placement {
     bool swapsFinished(const TaskModel &swap) const {
         return graph_.isFinished(swap.accesses[0].array) || graph_.isFinished(swap.accesses[1].array);
     }
+    /// Whether the program allows the task to compute ghosts in place of a pull. The same on all ranks.
     bool mayRecompute(const TaskModel &task) const;
     RowMask rowsOf(std::size_t t, bool ghostsOfPairs);
     const std::optional<RowMask> &regionOfOwners(std::size_t t);
     void requireCopies(std::size_t t, const RowMask &rows) const;
     void requireWholeSums(const TaskModel &task) const;
     bool differFromOwners(const TaskModel &task, const RowMask &rows) const;
+    /// Decides which rows the task computes here, and whether it computes ghosts. Collective.
     void chooseRows(std::size_t t);
+    /// Backward step: turns rows needed after the task into rows needed before it.
     void passDemand(std::size_t t);
+    /// Appends transfers of `arrays` before (pull) or after (push) the task.
     void addTransfers(std::size_t t, Direction direction, const std::vector<std::size_t> &arrays);
+    /// The arrays that must be pulled before the task: some rank would read a stale ghost. Collective if the task
+    /// reads pairs.
     std::vector<std::size_t> staleReads(std::size_t t);
+    /// Forward step: from the ghosts that are current before the task to the ghosts current after it.
     void passValidity(std::size_t t);
+    /// Records the state in which a run leaves each array. Collective.
     void findOutcome();
 
     const GraphModel &graph_;
@@ -103,11 +119,13 @@ class Placement {
     std::vector<RowMask> entryNeed_; ///< [arrays] ghosts that are read before the array is written
     std::vector<bool> written_;      ///< [arrays]
     std::vector<bool> pulled_;
+    // Kept over the rounds of findRows, so that each region is pulled once.
     std::map<std::size_t, std::optional<RowMask>> regionsOfOwners_; ///< keyed by task
     index number_ = 0;
 };
 
 bool Placement::mayRecompute(const TaskModel &task) const {
+    // Loops over a region compute only those ghosts of pairs that the program names.
     if (task.kind != TaskKind::Loop || task.loop->rows() ||
         std::ranges::none_of(task.accesses, [&](const ArrayAccess &a) {
             return a.writes() && a.mode != AccessMode::Adds && isPair(a.array);
@@ -119,6 +137,8 @@ bool Placement::mayRecompute(const TaskModel &task) const {
 
 /// The ghosts that are in their owners' part of the region which the task loops over; none if the region's space has
 /// no pattern. Collective the first time.
+/// Membership in a region is known to the owner of a row only. Owners mark their rows in a temporary array of 8 bytes
+/// a row, and one pull over the space's own pattern tells the ranks that hold copies.
 const std::optional<RowMask> &Placement::regionOfOwners(std::size_t t) {
     const auto inserted = regionsOfOwners_.try_emplace(t);
     std::optional<RowMask> &ofOwners = inserted.first->second;
@@ -191,6 +211,7 @@ void Placement::requireCopies(std::size_t t, const RowMask &rows) const {
     const RowSpace &space = task.loop->space();
     RowMask copies = rows;
     copies -= task.loop->rows() ? *task.loop->rows() : RowMask(space.size(), 0, space.owned());
+    // Without rows of other ranks there is nothing to differ.
     if (!copies.any())
         return;
     for (const ArrayAccess &access : task.accesses) {
@@ -215,6 +236,7 @@ void Placement::requireWholeSums(const TaskModel &task) const {
     for (const ArrayAccess &access : task.accesses) {
         if (access.mode != AccessMode::Adds || isPair(access.array))
             continue;
+        // Rows of the sums that later tasks read.
         const RowMask &demand = masks_[access.array];
         const std::optional<index> owned = graph_.ownRows(access.array);
         if (!owned || *owned >= demand.size())
@@ -232,6 +254,7 @@ void Placement::requireWholeSums(const TaskModel &task) const {
 /// Whether some of the ghosts are periodic images or finished after pulls, or are computed from such: then this rank
 /// and the owner see different values.
 bool Placement::differFromOwners(const TaskModel &task, const RowMask &rows) const {
+    // An image is another place than its original: a kernel that uses positions gives another value.
     const auto &images = task.loop->space().images();
     if (images && rows.intersects(*images))
         return true;
@@ -243,6 +266,9 @@ bool Placement::differFromOwners(const TaskModel &task, const RowMask &rows) con
     });
 }
 
+/// Recomputing replaces a message by work on ghosts. It is possible if the functor sees, on this rank, what the owner
+/// sees: its inputs exist here and equal the owner's. All ranks must agree (allReduce), since a pull is left out on
+/// all of them or on none.
 void Placement::chooseRows(std::size_t t) {
     const TaskModel &task = graph_.tasks[t];
     bool recomputes = mayRecompute(task);
@@ -270,6 +296,9 @@ void Placement::chooseRows(std::size_t t) {
     plan_.taskRows[t] = std::move(rows);
 }
 
+/// For pairs the mask holds ghosts only, as owned rows are always computed; a task that writes one ends the demand,
+/// because the next reader's pull or this task's own ghosts satisfy it. For arrays without ghosts it holds all rows;
+/// only an unconditional overwrite ends the demand for a row.
 void Placement::passDemand(std::size_t t) {
     const TaskModel &task = graph_.tasks[t];
     if (task.kind == TaskKind::Swap) {
@@ -299,6 +328,9 @@ void Placement::passDemand(std::size_t t) {
 
 /// Arrays without ghosts keep a run's results for the next one: rows read before they are written are needed at the
 /// end, too.
+/// A fixed point, as for loops in live-variable analysis: `kept` holds the demand at the end of a run and only grows,
+/// so the rounds end after at most the sum of the arrays' rows; one or two are usual. A round is O(tasks x (rows +
+/// adjacency entries)) and costs a few reductions a task.
 void Placement::findRows() {
     std::vector<RowMask> kept = masks_;
     for (bool more = true; more;) {
@@ -321,6 +353,8 @@ void Placement::findRows() {
     }
 }
 
+/// Ranks differ in the ghosts that they need, but a pull is collective among peers, so one rank's stale read makes
+/// all ranks pull: one reduction for all arrays of the task.
 std::vector<std::size_t> Placement::staleReads(std::size_t t) {
     const TaskModel &task = graph_.tasks[t];
     std::vector<std::size_t> arrays;
@@ -328,6 +362,7 @@ std::vector<std::size_t> Placement::staleReads(std::size_t t) {
         return arrays;
     std::vector<int> stale;
     for (const ArrayAccess &access : task.accesses) {
+        // Only reads of ghosts that a pull can renew.
         if (!access.reads() || !isPair(access.array) || access.range == AccessRange::Owned)
             continue;
         const index owned = graph_.arrays[access.array]->owned();
@@ -335,6 +370,7 @@ std::vector<std::size_t> Placement::staleReads(std::size_t t) {
         need &= RowMask(need.size(), owned, need.size());
         if (!written_[access.array])
             entryNeed_[access.array] |= need;
+        // A task may read an array in several ways: one pull serves all.
         const auto known = std::ranges::find(arrays, access.array);
         const int isStale = masks_[access.array].contains(need) ? 0 : 1;
         if (known == arrays.end()) {
@@ -354,6 +390,8 @@ std::vector<std::size_t> Placement::staleReads(std::size_t t) {
     return pulled;
 }
 
+/// Pulls on one pattern become one transfer; it is conditional only if each of its arrays is. Pushes stay single, as
+/// each combines with its own array.
 void Placement::addTransfers(std::size_t t, Direction direction, const std::vector<std::size_t> &arrays) {
     if (arrays.empty())
         return;
@@ -375,6 +413,7 @@ void Placement::addTransfers(std::size_t t, Direction direction, const std::vect
     plan_.transfers.insert(plan_.transfers.end(), added.begin(), added.end());
 }
 
+/// Writing makes all ghosts of a pair stale, except for rows that the task recomputed itself.
 void Placement::passValidity(std::size_t t) {
     const TaskModel &task = graph_.tasks[t];
     if (task.kind == TaskKind::Swap) {
@@ -403,6 +442,8 @@ void Placement::passValidity(std::size_t t) {
     }
 }
 
+/// At the start of a run no ghost counts as current: the pulls that this causes are conditional, and PlanHistory
+/// drops them where earlier runs have left current ghosts.
 void Placement::findTransfers() {
     masks_.clear();
     for (const auto &array : graph_.arrays) {
@@ -412,6 +453,7 @@ void Placement::findTransfers() {
     written_.assign(masks_.size(), false);
     pulled_.assign(masks_.size(), false);
     for (std::size_t t = 0; t < graph_.tasks.size(); ++t) {
+        // Before the task: pulls, after which all ghosts of the array are current.
         const std::vector<std::size_t> pulled = staleReads(t);
         addTransfers(t, Direction::Pull, pulled);
         for (const std::size_t array : pulled) {
@@ -419,6 +461,7 @@ void Placement::findTransfers() {
             pulled_[array] = true;
         }
         passValidity(t);
+        // After the task: pushes of all sums in ghosts.
         std::vector<std::size_t> pushed;
         for (const ArrayAccess &access : graph_.tasks[t].accesses)
             if (access.mode == AccessMode::Adds && isPair(access.array))
@@ -428,6 +471,7 @@ void Placement::findTransfers() {
     findOutcome();
 }
 
+/// A ghost counts as current after the run only if it is so on all ranks: one reduction for all arrays.
 void Placement::findOutcome() {
     std::vector<int> holds;
     for (std::size_t a = 0; a < masks_.size(); ++a) {

@@ -9,6 +9,7 @@ namespace DNDS::Task {
 
 namespace {
 
+/// Before anything else touches an array: other functions of a dead handle must not be called.
 void requireAlive(const GraphModel &graph) {
     for (const auto &array : graph.arrays)
         DNDS_CHECK(array->alive(), StateError,
@@ -48,6 +49,7 @@ Plan::State::~State() {
             *task.async = std::future<void>();
 }
 
+// Collective. Runners come last, as they ask the exchanges whether they can be captured.
 void Plan::State::connect() {
     trace.begin(graph, plan, comm);
     transfers.connect(executor, options.exchange);
@@ -62,11 +64,13 @@ void Plan::State::connect() {
     });
 }
 
+// Facts that must not change as long as the plan is used.
 Plan::State::Rows Plan::State::rowsOf(std::size_t array) const {
     const ArrayHandle &handle = *graph.arrays[array];
     return {&handle.father(), handle.son(), handle.pattern().get(), handle.owned(), handle.size()};
 }
 
+/// O(arrays). Compares addresses of the array objects, not of their memory: reallocation is allowed, resizing is not.
 void Plan::State::requireSameRows() const {
     for (std::size_t a = 0; a < rows.size(); ++a)
         DNDS_CHECK(
@@ -90,6 +94,8 @@ Plan::Plan(Plan &&other) noexcept = default;
 Plan &Plan::operator=(Plan &&other) noexcept = default;
 Plan::~Plan() = default;
 
+/// failTogether makes all ranks throw if one does. The plan is enlisted with the communicator last, so that a
+/// recovery never meets one that is not complete.
 Plan Plan::compile(GraphModel graph, const CommunicatorView &comm, const Executor &executor,
                    const CompileOptions &options) {
     requireOneCommunicator(graph, comm);
@@ -115,6 +121,7 @@ Plan::State &Plan::state() const {
     return *state_;
 }
 
+// Checks only; `enter` also changes the stage.
 void Plan::State::require(PlanEvent event) const {
     DNDS_CHECK(stageAfter(stage, event).has_value(), StateError,
                "'{}' is {} by one of its own tasks: let the run end first", graph.name,
@@ -126,6 +133,7 @@ void Plan::State::enter(PlanEvent event) {
     stage = *stageAfter(stage, event);
 }
 
+/// Waits for workers and streams: they still use memory of the caller, which unwinds next.
 void Plan::State::fail() noexcept {
     stage = *stageAfter(stage, PlanEvent::Fail);
     if (device)
@@ -136,6 +144,9 @@ void Plan::State::fail() noexcept {
         transfers.endAlone();
 }
 
+/// Phases: collect the last run's reductions, decide with peers which
+/// pulls to drop, run or queue the steps, note versions, start this run's reductions. A throw in between fails the
+/// stage and, through CommunicatorContext::running, revokes the communicator.
 void Plan::State::runOnce() {
     require(PlanEvent::Start);
     requireAlive(graph);
@@ -151,6 +162,8 @@ void Plan::State::runOnce() {
         device->start();
     else
         host->run();
+    // For device runs the work is only queued here. The versions describe the arrays as they will be in stream order,
+    // which is the order in which all later work sees them.
     history.noteOutcome();
     reductions->start(executor, [&](std::size_t n, std::size_t k) {
         const std::vector<LocalIndex> &list = (*graph.reductions[n].lists)[k];
@@ -166,6 +179,7 @@ void Plan::start() {
     state.context->running("run of", state.graph.name, [&] { state.runOnce(); });
 }
 
+// Errors of the device's kernels are thrown here, within `running`.
 void Plan::State::waitForDevice() {
     const double begin = MPI_Wtime();
     device->wait();
@@ -202,12 +216,14 @@ std::span<const real> Plan::result(Reduction chosen) {
 
 std::span<const real> Plan::previous(Reduction chosen) const { return state().reductions->previous(chosen); }
 
+// Called by a recovery: kernels must not use memory any more. A run in progress ends with its own error.
 bool Plan::State::settle() noexcept {
     if (device && stage != PlanStage::Running)
         device->abandon();
     return true;
 }
 
+// After a recovery: counters of runs start together on all ranks, and earlier pulls no longer count.
 void Plan::State::renew() {
     enter(PlanEvent::Renew);
     runsSinceRecovery = 0;
@@ -215,6 +231,7 @@ void Plan::State::renew() {
     history.forgetPulls();
 }
 
+/// With one rank there is no communicator to recover, and pulls are forgotten at once.
 void Plan::recover() {
     State &state = this->state();
     state.requireCommunicator();

@@ -34,28 +34,46 @@ struct CompileOptions {
 };
 
 /// Rows of a task that run together.
+/// A task has up to four parts (late or not, urgent or not), or two if it adds: sums of ghosts, sums of owned rows.
+/// A row's part depends on this rank's ghosts, so ranks differ in the number of parts; all that ranks must
+/// agree on is in Transfer and in calls.
 struct Part {
     std::size_t task = 0;
-    bool late = false;            ///< needs the results of the last exchange before the task
-    bool urgent = false;          ///< the next exchange sends its results
-    std::vector<LocalIndex> list; ///< empty if the rows are a range
+    /// Some row needs the results of the last exchange before the task; other parts may run while it is in flight.
+    bool late = false;
+    /// The next exchange sends its results, or depends on them: such parts run first.
+    bool urgent = false;
+    /// The rows, ascending; empty if they are a range. `rows.list` points into it, so a Part is not copied once
+    /// `splitTasks` has set that pointer.
+    std::vector<LocalIndex> list;
     PartRows rows;
     /// Tasks that add: the rows of the arrays whose sums are computed here, [first, last).
+    /// For these parts `rows` names all rows that add to a target in the range, at least once.
     bool adds = false;
+    /// The targets are ghosts: they are set to zero before the part and pushed after it.
     bool toGhosts = false;
     index firstTarget = 0, lastTarget = 0;
     std::vector<RowGuard> guards; ///< with DNDS_DEBUG_CHECKS: one per access
 };
 
 /// A pull or push that the library inserted.
+/// The list of transfers is the same on all ranks in length, order, arrays and numbers: every rank makes the same
+/// exchanges in the same order. Only `pattern` describes rows of this rank.
 struct Transfer {
     Direction direction = Direction::Pull;
     std::size_t task = 0; ///< the task that it precedes (pulls) or follows (pushes)
+    /// Moved together, in one message a peer; all of them have `pattern`.
     std::vector<std::size_t> arrays;
     std::shared_ptr<const ExchangePattern> pattern;
-    bool conditional = false; ///< moves contents from before the run: dropped where the ghosts are current
-    std::size_t exchange = 0; ///< number of the exchange that moves it; several transfers may share one
-    index number = 0;         ///< in program order, from 1; exchanges due together have the same number
+    /// Moves contents from before the run. PlanHistory drops it in runs that begin with current ghosts; others are
+    /// always made.
+    bool conditional = false;
+    /// Number of the exchange that moves it, set by PlanTransfers::connect. Transfers of the same arrays in the same
+    /// direction share one; OrderSteps makes them take turns.
+    std::size_t exchange = 0;
+    /// In program order, from 1; transfers due before or after one task have the same number. SplitTasks orders rows
+    /// by it.
+    index number = 0;
 };
 
 enum class StepKind : unsigned char { Part, Call, Swap, Start, Wait };
@@ -64,28 +82,37 @@ enum class StepKind : unsigned char { Part, Call, Swap, Start, Wait };
 struct PlanStep {
     StepKind kind = StepKind::Part;
     std::size_t what = 0;
-    std::vector<std::size_t> after; ///< earlier steps that have to be complete
+    /// Earlier steps that have to be complete; ascending, without duplicates. A host run in one thread needs only the
+    /// order; several threads and device streams need these edges.
+    std::vector<std::size_t> after;
 };
 
 /// State in which a run leaves an array's ghosts.
+/// PlanHistory reads it to decide which pulls the next run may leave out. All members are the same on all ranks.
 struct ArrayOutcome {
+    /// Some task writes or swaps the array.
     bool written = false;
+    /// Some transfer of the plan pulls it.
     bool pulled = false;
     bool current = false; ///< all ghosts equal their owners' rows, on all ranks
     /// The first reader's needs are met by the previous run, on all ranks, unless the array was written since.
+    /// Weaker than `current`: a plan may recompute just the ghosts that it reads first, and leave the others stale.
     bool meetsEntry = false;
 };
 
 /// The steps of a plan on this rank, and their order: the result of `compile`, without the program's functions.
 struct PlanModel {
-    std::vector<RowMask> taskRows; ///< [tasks] on this rank
+    /// [tasks] The rows that this rank computes: owned ones, and ghosts that are recomputed. Empty masks for calls
+    /// and swaps.
+    std::vector<RowMask> taskRows;
     std::vector<Part> parts;
     std::vector<Part> finishes; ///< [as in the graph] rows that are finished after pulls
     std::vector<Transfer> transfers;
     std::vector<PlanStep> steps;       ///< in the order in which they run
     std::vector<ArrayOutcome> outcome; ///< [arrays]
-    std::vector<bool> recomputes;      ///< [tasks]
-    std::vector<std::string> notes;    ///< decisions, readable
+    /// [tasks] Whether the task computes ghosts so that a pull can be left out; the same on all ranks.
+    std::vector<bool> recomputes;
+    std::vector<std::string> notes; ///< decisions, readable
 };
 
 /// Decides which arrays are pulled when, and the order of all steps. Collective: some reductions a task. Throws on

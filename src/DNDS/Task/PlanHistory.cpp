@@ -22,6 +22,7 @@ std::uint64_t takeNumbers(std::size_t count) {
 PlanHistory::PlanHistory(const GraphModel &graph, const PlanModel &plan)
     : graph_(graph), plan_(plan), firstFinisher_(takeNumbers(graph.arrays.size())) {}
 
+// Agreement is needed only among ranks that exchange messages.
 void PlanHistory::connect() {
     dropped_.assign(plan_.transfers.size(), false);
     left_.assign(graph_.arrays.size(), {});
@@ -33,6 +34,7 @@ void PlanHistory::connect() {
                            PeerAgreement::peersOf(patterns));
 }
 
+// The agreement knows numbers only: the error is completed by what this rank has decided.
 template <class Work>
 void PlanHistory::explaining(const Work &work) const {
     try {
@@ -57,12 +59,17 @@ index PlanHistory::begin(index run) {
     if (agreement_)
         explaining([&] { agreement_->finish(); });
     run_ = run;
+    // The digest covers the graph, the run's number and each decision: peers that run another graph, or are a run
+    // ahead, are found as well.
     ContentHash digest;
     digest.addText(graph_.name);
     digest.add(static_cast<std::uint64_t>(run));
     for (std::size_t k = 0; k < plan_.transfers.size(); ++k) {
         const Transfer &transfer = plan_.transfers[k];
         dropped_[k] = transfer.conditional && std::ranges::all_of(transfer.arrays, [&](std::size_t a) {
+                          // Two reasons to drop a pull: the ghosts were pulled (by any plan or call) from the
+                          // father's present version, or nothing has changed since this plan's last run, which meets
+                          // the needs of its first reader.
                           const bool asLeft = left_[a] == contentsOf(a);
                           const ArrayHandle &array = *graph_.arrays[a];
                           const bool pulled = array.son()->pulledFrom() == array.father().version() &&
@@ -76,6 +83,7 @@ index PlanHistory::begin(index run) {
     return std::ranges::count(dropped_, true);
 }
 
+// 0 without a finishing kernel; else it changes with the kernel's inputs, so that ghosts are finished again.
 std::uint64_t PlanHistory::finisherOf(std::size_t array) const {
     const auto finish = std::ranges::find(graph_.finishes, array, &PullFinish::array);
     if (finish == graph_.finishes.end())
@@ -96,6 +104,8 @@ void PlanHistory::look() {
         explaining([&] { agreement_->look(); });
 }
 
+/// Order matters: marking the father as written raises its version, from which the ghosts then count as pulled;
+/// `left_` is taken last.
 void PlanHistory::noteOutcome() {
     for (std::size_t a = 0; a < graph_.arrays.size(); ++a) {
         ArrayHandle &array = *graph_.arrays[a];
@@ -107,6 +117,7 @@ void PlanHistory::noteOutcome() {
     }
 }
 
+/// Raising the versions of all fathers makes every record of a pull out of date, in this plan and in others.
 void PlanHistory::forgetPulls() {
     for (const auto &array : graph_.arrays)
         if (array->alive())

@@ -14,6 +14,9 @@ namespace DNDS::Task {
 
 /// Decides which pulls a run leaves out, from the versions of arrays, and agrees on that with peers. Local unless
 /// noted otherwise.
+/// Versions are counters that each write to an array raises (ArrayBase), so a test costs O(arrays) and reads no rows.
+/// A pull moves messages, hence all peers must drop the same ones: ranks decide each for itself, and PeerAgreement
+/// compares a digest of the decisions with peers, one run late so that no rank waits for it.
 class PlanHistory {
   public:
     /// Refers to both, which outlive it.
@@ -28,6 +31,7 @@ class PlanHistory {
     /// Throws StateError if a peer is known by now to decide differently in this run.
     void look();
     /// Whether this run leaves the transfer out.
+    /// Valid from `begin` to the next `begin`.
     bool isDropped(std::size_t transfer) const { return dropped_[transfer]; }
     const std::vector<bool> &dropped() const noexcept { return dropped_; }
     /// Mark of ghosts of the array that are finished as far as necessary: a number of plan, array and the finisher's
@@ -35,6 +39,8 @@ class PlanHistory {
     std::uint64_t finisherOf(std::size_t array) const;
 
     /// Records a complete run.
+    /// Local; writes versions into the arrays: marks written ones and, where the plan leaves all ghosts current,
+    /// records that they were pulled from the present version.
     void noteOutcome();
     /// After runs that only some ranks completed: ghosts are stale for all plans.
     void forgetPulls();
@@ -53,11 +59,14 @@ class PlanHistory {
 
     const GraphModel &graph_;
     const PlanModel &plan_;
-    std::optional<PeerAgreement> agreement_; ///< empty if no rank has peers
+    /// Empty if the plan has no transfers, which is the same on all ranks.
+    std::optional<PeerAgreement> agreement_;
     index run_ = 0;
-    std::uint64_t firstFinisher_; ///< [arrays] numbers from here on are unique to this plan
-    std::vector<bool> dropped_;   ///< [transfers] in this run
-    std::vector<Contents> left_;  ///< [arrays] contents after the last run
+    /// First of a range of numbers, one an array, unique in this process; marks of finished ghosts are made from
+    /// them.
+    std::uint64_t firstFinisher_;
+    std::vector<bool> dropped_;  ///< [transfers] in this run
+    std::vector<Contents> left_; ///< [arrays] contents after the last run
 };
 
 } // namespace DNDS::Task

@@ -13,6 +13,8 @@ PlanReductions::PlanReductions(const GraphModel &graph, const std::shared_ptr<Co
         pending_ = std::make_unique<PendingReduction>(context, fmt::format("plan '{}'", graph.name));
 }
 
+/// All reductions of the plan travel as one: O(columns) values a message, whatever their number. Each value is an
+/// exact sum or an extreme, so neither the order of rows nor that of ranks changes its bits.
 void PlanReductions::start(const Executor &executor, const ListedRows &listed) {
     if (!pending_)
         return;
@@ -26,6 +28,7 @@ void PlanReductions::start(const Executor &executor, const ListedRows &listed) {
             reduceRows(executor, elements.data(), model.columns, first, model.op, mine);
             continue;
         }
+        // With one list a column group, each list reduces its own group; groups are equally wide.
         const auto columns = static_cast<rowsize>(toSize(model.columns) / model.lists->size());
         for (std::size_t k = 0; k < model.lists->size(); ++k)
             reduceRows(executor, elements.data(), columns, listed(n, k), model.op, mine);
@@ -34,6 +37,8 @@ void PlanReductions::start(const Executor &executor, const ListedRows &listed) {
     ++started_;
 }
 
+/// Two generations are kept, so that `previous` never waits. `collected_` follows `started_`; they differ while a
+/// reduction is in flight.
 void PlanReductions::collect() {
     if (collected_ == started_)
         return;
@@ -45,6 +50,7 @@ void PlanReductions::collect() {
         last_.push_back(value.value());
 }
 
+// Numbers are given in the order of declaration.
 void PlanReductions::require(Reduction chosen) const {
     DNDS_CHECK(chosen.number < graph_.reductions.size(), ArgumentError,
                "'{}' has {} reductions, not one of number {}: was it declared after the plan was compiled?",
@@ -62,6 +68,7 @@ void PlanReductions::requireResult(Reduction chosen) const {
 
 std::span<const real> PlanReductions::result(Reduction chosen) const { return valuesOf(chosen, last_); }
 
+/// While the last run's reduction is in flight, `last_` still holds the run before it.
 std::span<const real> PlanReductions::previous(Reduction chosen) const {
     require(chosen);
     DNDS_CHECK(started_ > 1, StateError, "'{}' has no results of the run before the last yet", graph_.name);

@@ -25,8 +25,10 @@ class PlanReductions {
     PlanReductions(const GraphModel &graph, const std::shared_ptr<CommunicatorContext> &context);
 
     /// Computes this rank's values, and starts the reductions of a run. Local.
+    /// It copies the values, so later runs may overwrite the arrays while the reduction is in flight.
     void start(const Executor &executor, const ListedRows &listed);
     /// Waits for the reductions of the last run, if any were started.
+    /// Every rank must call it before its next `start`, as each passes on the numbers of others.
     void collect();
     /// Throws ArgumentError for unknown reductions, StateError before the first run.
     void requireResult(Reduction chosen) const;
@@ -35,6 +37,7 @@ class PlanReductions {
     /// Result of the run before. Local. Throws ArgumentError, StateError before the second run.
     std::span<const real> previous(Reduction chosen) const;
     /// Forgets the results of all runs.
+    /// After a recovery, in which the pending reduction was cancelled.
     void reset() noexcept { started_ = collected_ = 0; }
 
   private:

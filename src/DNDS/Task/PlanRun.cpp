@@ -9,6 +9,8 @@
 
 namespace DNDS::Task {
 
+/// Errors of MPI and revocations pass unchanged: they describe a peer, not this task. Others keep their kind, so that
+/// callers can catch them by type.
 void Plan::State::rethrowFrom(const std::exception &error, const TaskModel &task, const Part *part) {
     const std::string where = part == nullptr
                                   ? fmt::format("in task '{}': ", task.name)
@@ -23,6 +25,8 @@ void Plan::State::rethrowFrom(const std::exception &error, const TaskModel &task
     throwError(describeFailure(std::current_exception()).kind, where + error.what());
 }
 
+/// One loop for all waits of a plan: progress of the exchange, the peers' agreement on dropped pulls, and useful
+/// work. waitUntil polls MPI and the communicator's revocation between calls, so a failed peer ends the wait.
 template <class IsReady, class What>
 void Plan::State::waitFor(const IsReady &isReady, const What &what) {
     waitUntil(
@@ -38,6 +42,8 @@ void Plan::State::waitFor(const IsReady &isReady, const What &what) {
         what);
 }
 
+/// Finishing kernels run right after their pull, so that no step in between sees unfinished ghosts. Taking their views
+/// raises versions although no owned row changes, so the record of the pull is renewed.
 void Plan::State::wait(const Transfer &transfer, std::optional<Device::StreamHandle> stream, const Executor &where,
                        const std::function<PartRows(std::size_t)> &finished) {
     const double begin = MPI_Wtime();
@@ -59,6 +65,7 @@ void Plan::State::wait(const Transfer &transfer, std::optional<Device::StreamHan
     }
 }
 
+// Calls that are halves of an exchange wait like transfers, so that chunks run meanwhile.
 void Plan::State::call(const TaskModel &task) {
     if (!task.exchange)
         return task.call();
@@ -71,6 +78,7 @@ void Plan::State::call(const TaskModel &task) {
     task.exchange->finish();
 }
 
+/// Parts are run by the runners, which also decide about threads and streams.
 void Plan::State::run(const PlanStep &step) {
     switch (step.kind) {
     case StepKind::Part:

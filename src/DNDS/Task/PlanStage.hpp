@@ -24,6 +24,9 @@ enum class PlanEvent : unsigned char {
 };
 
 /// The stage after `event`; empty if the event is not allowed.
+/// The table is the whole state machine; tests enumerate it. Start is allowed in Queued, as device runs are queued
+/// one after another, and in Failed, where the communicator decides: on one rank the next run needs no recovery.
+/// Complete leaves Failed as it is, for a wait that ends after the failure.
 constexpr std::optional<PlanStage> stageAfter(PlanStage stage, PlanEvent event) noexcept {
     using enum PlanStage;
     using Row = std::array<std::optional<PlanStage>, 5>;

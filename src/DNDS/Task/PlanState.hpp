@@ -27,6 +27,7 @@ struct Plan::State final : Recoverable {
     /// Throws StateError where `event` must not happen now.
     void require(PlanEvent event) const;
     /// Goes to the stage after `event`. Throws as `require`.
+    /// Only the thread that runs the plan calls it: the stage needs no lock.
     void enter(PlanEvent event);
     /// A run, except for work left on the device.
     void runOnce();
@@ -35,7 +36,10 @@ struct Plan::State final : Recoverable {
     void waitForDevice();
     void waitForAsyncCalls() const;
 
+    /// For the communicator's recovery: waits for queued device work, so that nothing still reads memory that the
+    /// recovery resets.
     bool settle() noexcept override;
+    /// Called on all ranks by the communicator's recovery.
     void renew() override;
 
     // Shared by both runners.
@@ -78,8 +82,12 @@ struct Plan::State final : Recoverable {
         index owned = 0, size = 0;
         bool operator==(const Rows &other) const = default;
     };
+    /// Compared before each run, O(1) an array: parts, masks and exchanges hold row numbers and are void once these
+    /// have changed.
     Rows rowsOf(std::size_t array) const;
 
+    // The order of members is the order of construction: history and transfers refer to `graph` and `plan`, runners
+    // to all.
     GraphModel graph;
     CommunicatorView comm;
     std::shared_ptr<CommunicatorContext> context;
@@ -88,12 +96,16 @@ struct Plan::State final : Recoverable {
     PlanModel plan;
     PlanStage stage = PlanStage::Idle;
     PlanStatistics statistics;
-    index runsSinceRecovery = 0; ///< the same on all ranks
+    /// The same on all ranks, unlike `statistics.runs`, which counts failed runs that some ranks did not begin.
+    /// `isDue` and the agreement with peers use it.
+    index runsSinceRecovery = 0;
     PlanTrace trace;
     PlanHistory history{graph, plan};
     PlanTransfers transfers{graph, plan, trace, statistics};
     std::optional<PlanReductions> reductions;
-    std::vector<index> boundIn;           ///< [tasks] the run in which views were taken last
+    /// [tasks] The run in which views were taken last; -1: never. Views are taken once a run, as swaps and resizes
+    /// move memory.
+    std::vector<index> boundIn;
     std::vector<Rows> rows;               ///< [arrays] when it was compiled
     std::unique_ptr<HostRunner> host;     ///< null on the device
     std::unique_ptr<DeviceRunner> device; ///< null on the host. Last: it goes before the memory that it uses

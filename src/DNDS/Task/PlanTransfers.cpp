@@ -12,6 +12,7 @@ namespace DNDS::Task {
 
 namespace {
 
+// The names of the arrays that travel together.
 std::vector<std::string_view> arraysOf(const GraphModel &graph, const Transfer &transfer) {
     std::vector<std::string_view> names;
     for (const std::size_t array : transfer.arrays)
@@ -21,6 +22,7 @@ std::vector<std::string_view> arraysOf(const GraphModel &graph, const Transfer &
 
 } // namespace
 
+// Tasks, then transfers; the trace keeps the names beyond the plan's life.
 void PlanTrace::begin(const GraphModel &graph, const PlanModel &plan, const CommunicatorView &comm) {
     trace = Trace::active();
     if (trace == nullptr)
@@ -34,6 +36,8 @@ void PlanTrace::begin(const GraphModel &graph, const PlanModel &plan, const Comm
                                                   fmt::join(arraysOf(graph, transfer), ", "))));
 }
 
+/// Transfers of the same arrays and direction share an exchange, with its buffers and connections: a Runge-Kutta step
+/// pulls the same state in each stage.
 void PlanTransfers::connect(const Executor &executor, const ExchangeOptions &options) {
     std::map<std::pair<Direction, std::vector<std::size_t>>, std::size_t> known;
     for (Transfer &transfer : plan_.transfers) {
@@ -43,6 +47,7 @@ void PlanTransfers::connect(const Executor &executor, const ExchangeOptions &opt
             continue;
         ExchangeOptions choice = options;
         choice.space = executor.onDevice() ? ExchangeSpace::Device : ExchangeSpace::Host;
+        // Pushed ghosts are contributions, not values: zero until the next task adds to them.
         choice.ghosts = GhostsAfterPush::Zero;
         exchanges_.push_back(Exchange::make(
             transfer.pattern->context(), transfer.direction,
@@ -56,6 +61,7 @@ void PlanTransfers::connect(const Executor &executor, const ExchangeOptions &opt
                 return request;
             },
             choice, transfer.direction == Direction::Push ? PushOp::Sum : PushOp::Replace));
+        // Bytes of a transfer never change: summed once.
         Traffic &bytes = traffic_.emplace_back();
         for (const PeerPath &path : exchanges_.back()->paths()) {
             bytes.sent += path.bytesSent;
@@ -64,6 +70,7 @@ void PlanTransfers::connect(const Executor &executor, const ExchangeOptions &opt
     }
 }
 
+// Time that `start` takes is counted apart from waiting: it packs and sends.
 void PlanTransfers::start(const Transfer &transfer, Device::StreamHandle stream) {
     const double begin = MPI_Wtime();
     Traffic &traffic = traffic_[transfer.exchange];
@@ -76,6 +83,7 @@ void PlanTransfers::start(const Transfer &transfer, Device::StreamHandle stream)
     statistics_.secondsStarting += MPI_Wtime() - begin;
 }
 
+/// A recording gets two spans: the rank's wait, and the transfer from start to end, which may overlap with parts.
 void PlanTransfers::finish(const Transfer &transfer, std::optional<Device::StreamHandle> stream, double began) {
     Exchange &exchange = *exchanges_[transfer.exchange];
     stream ? exchange.wait(*stream) : exchange.wait();
@@ -100,6 +108,7 @@ std::string nameOf(const GraphModel &graph, const Transfer &transfer) {
                        fmt::join(arraysOf(graph, transfer), "' and '"));
 }
 
+/// For transports that advance only when they are polled. O(exchanges).
 void PlanTransfers::progress() {
     for (const auto &exchange : exchanges_)
         if (exchange->inFlight())
@@ -112,6 +121,8 @@ void PlanTransfers::endAlone() noexcept {
             static_cast<void>(attempt([&] { exchange->wait(); })); // the run's own error is thrown
 }
 
+/// The zeroing of a task's ghosts is prepared at its first run, then repeated with the arrays' present memory, as
+/// swaps move it.
 void PlanTransfers::zeroGhosts(const Part &part, const Executor &where) {
     if (!part.toGhosts)
         return;
@@ -130,6 +141,7 @@ void PlanTransfers::zeroGhosts(const Part &part, const Executor &where) {
     place->second.run(sons, where.stream());
 }
 
+// One exchange that needs the host prevents a single graph.
 bool PlanTransfers::capturable() const {
     return std::ranges::all_of(exchanges_, [](const auto &exchange) { return exchange->capturable(); });
 }

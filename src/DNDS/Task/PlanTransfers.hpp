@@ -42,6 +42,8 @@ struct PlanTrace {
 std::string nameOf(const GraphModel &graph, const Transfer &transfer);
 
 /// Starts and completes the pulls and pushes of a plan.
+/// Exchanges are collective objects: all ranks make them in the order of the plan's transfers, and start and finish
+/// them in the order of its steps. One exchange is in flight at most once at a time; OrderSteps ensures that.
 class PlanTransfers {
   public:
     /// Refers to all of them, which outlive it.
@@ -73,7 +75,8 @@ class PlanTransfers {
   private:
     struct Traffic {
         std::size_t sent = 0, received = 0; ///< bytes, each time
-        double startedAt = 0;               ///< for the recording
+        /// Transfers that share an exchange take turns, so one value is enough.
+        double startedAt = 0; ///< for the recording
     };
 
     const GraphModel &graph_;

@@ -28,6 +28,9 @@ struct ReduceSome {
 
 } // namespace
 
+/// On the device 2048 threads a column each reduce a strided share; the host combines their partial results,
+/// O(threads x columns). Exact sums make the split irrelevant to the bits. Elements of neighbouring threads are
+/// adjacent in memory.
 void reduceRows(const Executor &executor, const real *elements, rowsize columns, const PartRows &rows, ReduceOp op,
                 std::vector<ReductionValue> &result) {
     const std::size_t first = result.size();

@@ -18,6 +18,7 @@ RowSpace::RowSpace(std::string name, index owned, index ghosts, std::shared_ptr<
                pattern_ ? pattern_->fatherSize() : 0, pattern_ ? pattern_->sonSize() : 0);
 }
 
+/// Regions own copies of the space, so that the program's object may end before the graph.
 Region RowSpace::make(const std::string &name, RowMask rows) const {
     return {name, std::make_shared<const RowSpace>(*this), std::make_shared<const RowMask>(std::move(rows))};
 }
@@ -25,6 +26,7 @@ Region RowSpace::make(const std::string &name, RowMask rows) const {
 Region RowSpace::rows() const { return {name_, std::make_shared<const RowSpace>(*this), nullptr}; }
 
 Region RowSpace::region(const std::string &name) const {
+    // Names of the program's own regions differ from the general ones: `define` checks that.
     if (const auto found = defined_.find(name); found != defined_.end())
         return {name, std::make_shared<const RowSpace>(*this), found->second};
     if (name == "owned")
@@ -35,6 +37,7 @@ Region RowSpace::region(const std::string &name) const {
         return make(name, RowMask(size(), 0, size()));
     if (name == "inner" || name == "boundary") {
         RowMask rows(size());
+        // Without a pattern no row is sent: all owned rows are inner.
         if (!pattern_ && name == "inner")
             rows.setRange(0, owned_);
         if (pattern_)
@@ -52,6 +55,7 @@ Region RowSpace::define(const std::string &name, std::span<const index> rows) {
     for (const char *taken : {"owned", "ghosts", "all", "inner", "boundary"})
         DNDS_CHECK(name != taken, ArgumentError, "'{}' is a region of every space: choose another name", name);
     DNDS_CHECK(!defined_.contains(name), ArgumentError, "'{}' has a region '{}' already", name_, name);
+    // Repeated rows count once.
     RowMask mask(size());
     for (const index row : rows) {
         DNDS_CHECK(row >= 0 && row < size(), IndexError, "region '{}' of '{}': row {} is outside [0, {})", name, name_,
@@ -62,7 +66,9 @@ Region RowSpace::define(const std::string &name, std::span<const index> rows) {
     return region(name);
 }
 
+/// A buffer for each thread, since parts run in several threads; the result is valid until the thread's next call.
 Adjacency withItself(Adjacency adjacency) {
+    // A second call changes nothing.
     if (std::exchange(adjacency.hasItself, true))
         return adjacency;
     adjacency.name += " and itself";

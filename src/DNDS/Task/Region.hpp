@@ -97,10 +97,12 @@ class RowSpace {
     Region make(const std::string &name, RowMask rows) const;
 
     std::string name_;
+    /// [0, owned_) are rows of this rank, [owned_, owned_ + ghosts_) copies.
     index owned_;
     index ghosts_;
     std::shared_ptr<const ExchangePattern> pattern_;
     std::shared_ptr<const RowMask> images_;
+    /// Regions share the masks; a RowSpace is copied into each Region, which costs the map but no mask.
     std::map<std::string, std::shared_ptr<const RowMask>> defined_;
 };
 

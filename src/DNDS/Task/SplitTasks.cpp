@@ -8,10 +8,15 @@ namespace DNDS::Task {
 namespace {
 
 /// Sorts the rows of tasks by the last exchange that they depend on, and by whether the next exchange depends on them.
+/// Two passes. Forwards (findLate): each row of each array gets the number of the last exchange on which its contents
+/// depend, as data-flow analysis does; a row of a task is late if that is the latest exchange. Backwards
+/// (findUrgent): rows from which the next exchange sends, and the rows from which these are computed, through any
+/// number of tasks. O(tasks x (rows + adjacency entries)) time, O(arrays x rows) memory while compiling.
 class Split {
   public:
     Split(const GraphModel &graph, const CompileOptions &options, PlanModel &plan)
         : graph_(graph), options_(options), plan_(plan) {
+        // Nothing depends on an exchange yet, and nothing is sent after the last task.
         for (const auto &array : graph.arrays) {
             awaited_.emplace_back(toSize(array->size()), index{0});
             sent_.emplace_back(array->size());
@@ -22,8 +27,11 @@ class Split {
         }
     }
 
+    /// Fills `late_`.
     void findLate();
+    /// Fills `urgent_`.
     void findUrgent();
+    /// Fills `plan_.parts`, in the order of tasks.
     void makeParts();
 
   private:
@@ -44,6 +52,7 @@ class Split {
     index number_ = 0;                        ///< number of the latest exchange
 };
 
+/// A pull renews all ghosts; a push changes the boundary rows, to which peers have added.
 void Split::passTransfers(std::size_t t, Direction direction) {
     for (const Transfer &transfer : plan_.transfers) {
         if (transfer.task != t || transfer.direction != direction)
@@ -60,6 +69,7 @@ void Split::passTransfers(std::size_t t, Direction direction) {
     }
 }
 
+/// The last exchange on which row `row` of the task depends through its own row or its adjacencies.
 index Split::awaitedBy(const TaskModel &task, index row) const {
     index last = 0;
     for (const ArrayAccess &access : task.accesses) {
@@ -73,6 +83,8 @@ index Split::awaitedBy(const TaskModel &task, index row) const {
     return last;
 }
 
+/// Finds the task's late rows, then passes the numbers on to the rows that it writes. They are collected first, since
+/// a task may write the array through whose rows others of its rows depend.
 void Split::passTask(std::size_t t) {
     const TaskModel &task = graph_.tasks[t];
     if (task.kind == TaskKind::Swap)
@@ -90,6 +102,7 @@ void Split::passTask(std::size_t t) {
                 std::fill(awaited_[access.array].begin(), awaited_[access.array].end(), common);
         return;
     }
+    // Rows and the exchanges that they depend on.
     std::vector<std::pair<index, index>> found;
     plan_.taskRows[t].forEach([&](index row) {
         const index last = std::max(common, awaitedBy(task, row));
@@ -112,6 +125,7 @@ void Split::passTask(std::size_t t) {
     }
 }
 
+// Forwards, in the order of the program.
 void Split::findLate() {
     for (std::size_t t = 0; t < graph_.tasks.size(); ++t) {
         passTransfers(t, Direction::Pull);
@@ -120,7 +134,10 @@ void Split::findLate() {
     }
 }
 
+/// Each exchange starts from an empty set: rows that an exchange further on needs are not urgent for this one, and
+/// must not delay it.
 void Split::findUrgent() {
+    // Backwards past the exchanges of a task: the rows that a pull sends; a push sends ghosts only.
     const auto passSent = [&](std::size_t t, Direction direction) {
         const bool any = std::ranges::any_of(plan_.transfers, [&](const Transfer &transfer) {
             return transfer.task == t && transfer.direction == direction;
@@ -150,6 +167,7 @@ void Split::findUrgent() {
                             urgent.set(row);
                     });
                 }
+            // Inputs of urgent rows are urgent in the tasks that compute them.
             if (urgent.any())
                 for (const ArrayAccess &access : task.accesses)
                     if (access.reads())
@@ -159,6 +177,7 @@ void Split::findUrgent() {
     }
 }
 
+/// For builds of programs with DNDS_DEBUG_CHECKS; a mask an access, O(rows / 8) bytes.
 void Split::guard(Part &part, const RowMask &rows) const {
     if (!graph_.guarded)
         return;
@@ -170,6 +189,7 @@ void Split::guard(Part &part, const RowMask &rows) const {
     }
 }
 
+/// A contiguous part is stored as a range: its loop needs no list, and compilers vectorise it.
 Part Split::makePart(std::size_t t, bool late, bool urgent, const RowMask &rows) const {
     Part part;
     part.task = t;
@@ -214,6 +234,8 @@ void Split::addSums(std::size_t t) {
     }
 }
 
+/// The order of a task's parts is a hint only; OrderSteps sorts by urgency. An urgent part that needs no exchange
+/// comes first.
 void Split::makeParts() {
     for (std::size_t t = 0; t < graph_.tasks.size(); ++t) {
         if (graph_.tasks[t].kind != TaskKind::Loop)
@@ -239,6 +261,7 @@ void Split::makeParts() {
 
 } // namespace
 
+/// The rows of a part ascend, so each list ascends and a repeated row is the last one of its list. O(contributions).
 std::vector<std::vector<LocalIndex>> addingRows(const TaskModel &task, const Part &part, index width) {
     const index targets = part.lastTarget - part.firstTarget;
     std::vector<std::vector<LocalIndex>> lists(toSize(std::max<index>(1, (targets + width - 1) / width)));

@@ -24,6 +24,7 @@ concept IsPair = requires(TArray &array) {
 };
 
 /// Access of reductions to an array.
+/// Specialised for arrays of other kinds, such as fields on blocks.
 template <class TArray>
 struct ReducedOf {
     /// The array with the owned rows, and the numbers in each of its rows.
@@ -41,6 +42,7 @@ struct ReducedOf {
 };
 
 /// Handles of arrays without ghosts.
+/// Specialised for pairs, values, fields on blocks and sparse fields.
 template <class TArray>
 class HandleOf final : public RowsHandle {
   public:
@@ -110,6 +112,7 @@ struct TaskArgument {
 };
 
 /// A copy of a task's input, in memory of its own.
+/// Memory is kept from one copy to the next.
 template <class TArray>
 class Snapshot {
     using Rows = std::remove_cvref_t<decltype(ReducedOf<TArray>::father(std::declval<const TArray &>()))>;
@@ -146,6 +149,8 @@ class Snapshot {
 inline namespace DNDS_DEVICE_COMPILATION {
 
 /// Views by value, trivially copyable if each view is (a std::tuple never is).
+/// A recursive list: `call` peels off one view after another and passes all of them to the functor, in the order of
+/// declaration.
 template <class... Views>
 struct KernelTuple {
     /// At the end of the list, `call` calls the functor with the row and all views before; the others do nothing.
@@ -206,6 +211,8 @@ struct KernelOfRows {
 };
 
 /// The same of functors that add.
+/// One device thread a target. It gathers, so there are no conflicts between threads, and the order of additions is
+/// that of the host.
 template <class Kernel, class Views>
 struct KernelOfSums {
     Contributions sums;
@@ -231,6 +238,7 @@ void launch(const Executor &executor, index count, const OfRows &kernel) {
 }
 
 /// A loop's functor with its views.
+/// On the host the loop is compiled with functor and views inlined: one virtual call a chunk, none a row.
 template <class Kernel, class... Arguments>
 class LoopBody final : public TaskBody {
     using Views = KernelTuple<typename Arguments::View...>;
@@ -274,6 +282,8 @@ class LoopBody final : public TaskBody {
     }
 
   private:
+    /// The loop itself. `owned`: no row of [begin, end) is a ghost, so the compiler may drop the branch between owned
+    /// rows and ghosts in views of pairs.
     template <bool owned>
     [[gnu::flatten]] void loop(const PartRows &rows, index begin, index end) const {
         for (index i = begin; i < end; ++i) {
@@ -292,6 +302,7 @@ class LoopBody final : public TaskBody {
 #endif
         }
     }
+    /// Takes one view of each argument, each with its guard, if there are guards.
     template <DeviceBackend backend, std::size_t... k>
     void take(std::span<const RowGuard> guards, std::index_sequence<k...> /*arguments*/) {
         views_ = {std::get<k>(arguments_).template view<backend>(guards.empty() ? nullptr : &guards[k])...};

@@ -18,6 +18,7 @@ constexpr int spins = 100;      // some microseconds
 constexpr int stays = 200;      // turns without work after which a worker sleeps: some 50 microseconds
 constexpr int spinTurns = 2000; // the calling thread sleeps between later turns
 
+/// Spins while work is likely to appear at once, then lets other ranks have the core: ranks may outnumber cores.
 void spinOrYield(int turn) noexcept {
     if (turn >= spins)
         std::this_thread::yield();
@@ -30,6 +31,8 @@ void spinOrYield(int turn) noexcept {
 
 } // namespace
 
+/// pthread_create rather than std::thread: it reports exhaustion without an exception, and the team works with fewer
+/// threads.
 ThreadTeam::ThreadTeam(int threads) : threads_(threads), process_(::getpid()) {
     const auto start = [](void *team) -> void * {
         static_cast<ThreadTeam *>(team)->serve();
@@ -56,6 +59,8 @@ ThreadTeam::~ThreadTeam() {
 
 bool ThreadTeam::forked() const noexcept { return ::getpid() != process_; }
 
+/// The increment is a store between publishing and the workers' look at `published_`: a worker reads `calls_`, then
+/// `published_`, then sleeps only if `calls_` is unchanged, so it either sees the work or is woken.
 void ThreadTeam::wake() noexcept {
     if (threads_ == 1)
         return;
@@ -63,6 +68,7 @@ void ThreadTeam::wake() noexcept {
     calls_.notify_all();
 }
 
+// Workers copy the floating-point environment, so that chunks round as the calling thread does.
 void ThreadTeam::begin(index loops) {
     if (slots_.size() < toSize(loops))
         slots_.resize(toSize(loops));
@@ -76,6 +82,8 @@ void ThreadTeam::begin(index loops) {
     wake();
 }
 
+/// Release order: a thread that reads the new `published_` (acquire in `claim`) sees slot, `left` and everything that
+/// the calling thread wrote before.
 void ThreadTeam::publish(Loop &loop) noexcept {
     if (loop.chunks == 0)
         return;
@@ -89,6 +97,7 @@ void ThreadTeam::publish(Loop &loop) noexcept {
 /// A thread without work reads only `published_`; `claimed_` moves from thread to
 /// thread once a claim, instead of twice if it were loaded before.
 bool ThreadTeam::claim(Cursor &at) noexcept {
+    // A failed exchange loads the present `claimed_` into `at.next`, which is then the next candidate.
     while (at.next < published_.load(std::memory_order_acquire))
         if (claimed_.compare_exchange_weak(at.next, at.next + 1, std::memory_order_relaxed)) {
             ++at.next;
@@ -97,6 +106,8 @@ bool ThreadTeam::claim(Cursor &at) noexcept {
     return false;
 }
 
+/// The slots are sorted by position, and a thread's positions ascend within a run, so the search for the slot
+/// continues where the last one ended: O(1) amortised.
 bool ThreadTeam::runNext(Cursor &at) noexcept {
     if (!claim(at))
         return false;
@@ -127,11 +138,13 @@ bool ThreadTeam::runNext(Cursor &at) noexcept {
     return true;
 }
 
+/// Release: the thread in `done` (acquire) sees all writes of the chunks.
 void ThreadTeam::settle(Cursor &at) noexcept {
     if (at.finished > 0)
         at.loop->left.fetch_sub(std::exchange(at.finished, 0), std::memory_order_release); // the last access to it
 }
 
+/// The mutex orders exceptions; `abandon` stores -1 without it, hence the exchange, which must not overwrite that.
 void ThreadTeam::fail(index position, Failure newest) noexcept {
     const std::scoped_lock lock(failing_);
     index first = failedAt_.load(std::memory_order_relaxed);
@@ -142,6 +155,7 @@ void ThreadTeam::fail(index position, Failure newest) noexcept {
         }
 }
 
+/// Chunks are settled before the thread becomes idle, so a loop is never left waiting for a sleeping worker.
 void ThreadTeam::serve() noexcept {
     Cursor at;
     for (int turns = 0; !closed_.load(std::memory_order_acquire);) {
@@ -161,12 +175,15 @@ void ThreadTeam::serve() noexcept {
     }
 }
 
+// One chunk at a time, so that the caller can look after exchanges in between.
 bool ThreadTeam::help() noexcept {
     const bool ran = runNext(cursor_);
     settle(cursor_);
     return ran;
 }
 
+/// Every position of the run is claimed before `end` waits, so no worker can start on the run later; it waits for
+/// those in progress only.
 void ThreadTeam::end() noexcept {
     if (!std::exchange(running_, false))
         return;
@@ -179,6 +196,7 @@ void ThreadTeam::end() noexcept {
                 return;
 }
 
+// Later chunks are claimed but not run.
 void ThreadTeam::abandon() noexcept {
     if (!running_)
         return;
@@ -186,6 +204,7 @@ void ThreadTeam::abandon() noexcept {
     end();
 }
 
+// Long waits must not keep a core busy that other ranks may need.
 void ThreadTeam::idle(int &turns) noexcept {
     if (turns < spinTurns)
         spinOrYield(turns++);

@@ -63,7 +63,7 @@ class ThreadTeam {
     explicit ThreadTeam(int threads);
     ThreadTeam(const ThreadTeam &) = delete;
     ThreadTeam &operator=(const ThreadTeam &) = delete;
-    /// Abandons a run that has not ended.
+    /// Abandons a run in progress.
     ~ThreadTeam();
 
     int threads() const noexcept { return threads_; }
@@ -111,7 +111,8 @@ class ThreadTeam {
     struct Cursor {
         std::uint64_t run = 0;
         std::size_t slot = 0;
-        index next = 0;       ///< at most `claimed_`
+        index next = 0; ///< at most `claimed_`
+        /// Unfinished accounting keeps the run from ending, so the pointer is valid while `finished` is not 0.
         Loop *loop = nullptr; ///< the last loop whose chunks it ran
         index finished = 0;   ///< its chunks that are not yet subtracted from `left`
     };
@@ -137,6 +138,7 @@ class ThreadTeam {
     // All chunks ever published have one numbering, their positions. A thread claims the next position by a
     // compare and swap; since positions never return, a worker that slept since an earlier run claims a chunk of this
     // one or none. A claimed chunk keeps its run from ending, and so the slots of the run in place.
+    // Each on a cache line of its own: claims write one, idle threads read the other.
     alignas(64) std::atomic<index> claimed_ = 0;
     alignas(64) std::atomic<index> published_ = 0;
     std::atomic<int> calls_ = 0; ///< calls to workers, which sleep on it

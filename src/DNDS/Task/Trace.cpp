@@ -23,11 +23,13 @@ namespace DNDS::Task {
 
 namespace {
 
+// In the order of the enumeration.
 std::string_view categoryOf(Trace::Kind kind) {
     static constexpr std::array<std::string_view, 6> names{"part", "pull", "push", "wait", "copy", "other"};
     return names[static_cast<std::size_t>(kind)];
 }
 
+/// Pulls, pushes and copies overlap with the spans of their thread, which viewers allow for asynchronous events only.
 bool runsBesideOthers(Trace::Kind kind) {
     return kind == Trace::Kind::Pull || kind == Trace::Kind::Push || kind == Trace::Kind::Copy;
 }
@@ -51,6 +53,7 @@ void beginEvent(std::string &out, char phase, int rank, int thread, std::string_
     appendQuoted(out, name);
 }
 
+// Closes the event; fields that do not apply are left out.
 void appendArguments(std::string &out, const Trace::Span &span) {
     out += R"(,"args":{)";
     const char *comma = "";
@@ -87,6 +90,8 @@ void appendName(std::string &out, std::string_view what, int rank, int thread, s
     out += "}}";
 }
 
+/// Formats: docs of Chrome's trace event format. "X" is a complete event with a duration; "b" and "e" are a pair of
+/// asynchronous events with an id.
 void appendSpan(std::string &out, const Trace::Span &span, int rank, double offset, std::uint64_t id) {
     // Trace viewers count in microseconds.
     const double begin = 1e6 * (span.begin + offset);
@@ -109,6 +114,7 @@ void appendSpan(std::string &out, const Trace::Span &span, int rank, double offs
     out += '}';
 }
 
+// Names may fill the buffer: the last byte stays zero.
 std::string hostName() {
     std::array<char, 256> name{};
     return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "an unknown host";
@@ -124,6 +130,7 @@ std::string pathOf(const std::string &path, int rank) {
 
 } // namespace
 
+/// Initialised before main, so that reading it is one load.
 Trace *const Trace::active_ = Trace::ofEnvironment();
 
 Trace *Trace::ofEnvironment() {
@@ -138,6 +145,8 @@ Trace::Trace(std::string path, std::size_t capacity)
 
 Trace::~Trace() { flush(); }
 
+/// Ranks that have begun earlier keep file and clock; new ones get the clock from rank 0 of `comm`. All ranks make
+/// the same collective calls.
 void Trace::begin(CommunicatorView comm) {
     const bool begun = file_ != nullptr;
     if (comm.allReduce(begun ? 1 : 0, MPI_MIN) == 1)
@@ -156,6 +165,8 @@ void Trace::begin(CommunicatorView comm) {
     recording_.store(true, std::memory_order_relaxed);
 }
 
+/// Three steps, each agreed on by all ranks: rank 0 names the file, rank 0 creates it, the others join it and
+/// everyone adds its name.
 std::unique_ptr<TraceFile> Trace::open(CommunicatorView comm) {
     const bool begun = file_ != nullptr;
     int rank = 0;
@@ -195,12 +206,16 @@ std::unique_ptr<TraceFile> Trace::open(CommunicatorView comm) {
     return opened;
 }
 
+// Once for each name and plan: spans then hold views only.
 std::string_view Trace::intern(std::string_view name) {
     const std::lock_guard lock(recordMutex_);
+    // Nodes of the set never move, so views stay valid.
     const auto found = names_.find(name);
     return found != names_.end() ? *found : *names_.emplace(name).first;
 }
 
+/// When the memory is full, the thread writes it and tries again; another thread may have filled it meanwhile, hence
+/// the loop.
 void Trace::record(const Span &span) noexcept {
     if (!recording_.load(std::memory_order_relaxed))
         return;
@@ -220,6 +235,8 @@ void Trace::record(const Span &span) noexcept {
 
 void Trace::flush() noexcept { drain(false); }
 
+/// Both mutexes are held for the swap only; recording continues during the write. Children of fork
+/// drop their spans, as the file belongs to the parent.
 void Trace::drain(bool onlyFull) noexcept {
     const std::lock_guard writing(writeMutex_);
     {
@@ -240,6 +257,7 @@ void Trace::drain(bool onlyFull) noexcept {
     written_.clear();
 }
 
+// A thread is named when its first span is written.
 void Trace::format() {
     text_.clear();
     for (const Span &span : written_) {
@@ -251,6 +269,7 @@ void Trace::format() {
     }
 }
 
+// A failed trace must not end the program.
 void Trace::stop(std::string_view reason) noexcept {
     recording_.store(false, std::memory_order_relaxed);
     warn("rank {} stops tracing: '{}' cannot be written: {}", rank_, file_->path, reason);

@@ -94,15 +94,20 @@ class Trace {
     void format();
     void stop(std::string_view reason) noexcept;
 
+    // Fixed at construction; the rest is guarded by the mutexes.
     const std::string path_;
     const std::size_t capacity_;
     std::atomic<bool> recording_ = false;
     std::mutex recordMutex_; ///< guards `spans_` and `names_`; held for a moment
+    /// Spans since the last write, at most `capacity_`: reserved by `begin`, so that recording never allocates.
     std::vector<Span> spans_;
+    /// Interned names; nodes of a set keep their addresses.
     std::set<std::string, std::less<>> names_;
     std::mutex writeMutex_; ///< guards the members below; locked before `recordMutex_`
+    /// Spans being written. It changes places with `spans_`, so threads record on while one writes.
     std::vector<Span> written_;
     std::string text_;
+    /// Threads whose names are in the file.
     std::set<int> threads_;
     std::unique_ptr<TraceFile> file_; ///< null before `begin`
     int rank_ = 0;                    ///< in MPI_COMM_WORLD

@@ -19,11 +19,13 @@ namespace DNDS::Task {
 
 namespace {
 
+// Between start and end there is always at least one event, so appends begin with a comma.
 constexpr std::string_view start = "[\n";
 constexpr std::string_view end = "\n]\n";
 
 std::string reasonOf(int error) { return std::generic_category().message(error); }
 
+// Names the environment variable, as no code of the program has given the path.
 [[noreturn]] void refuse(const std::string &path, std::string_view reason) {
     throw ArgumentError(fmt::format("the trace '{}' (DNDS_TRACE) cannot be written: {}", path, reason));
 }
@@ -60,6 +62,7 @@ TraceFile::TraceFile(std::string where, std::string event, int flags)
 
 TraceFile::~TraceFile() { ::close(file_); }
 
+// Complete JSON from the start: viewers can read the file at any time.
 std::unique_ptr<TraceFile> TraceFile::create(std::string path, std::string event) {
     std::unique_ptr<TraceFile> made(new TraceFile(std::move(path), std::move(event), O_CREAT));
     int error = ::ftruncate(made->file_, 0) != 0 ? errno : 0;
@@ -70,6 +73,8 @@ std::unique_ptr<TraceFile> TraceFile::create(std::string path, std::string event
     return made;
 }
 
+/// The first event has an id of rank 0's process and time: it tells a shared file from one of the same name on a
+/// local disk.
 std::unique_ptr<TraceFile> TraceFile::join(std::string path, std::string event) {
     std::unique_ptr<TraceFile> joined(new TraceFile(std::move(path), std::move(event), 0));
     const std::string expected = fmt::format("{}{}", start, joined->firstEvent);
@@ -80,6 +85,8 @@ std::unique_ptr<TraceFile> TraceFile::join(std::string path, std::string event) 
     return joined;
 }
 
+/// The lock of the whole file (flock) orders appends of all processes; on a network file system it depends on the
+/// system whether it reaches other machines. After a failed write the old end is put back, which fits where it was.
 int TraceFile::append(const std::string &events) {
     while (::flock(file_, LOCK_EX) != 0)
         if (errno != EINTR)

@@ -72,6 +72,7 @@ class Value {
     Array<T, 1> &array() noexcept { return number_; }
 
   private:
+    /// An array of one row, so that versions, copies to the device and captured graphs work as for arrays.
     Array<T, 1> number_;
 };
 

@@ -11,6 +11,7 @@ namespace {
 /// The runs of one innermost loop; `Bytes` is their length where the compiler knows it, else 0.
 template <bool toPacked, std::size_t Bytes, class InArray, class InMessage>
 InMessage *copyLine(InArray *at, index count, index stride, std::size_t bytes, InMessage *packed) {
+    // A constant length turns memcpy into a few moves.
     const std::size_t length = Bytes > 0 ? Bytes : bytes;
     for (index run = 0; run < count; ++run) {
         if constexpr (toPacked)
@@ -42,6 +43,8 @@ BoxCopy::BoxCopy(const RowList &rows, std::size_t stride) : bytes_(static_cast<s
     std::vector<ByteBox> boxes;
     boxes.reserve(rows.boxes()->size());
     for (const RowBox &box : *rows.boxes()) {
+        // From rows to bytes: strides are multiplied by the row's width, and a loop over consecutive rows becomes a
+        // longer run.
         ByteBox made{box, stride};
         RowBox &runs = made.runs;
         if (box.strides.back() == 1) { // the innermost loop becomes the run

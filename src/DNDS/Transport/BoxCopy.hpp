@@ -66,7 +66,7 @@ class BoxCopy {
     void gather(const std::byte *base, std::byte *to) const;
     /// The other way round. Local.
     void scatter(const std::byte *from, std::byte *base) const;
-    /// The runs in order, relative to the base; those that follow each other joined. Local. O(runs), also in memory.
+    /// The runs in order, relative to the base; adjacent runs are joined. Local. O(runs), also in memory.
     std::vector<ByteBlock> blocks() const;
     /// Calls `function` with the offset and the bytes of each run, in order. Local.
     template <class Function>
@@ -79,6 +79,7 @@ class BoxCopy {
     }
 
   private:
+    /// Null for no bytes.
     std::shared_ptr<const std::vector<ByteBox>> boxes_;
     std::size_t bytes_ = 0;
 };

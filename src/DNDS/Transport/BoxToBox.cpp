@@ -16,6 +16,7 @@ namespace {
 
 static_assert(std::is_trivially_copyable_v<PlacedBox>, "writers copy it from the reader's memory");
 
+/// One loop of a nest: `count` steps of `stride` bytes.
 struct ByteLoop {
     index count;
     index stride;
@@ -30,7 +31,9 @@ std::array<ByteLoop, RowBox::loops + 1> loopsOf(const ByteBox &box) {
     return loops;
 }
 
-/// Common loops over all bytes of both boxes, of equal size; nothing if counts do not divide each other.
+/// Common loops over all bytes of both boxes, of equal size; nothing if counts do not divide each other. Both nests
+/// are read from the innermost loop outwards, as digits of mixed radix: the smaller of two counts becomes a loop of
+/// the piece, and the rest of the larger one, if it divides, waits for the next loop of the other side. O(loops).
 std::optional<BoxToBox::Piece> commonLoops(const ByteBox &from, const ByteBox &to) {
     auto source = loopsOf(from);
     auto destination = loopsOf(to);
@@ -78,6 +81,7 @@ class BoxFeed {
     }
     /// Splits the first box: one run after `bytes` bytes, more runs along the outermost loop.
     void cut(std::size_t bytes) {
+        // Each cut leaves less to match: in the end single runs, whose bytes always match.
         const ByteBox box = take();
         const auto loop = std::ranges::find_if(box.runs.counts, [](index count) { return count > 1; });
         ByteBox part = box;
@@ -137,6 +141,8 @@ constexpr index runsPerTile = 16;
 /// Calls `copyRun(to, from)` for each run.
 template <class CopyRun>
 void forEachRun(const BoxToBox::Piece &piece, const std::byte *from, std::byte *to, CopyRun &&copyRun) {
+    // Loops outermost first; the innermost but one is exchanged with a tile of the innermost if it steps through
+    // the source in smaller strides.
     const auto &[c0, c1, c2, c3, runs] = piece.counts;
     const auto &f = piece.fromStrides;
     const auto &t = piece.toStrides;
@@ -154,6 +160,8 @@ void forEachRun(const BoxToBox::Piece &piece, const std::byte *from, std::byte *
 }
 
 void copyPiece(const BoxToBox::Piece &piece, const std::byte *from, std::byte *to) {
+    // Large pieces of long runs go past the caches, whose contents they would only push out; a slot is read soon
+    // and stays in them.
     std::size_t all = piece.bytes;
     for (const index count : piece.counts)
         all *= toSize(count);
@@ -188,6 +196,8 @@ PlacedRows placeByRunLength(const BoxCopy &rows) {
 BoxToBox::BoxToBox(std::span<const ByteBox> from, const BoxCopy &to) : BoxToBox(from, allInPlace(to)) {}
 
 BoxToBox::BoxToBox(std::span<const ByteBox> from, std::span<const PlacedBox> to) {
+    // Takes piece after piece from both sides, in the order of bytes, until the destinations are full. O(boxes)
+    // where loops match; a box whose loops do not divide the other side's is cut into its runs.
     std::size_t given = 0;
     for (const ByteBox &box : from)
         given += box.size();
@@ -199,6 +209,7 @@ BoxToBox::BoxToBox(std::span<const ByteBox> from, std::span<const PlacedBox> to)
     std::size_t packed = 0;
     for (const PlacedBox &placed : to) {
         const bool inSlot = placed.inSlot != 0;
+        // In the slot the bytes of a box are contiguous: one run.
         const ByteBox box = inSlot ? ByteBox{RowBox{static_cast<index>(packed)}, placed.box.size()} : placed.box;
         packed += inSlot ? box.bytes : 0;
         BoxFeed destination({&box, 1});

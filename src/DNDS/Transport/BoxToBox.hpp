@@ -58,6 +58,7 @@ class BoxToBox {
     struct Piece {
         index from = 0; ///< the first run
         index to = 0;
+        /// Steps of each loop, and the bytes of a step on either side; unused loops, the outer ones, count to 1.
         std::array<index, RowBox::loops> counts{1, 1, 1, 1, 1};
         std::array<index, RowBox::loops> fromStrides{};
         std::array<index, RowBox::loops> toStrides{};
@@ -66,6 +67,7 @@ class BoxToBox {
     };
 
   private:
+    /// In the order of the bytes of both sides.
     std::vector<Piece> pieces_;
 };
 

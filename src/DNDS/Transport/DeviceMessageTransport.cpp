@@ -14,6 +14,7 @@ DeviceMessageTransport::DeviceMessageTransport(Buffers buffers, TransportPlan pl
 }
 
 DeviceMessageTransport::Buffer DeviceMessageTransport::makeBuffer(std::size_t bytes) const {
+    // Kernels and MPI see the buffer at different addresses on the emulated device, and at the same one elsewhere.
     Buffer buffer;
     if (buffers_ == Buffers::Pinned) {
         buffer.pinned = HostDeviceBuffer(bytes, Device::pinnedHostMemory());
@@ -27,6 +28,8 @@ DeviceMessageTransport::Buffer DeviceMessageTransport::makeBuffer(std::size_t by
 }
 
 void DeviceMessageTransport::build() {
+    // Everything that depends on the rows' bytes but not on the arrays' addresses: kernels pack to and unpack from
+    // fixed buffers, so that requests and their registered memory outlive swaps of arrays.
     receives_.clear();
     sends_.clear();
     pack_ = {};
@@ -52,6 +55,7 @@ void DeviceMessageTransport::build() {
 }
 
 void DeviceMessageTransport::replacePlan(TransportPlan plan) {
+    // Kernels in flight may still use the lists and buffers that are replaced.
     stream_->stream.synchronize();
     plan_ = std::move(plan);
     build();
@@ -72,6 +76,7 @@ void DeviceMessageTransport::bind(const Endpoints &endpoints) {
 
 void DeviceMessageTransport::start() {
     unpacked_.synchronize(); // of the round before: the messages of this one go to the same buffer
+    // Receives are posted while the kernel packs.
     pack_.launch(stream_->stream);
     packed_.record(stream_->stream);
     packing_ = true;
@@ -81,6 +86,7 @@ void DeviceMessageTransport::start() {
 }
 
 bool DeviceMessageTransport::progress() {
+    // MPI knows nothing of streams: sends may only start when the host has seen that the kernel has run.
     if (packing_ && packed_.reached()) {
         packing_ = false;
         sends_.startAll();

@@ -46,18 +46,23 @@ class DeviceMessageTransport final : public PersistentMessages {
         std::byte *forMpi = nullptr;
     };
 
+    /// Makes buffers, copies and requests for the plan.
     void build();
     Buffer makeBuffer(std::size_t bytes) const;
 
+    /// Kind of memory; the stream that packs and unpacks, which is the exchange's.
     Buffers buffers_;
     std::shared_ptr<ExchangeStream> stream_;
+    /// Places of messages and parts in the two buffers.
     MessageLayout outgoing_;
     MessageLayout incoming_;
+    /// One segment a message and part, in the order of the plan.
     DeviceRowCopy pack_;
     DeviceRowCopy unpack_;
     Buffer sendBuffer_;
     Buffer receiveBuffer_;
     std::vector<ByteCount> sizes_; ///< one a message: outgoing, then incoming
+    /// The kernel that packs has run; and the kernel that unpacks, which reads the receive buffer.
     Device::Event packed_;
     Device::Event unpacked_;
     bool packing_ = false; ///< sends wait for `packed_`

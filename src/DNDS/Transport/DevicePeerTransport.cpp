@@ -11,13 +11,14 @@ namespace DNDS {
 
 namespace {
 
+/// Sources whose exchange was destroyed while readers still had them open. Guarded by the lock in `retire`.
 std::vector<std::unique_ptr<PackedSource>> &retiredSources() {
     static auto *const sources = new std::vector<std::unique_ptr<PackedSource>>; // some outlive the process's statics
     return *sources;
 }
 
-/// Keeps a source, where there is one, until its readers have closed it, and frees those that are closed by now. Not
-/// parked with the communicator: its recovery does not wait for readers that live on.
+/// Keeps a source, if there is one, until its readers have closed it, and frees closed ones. Not parked with the
+/// communicator: its recovery does not wait for readers that live on.
 void retire(std::unique_ptr<PackedSource> source) noexcept {
     static std::mutex retiring; // exchanges may be destroyed on any thread
     const std::lock_guard lock(retiring);
@@ -35,6 +36,7 @@ void retire(std::unique_ptr<PackedSource> source) noexcept {
 
 PackedSource::PackedSource(std::shared_ptr<NodeArena> arena, std::size_t bytes, std::size_t readers)
     : arena_(std::move(arena)), buffer_(bytes) {
+    // The destructor does not run where the constructor throws.
     const OnFailure undo([&] { free(); });
     records_.reserve(readers);
     for (std::size_t k = 0; k < readers; ++k)
@@ -50,12 +52,14 @@ void PackedSource::free() noexcept {
 DevicePeerTransport::DevicePeerTransport(TransportPlan plan, const TransportSetup &setup)
     : NodeTransport(std::move(plan), setup), stream_(setup.stream), incomingPeers_(plan_.incoming.size()),
       outgoing_(plan_.outgoing), incoming_(plan_.incoming) {
+    // A good moment to free sources that readers have closed since.
     retire(nullptr);
     build();
     for (const Incoming &incoming : plan_.incoming)
         notes_.expect(incoming.peer);
     if (plan_.outgoing.empty())
         return;
+    // Two buffers, for even and odd epochs, in one allocation with one handle.
     source_ = std::make_unique<PackedSource>(arena_, 2 * secondBuffer(), plan_.outgoing.size());
     const Device::SharedHandle handle = Device::share(source_->memory());
     for (std::size_t k = 0; k < plan_.outgoing.size(); ++k) {
@@ -72,6 +76,7 @@ DevicePeerTransport::~DevicePeerTransport() {
         return;
     stream_->drain(); // kernels read what peers packed, and the lists
     for (IncomingPeer &writer : incomingPeers_) {
+        // Closed before the flag tells the owner so: afterwards it may free the memory.
         writer.memory = {};
         if (writer.record != nullptr)
             writer.record->edge.closeReader();
@@ -85,6 +90,7 @@ DevicePeerTransport::~DevicePeerTransport() {
 }
 
 void DevicePeerTransport::build() {
+    // Two equal sets of copies that differ in the buffer they are pointed at: switching buffers costs no upload.
     for (Copies &copies : copies_) {
         copies.pack = {};
         copies.unpack = {};
@@ -113,6 +119,8 @@ void DevicePeerTransport::replacePlan(TransportPlan plan) {
 }
 
 void DevicePeerTransport::bind(const Endpoints &endpoints) {
+    // Both buffers of this rank's readers, and both of each writer this rank reads from. Segments are in the order
+    // in which `build` added them.
     for (std::size_t b = 0; b < 2; ++b) {
         std::size_t segment = 0;
         for (std::size_t k = 0; k < plan_.outgoing.size(); ++k)
@@ -156,6 +164,7 @@ bool DevicePeerTransport::progress() {
 
 void DevicePeerTransport::progressPacking() {
     if (packing_ == Packing::WaitingForReaders) {
+        // All readers at once: one kernel packs for all of them, so that the slowest one decides.
         for (const PeerRecord *record : source_->records())
             if (!record->edge.mayPack(epoch_))
                 return;
@@ -180,6 +189,7 @@ void DevicePeerTransport::progressReading() {
         writer.pending = writer.record->edge.poll(epoch_) == EdgeState::Waiting;
         all = all && !writer.pending;
     }
+    // Likewise: one kernel unpacks from all writers when the last of them has packed.
     if (!all)
         return;
     reading_ = false;
@@ -195,6 +205,8 @@ bool DevicePeerTransport::settle() noexcept {
 }
 
 void DevicePeerTransport::renew(const CommunicatorContext & /*context*/) {
+    // The writer owns the records and resets the edges, between two meetings of a recovery: no peer polls them
+    // then.
     epoch_ = EpochFlag::initialEpoch;
     if (source_)
         for (PeerRecord *record : source_->records())

@@ -41,10 +41,13 @@ class PackedSource {
     }
 
   private:
+    /// Frees the records; the buffer frees itself.
     void free() noexcept;
 
+    /// Memory of the records, which readers map.
     std::shared_ptr<NodeArena> arena_;
     Device::DeviceBuffer<std::byte> buffer_;
+    /// One a reader, in the order of the plan.
     std::vector<PeerRecord *> records_;
 };
 
@@ -68,6 +71,7 @@ class DevicePeerTransport final : public NodeTransport {
   private:
     /// A rank that this one reads from.
     struct IncomingPeer {
+        /// In the writer's arena; its packed rows, opened here; and whether this epoch's were not seen yet.
         PeerRecord *record = nullptr;
         Device::SharedMemory memory;
         bool pending = false;
@@ -84,8 +88,11 @@ class DevicePeerTransport final : public NodeTransport {
     }
     bool waitsForWriter(std::size_t k) const override { return reading_ && incomingPeers_[k].pending; }
 
+    /// Makes the lists of both copies for the plan.
     void build();
+    /// As the writer: packs when all readers have released the buffer, and tells them when the kernel has run.
     void progressPacking();
+    /// As a reader: launches the copy when all writers have packed.
     void progressReading();
     /// The kernel that reads this epoch has run: its buffers may be packed again.
     void giveBack();
@@ -93,11 +100,15 @@ class DevicePeerTransport final : public NodeTransport {
     std::size_t secondBuffer() const noexcept { return outgoing_.next(); }
 
     std::shared_ptr<ExchangeStream> stream_;
+    /// One for each of `plan_.incoming`.
     std::vector<IncomingPeer> incomingPeers_;
     MessageLayout outgoing_;
     MessageLayout incoming_;
+    /// This rank's packed rows; null where it sends none.
     std::unique_ptr<PackedSource> source_;
+    /// By `epoch_ % 2`, as the buffers.
     Copies copies_[2];
+    /// The kernel that packs this epoch's rows, and the kernel that reads the writers'.
     Device::Event packed_;
     Device::Event read_;
     enum class Packing : unsigned char { Done, WaitingForReaders, Running } packing_ = Packing::Done;

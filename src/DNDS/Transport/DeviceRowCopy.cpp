@@ -23,8 +23,10 @@ constexpr std::size_t tilesWanted = 2048;
 /// So that row numbers times chunks stay within what the kernel's division by multiplication is exact for.
 constexpr std::size_t maxChunks = 65536;
 
+/// Lists in one buffer begin at multiples of 16 bytes.
 std::size_t aligned(std::size_t bytes) { return (bytes + 15) / 16 * 16; }
 
+/// The widest word, up to 16 bytes, that divides both addresses and the stride: the lowest bit of all of them.
 std::uint32_t chunkBytesOf(const std::byte *source, const std::byte *destination, std::size_t stride) {
     const std::uintptr_t bits = reinterpret_cast<std::uintptr_t>(source) |
                                 reinterpret_cast<std::uintptr_t>(destination) | stride | std::uintptr_t{16};
@@ -34,6 +36,7 @@ std::uint32_t chunkBytesOf(const std::byte *source, const std::byte *destination
 } // namespace
 
 std::size_t DeviceRowCopy::addGather(const RowGather &gather) {
+    // Runs become blocks; short rows of one width stay numbers, four bytes a row on the device.
     if (gather.rowNumbers().empty()) {
         std::vector<Device::CopyBlock> blocks;
         std::uint64_t to = 0;
@@ -84,6 +87,7 @@ std::size_t DeviceRowCopy::addBlocks(std::span<const Device::CopyBlock> blocks) 
 
 void DeviceRowCopy::point(std::size_t segment, const std::byte *source, std::byte *destination,
                           MemorySpace destinationSpace) {
+    // Only changed addresses cost an upload.
     Plan &plan = plans_.at(segment);
     if (plan.source == source && plan.destination == destination && plan.destinationSpace == destinationSpace)
         return;
@@ -94,6 +98,8 @@ void DeviceRowCopy::point(std::size_t segment, const std::byte *source, std::byt
 }
 
 std::uint32_t DeviceRowCopy::itemsPerTile(const Plan &plan, std::size_t tileBytes) {
+    // A group of `lanes` threads copies one block, so that a tile has one for each group. Of rows a tile has the
+    // number that its bytes allow.
     if (plan.rows.empty())
         return Device::copyThreads / lanesOf(plan); // each group of threads has one block
     DNDS_CHECK(plan.stride <= maxChunks, ArgumentError, "rows of {} bytes cannot be gathered one by one", plan.stride);
@@ -107,6 +113,8 @@ std::uint32_t DeviceRowCopy::lanesOf(const Plan &plan) {
 }
 
 void DeviceRowCopy::uploadLists(Device::StreamHandle stream) {
+    // Tiles: segments are cut into pieces of about equal work, numbered through, so that one launch with a block of
+    // threads a tile balances segments of any sizes. `segmentOfTile` leads from a tile to its segment.
     std::size_t total = 0;
     for (const Plan &plan : plans_)
         total += plan.bytes;
@@ -127,6 +135,7 @@ void DeviceRowCopy::uploadLists(Device::StreamHandle stream) {
     tiles_ = tiles;
     bytes += static_cast<std::size_t>(tiles) * sizeof(std::uint32_t);
 
+    // One upload for all lists: row numbers and blocks of each segment, and the segment of each tile.
     std::vector<std::byte> lists(bytes);
     for (std::size_t k = 0; k < plans_.size(); ++k) {
         const Plan &plan = plans_[k];
@@ -149,6 +158,7 @@ void DeviceRowCopy::uploadLists(Device::StreamHandle stream) {
 void DeviceRowCopy::uploadSegments(Device::StreamHandle stream) {
     uploaded_.synchronize();
     const std::byte *lists = lists_.data();
+    // Pinned memory is reused once the copy before has read it (`uploaded_`).
     std::byte *to = pinned_.write(MemorySpace::Host, "segments of an exchange");
     for (const Plan &plan : plans_) {
         Device::CopySegment segment{};
@@ -164,6 +174,9 @@ void DeviceRowCopy::uploadSegments(Device::StreamHandle stream) {
         if (!plan.rows.empty()) {
             segment.chunkBytes = chunkBytesOf(segment.source, segment.destination, plan.stride);
             segment.chunksPerRow = static_cast<std::uint32_t>(plan.stride) / segment.chunkBytes;
+            // Division by multiplication (Granlund and Montgomery: Division by invariant integers using
+            // multiplication, PLDI 1994). Exact for numerators below 2^16 and chunksPerRow up to 2^16: the error of
+            // the reciprocal times the numerator stays below 2^32.
             segment.reciprocal = static_cast<std::uint32_t>(((std::uint64_t{1} << 32U) + segment.chunksPerRow - 1) /
                                                             segment.chunksPerRow);
         }
@@ -177,6 +190,8 @@ void DeviceRowCopy::uploadSegments(Device::StreamHandle stream) {
 }
 
 void DeviceRowCopy::prepare(Device::StreamHandle stream) {
+    // Called when arrays are bound: in set-up ranks agree on a lack of memory, while in a launch it would revoke
+    // the communicator.
     if (listsCurrent_)
         return;
     uploadLists(stream);
@@ -190,6 +205,7 @@ void DeviceRowCopy::prepare(Device::StreamHandle stream) {
 }
 
 void DeviceRowCopy::launch(Device::StreamHandle stream) {
+    // Usually one kernel launch: lists and segments are on the device from the launch before.
     prepare(stream);
     if (tiles_ == 0)
         return;

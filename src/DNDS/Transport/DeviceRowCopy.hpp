@@ -51,12 +51,16 @@ class DeviceRowCopy {
     void launch(Device::StreamHandle stream);
 
   private:
+    /// One segment: its lists, bases, and places in the table.
     struct Plan {
+        /// Either row numbers, counted from `firstRow`, of rows of `stride` bytes; or blocks, each at most 1024
+        /// bytes.
         std::vector<std::uint32_t> rows;
         std::vector<Device::CopyBlock> blocks;
         std::size_t firstRow = 0;
         std::size_t stride = 0;
         std::size_t bytes = 0;
+        /// As `point` set them: bases of the rows or blocks, and of the packed bytes.
         const std::byte *source = nullptr;
         std::byte *destination = nullptr;
         MemorySpace destinationSpace = MemorySpace::Device;
@@ -65,20 +69,27 @@ class DeviceRowCopy {
         std::uint64_t firstTile = 0;
     };
 
+    /// Lays out tiles and copies all lists to the device; waits. When segments were added.
     void uploadLists(Device::StreamHandle stream);
+    /// Copies the segments with their present addresses, by way of pinned memory. When an address changed.
     void uploadSegments(Device::StreamHandle stream);
+    /// Rows or blocks of one tile, which a block of threads copies.
     static std::uint32_t itemsPerTile(const Plan &plan, std::size_t tileBytes);
+    /// Threads that share one block: one for each 16 bytes of an average block, at most a warp.
     static std::uint32_t lanesOf(const Plan &plan);
     static std::uint64_t itemsOf(const Plan &plan) { return plan.rows.empty() ? plan.blocks.size() : plan.rows.size(); }
 
+    /// By the segment's number.
     std::vector<Plan> plans_;
     Device::DeviceBuffer<std::byte> lists_; ///< row numbers, blocks and the segment of each tile
     HostDeviceBuffer pinned_;               ///< the segments on the host
     Device::DeviceBuffer<Device::CopySegment> segments_;
     Device::Event uploaded_; ///< their last copy
+    /// Place of that list in `lists_`; the number of tiles; bytes of a tile of rows.
     std::size_t segmentOfTileAt_ = 0;
     std::uint64_t tiles_ = 0;
     std::size_t tileBytes_ = 0;
+    /// Whether the lists, and the segments, on the device are those of the plans.
     bool listsCurrent_ = false;
     bool segmentsCurrent_ = false;
 };

@@ -52,6 +52,7 @@ class Pattern {
 constexpr std::size_t trialBytes = 4096;
 constexpr std::size_t trialOffset = 1040; ///< so that handles must keep offsets
 
+/// A different pattern a rank, so that reading the wrong rank's memory is noticed.
 std::uint64_t seedOf(int rank) { return 77 + static_cast<std::uint64_t>(rank); }
 
 /// A handle in words, for messages.
@@ -62,6 +63,8 @@ std::string tryToRead(std::span<const index> words, int owner) {
     if (words.empty())
         return "it does not share its device memory";
     try {
+        // Reads bytes through the handle and compares them: devices and drivers may open memory and still deliver
+        // something else.
         Device::SharedHandle handle;
         std::memcpy(static_cast<void *>(&handle), words.data(), sizeof handle);
         const Device::SharedMemory memory(handle);
@@ -169,6 +172,9 @@ void DeviceTopology::tryPeers(CommunicatorContext &context, bool available) {
     const NodeTopology &node = context.node();
     std::unique_ptr<Pattern> pattern;
     RankLists handles; // handles of the pattern, to each rank of the node; none if this rank shares no device memory
+    // Each rank shares a pattern with the ranks of its node, reads theirs, and tells each rank whose pattern it has
+    // read. A pair reaches each other if both have read: the answer is the same on both sides. Three steps, two
+    // sparse exchanges.
     std::string whyNotMine = !node.arena ? node.whyNoArena : !available ? Device::unavailableReason() : std::string();
     const std::exception_ptr failure = attempt([&] {
         if (!whyNotMine.empty())
@@ -205,6 +211,9 @@ void DeviceTopology::tryPeers(CommunicatorContext &context, bool available) {
 }
 
 void DeviceTopology::tryMpi(CommunicatorContext &context, bool available) {
+    // A claim of the MPI library justifies a trial, a ring of two messages of different size, and only right bytes
+    // on all ranks make it true. Before each trial all ranks agree that all take part: a rank that did not would
+    // leave its neighbours waiting.
     const CommunicatorView &comm = context.comm();
     const Channel channel = context.nextChannel();
     std::string whyNot;
@@ -226,6 +235,7 @@ void DeviceTopology::tryMpi(CommunicatorContext &context, bool available) {
     });
     const auto allFine = [&] { return comm.allReduce(whyNot.empty() ? 1 : 0, MPI_MIN) == 1; };
     for (const std::size_t bytes : {std::size_t{64}, std::size_t{1} << 20U}) { // two protocols of MPI libraries
+        // Everything that may throw is done in the constructor, before the ranks agree to begin.
         std::unique_ptr<RingTrial> trial;
         if (whyNot.empty())
             attempted([&] { trial = std::make_unique<RingTrial>(comm, bytes); });

@@ -32,9 +32,12 @@ class DeviceTopology {
     const std::string &whyNot(int peer) const;
 
   private:
+    /// Tries everything. Collective.
     explicit DeviceTopology(CommunicatorContext &context);
 
+    /// Fills `whyNot_`. Collective.
     void tryPeers(CommunicatorContext &context, bool available);
+    /// Sets `gpuAware_` and its reason. Collective.
     void tryMpi(CommunicatorContext &context, bool available);
 
     std::map<int, std::string> whyNot_; ///< reasons, by rank of this node

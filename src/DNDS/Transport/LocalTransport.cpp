@@ -53,6 +53,8 @@ class DeviceLocalTransport final : public Transport {
 
 void LocalTransport::replacePlan(TransportPlan plan) {
     plan_ = std::move(plan);
+    // A plan of one rank: message k is sent and received here, `outgoing[k]` and `incoming[k]` are its two ends.
+    // Lists for destinations of several runs are made here, so that `start` only copies.
     scattered_.clear();
     for (std::size_t k = 0; k < plan_.outgoing.size(); ++k)
         for (std::size_t p = 0; p < plan_.outgoing[k].parts.size(); ++p)
@@ -65,6 +67,7 @@ void LocalTransport::replacePlan(TransportPlan plan) {
             }
 }
 
+// Complete on return. Source and destination are different memory: father and son, or staging.
 void LocalTransport::start() {
     for (std::size_t k = 0; k < plan_.outgoing.size(); ++k)
         for (std::size_t p = 0; p < plan_.outgoing[k].parts.size(); ++p)
@@ -78,6 +81,7 @@ void LocalTransport::start() {
     }
 }
 
+// The same on the device: one segment a part, all copied by one kernel.
 void DeviceLocalTransport::replacePlan(TransportPlan plan) {
     stream_->stream.synchronize();
     plan_ = std::move(plan);

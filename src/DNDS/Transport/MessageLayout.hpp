@@ -49,6 +49,7 @@ class MessageLayout {
   private:
     static constexpr std::size_t roundUp(std::size_t bytes, std::size_t to) { return (bytes + to - 1) / to * to; }
 
+    /// By message and part; then by message its start, and its bytes from there, padding between parts included.
     std::vector<std::vector<std::size_t>> offsets_;
     std::vector<std::size_t> begins_;
     std::vector<std::size_t> bytes_;

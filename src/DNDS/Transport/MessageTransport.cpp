@@ -9,6 +9,7 @@ namespace {
 /// Absolute addresses go with MPI_BOTTOM, so that one datatype can span several arrays.
 std::size_t addressOf(const std::byte *pointer) { return reinterpret_cast<std::size_t>(pointer); }
 
+/// The lines of the table that packed messages and datatypes have in common.
 template <class Made>
 TransportDescriptor describeHostMessages(TransportKind kind, const char *name) {
     TransportDescriptor transport;
@@ -33,6 +34,8 @@ std::string PersistentMessages::awaited() const {
 }
 
 bool PersistentMessages::settle() noexcept {
+    // Receives are cancelled, sends continue: a peer may have matched one already, and MPI tells when it needs the
+    // buffer no longer.
     received_ = sent_ = true;
     const bool received = receives_.settle();
     return sends_.settle() && received;
@@ -58,8 +61,8 @@ void MessageTransport::renew(const CommunicatorContext &context) {
 }
 
 void MessageTransport::bind(const Endpoints &endpoints) {
-    // Solvers swap old and new fathers each step: what did not move keeps its requests.
-    // Where making them fails half-way, `bound_` is empty, and the next call makes all of them.
+    // Solvers swap old and new fathers each step: requests are kept for memory that did not move. If making them
+    // fails half-way, `bound_` is empty, and the next call makes all of them.
     if (endpoints.destinations != bound_.destinations) {
         bound_.destinations.clear();
         bindReceives(endpoints);
@@ -78,6 +81,7 @@ void MessageTransport::bindReceives(const Endpoints &endpoints) {
     types_.clear();
     sizes_.reserve(plan_.incoming.size());
     for (const Incoming &incoming : plan_.incoming) {
+        // One run is received as plain bytes at its address; several as a datatype of absolute addresses.
         std::vector<ByteBlock> blocks;
         for (std::size_t p = 0; p < incoming.parts.size(); ++p)
             for (const ByteBlock &run : incoming.parts[p].runs())
@@ -106,6 +110,7 @@ TransportDescriptor PackedTransport::describe() {
 }
 
 void PackedTransport::bindSends(const Endpoints &endpoints) {
+    // If all messages are packed, the requests refer to the buffer alone: another father costs nothing.
     sources_ = endpoints.sources;
     if (allPacked_ && sends_.size() == plan_.outgoing.size())
         return;
@@ -151,6 +156,7 @@ void PackedTransport::startSends() {
                 to += part.bytes();
             }
         }
+        // Each message leaves as soon as it is packed, while the next one is being packed.
         sends_.start(k);
     }
 }
@@ -163,6 +169,8 @@ void DatatypeTransport::bindSends(const Endpoints &endpoints) {
     sends_.clear();
     types_.clear();
     for (const Outgoing &outgoing : plan_.outgoing) {
+        // One datatype a message, over all parts: runs of all arrays at absolute addresses. Made again when any
+        // source has moved.
         std::vector<ByteBlock> all;
         for (std::size_t p = 0; p < outgoing.parts.size(); ++p)
             for (const ByteBlock &block : outgoing.parts[p].blocks())

@@ -28,7 +28,9 @@ class PersistentMessages : public Transport {
         return received_ && sent_;
     }
 
+    /// Peers with messages; requests are in its order.
     TransportPlan plan_;
+    /// One request for each of `plan_.incoming` and `plan_.outgoing`, in their order.
     RequestSet receives_{RequestSet::Kind::Receive};
     RequestSet sends_{RequestSet::Kind::Send};
     bool received_ = true; ///< since the last start
@@ -57,9 +59,11 @@ class MessageTransport : public PersistentMessages {
     virtual void startSends() = 0;
 
   private:
+    /// One persistent receive a peer, at the destinations' addresses or by a datatype over them.
     void bindReceives(const Endpoints &endpoints);
 
     Endpoints bound_; ///< the memory for which the requests were made
+    /// Of receives: kept as long as their requests, as they may own datatypes.
     std::vector<ByteCount> sizes_;
     std::vector<Datatype> types_;
 };
@@ -74,9 +78,11 @@ class PackedTransport final : public MessageTransport {
     void bindSends(const Endpoints &endpoints) override;
     void startSends() override;
 
+    /// Bases of the parts to gather from at the next start.
     std::vector<const std::byte *> sources_;
     bool allPacked_ = false;          ///< the sends do not depend on the sources' addresses
     std::vector<std::byte *> packed_; ///< a place in `buffer_` for each peer; null where nothing is packed
+    /// All packed messages; the counts of sends, which may own datatypes.
     HostDeviceBuffer buffer_;
     std::vector<ByteCount> sizes_;
 };
@@ -91,6 +97,7 @@ class DatatypeTransport final : public MessageTransport {
     void bindSends(const Endpoints &endpoints) override;
     void startSends() override { sends_.startAll(); }
 
+    /// One a message, kept as long as its request.
     std::vector<Datatype> types_;
 };
 

@@ -47,6 +47,7 @@ class EpochFlag {
     }
 
   private:
+    /// The last epoch reached; one side stores, the other loads.
     std::atomic<std::uint32_t> epoch_;
 };
 
@@ -133,11 +134,17 @@ class NodeEdge {
     const ClosedFlag &writerClosed() const noexcept { return writerClosed_; }
 
   private:
+    /// Transitions in one epoch: to Made by the writer; from Made to BeingTaken by the reader or to Withdrawn by
+    /// the writer, by compare-and-swap; from BeingTaken to Taken by the reader. A later offer overwrites the end
+    /// state.
     enum class Offer : std::uint32_t { None, Made, BeingTaken, Taken, Withdrawn };
 
+    /// Epoch and state in one word: an old offer cannot be taken for a new one.
     static std::uint64_t offerWord(std::uint32_t epoch, Offer offer) {
         return std::uint64_t{epoch} << 32U | static_cast<std::uint32_t>(offer);
     }
+    /// From Made to `next`; false where the other side was first. Acquire orders after the decision what the winner
+    /// does: the reader's loads of the offered rows, the writer's stores to the reader's memory.
     bool decide(std::uint32_t epoch, Offer next) noexcept {
         std::uint64_t made = offerWord(epoch, Offer::Made);
         return offer_.compare_exchange_strong(made, offerWord(epoch, next), std::memory_order_acq_rel);

@@ -42,6 +42,8 @@ NodeSharedTransport::NodeSharedTransport(TransportPlan plan, const TransportSetu
         parts_ = plan_.incoming[k].parts.size();
         incomingPeers_[k].landing.resize(parts_);
     }
+    // One record for each rank that this one reads from, in this rank's arena. `connect` tells each writer its
+    // record: the writer writes to the reader's memory, never the other way round.
     arena_->reap();
     const OnFailure undo([&] {
         for (const IncomingPeer &writer : incomingPeers_)
@@ -77,6 +79,8 @@ void NodeSharedTransport::lookUpRecords() {
 }
 
 void NodeSharedTransport::replacePlan(TransportPlan plan) {
+    // Version 0 makes this rank look up its readers' places before it writes again; its own writers learn of new
+    // places by the version that `bind` raises.
     plan_ = std::move(plan);
     endpoints_ = {};
     for (IncomingPeer &writer : incomingPeers_)
@@ -108,6 +112,8 @@ void NodeSharedTransport::placeDestination(std::size_t writer, std::size_t part,
     const RowScatter &to = plan_.incoming[writer].parts[part];
     if (to.bytes() == 0)
         return;
+    // The writer reaches only memory of the arena, and writes runs: in place if the array allows it, else to a
+    // slot, which is kept while it fits.
     Landing &landing = incomingPeers_[writer].landing[part];
     Place place{};
     if (const auto array = arena_->locate(destination); array && to.contiguous()) {
@@ -151,6 +157,8 @@ bool NodeSharedTransport::placeBoxes(const RowScatter &to, Landing &landing, Pla
 }
 
 void NodeSharedTransport::start() {
+    // As a reader first: writers may begin while this rank serves its own readers. Rows for readers that do not
+    // come in time are offered, so that this rank need not call again for them.
     ++epoch_;
     for (IncomingPeer &writer : incomingPeers_) {
         writer.record->edge.open(epoch_);
@@ -205,6 +213,9 @@ bool NodeSharedTransport::progress() {
 }
 
 bool NodeSharedTransport::progressReader(std::size_t k) {
+    // Pending until the rows of this epoch are with the reader: written by this rank once the reader has opened the
+    // epoch, or taken by the reader from an offer. An offer is withdrawn as soon as the reader is ready, since
+    // writing in place saves it a copy; the compare-and-swap in `withdraw` decides if both act at once.
     OutgoingPeer &reader = outgoingPeers_[k];
     if (!reader.pending)
         return true;
@@ -223,6 +234,7 @@ bool NodeSharedTransport::progressReader(std::size_t k) {
 }
 
 bool NodeSharedTransport::progressWriter(std::size_t k) {
+    // The converse: rows are here when the writer says so, or when this rank has taken its offer.
     IncomingPeer &writer = incomingPeers_[k];
     if (!writer.pending)
         return true;
@@ -237,6 +249,7 @@ bool NodeSharedTransport::progressWriter(std::size_t k) {
 void NodeSharedTransport::offer(std::size_t k) {
     OutgoingPeer &reader = outgoingPeers_[k];
     const Outgoing &outgoing = plan_.outgoing[k];
+    // The buffer is made for the first late reader, and kept: its place is told once.
     if (reader.offeredRows == nullptr) {
         std::size_t bytes = 0;
         for (const RowGather &part : outgoing.parts)
@@ -272,6 +285,8 @@ bool NodeSharedTransport::takeOffer(std::size_t k) {
 
 void NodeSharedTransport::lookUpPlaces(std::size_t k) {
     OutgoingPeer &reader = outgoingPeers_[k];
+    // Once after each change of the reader's places. `boxVersion` spares making the loops between boxes again when
+    // only addresses have changed.
     const std::uint64_t version = reader.record->version;
     const int owner = nodeRank(plan_.outgoing[k].peer);
     const auto here = [&](const ArenaLocation &location) { return arena_->translate(owner, location); };
@@ -300,6 +315,7 @@ void NodeSharedTransport::lookUpPlaces(std::size_t k) {
 void NodeSharedTransport::write(std::size_t k) {
     OutgoingPeer &reader = outgoingPeers_[k];
     const Outgoing &outgoing = plan_.outgoing[k];
+    // Reading the places is safe: the reader wrote them before it opened this epoch, which this rank has seen.
     if (reader.version != reader.record->version) [[unlikely]]
         lookUpPlaces(k);
 
@@ -321,6 +337,8 @@ void NodeSharedTransport::write(std::size_t k) {
             part.gather(endpoints_.sources[p], to.memory);
         }
     }
+    // Release: the rows above are in memory before the flag; `finish` and `endStreaming` have fenced non-temporal
+    // stores.
     reader.record->edge.arrive(epoch_);
     if (timed)
         reader.stores.report(mode, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());

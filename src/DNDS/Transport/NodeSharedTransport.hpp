@@ -51,7 +51,9 @@ class NodeSharedTransport final : public NodeTransport {
         std::uint64_t boxCount;   ///< 0: rows are packed
         std::uint64_t boxVersion; ///< changes with the boxes; never 0 where there are any
     };
-    /// In the reader's arena, followed by one Place a part.
+    /// In the reader's arena, followed by one Place a part. Only `edge` is atomic: its flags order the others. The
+    /// reader writes version and places before it opens an epoch (release), after which the writer reads them; the
+    /// writer writes `offered` before it offers (release), after which the reader reads it.
     struct Record {
         NodeEdge edge;
         alignas(128) std::uint64_t version =
@@ -95,21 +97,35 @@ class NodeSharedTransport final : public NodeTransport {
     bool waitsForReader(std::size_t k) const override { return outgoingPeers_[k].pending; }
     bool waitsForWriter(std::size_t k) const override { return incomingPeers_[k].pending; }
 
+    /// A record with its places.
     std::size_t recordBytes() const noexcept { return sizeof(Record) + parts_ * sizeof(Place); }
+    /// As a reader: decides where the writer puts the rows of a part, and writes its Place. In the array itself if
+    /// it lies in the arena and the rows are one run; long runs of boxes there, too; everything else in a slot.
     void placeDestination(std::size_t writer, std::size_t part, const std::byte *destination);
+    /// For boxes in the arena: false if none of their runs is long enough to be written in place.
     bool placeBoxes(const RowScatter &to, Landing &landing, Place &place);
+    /// As the writer: maps the reader's places, after their version has changed.
     void lookUpPlaces(std::size_t reader);
+    /// Serves a reader that is ready or has taken the offer; true when its rows of this epoch are done. No wait.
     bool progressReader(std::size_t reader);
+    /// Looks for a writer's rows, and takes them where they are offered; true when they are here. No wait.
     bool progressWriter(std::size_t writer);
+    /// Copies all parts to the reader's memory, timed for the choice of stores, and tells it.
     void write(std::size_t reader);
+    /// Serves readers that come within about the time of a copy; offers the rows to the others. Bounded time.
     void serveOrOffer();
+    /// Packs the rows for a late reader into this rank's arena; then either side moves them on.
     void offer(std::size_t reader);
+    /// Copies the offered rows to the destinations; false where the writer has withdrawn them to write itself.
     bool takeOffer(std::size_t writer);
+    /// From slots to destinations, for rows that writers put there in this epoch.
     void unpackSlots();
 
+    /// Parts of each message: those of all arrays of the exchange.
     std::size_t parts_ = 0;
     std::vector<OutgoingPeer> outgoingPeers_; ///< one for each of `plan_.outgoing`
     std::vector<IncomingPeer> incomingPeers_; ///< one for each of `plan_.incoming`
+    /// As bound last; destinations are empty until all of them have places.
     Endpoints endpoints_;
     std::uint64_t boxVersions_ = 0; ///< given out
 };

@@ -54,11 +54,16 @@ class NodeTransport : public Transport {
             std::rethrow_exception(failure);
     }
 
+    /// Peers of this transport, all on this node.
     TransportPlan plan_;
     std::shared_ptr<CommunicatorContext> context_;
     std::shared_ptr<NodeArena> arena_;
+    /// Filled in by constructors of derived classes: each edge's record is told by the side that made it.
     ArenaNotes notes_;
+    /// Peers may know the records: from then on their memory is not freed before they have closed them.
     bool connected_ = false;
+    /// Number of the present or latest start. Ranks start an exchange equally often, so both sides of an edge count
+    /// alike.
     std::uint32_t epoch_ = EpochFlag::initialEpoch;
 };
 

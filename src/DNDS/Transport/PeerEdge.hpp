@@ -50,6 +50,7 @@ class PeerEdge {
 
   private:
     alignas(128) std::array<EpochFlag, 2> slots_; ///< for even and odd epochs
+    /// The last epoch whose buffer the reader's device has read; written by the reader, as the flag after it.
     alignas(128) std::atomic<std::uint32_t> taken_{initialEpoch};
     ClosedFlag readerClosed_{0};
 };

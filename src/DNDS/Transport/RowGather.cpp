@@ -13,9 +13,9 @@ namespace {
 /// few cache lines (measured in bench/exchange).
 constexpr std::size_t longRunBytes = 512;
 
-/// How many rows ahead to prefetch: about two kilobytes of source, which covers the latency of memory; more than 16
-/// rows did not pay at any width. Of short rows a processor has enough under way by itself, and prefetching would only
-/// add work.
+/// Distance of prefetching, in rows: about two kilobytes of source, which covers the latency of memory; more than
+/// 16 rows did not pay at any width. Of short rows a processor has enough loads in flight by itself, and
+/// prefetching would only add work.
 constexpr std::size_t rowsAhead(std::size_t stride) {
     return stride <= 16 ? std::numeric_limits<std::size_t>::max() : std::clamp<std::size_t>(2560 / stride, 4, 16);
 }
@@ -42,6 +42,7 @@ void copyRowsFixed(const std::byte *base, const std::uint32_t *rows, std::size_t
         std::memcpy(to + k * Stride, base + std::size_t{rows[k]} * Stride, Stride);
 }
 
+/// The same for any width: one line of each row is fetched ahead.
 void copyRowsAny(const std::byte *base, const std::uint32_t *rows, std::size_t count, std::size_t stride,
                  std::byte *to) {
     const std::size_t ahead = rowsAhead(stride);
@@ -52,6 +53,7 @@ void copyRowsAny(const std::byte *base, const std::uint32_t *rows, std::size_t c
     }
 }
 
+/// Calls `copy(from, bytes)` for each run, with the beginning of later runs fetched ahead.
 template <class Copy>
 void forEachRun(std::span<const ByteBlock> runs, const std::byte *base, Copy &&copy) {
     for (std::size_t k = 0; k < runs.size(); ++k) {
@@ -67,6 +69,7 @@ void forEachRun(std::span<const ByteBlock> runs, const std::byte *base, Copy &&c
 } // namespace
 
 std::vector<ByteBlock> joinRows(const RowList &rows, const RowPart &part) {
+    // Consecutive rows become one run, empty rows none. O(rows).
     std::vector<ByteBlock> runs;
     rows.forEach([&](index row) {
         const std::size_t begin = part.begin(row);
@@ -104,6 +107,8 @@ RowGather::RowGather(index first, index last, const RowPart &part) : RowGather(R
 RowGather::RowGather(std::span<const index> rows, const RowPart &part) : RowGather(RowList(rows), part) {}
 
 RowGather::RowGather(const RowList &rows, const RowPart &part) {
+    // The cheapest description that fits: one run; boxes; row numbers, if rows have one width and runs are short;
+    // else runs.
     if (rows.isRange()) {
         const std::size_t begin = part.begin(rows.first());
         const std::size_t bytes = part.begin(rows.first() + rows.count()) - begin;
@@ -120,6 +125,7 @@ RowGather::RowGather(const RowList &rows, const RowPart &part) {
         bytes_ = static_cast<std::size_t>(rows.count()) * part.stride;
         if (bytes_ == 0)
             return;
+        // Short runs of rows of one width: row by row.
         if (bytes_ / rows.extent().runs < longRunBytes && rows.numbers() != nullptr) {
             stride_ = part.stride;
             firstRow_ = static_cast<std::size_t>(rows.extent().least);
@@ -166,6 +172,7 @@ std::vector<ByteBlock> RowGather::blocks() const {
         return boxes_.blocks();
     if (copyRows_ == nullptr)
         return {runs_.begin(), runs_.end()};
+    // Back from row numbers to runs: for datatypes, copies between boxes, and debug checks.
     std::vector<index> rows(rows_.size());
     std::transform(rows_.begin(), rows_.end(), rows.begin(),
                    [&](std::uint32_t row) { return static_cast<index>(firstRow_ + row); });

@@ -46,7 +46,7 @@ class RowGather {
     /// The same into a writer that goes past the caches. Local.
     void gather(const std::byte *base, StreamWriter &to) const;
 
-    /// The runs of bytes relative to the part's base, in order; at least as many as needed to describe the rows.
+    /// The runs of bytes relative to the part's base, in order; adjacent runs may be listed separately.
     std::vector<ByteBlock> blocks() const;
     /// The same as boxes: of rows of boxes that have one width a few, else one a run. Local.
     std::vector<ByteBox> byteBoxes() const;
@@ -58,12 +58,16 @@ class RowGather {
     std::size_t stride() const noexcept { return stride_; }
 
   private:
+    /// Copies `count` rows of `stride` bytes, by their numbers, one after another to `to`.
     using CopyRows = void (*)(const std::byte *base, const std::uint32_t *rows, std::size_t count, std::size_t stride,
                               std::byte *to);
 
+    /// The loop compiled for this width, or the general one.
     static CopyRows copyRowsOf(std::size_t stride);
+    /// Keeps runs, and counts their bytes.
     void copyRuns(std::vector<ByteBlock> runs);
 
+    /// Of all rows; then the width of a row, for rows copied one by one.
     std::size_t bytes_ = 0;
     std::size_t stride_ = 0;
     std::size_t firstRow_ = 0;            ///< `rows_` count from here, so that 32 bits reach far

@@ -35,7 +35,8 @@ RowBox withFewestLoops(const RowBox &box) {
 /// Whether the rows of a box with the fewest loops are consecutive.
 bool isRun(const RowBox &box) { return box.counts.back() == box.size() && box.strides.back() == 1; }
 
-/// Held while a list is analysed for the first time. Several threads may bind exchanges of one pattern.
+/// Held while a list is analysed for the first time: several threads may bind exchanges of one pattern. One lock
+/// for all lists, since set-up is rare.
 std::mutex &findingOut() {
     static std::mutex only;
     return only;
@@ -44,6 +45,7 @@ std::mutex &findingOut() {
 RowList::Extent extentOf(std::span<const RowBox> boxes) {
     RowList::Extent extent{boxes.front().first, boxes.front().first, 0};
     for (const RowBox &box : boxes) {
+        // Each loop extends the box to one side, by its sign: the extremes add up. O(boxes).
         index least = box.first;
         index most = box.first;
         for (std::size_t d = 0; d < RowBox::loops; ++d) {
@@ -61,6 +63,8 @@ RowList::Extent extentOf(std::span<const RowBox> boxes) {
 } // namespace
 
 RowList RowList::boxes(std::span<const RowBox> boxes) {
+    // Each box with the fewest loops, neighbours joined, empty ones dropped: copying then sees the longest runs.
+    // O(boxes).
     std::vector<RowBox> kept;
     index count = 0;
     for (const RowBox &box : boxes) {
@@ -70,6 +74,7 @@ RowList RowList::boxes(std::span<const RowBox> boxes) {
             continue;
         count += box.size();
         const RowBox merged = withFewestLoops(box);
+        // Runs that follow each other are joined, so that a box over a whole range is found to be one.
         if (!kept.empty() && isRun(kept.back()) && isRun(merged) &&
             kept.back().first + kept.back().counts.back() == merged.first)
             kept.back().counts.back() += merged.counts.back();
@@ -108,6 +113,7 @@ const RowList::Extent &RowList::findExtent() const {
 }
 
 const std::shared_ptr<const std::vector<std::uint32_t>> &RowList::numbers() const {
+    // Half the memory of 64-bit numbers, and what kernels and gathers read; null where rows are too far apart.
     const std::lock_guard lock(findingOut());
     if (numbers_ || !isList() ||
         findExtent().most - findExtent().least > index{std::numeric_limits<std::uint32_t>::max()})

@@ -7,6 +7,8 @@
 namespace DNDS {
 
 RowScatter::RowScatter(const RowList &rows, const RowPart &part) {
+    // A range is one run, found in O(1); boxes of rows of one width keep their loops; other rows become runs, and
+    // one run is kept without a list.
     if (rows.isRange()) {
         const std::size_t begin = part.begin(rows.first());
         only_ = {begin, part.begin(rows.first() + rows.count()) - begin};
@@ -51,6 +53,7 @@ std::vector<ByteBlock> RowScatter::runs() const {
 
 std::vector<Device::CopyBlock> blocksBetween(const RowGather &from, const RowScatter &to) {
     std::vector<Device::CopyBlock> blocks;
+    // Both lists of runs are walked side by side; a copy ends where a run of either side does. O(runs of both).
     const std::vector<ByteBlock> sources = from.blocks();
     const std::vector<ByteBlock> destinations = to.runs();
     std::size_t read = 0;    // bytes of source number s

@@ -12,9 +12,9 @@
 
 namespace DNDS {
 
-/// A fixed list of rows of one RowPart, which is filled from bytes that lie one behind the other: the counterpart of
-/// RowGather. Rows that follow each other in memory are one run. Ghosts that are sorted by owner are one run, which
-/// costs nothing; halos of blocks are several.
+/// A fixed list of rows of one RowPart, which is filled from contiguous bytes: the counterpart of RowGather. Rows
+/// that follow each other in memory are one run. Ghosts that are sorted by owner are one run, which costs nothing;
+/// halos of blocks are several.
 class RowScatter {
   public:
     /// No bytes.

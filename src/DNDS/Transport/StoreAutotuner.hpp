@@ -47,6 +47,7 @@ class StoreAutotuner {
     StoreMode best() const noexcept { return best_; }
 
   private:
+    /// Writes 0 .. trialPulls - 1 of a round are the trial, the others go the chosen way.
     bool inTrial() const noexcept { return count_ < trialPulls; }
 
     void beginTrial() noexcept {
@@ -54,6 +55,8 @@ class StoreAutotuner {
         least_.fill(std::numeric_limits<double>::infinity());
     }
 
+    /// At the end of a trial. A challenger must win by 5 % twice in a row; the pause doubles with each trial that
+    /// confirms the choice.
     void judge() noexcept {
         const StoreMode other = static_cast<StoreMode>(1 - best_);
         const bool otherWins = least_[other] < worthwhile * least_[best_];
@@ -69,8 +72,10 @@ class StoreAutotuner {
         pause_ = otherWins || pause_ == 0 ? shortestPause : std::min(2 * pause_, longestPause);
     }
 
+    /// The shortest time of each mode in the present trial.
     std::array<double, 2> least_{std::numeric_limits<double>::infinity(), std::numeric_limits<double>::infinity()};
     std::uint32_t count_ = 0; ///< writes since the last trial began
+    /// Writes until the next trial; 0 before the first verdict.
     std::uint32_t pause_ = 0;
     bool doubted_ = false; ///< the last trial spoke against the choice
     StoreMode best_ = Ordinary;

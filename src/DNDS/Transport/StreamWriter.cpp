@@ -38,6 +38,7 @@ constexpr std::size_t directRun = 4096;
 } // namespace
 
 void streamRun(std::byte *to, const std::byte *from, std::size_t bytes) noexcept {
+    // Non-temporal stores go to whole aligned lines; the bytes before and after them are stored ordinarily.
     const std::size_t head = std::min(bytes, (64 - reinterpret_cast<std::uintptr_t>(to) % 64) % 64);
     const std::size_t whole = (bytes - head) / 64 * 64;
     std::memcpy(to, from, head);
@@ -58,6 +59,8 @@ StreamWriter::StreamWriter(std::byte *to) noexcept // NOLINT(cppcoreguidelines-p
 }
 
 void StreamWriter::flush() noexcept {
+    // Whole lines leave the stage; the rest moves to its start, which stays congruent to the destination modulo the
+    // line.
     const std::size_t whole = fill_ / line * line;
     if (whole == 0)
         return;

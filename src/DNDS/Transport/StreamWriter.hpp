@@ -51,11 +51,13 @@ class StreamWriter {
   private:
     static constexpr std::size_t line = 64;
 
+    /// Writes the whole lines of the stage.
     void flush() noexcept;
 
     std::byte *lineStart_; ///< start of the line of the stage's first byte
     std::size_t skip_;     ///< bytes of the first line before `to`
     std::size_t fill_;     ///< bytes in the stage, the skipped ones included
+    /// Congruent to the destination modulo a line, so that its lines are the destination's.
     alignas(line) std::array<std::byte, stageBytes + 2 * line> stage_;
 };
 

@@ -48,6 +48,7 @@ struct TransportPlan {
 
 /// The current memory of the parts of an exchange.
 struct Endpoints {
+    /// Bases of the parts, by their number in messages.
     std::vector<const std::byte *> sources;
     std::vector<std::byte *> destinations;
 };
@@ -106,6 +107,7 @@ class Transport {
 
   private:
     friend class TransportTable;
+    /// Set by TransportTable::make.
     std::shared_ptr<const TransportDescriptor> descriptor_;
 };
 

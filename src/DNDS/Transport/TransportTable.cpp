@@ -20,6 +20,7 @@ constexpr TransportDescriptor (*builtIn[])() = {
     describeStagedTransport,     describeDirectTransport,   DevicePeerTransport::describe,
 };
 
+/// For names outside of any communicator.
 const TransportTable &builtInTable() {
     static const TransportTable table;
     return table;
@@ -28,6 +29,7 @@ const TransportTable &builtInTable() {
 /// Numbers of added transports begin here.
 constexpr int firstAdded = 64;
 
+/// Adds a reason that is not listed yet.
 void append(std::string &reasons, const std::string &reason) {
     if (reasons.find(reason) != std::string::npos) // none, or that of another transport, too
         return;
@@ -37,6 +39,8 @@ void append(std::string &reasons, const std::string &reason) {
 } // namespace
 
 TransportTable &TransportTable::of(CommunicatorContext &context) {
+    // A table a communicator, not a global one: programs that add transports do not affect libraries with
+    // communicators of their own.
     return context.attach<TransportTable>([&] {
         std::shared_ptr<TransportTable> table;
         context.comm().guarded([&] { table = std::make_shared<TransportTable>(); });
@@ -50,6 +54,7 @@ TransportTable::TransportTable() {
 }
 
 void TransportTable::insert(TransportDescriptor transport) {
+    // After the transports of equal preference: the one that was added first is asked first.
     const auto after = std::ranges::upper_bound(lines_, transport.preference, std::greater<>(),
                                                 [](const auto &line) { return line->preference; });
     lines_.insert(after, std::make_shared<const TransportDescriptor>(std::move(transport)));
@@ -64,6 +69,8 @@ TransportKind TransportTable::add(TransportDescriptor transport) {
                ArgumentError,
                "the transport '{}' needs a space that it serves, `reach` and `make`; its kind is given to it",
                transport.name);
+    // The same on all ranks, which add the same transports in the same order: kinds are compared between ranks
+    // (agreeOnPlan).
     const auto kind = static_cast<TransportKind>(firstAdded + added_);
     transport.kind = kind;
     insert(std::move(transport));
@@ -122,6 +129,8 @@ void TransportTable::prepare(CommunicatorContext &context, MemorySpace space) co
 
 TransportTable::RequestedTransport TransportTable::requestedTransport(TransportKind requested,
                                                                       MemorySpace space) const {
+    // A transport that the caller asks for must serve the rows' memory; one from the environment applies to the
+    // exchanges whose memory it serves, and others choose freely.
     const auto requirePeers = [&](const TransportDescriptor &transport, std::string_view who) {
         DNDS_CHECK(!transport.withinRank, ArgumentError,
                    "{}the {} transport serves rows of one's own rank only: choose one of {}", who, transport.name,
@@ -157,6 +166,8 @@ TransportChoice TransportTable::choose(const CommunicatorContext &context, int p
         DNDS_CHECK(reach.fallBack, StateError, "the {} transport is {}, but cannot be used with rank {}: {}",
                    requested.transport->name, requested.why, peer, reach.why);
     }
+    // In descending preference, the first that is usable; `why` collects the reasons against the others. Both ranks
+    // of a pair get the same answers (`reach`), and so make the same choice.
     std::string why;
     for (const auto &line : lines_) {
         if (!line->serves(space) || line->withinRank != own || line->preference == 0)
@@ -172,6 +183,7 @@ TransportChoice TransportTable::choose(const CommunicatorContext &context, int p
 // NOLINTNEXTLINE(performance-unnecessary-value-param): plans are moved from
 std::vector<std::unique_ptr<Transport>> TransportTable::make(std::map<TransportKind, TransportPlan> plans,
                                                              const TransportSetup &setup) const {
+    // In ascending `order`: an exchange starts messages first, since they take longest.
     std::vector<std::unique_ptr<Transport>> made;
     made.reserve(plans.size());
     for (auto &[kind, plan] : plans) {

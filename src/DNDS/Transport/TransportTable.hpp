@@ -19,7 +19,7 @@ struct TransportChoice {
     std::string why;
 };
 
-/// The transports of one communicator: at first those that come with DNDS, to which programs may add their own:
+/// The transports of one communicator: at first those of DNDS, to which programs may add their own:
 ///
 ///     TransportTable &transports = TransportTable::of(*CommunicatorContext::of(comm));
 ///     const TransportKind ring = transports.add({.name = "ring", .servesHost = true, .reach = ..., .make = ...});
@@ -38,13 +38,13 @@ class TransportTable {
     /// the name is taken, or the descriptor incomplete.
     TransportKind add(TransportDescriptor transport);
 
-    /// Null where there is no such transport. Local.
+    /// The descriptor; null if no transport has this kind. Local.
     const TransportDescriptor *find(TransportKind kind) const noexcept;
-    /// The same; throws ArgumentError where there is none.
+    /// The same; throws ArgumentError instead.
     const TransportDescriptor &at(TransportKind kind) const;
     /// The kind of that name; throws ArgumentError that lists the names. Local.
     TransportKind kindOf(std::string_view name) const;
-    /// The other way round; "unknown" where there is none. Local.
+    /// The name of a kind; "unknown" if no transport has it. Local.
     std::string_view nameOf(TransportKind kind) const noexcept;
 
     /// Calls `prepare` of all transports that serve `space`. Collective.
@@ -52,7 +52,7 @@ class TransportTable {
 
     /// Chooses for this rank and `peer`, for rows in `space`; both of them come to the same answer. Local, after
     /// `prepare`. `requested` comes from the caller; where it is Auto, DNDS_TRANSPORT counts, if it names a transport
-    /// that serves `space`. Throws ArgumentError when one of them names a transport that there is not, or `requested`
+    /// that serves `space`. Throws ArgumentError when one of them names an unknown transport, or `requested`
     /// one that does not serve `space`; StateError when the transport that was asked for cannot be used here.
     TransportChoice choose(const CommunicatorContext &context, int peer, TransportKind requested,
                            MemorySpace space = MemorySpace::Host) const;
@@ -63,16 +63,23 @@ class TransportTable {
                                                  const TransportSetup &setup) const;
 
   private:
+    /// A transport that must be used wherever it is meant for the peer, and the origin of the request; null: free
+    /// choice.
     struct RequestedTransport {
         const TransportDescriptor *transport = nullptr;
         const char *why = "";
     };
+    /// By the caller, else by DNDS_TRANSPORT. Throws as `choose`.
     RequestedTransport requestedTransport(TransportKind requested, MemorySpace space) const;
+    /// As `at`, for transports that share the descriptor.
     const std::shared_ptr<const TransportDescriptor> &line(TransportKind kind) const;
+    /// The names that may be given, for messages.
     std::string choices() const;
+    /// Keeps `lines_` in order.
     void insert(TransportDescriptor transport);
 
     std::vector<std::shared_ptr<const TransportDescriptor>> lines_; ///< in descending preference
+    /// Number of transports added by the program.
     int added_ = 0;
 };
 

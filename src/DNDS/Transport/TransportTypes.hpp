@@ -113,13 +113,16 @@ class RowList {
     const std::shared_ptr<const std::vector<std::uint32_t>> &numbers() const;
 
   private:
+    /// As `extent`, under the lock.
     const Extent &findExtent() const;
 
+    /// One of the three: a list, boxes, or a range of `count_` rows from `first_`.
     std::span<const index> rows_;
     std::shared_ptr<const std::vector<RowBox>> boxes_; ///< shared by copies
     bool range_ = false;
     index first_ = 0;
     index count_ = 0;
+    /// Found on first use; `runs` is 0 until then.
     mutable Extent extent_;
     mutable std::shared_ptr<const std::vector<std::uint32_t>> numbers_;
 };

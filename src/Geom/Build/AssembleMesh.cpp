@@ -8,6 +8,8 @@ namespace DNDS::Geom {
 
 namespace {
 
+/// Two orders meet here: `base` improves locality (curve or reverse Cuthill-McKee), and `renumber` then puts inner
+/// rows first and boundary rows by reader, for fast exchange. Fills the lists of cells in the new order.
 CellNumbers numberCells(UnstructuredMesh &mesh, std::shared_ptr<const GlobalMapping> global, const LocalCells &cells,
                         ImageTable &images, CellOrder order) {
     std::vector<index> base;
@@ -23,6 +25,7 @@ CellNumbers numberCells(UnstructuredMesh &mesh, std::shared_ptr<const GlobalMapp
         base = reverseCuthillMcKee(starts, neighbours);
     }
     std::vector<GhostEntity> ghosts;
+    // Ghosts are numbered by their owners: only global number and image are given here.
     for (index c = cells.owned; c < cells.size(); c++)
         ghosts.push_back({cells.numbers[toSize(c)], cells.images[toSize(c)]});
     Renumbering renumbering = renumber(std::move(global), ghosts, base);
@@ -57,10 +60,13 @@ void checkGhostLayers(const MeshOptions &options) {
                options.ghostLayers);
 }
 
+/// Stages: owners of nodes, ghost cells layer by layer, numbers of cells, nodes, faces. Each stage uses the numbers
+/// of the one before. Limits of 32-bit numbers are checked where lists have their final length.
 CellNumbers assembleMesh(UnstructuredMesh &mesh, MigratedCells &&migrated, const NodeBlocks &nodes, ImageTable &images,
                          const MeshOptions &options, MeshReport *report) {
     const CommunicatorView &comm = mesh.comm;
     auto [cells, keys] = std::move(migrated);
+    // The same error on all ranks, whichever list is too long.
     const auto require = [&](index count, const char *what) { requireLocalNumbers(comm, count, what, mesh.origin); };
     require(cells.size(), "cells");
     require(static_cast<index>(cells.links.size()), "faces of cells");
@@ -69,6 +75,7 @@ CellNumbers assembleMesh(UnstructuredMesh &mesh, MigratedCells &&migrated, const
     mesh.ghostLayers = options.ghostLayers;
     mesh.ghostsByNodes = options.ghostsBy == GhostNeighbours::Nodes;
     const auto cellMapping = GlobalMapping::create(comm, cells.size());
+    // Layers by faces need nothing about nodes but their owners.
     const int layersByNodes = options.ghostsBy == GhostNeighbours::Nodes ? options.ghostLayers : 0;
     const NodeSharing sharing =
         shareNodes(nodes.blocks, *cellMapping, cells, nodes.partners, layersByNodes, report != nullptr, mesh.origin);
@@ -93,6 +100,7 @@ CellNumbers assembleMesh(UnstructuredMesh &mesh, MigratedCells &&migrated, const
     const NodeFinder finder = numberNodes(mesh, nodes.blocks, nodes.coordinates, local, numbers, sharing, images);
     numberFaces(mesh, *cellMapping, local, numbers, finder, images, report);
     mesh.images = images.images();
+    // In file order of cells, so that sums over the cells of a node do not depend on the partition.
     mesh.nodeCells = transpose("node cells", mesh.cellNodes, mesh.nodes.size(), cellsInFileOrder(mesh));
     return numbers;
 }

@@ -11,6 +11,7 @@
 namespace DNDS::Geom {
 
 /// The nodes of a mesh in blocks, one per rank, by their numbers in the file.
+/// Nodes stay in the blocks in which they were read until their owners are known; the blocks serve as the directory.
 struct NodeBlocks {
     const GlobalMapping &blocks;              ///< numbers the nodes
     std::span<const Point> coordinates;       ///< coordinates of this rank's block

@@ -16,6 +16,7 @@ namespace DNDS::Geom {
 
 namespace {
 
+/// Options that steer collective calls must agree on all ranks, or some ranks would enter steps that others skip.
 void checkOptions(CommunicatorView comm, const SourceMesh &source, const MeshOptions &options) {
     requireSameSettings(comm, "buildMesh", [&] {
         return std::vector<std::string>{fmt::format("ghostLayers = {}", options.ghostLayers),
@@ -42,6 +43,7 @@ void checkOptions(CommunicatorView comm, const SourceMesh &source, const MeshOpt
     });
 }
 
+/// Moves the lists; file numbers are the source's global numbers. Links and marks come later.
 CellRecords cellRecords(ElementBlock &&block) {
     CellRecords cells;
     cells.numbers.resize(toSize(block.size()));
@@ -69,6 +71,7 @@ std::vector<index> fetchWeights(const GlobalMapping &cellBlocks, std::span<const
 }
 
 /// Moves cells to their parts in a graph partition. `cellBlocks` numbers the cells of the source.
+/// The cells keep their order along the curve: their keys move with them, by the same redistribution.
 void partitionByGraph(CommunicatorView comm, MigratedCells &migrated, const GlobalMapping &cellBlocks,
                       const MeshOptions &options, const std::function<void(std::string_view)> &progress) {
     progress("graph");
@@ -78,6 +81,7 @@ void partitionByGraph(CommunicatorView comm, MigratedCells &migrated, const Glob
     if (comm.allReduce(options.cellWeights.empty() ? 0 : 1, MPI_MAX) != 0)
         graph.weights = fetchWeights(cellBlocks, options.cellWeights, cells.numbers);
     progress("partition");
+    // The new part of each cell, in the present order of cells.
     const std::vector<int> part = partitionGraph(
         comm, graph, comm.size(), {.imbalance = options.imbalance, .seed = options.seed, .effort = options.effort});
     graph = {};
@@ -85,6 +89,7 @@ void partitionByGraph(CommunicatorView comm, MigratedCells &migrated, const Glob
     std::vector<index> numbers(toSize(cells.size()));
     std::iota(numbers.begin(), numbers.end(), before->localBegin());
     cells = migrateCells(*before->context(), std::move(cells), part, numbers).cells;
+    // Links name cells by global numbers, which the move changes: the same redistribution tells the new ones.
     const Redistribute moved = Redistribute::toRanks(before, part);
     renumberLinks(cells, moved);
     ParArray<index, 1> keys("positions on the curve", comm);
@@ -94,6 +99,7 @@ void partitionByGraph(CommunicatorView comm, MigratedCells &migrated, const Glob
     migrated.keys.assign(keys.data(), keys.data() + keys.size());
 }
 
+/// Patches get one more entry at the end, for boundary faces in no patch.
 void describe(UnstructuredMesh &mesh, MeshReport &report, const SourceMesh &source) {
     report.origin = mesh.origin = source.origin;
     report.dimension = mesh.dimension = source.cellDimension;
@@ -131,6 +137,9 @@ void warnAboutFaces(MeshReport &report, const Finding &lost, const PeriodicResul
                                               report.origin, periodic.offset, periodic.relativeOffset));
 }
 
+/// Steps: check, reorient, sort along the curve, link faces, mark them, link periodic ones, partition, then
+/// assembleMesh. Lists of the source are freed as soon as they are used, so the peak is about two copies of the
+/// cells. Each step is collective and O(own part); the graph partition dominates on many ranks.
 UnstructuredMesh build(CommunicatorView comm, SourceMesh &source, const MeshOptions &options) {
     const auto progress = [&](std::string_view step) {
         if (options.progress)
@@ -145,6 +154,7 @@ UnstructuredMesh build(CommunicatorView comm, SourceMesh &source, const MeshOpti
     const auto nodeBlocks = GlobalMapping::create(comm, source.nodes());
     const auto cellBlocks = GlobalMapping::create(comm, source.cells.size());
     CommunicatorContext &context = *nodeBlocks->context();
+    // Flat meshes, orientation of cells, centres and bounds, in one pass over the source.
     const SourceGeometry geometry = orientCells(*nodeBlocks, source, report, options.openPolyhedra);
     mesh.planar = geometry.planar;
 
@@ -171,6 +181,7 @@ UnstructuredMesh build(CommunicatorView comm, SourceMesh &source, const MeshOpti
     warnAboutFaces(report, lost, periodic,
                    std::hypot(geometry.upper[0] - geometry.lower[0], geometry.upper[1] - geometry.lower[1],
                               geometry.upper[2] - geometry.lower[2]));
+    // Faces are linked by now: they are the edges of the graph.
     if (options.partitioner == Partitioner::Graph && comm.size() > 1)
         partitionByGraph(comm, migrated, *cellBlocks, options, progress);
 

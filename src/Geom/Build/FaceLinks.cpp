@@ -10,12 +10,16 @@ namespace DNDS::Geom {
 namespace {
 
 /// The packed link from `from` to `to`, which are two sides of one face.
+/// The normal points away from the cell that is first in the file: the orientation depends on no partition. A cell
+/// that is its own neighbour has the side with the smaller slot first.
 index linkBetween(const Side &from, const Side &to) {
     const bool first = from.number != to.number ? from.number < to.number : from.slot < to.slot;
     return FaceLink{to.cell, to.slot, 0, first}.pack();
 }
 
 /// The partner of each side that met another. Clears `manifold` where three meet.
+/// Equal keys among sides of all ranks. A hash collision of two different faces would link them wrongly; the header
+/// states how rare that is.
 std::vector<index> matchSides(const GatheredSides &meeting, bool &manifold) {
     FaceTable table(meeting.keys);
     std::vector<index> partner(meeting.keys.size(), -1);
@@ -31,6 +35,7 @@ std::vector<index> matchSides(const GatheredSides &meeting, bool &manifold) {
 }
 
 /// Links faces whose two cells are both here. Clears `manifold` where three share one.
+/// Most faces are inside a rank's part of the curve: they need no messages.
 void linkOwnFaces(CellRecords &cells, index firstCell, const OwnFaces &faces, bool &manifold) {
     const auto sideOf = [&](index f) {
         const LocalIndex c = faces.cells[toSize(f)];
@@ -59,6 +64,7 @@ struct SharedFace {
 
 /// Among the faces that meet here, the one with three cells or more whose cells come first in the file; numbers beyond
 /// all others if no such face exists.
+/// Sorted by key and file number: three entries in a row with one key are a face with three cells.
 SharedFace firstShared(const GatheredSides &meeting) {
     SharedFace first{};
     first.numbers.fill(std::numeric_limits<index>::max());
@@ -129,6 +135,7 @@ void linkFaces(const GlobalMapping &nodeBlocks, CellRecords &cells, const std::s
     OwnFaces faces;
     std::exception_ptr failure;
     bool manifold = true;
+    // A reduction at the end only, where a mesh is fine: the expensive search for the first face is for damaged ones.
     const auto requireManifold = [&] {
         if (comm.allReduce(manifold ? 1 : 0, MPI_MIN) == 0)
             throwNonManifold(comm, cells, origin);
@@ -170,6 +177,7 @@ void linkFaces(const GlobalMapping &nodeBlocks, CellRecords &cells, const std::s
     requireManifold();
 }
 
+/// O(faces of own cells). Symmetric, as links are.
 DistributedGraph dualGraph(const CellRecords &cells, index firstCell) {
     DistributedGraph graph;
     graph.starts.reserve(toSize(cells.size()) + 1);

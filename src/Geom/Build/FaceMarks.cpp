@@ -9,6 +9,8 @@ namespace DNDS::Geom {
 namespace {
 
 /// The source's marked faces: [marks] of key, mark and file id.
+/// Words: hash, least node, mark, number in the file, position in the sender's list, by which the sender learns of
+/// faces without a cell.
 RankLists sendMarks(const GlobalMapping &nodeBlocks, const ElementBlock &block, std::span<const int> marks,
                     const std::vector<index> &chosen) {
     const auto keyOf = [&](std::size_t i) {
@@ -31,6 +33,8 @@ RankLists sendMarks(const GlobalMapping &nodeBlocks, const ElementBlock &block, 
 }
 
 /// Matches marked faces with cells' faces; returns those of `chosen` without a cell. Collective.
+/// A join at the rendezvous: sides of cells and marked faces with equal keys meet there; marks are forwarded to the
+/// cells, and marks without a side go back to their sender.
 template <class Wanted>
 std::vector<index> joinMarks(const GlobalMapping &nodeBlocks, const GlobalMapping &cellMapping, CellRecords &cells,
                              const OwnFaces &faces, const SourceMesh &source, const std::vector<index> &chosen,
@@ -47,6 +51,7 @@ std::vector<index> joinMarks(const GlobalMapping &nodeBlocks, const GlobalMappin
     for (std::size_t i = 0; i < next.size(); i++)
         if (const index found = table.findOrAdd(static_cast<index>(i)); found >= 0)
             next[toSize(found)] = static_cast<index>(i);
+    // Cell, slot, mark and number in the file, or only the sender's position.
     struct Answer {
         int rank;
         std::array<index, 4> words;
@@ -86,6 +91,8 @@ std::vector<index> joinMarks(const GlobalMapping &nodeBlocks, const GlobalMappin
 }
 
 /// Marks boundary faces all of whose corners have a mark. Collective.
+/// Two passes over boundary faces: the first collects their nodes, whose marks are then fetched in one query; the
+/// second intersects the marks of each face's corners.
 void markByNodes(const GlobalMapping &blocks, CellRecords &cells, const SourceMesh &source) {
     if (blocks.context()->comm().allReduce(source.nodeMarks.empty() ? 0 : 1, MPI_MAX) == 0)
         return;
@@ -115,6 +122,7 @@ void markByNodes(const GlobalMapping &blocks, CellRecords &cells, const SourceMe
 
 } // namespace
 
+/// A second join with inner faces takes place only if some marked faces have not found a cell.
 Finding markFaces(const GlobalMapping &nodeBlocks, CellRecords &cells, const SourceMesh &source) {
     const CommunicatorView &comm = nodeBlocks.context()->comm();
     const auto cellMapping = GlobalMapping::create(comm, cells.size());

@@ -16,6 +16,8 @@
 namespace DNDS::Geom {
 
 /// A key that is equal for lists of the same distinct corners in any order.
+/// The hash is a sum over corners, so it does not depend on their order; the least corner makes collisions rarer and
+/// names the rendezvous.
 struct FaceKey {
     std::uint64_t hash = 0;
     index least = std::numeric_limits<index>::max();
@@ -42,6 +44,7 @@ inline int rendezvousRank(const FaceKey &key, const GlobalMapping &nodeBlocks) {
 }
 
 /// Finds earlier faces of the same key: open addressing, positions only.
+/// At most half full, linear probing. It refers to `keys`, which outlive it.
 class FaceTable {
   public:
     explicit FaceTable(std::span<const FaceKey> keys)
@@ -73,11 +76,13 @@ class FaceTable {
 };
 
 /// The faces of this rank's cells, in order.
+/// [faces of own cells] by cell, then slot: face f of the list is slot f - linkStarts[cell] of its cell.
 struct OwnFaces {
     std::vector<FaceKey> keys;
     std::vector<LocalIndex> cells;
 };
 
+/// Also sets `linkStarts`, as slots are counted here.
 inline OwnFaces listFaces(CellRecords &cells) {
     OwnFaces faces;
     faces.keys.reserve(toSize(6 * cells.size()));
@@ -94,7 +99,7 @@ inline OwnFaces listFaces(CellRecords &cells) {
     return faces;
 }
 
-/// A face as sent to other ranks.
+/// A face as seen from one of its cells; this is what other ranks get.
 struct Side {
     index cell; ///< global
     int slot;
@@ -104,6 +109,7 @@ struct Side {
 
 inline constexpr index sideWords = 6;
 
+/// Six words: hash, least corner, cell, slot, number, number in the file.
 inline void writeSide(const FaceKey &key, const Side &side, index *words) {
     words[0] = static_cast<index>(key.hash);
     words[1] = key.least;
@@ -114,6 +120,7 @@ inline void writeSide(const FaceKey &key, const Side &side, index *words) {
 }
 
 /// Sides that arrived at their rendezvous.
+/// Struct of arrays; `ranks` are the senders, which get the answers.
 struct GatheredSides {
     std::vector<FaceKey> keys;
     std::vector<Side> sides;

@@ -8,6 +8,7 @@ namespace DNDS::Geom {
 namespace {
 
 /// The layer under construction: keys of cells not local yet.
+/// A set: a cell that is reached in several ways is fetched once.
 class Layer {
   public:
     explicit Layer(const LocalCells &local) : local_(local) {}
@@ -34,6 +35,8 @@ void wantBehindFaces(const LocalCells &local, index begin, ImageTable &images, L
 }
 
 /// Finds the cells around nodes of any owner.
+/// Neighbours through nodes, across periodic boundaries, too: where several meet, a node has partners of partners,
+/// which are asked about until none is new.
 class AroundNodes {
   public:
     AroundNodes(const GlobalMapping &cellMapping, const GlobalMapping &nodeBlocks, const NodeSharing &sharing,
@@ -52,6 +55,7 @@ class AroundNodes {
                             [&](index node) { remember(imageKey(node, local.images[toSize(c)]), nodes); });
         }
         const CommunicatorView &comm = cellMapping_.context()->comm();
+        // Ranks repeat the query as long as any of them has new nodes, as queries are collective.
         const bool periodic = comm.allReduce(sharing_.partners.empty() ? 0 : 1, MPI_MAX) != 0;
         for (bool more = true; more;) {
             nodes = ask(nodes, layer);
@@ -60,11 +64,13 @@ class AroundNodes {
     }
 
   private:
+    // Adds a node to be asked about, once.
     void remember(index key, std::vector<index> &nodes) {
         if (!isPrivate(key) && seen_.add(key).second)
             nodes.push_back(key);
     }
     /// Whether only own cells are around a node.
+    /// Such nodes need no message: most nodes are of this kind.
     bool isPrivate(index key) const {
         if (imageOfKey(key) != 0)
             return false;
@@ -97,6 +103,7 @@ class AroundNodes {
             });
         return partners;
     }
+    /// Words: number of cells, cells, number of partners, {partner, step} each.
     void answer(index node, std::vector<index> &reply) const {
         const auto at = static_cast<std::size_t>(sharing_.nodes.find(node));
         const auto cells = CellRecords::row(sharing_.around.starts, sharing_.around.cells, static_cast<index>(at));
@@ -118,7 +125,9 @@ class AroundNodes {
 };
 
 /// Gets cells from their owners and appends them. Collective.
+/// Records arrive grouped by owner and are appended in the order of `keys`.
 void fetchCells(const GlobalMapping &cellMapping, LocalCells &local, std::span<const index> keys, int depth) {
+    // Records of varying length, in the order of arrival; `starts` finds each.
     std::vector<index> words;
     std::vector<index> starts(keys.size());
     queryOwners(
@@ -179,6 +188,7 @@ LocalCells collectGhosts(const GlobalMapping &cellMapping, const GlobalMapping &
     local.firstOwned = cellMapping.localBegin();
     local.numbers.resize(toSize(local.owned));
     std::iota(local.numbers.begin(), local.numbers.end(), local.firstOwned);
+    // Kept over all layers: nodes that were asked about are not asked about again.
     AroundNodes around(cellMapping, nodeBlocks, sharing, images);
     index begin = 0;
     for (int number = 1; number <= depth; number++) {

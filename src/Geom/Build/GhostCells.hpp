@@ -9,8 +9,10 @@
 namespace DNDS::Geom {
 
 /// Own cells, followed by ghosts layer by layer.
+/// The order of ghosts is that of fetching, before `renumber`: final numbers are CellNumbers.
 struct LocalCells {
-    CellRecords cells; ///< without marks of ghosts
+    /// Of own cells and ghosts; ghosts have no marks, and links as their owners have them.
+    CellRecords cells;
     index owned = 0;
     std::vector<index> numbers; ///< [cells] global
     std::vector<int> images;    ///< [cells]; 0 for all but periodic images

@@ -17,11 +17,14 @@ namespace {
 /// A face, as a face of the first local cell that has it: `cell` is a position in LocalCells.
 struct FoundFace {
     LocalIndex cell;
+    // Number of the face among those of its cell.
     int slot;
     LocalIndex other; ///< the cell across it, `noEntity` or `notLocal`
 };
 
 /// The faces of local cells in the order of cells.
+/// Each face once, at its first cell in the final order of cells, so that faces of a cell have nearby numbers. Both
+/// slots of a face refer to it if both cells are local.
 class FaceList {
   public:
     FaceList(const LocalCells &cells, const CellNumbers &numbers, ImageTable &images) : cells_(cells) {
@@ -39,6 +42,7 @@ class FaceList {
 
   private:
     std::size_t slotIndex(index cell, int slot) const { return toSize(cells_.cells.linkStarts[toSize(cell)] + slot); }
+    // Also enters the face at the other cell, if that is local: it is then not found again.
     void addFace(index cell, int slot, ImageTable &images) {
         const auto face = static_cast<LocalIndex>(faces_.size());
         faceOfSlot_[slotIndex(cell, slot)] = face;
@@ -60,6 +64,9 @@ class FaceList {
 };
 
 /// The owner of a face, and the cell that identifies it in requests.
+/// Every rank that has the face computes the same owner from links alone, without a message. A hash of the two cells'
+/// numbers spreads the faces between two ranks evenly over both. Periodic and boundary faces belong to the rank of
+/// their own cell: a periodic pair consists of two faces.
 struct FaceOwner {
     int rank;
     index cell; ///< global
@@ -81,6 +88,7 @@ struct FaceOwner {
 };
 
 /// The file's data about faces, sorted by own cells.
+/// Only own cells have marks; owners pass them on with the numbers of ghosts.
 class MarksOfFaces {
   public:
     MarksOfFaces(const CellRecords &cells, const FaceList &list) {
@@ -140,6 +148,7 @@ struct FaceNotes {
 };
 
 /// The corners of faces of one cell after the other, in local nodes.
+/// Caches the faces of the last cell: faces come cell by cell.
 class FaceCorners {
   public:
     FaceCorners(const UnstructuredMesh &mesh, const LocalCells &cells, const CellNumbers &numbers,
@@ -169,6 +178,7 @@ class FaceCorners {
     }
 
   private:
+    // Polyhedra have their faces in the record; other cells use the rows of `cellNodes`, which have final numbers.
     void load(index cell) {
         if (std::exchange(cell_, cell) == cell)
             return;
@@ -206,6 +216,8 @@ struct FaceNumbers {
     std::vector<std::size_t> ghosts;    ///< found faces that are ghosts
 };
 
+/// Owned faces are those of this rank that are not in an image. Ghosts ask their owners, naming the face by cell and
+/// slot, for global number, number in the file and patches: one query.
 FaceNumbers numberFound(UnstructuredMesh &mesh, const GlobalMapping &cellMapping, const LocalCells &cells,
                         const FaceList &list, const MarksOfFaces &marks) {
     CommunicatorContext &context = *cellMapping.context();
@@ -260,6 +272,7 @@ FaceNumbers numberFound(UnstructuredMesh &mesh, const GlobalMapping &cellMapping
     return result;
 }
 
+/// Fills file numbers and patches in the final order, so that the lists of patches ascend: owned faces first.
 void fillNotes(UnstructuredMesh &mesh, const FaceList &list, const MarksOfFaces &marks, const FaceNumbers &numbers,
                std::span<const index> foundOfNew) {
     const auto count = toSize(mesh.faces.size());
@@ -304,6 +317,7 @@ index countCoincident(CommunicatorContext &context, const UnstructuredMesh &mesh
     for (const LocalIndex face : mesh.patches.back().faces) {
         if (face >= mesh.faces.owned)
             continue;
+        // 128 bits: two different faces have the same sums only by an unlikely accident.
         std::array<std::uint64_t, 2> sums{}; // in any order of corners
         for (const LocalIndex node : faceNodes[face]) {
             std::uint64_t corner = 0;
@@ -332,6 +346,7 @@ void noteSharedFaces(const UnstructuredMesh &mesh, MeshReport &report) {
     std::vector<int> first(toSize(mesh.faces.owned), none);
     std::array<index, 2> pair{none, none};
     index count = 0;
+    // A face in three patches counts once.
     std::vector<bool> counted(first.size());
     for (int p = 0; p < none; p++)
         for (const LocalIndex face : mesh.patches[toSize(p)].ownFaces()) {
@@ -353,6 +368,7 @@ void noteSharedFaces(const UnstructuredMesh &mesh, MeshReport &report) {
                     count, mesh.patches[toSize(code / none)].name, mesh.patches[toSize(code % none)].name));
 }
 
+/// One reduction for all counts. kind: 0 inner, 1 boundary, 2 periodic.
 void fillReport(CommunicatorContext &context, const UnstructuredMesh &mesh, const FaceList &list,
                 std::span<const index> foundOfNew, MeshReport &report) {
     std::vector<index> counts(3 + 2 * mesh.patches.size(), 0);
@@ -392,6 +408,8 @@ void fillReport(CommunicatorContext &context, const UnstructuredMesh &mesh, cons
 
 } // namespace
 
+/// Phases: list of faces, owners and final numbers, notes, then faceCells, faceNodes, cellFaces and cellCells in the
+/// final order, and the lists of special faces. O(faces of local cells).
 void numberFaces(UnstructuredMesh &mesh, const GlobalMapping &cellMapping, const LocalCells &cells,
                  const CellNumbers &numbers, const NodeFinder &nodes, ImageTable &images, MeshReport *report) {
     const FaceList list(cells, numbers, images);
@@ -406,6 +424,7 @@ void numberFaces(UnstructuredMesh &mesh, const GlobalMapping &cellMapping, const
     const auto newCell = [&](LocalIndex old) {
         return old < 0 ? old : numbers.newOfOld[static_cast<std::size_t>(old)];
     };
+    // Corners are made in the order of faces as found, and then copied to their rows.
     FaceCorners cornersOf(mesh, cells, numbers, nodes);
     std::vector<std::size_t> cornerStarts{0}; // of faces as found: cells one after the other
     std::vector<LocalIndex> corners;
@@ -433,6 +452,7 @@ void numberFaces(UnstructuredMesh &mesh, const GlobalMapping &cellMapping, const
         std::copy_n(corners.data() + cornerStarts[toSize(foundOfNew[toSize(face)])], faceNodes[face].size(),
                     faceNodes[face].begin());
 
+    // Rows of cells, by slots: the face, and the cell across it.
     std::vector<index> starts{0};
     std::vector<LocalIndex> cellFaces;
     std::vector<LocalIndex> cellCells;

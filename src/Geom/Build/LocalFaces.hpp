@@ -12,6 +12,7 @@ namespace DNDS::Geom {
 /// `mesh.patches` has those of the source and "unassigned".
 ///
 /// A face between two ranks is owned by one of them, chosen evenly by a hash.
+/// One query to owners of ghost faces, and a few reductions for the report.
 void numberFaces(UnstructuredMesh &mesh, const GlobalMapping &cellMapping, const LocalCells &cells,
                  const CellNumbers &numbers, const NodeFinder &nodes, ImageTable &images, MeshReport *report);
 

@@ -34,6 +34,9 @@ std::vector<int> ownersOf(const GlobalMapping &blocks, const NodeSharing &sharin
 
 } // namespace
 
+/// Phases: positions of all nodes of local cells, in order of cells (`found`); owned ones are numbered, ghosts ask
+/// their owners for global numbers; `renumber` gives final numbers; rows and coordinates are written by these. Nodes
+/// that first appear in the order of cells are near each other in memory when cells are traversed.
 NodeFinder numberNodes(UnstructuredMesh &mesh, const GlobalMapping &blocks, std::span<const Point> blockPoints,
                        const LocalCells &cells, const CellNumbers &numbers, const NodeSharing &sharing,
                        const ImageTable &images) {
@@ -65,6 +68,7 @@ NodeFinder numberNodes(UnstructuredMesh &mesh, const GlobalMapping &blocks, std:
                 place = static_cast<LocalIndex>(found.size());
                 found.push_back({node, image});
             }
+            // A polyhedron lists a node once for each face that has it.
             if (type != ElementType::Polyhedron ||
                 std::find(entries.begin() + begin, entries.end(), place) == entries.end())
                 entries.push_back(place);
@@ -114,6 +118,7 @@ NodeFinder numberNodes(UnstructuredMesh &mesh, const GlobalMapping &blocks, std:
     mesh.nodes.fileNumbers.resize(found.size());
     mesh.nodes.fileIds.resize(found.size());
     mesh.nodes.images.resize(found.size());
+    // Coordinates of images are moved here, so that the mesh has no others.
     const std::vector<Point> points = fetchCoordinates(blocks, blockPoints, nodeNumbers);
     mesh.coordinates.resize(static_cast<index>(found.size()));
     const auto coordinates = mesh.coordinates.view();

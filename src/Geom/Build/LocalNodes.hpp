@@ -10,12 +10,14 @@
 namespace DNDS::Geom {
 
 /// The final local numbers of local cells: `order[k]` is the position in LocalCells of cell k.
+/// Inverse permutations of each other.
 struct CellNumbers {
     std::vector<LocalIndex> newOfOld;
     std::vector<index> order;
 };
 
 /// Finds a node of a local cell.
+/// O(1) look-ups by hash. Only nodes of local cells: others are not checked for.
 class NodeFinder {
   public:
     /// The final local number of a file's node in an image.

@@ -24,6 +24,7 @@ struct SortKey {
 /// Sorts a list that consists of a few ascending runs, in O(n log runs).
 /// Method: natural two-way merge sort (Knuth, The Art of Computer Programming 3, section 5.2.4), with a plain sort for
 /// too many runs.
+/// Cells arrive rank by rank, each rank's in curve order, so there are about as many runs as sending ranks.
 void sortRuns(std::vector<SortKey> &list) {
     std::vector<std::ptrdiff_t> ends{0};
     for (auto at = list.begin(); at != list.end();) {
@@ -47,6 +48,8 @@ void sortRuns(std::vector<SortKey> &list) {
 }
 
 /// The movement to other ranks, which sort cells along the curve; fills in their `keys`. Collective.
+/// Two words a cell travel first: key and file number determine the final order, hence the new numbers, which the
+/// records then carry in their links.
 Redistribute sortedRows(const UnstructuredMesh &mesh, std::span<const int> targets, std::vector<index> &keys) {
     const Redistribute arriving = Redistribute::toRanks(mesh.cells.mapping().global(), targets);
     ParArray<index, 2> sortKeys("sort keys", mesh.comm);
@@ -83,6 +86,7 @@ std::vector<index> withGhosts(const MeshEntities &entities, std::span<const inde
 }
 
 /// Writes own cells of a mesh as records, see CellRecords, with links by new numbers.
+/// Records are written one at a time into a reused buffer: the memory is that of the outgoing words.
 class CellWriter {
   public:
     CellWriter(const UnstructuredMesh &mesh, std::vector<index> newNumbers)
@@ -106,6 +110,7 @@ class CellWriter {
     }
 
   private:
+    /// Periodic neighbours are images, whose links are found again from positions: they get none here.
     index link(index cell, LocalIndex face, LocalIndex other) const {
         if (other < 0 || mesh_.cells.images[static_cast<std::size_t>(other)] != 0)
             return FaceLink::none;
@@ -129,6 +134,7 @@ struct Sorted {
     std::vector<index> staying;
 };
 
+// In ascending order on both sides.
 Sorted sortOut(int here, int ranks, std::span<const int> targets) {
     Sorted sorted;
     sorted.leaving =
@@ -140,6 +146,7 @@ Sorted sortOut(int here, int ranks, std::span<const int> targets) {
 }
 
 /// Sends records of leaving cells, and merges received and staying ones in their order. Collective.
+/// Received and staying cells are put together by their new numbers, a permutation known in advance: no sort.
 CellRecords moveRecords(const UnstructuredMesh &mesh, const Sorted &sorted, CellWriter &writer, index firstCell,
                         index count) {
     RankLists outgoing;
@@ -173,10 +180,12 @@ CellRecords moveRecords(const UnstructuredMesh &mesh, const Sorted &sorted, Cell
 }
 
 /// The marks of own cells, by old numbers.
+/// Every patch but the last, which is "unassigned". A face with two own cells marks both, as markFaces does.
 std::vector<FaceMark> marksOf(const UnstructuredMesh &mesh) {
     std::vector<FaceMark> marks;
     const auto faceCells = mesh.faceCells.view();
     const auto cellFaces = mesh.cellFaces.view();
+    // Marks of cells of other ranks are theirs to send.
     const auto add = [&](LocalIndex face, LocalIndex cell, int mark) {
         if (cell < 0 || cell >= mesh.cells.owned)
             return;
@@ -195,6 +204,7 @@ std::vector<FaceMark> marksOf(const UnstructuredMesh &mesh) {
 
 } // namespace
 
+/// Four exchanges: sort keys, new numbers of ghosts, records, marks.
 MovedCells moveCells(const UnstructuredMesh &mesh, std::span<const int> targets) {
     std::vector<index> keys;
     Redistribute rows = sortedRows(mesh, targets, keys);

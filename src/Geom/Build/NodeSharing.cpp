@@ -12,6 +12,7 @@ namespace DNDS::Geom {
 namespace {
 
 /// The ranks with cells around each node of this rank's block: CSR, ascending.
+/// Built from the registrations, by counting sort; ranks ascend as lists of a sparse exchange do.
 struct Users {
     std::vector<index> starts;
     std::vector<int> ranks;
@@ -33,6 +34,7 @@ struct Users {
 };
 
 /// Adds the nodes of cells and fills in their positions.
+/// O(entries); nodes of the table are in the order in which cells name them, which is spatial.
 void listNodes(const CellRecords &cells, NodeSharing &sharing) {
     sharing.positions.assign(cells.nodes.size(), NumberTable::none);
     for (index c = 0; c < cells.size(); c++)
@@ -42,6 +44,8 @@ void listNodes(const CellRecords &cells, NodeSharing &sharing) {
 }
 
 /// Sends partners to the owners of nodes, through the ranks of the nodes' blocks. Collective.
+/// Partners are found on the ranks with the faces, which do not know the owner of a node: the block's rank forwards
+/// them.
 std::vector<NodePartner> routePartners(const GlobalMapping &blocks, const NodeSharing &sharing,
                                        std::vector<NodePartner> partners) {
     CommunicatorContext &context = *blocks.context();
@@ -70,10 +74,13 @@ std::vector<NodePartner> routePartners(const GlobalMapping &blocks, const NodeSh
 }
 
 /// Collects the cells around own nodes from all ranks. Collective.
+/// Ranks send the cells around shared nodes to the nodes' owners. Nodes that only own cells have are needed for the
+/// second layer on, when ghosts' nodes are asked about.
 NodeSharing::Around collectAround(const GlobalMapping &cellMapping, const CellRecords &cells,
                                   const NodeSharing &sharing, int layers) {
     CommunicatorContext &context = *cellMapping.context();
     const int here = context.comm().rank();
+    // An own node by its number here, a cell by its global number.
     struct Pair {
         LocalIndex node;
         index cell;
@@ -154,6 +161,7 @@ void forEachSortedFace(const CellRecords &cells, index cell, bool boundary, Visi
     });
 }
 
+/// Faces without a partner, with corners sorted for comparison.
 std::vector<SortedFace> boundaryFaces(const CellRecords &cells) {
     std::vector<SortedFace> faces;
     for (index c = 0; c < cells.size(); c++) {
@@ -168,6 +176,8 @@ std::vector<SortedFace> boundaryFaces(const CellRecords &cells) {
 
 /// Sends boundary faces to other ranks that have all their corners, through the block of the least corner; returns the
 /// faces sent to this rank. Collective.
+/// Any rank that has the face as an inner one also has its least corner: the users of that corner are told. Few faces
+/// have all corners shared between ranks.
 std::vector<SortedFace> showFaces(const GlobalMapping &blocks, const NodeSharing &sharing, const Users &users,
                                   const std::vector<SortedFace> &faces) {
     CommunicatorContext &context = *blocks.context();
@@ -184,6 +194,7 @@ std::vector<SortedFace> showFaces(const GlobalMapping &blocks, const NodeSharing
                                                            },
                                                            [&](std::size_t i) { return faces[i].words(); },
                                                            [&](std::size_t i, index *to) { faces[i].write(to); }));
+    // A face for another user of its least corner.
     struct Copy {
         int rank;
         SortedFace face;
@@ -209,6 +220,9 @@ std::vector<SortedFace> showFaces(const GlobalMapping &blocks, const NodeSharing
 
 /// Compares boundary faces, own and received, with the inner faces of own cells. Collective. Throws as
 /// `throwNonManifold` if one of them is an inner face.
+/// linkFaces compares at the rendezvous only faces that their rank could not match. If two cells of a face meet on
+/// one rank and a third is elsewhere, the third one seems to lie on the boundary: it is shown to the ranks that could
+/// have the other two. `suspect` nodes limit the comparison to cells near the boundary.
 void checkManifold(const GlobalMapping &blocks, const CellRecords &cells, const NodeSharing &sharing,
                    const Users &users, const std::string &origin) {
     const CommunicatorView &comm = blocks.context()->comm();

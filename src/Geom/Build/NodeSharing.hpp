@@ -25,6 +25,7 @@ struct NodeSharing {
     /// The periodic partners of nodes that this rank owns; ascending.
     std::vector<NodePartner> partners;
 
+    /// Empty for nodes that others own. O(log partners).
     std::span<const NodePartner> partnersOf(index node) const;
 };
 

@@ -53,6 +53,7 @@ std::vector<index> keysOf(const UnstructuredMesh &mesh) {
     return curveKeys(centres, {box[0], box[1], box[2]}, {-box[3], -box[4], -box[5]});
 }
 
+/// Whether the cells across all faces of owned cells are local.
 bool hasGhosts(const UnstructuredMesh &mesh) {
     const auto neighbours = mesh.cellCells.view();
     for (index c = 0; c < mesh.cells.owned; c++)
@@ -74,6 +75,8 @@ ArrayPair<ParArray<index, 1>> partsWithGhosts(const UnstructuredMesh &mesh, std:
 }
 
 /// Adds ghosts of other parts' cells, found from the owned cells.
+/// Parts need not be ranks: ghosts are counted as if each part were a rank. For each owned cell the
+/// set of parts around it tells which of them would hold a copy.
 class GhostCounter {
   public:
     GhostCounter(const UnstructuredMesh &mesh, const ArrayPair<ParArray<index, 1>> &parts, GhostNeighbours by)
@@ -97,6 +100,7 @@ class GhostCounter {
     }
 
   private:
+    // The cells around one, itself included.
     void collect(LocalIndex cell, const LocalAdjacency::ConstView &around) {
         if (by_ == GhostNeighbours::Faces) {
             for (const LocalIndex other : mesh_.cellCells.view()[cell])
@@ -107,6 +111,7 @@ class GhostCounter {
             for (const LocalIndex other : around[node])
                 add(other);
     }
+    // By part and image: several cells of one part need one copy.
     void add(LocalIndex cell) {
         if (cell >= 0)
             seen_.insert(
@@ -141,6 +146,7 @@ std::map<std::pair<int, int>, index> gatherPairs(CommunicatorContext &context,
     return sums;
 }
 
+/// The graph is made from the finished mesh rather than from the file: cells are already where they are.
 std::vector<int> divide(const UnstructuredMesh &mesh, int parts, Partitioner partitioner,
                         const PartitionOptions &options, std::span<const index> weights) {
     requireSameSettings(mesh.comm, "partitionCells", [&] {
@@ -167,6 +173,8 @@ std::vector<int> divide(const UnstructuredMesh &mesh, int parts, Partitioner par
     return partitionGraph(mesh.comm, graph, parts, options);
 }
 
+/// Counts of all parts are summed in one reduction of 5 x parts + 1 numbers. Links between parts are first gathered
+/// by part, so that each pair is counted once, and then on rank 0.
 PartitionReport judge(const UnstructuredMesh &mesh, std::span<const int> part, int parts, GhostNeighbours ghostsBy,
                       std::span<const index> weights) {
     requireWeights(mesh.comm, weights, mesh.cells.owned);

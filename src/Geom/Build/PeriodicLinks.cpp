@@ -38,6 +38,9 @@ std::vector<PeriodicFace> collectFaces(const GlobalMapping &nodeBlocks, const Ce
 
 } // namespace
 
+/// First sides know their partners after matchPeriodic; they tell the ranks of the second sides, so that both cells
+/// get links with inverse steps. Pairs of corners become partners of nodes in the same way. Both sides count a link,
+/// hence the halved number of pairs.
 PeriodicResult linkPeriodic(const GlobalMapping &nodeBlocks, CellRecords &cells, const SourceMesh &source,
                             const ImageTable &images) {
     PeriodicResult result;
@@ -50,6 +53,7 @@ PeriodicResult linkPeriodic(const GlobalMapping &nodeBlocks, CellRecords &cells,
     const std::vector<PeriodicMatch> matches = matchPeriodic(context, faces);
 
     Finding twice; // the first in the file: the same on any number of ranks
+    // A face that is linked twice to different faces is an error of the file's connections.
     const auto link = [&](index cell, int slot, const FaceLink &to) {
         index &word = cells.links[toSize(cells.linkStarts[toSize(cell)] + slot)];
         const index old = std::exchange(word, to.pack());

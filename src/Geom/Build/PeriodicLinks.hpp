@@ -9,6 +9,7 @@
 namespace DNDS::Geom {
 
 /// `other`, moved next to `node` by `step`, is at the same place.
+/// Both directions are listed, each with the step that belongs to it.
 struct NodePartner {
     index node;  ///< number in the file
     index other; ///< number in the file

@@ -11,6 +11,7 @@ namespace DNDS::Geom {
 
 namespace {
 
+// All checks of this function throw on all ranks.
 void checkTargets(const UnstructuredMesh &mesh, std::span<const int> targets, const MeshOptions &options) {
     const CommunicatorView &comm = mesh.comm;
     comm.guarded([&] {
@@ -32,6 +33,7 @@ void checkTargets(const UnstructuredMesh &mesh, std::span<const int> targets, co
     });
 }
 
+/// Coordinates of owned nodes, by their local numbers.
 std::vector<Point> ownPoints(const UnstructuredMesh &mesh) {
     std::vector<Point> points;
     points.reserve(toSize(mesh.nodes.owned));
@@ -79,12 +81,16 @@ void describeLike(const UnstructuredMesh &before, UnstructuredMesh &mesh) {
         mesh.patches.push_back({patch.name, patch.kind, patch.family, {}});
 }
 
+/// The steps of `build` without reading, checking and partitioning. File numbers make the result equal to a mesh
+/// built from the file with the same parts: blocks of nodes, keys of faces, and orders depend on nothing else. Links
+/// across periodic boundaries depend on positions and are found again.
 RebuiltMesh rebuild(const UnstructuredMesh &before, std::span<const int> targets, const MeshOptions &options) {
     const CommunicatorView &comm = before.comm;
     checkTargets(before, targets, options);
     UnstructuredMesh mesh(comm);
     describeLike(before, mesh);
     const std::vector<Point> points = ownPoints(before);
+    // The same bounds as at the first build: they decide which images a transform makes.
     const NodeBounds bounds = nodeBoundsOf(comm, points);
     auto [cells, rows] = moveCells(before, targets);
     const SourceMesh source = nodesInBlocks(before, points);

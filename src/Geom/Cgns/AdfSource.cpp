@@ -25,12 +25,14 @@ constexpr index maxValues = std::numeric_limits<cgsize_t>::max();
 /// Longer than any name, label, type or message of the library.
 using Text = std::array<char, 256>;
 
+// The library keeps the message of its last failure.
 std::string lastError() {
     Text text{};
     cgio_error_message(text.data());
     return text.data();
 }
 
+// By the two letters of the ADF manual; other types are not used by meshes.
 DataType typeFrom(std::string_view name) {
     if (name == "MT")
         return DataType::None;
@@ -57,6 +59,8 @@ index distance(double root, double id) {
     return static_cast<index>(std::bit_cast<std::uint64_t>(root) ^ std::bit_cast<std::uint64_t>(id));
 }
 
+/// The library has no notion of several readers: each rank opens the file for itself. Node numbers of the library
+/// contain the number of the open file, so ranks exchange positions (`distance`) instead.
 class AdfSource : public TreeSource {
   public:
     explicit AdfSource(std::string path) : path_(std::move(path)), bytes_(fileSize(path_)) {
@@ -72,6 +76,7 @@ class AdfSource : public TreeSource {
     AdfSource &operator=(const AdfSource &) = delete;
     ~AdfSource() override { cgio_close_file(file_); }
 
+    // Places of the root: its own path is "", so that paths of children begin with "/".
     TreeNode readTree(bool withSolutions) override {
         withSolutions_ = withSolutions;
         WalkGuard guard(path_);
@@ -95,6 +100,7 @@ class AdfSource : public TreeSource {
     double findByName(const std::string &path);
     template <class T>
     void readValues(const TreeNode &node, index first, std::span<T> values);
+    // Reads values of the type in the file and converts them.
     template <class Stored, class T>
     void readAs(const TreeNode &node, index first, std::span<T> values);
 
@@ -124,6 +130,8 @@ AdfSource::Place AdfSource::placeOf(double id, Place place) const {
     return {fileLength == 0 ? place.first : std::string(file.data()), path.data()};
 }
 
+// A node is known by its place only if no link led to it: `place` then is the distance from the root. Nodes beyond
+// links have their numbers in `ids_`, on this rank alone.
 TreeNode AdfSource::readNode(double id, const std::string &path, const Place &place, WalkGuard &guard) {
     Text text{};
     TreeNode node;
@@ -146,6 +154,7 @@ TreeNode AdfSource::readNode(double id, const std::string &path, const Place &pl
     return node;
 }
 
+// In batches, since the library takes an array of fixed size. Unwanted children are dropped with all below them.
 void AdfSource::readChildren(double id, TreeNode &node, const Place &place, WalkGuard &guard) {
     int count = 0;
     check(cgio_number_children(file_, id, &count), node.path);
@@ -167,6 +176,7 @@ void AdfSource::readChildren(double id, TreeNode &node, const Place &place, Walk
     }
 }
 
+// The sizes come from the file: they are checked before anything is allocated.
 void AdfSource::describeData(double id, TreeNode &node) const {
     Text type{};
     check(cgio_get_data_type(file_, id, type.data()), node.path);
@@ -188,6 +198,7 @@ void AdfSource::describeData(double id, TreeNode &node) const {
                "{}: node {} has too many values for this CGNS library", path_, node.path);
 }
 
+// Texts and up to `maxNumbers` numbers are kept in the tree; other data are read by the ranks that need them.
 void AdfSource::loadSmallData(TreeNode &node) {
     const index size = node.size();
     if (node.type == DataType::Text && size <= TreeNode::maxText && size > 0) {
@@ -199,6 +210,7 @@ void AdfSource::loadSmallData(TreeNode &node) {
     }
 }
 
+// Inverts `distance` with this rank's own root.
 double AdfSource::find(const TreeNode &node) {
     if (node.place == 0)
         return findByName(node.path);
@@ -220,6 +232,7 @@ double AdfSource::findByName(const std::string &path) {
     return ids_[path] = id;
 }
 
+// In pieces through a buffer of the stored type; the library counts from 1.
 template <class Stored, class T>
 void AdfSource::readAs(const TreeNode &node, index first, std::span<T> values) {
     const double id = find(node);

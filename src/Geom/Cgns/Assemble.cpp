@@ -7,6 +7,7 @@ namespace DNDS::Geom::Cgns {
 
 namespace {
 
+// One more row.
 void append(ElementBlock &block, ElementType type, index fileId, std::span<const index> nodes) {
     block.types.push_back(type);
     block.nodes.insert(block.nodes.end(), nodes.begin(), nodes.end());
@@ -14,6 +15,7 @@ void append(ElementBlock &block, ElementType type, index fileId, std::span<const
     block.fileIds.push_back(fileId);
 }
 
+/// Fills `first` and `globalSize` from the sizes of all ranks. Collective.
 void numberBlock(CommunicatorContext &context, ElementBlock &block) {
     const auto mapping = GlobalMapping::create(context.comm(), block.size());
     block.first = mapping->localBegin();
@@ -21,6 +23,8 @@ void numberBlock(CommunicatorContext &context, ElementBlock &block) {
 }
 
 /// The sections of both lists in file order, with the position of each.
+/// Faces are in two lists, since MIXED sections hold cells and faces: the order of the file interleaves the sections
+/// of both.
 class FileOrder {
   public:
     explicit FileOrder(const Elements &elements) : faces_(elements.faceTable.sections().size()) {
@@ -47,6 +51,8 @@ class FileOrder {
 };
 
 /// Numbers the marked faces of all ranks in the order of the file. [marks.faces]; and how many there are.
+/// A prefix sum over (section, rank): marked faces of earlier sections first, then those of lower ranks, then this
+/// rank's in order. One scan and one reduction of as many words as there are sections.
 std::pair<std::vector<index>, index> numberFaces(CommunicatorContext &context, const Elements &elements,
                                                  const Marks &marks) {
     const FileOrder order(elements);
@@ -76,6 +82,8 @@ std::pair<std::vector<index>, index> numberFaces(CommunicatorContext &context, c
 
 } // namespace
 
+// Of the elements of MIXED sections that are no cells, faces are taken by their marks; others are counted and left out.
+// Zones' own numbers of cells are only compared, since many files state them wrongly.
 ElementBlock cellBlock(CommunicatorContext &context, const Model &model, const Elements &elements,
                        std::vector<std::string> &warnings, std::vector<std::string> &notes) {
     const ElementRun &run = elements.cells;
@@ -107,6 +115,8 @@ ElementBlock cellBlock(CommunicatorContext &context, const Model &model, const E
     return cells;
 }
 
+/// Faces go to the ranks of an even split of their numbers: a patch in one section may lie on a single rank. Record:
+/// number, mark, type, number in the file, number of nodes, nodes.
 void addMarkedFaces(CommunicatorContext &context, const Elements &elements, const Marks &marks, SourceMesh &mesh) {
     const auto [numbers, total] = numberFaces(context, elements, marks);
     Outbox outbox;
@@ -136,6 +146,7 @@ void addMarkedFaces(CommunicatorContext &context, const Elements &elements, cons
     numberBlock(context, mesh.faces);
 }
 
+/// Collects all node references, translates them in one call, and puts them back in the same order.
 void renumberMesh(CommunicatorContext &context, const NodeBlock &block, SourceMesh &mesh) {
     if (!block.joined)
         return;

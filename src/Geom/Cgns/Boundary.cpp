@@ -12,6 +12,8 @@ namespace DNDS::Geom::Cgns {
 namespace {
 
 /// Reads shares of point sets. All functions are Local.
+/// Each rank takes an even share of each set, wherever its elements are: reading a list costs a rank its
+/// length over the number of ranks.
 class PointReader {
   public:
     PointReader(const CommunicatorView &comm, const Model &model, const Elements &elements, TreeSource &source)
@@ -94,6 +96,8 @@ std::vector<index> PointReader::numbers(const PointSet &points, int zoneNumber, 
     return result;
 }
 
+/// Point `point` of the range, decoded by division with the extents; the donor's point follows along the transformed
+/// axes. No file access.
 std::vector<std::pair<index, index>> PointReader::gridPairs(const Connection &connection) const {
     const auto &[from, to] = *connection.points.grid;
     const Triple &donorFrom = (*connection.donorPoints.grid)[0];
@@ -126,6 +130,8 @@ std::string rangeText(const PointSet &points) {
     return points.list == nullptr && !points.grid ? fmt::format(" from {} to {}", points.first, points.last) : "";
 }
 
+/// Shares of point sets are read where they are, and each mark is sent to the rank that read the element: one sparse
+/// exchange of three words a mark. Ranges need no messages, as every rank can intersect them with its own elements.
 class MarkReader {
   public:
     MarkReader(CommunicatorContext &context, const Model &model, const Elements &elements, TreeSource &source)
@@ -161,18 +167,24 @@ class MarkReader {
     };
     static constexpr int noCondition = -1;
 
+    // Local: reads this rank's shares and hashes them.
     std::vector<PeriodicSides> readPeriodicSides() const;
+    // Collective.
     void dropMirrored(std::vector<PeriodicSides> &sides);
     void markPeriodic(const std::vector<PeriodicSides> &sides, Outbox &marked);
     void markSide(const PeriodicSides &sides, std::size_t side, int mark, Outbox &marked);
     void markCondition(int number, Outbox &marked);
     void markRange(const SectionTable &table, const ElementRun &run, int zone, index first, index last, int mark,
                    int condition);
+    // Marks this rank's elements of a section in the list of faces.
     void markSection(int section, int mark);
+    // Adds a record for the rank that has the element: key, mark, condition.
     void addressMark(int zone, index id, int mark, int condition, Outbox &marked);
     void mark(index key, int mark, int condition);
+    // Each face once for each mark, in order.
     void sortMarks();
     index missing(const BoundaryCondition &condition) const;
+    // Collective: a warning for each condition with points that are no faces.
     void warnOfOthers();
     void choosePatches();
 
@@ -185,6 +197,8 @@ class MarkReader {
     std::vector<index> notFaces_; ///< [conditions]: elements that are not faces, or nodes that do not exist
 };
 
+/// The hash of a set is the sum of the hashes of its numbers: it does not depend on order, and shares of ranks add
+/// up.
 std::vector<MarkReader::PeriodicSides> MarkReader::readPeriodicSides() const {
     std::vector<PeriodicSides> all;
     for (const Connection &connection : model_.connections) {
@@ -210,6 +224,8 @@ std::vector<MarkReader::PeriodicSides> MarkReader::readPeriodicSides() const {
 }
 
 /// Files often store a connection once per side; two whose sides are the same sets, swapped, are one.
+/// Sets are compared by 64-bit sums, so two different ones could be taken for equal; with the sizes equal as well,
+/// the chance is about 2^-64.
 void MarkReader::dropMirrored(std::vector<PeriodicSides> &sides) {
     for (PeriodicSides &side : sides)
         comm_.allReduce(side.hashes.data(), 2, MPI_SUM);
@@ -226,6 +242,7 @@ void MarkReader::dropMirrored(std::vector<PeriodicSides> &sides) {
     sides = std::move(kept);
 }
 
+// Marks of sides are negative: -1 - 2 c for the first side of connection c, -2 - 2 c for the second.
 void MarkReader::markPeriodic(const std::vector<PeriodicSides> &sides, Outbox &marked) {
     for (std::size_t c = 0; c < sides.size(); c++) {
         marks_.periodic.push_back({sides[c].connection->name, *sides[c].connection->periodic});
@@ -234,6 +251,7 @@ void MarkReader::markPeriodic(const std::vector<PeriodicSides> &sides, Outbox &m
     }
 }
 
+// Sides of structured zones are sections of their own; others name nodes or elements.
 void MarkReader::markSide(const PeriodicSides &sides, std::size_t side, int mark, Outbox &marked) {
     const Connection &connection = *sides.connection;
     const int zone = side == 0 ? connection.zone : connection.donor;
@@ -247,6 +265,7 @@ void MarkReader::markSide(const PeriodicSides &sides, std::size_t side, int mark
             addressMark(zone, number, mark, noCondition, marked);
 }
 
+/// Ranges of elements go directly to the elements of this rank; lists and vertices are read in shares.
 void MarkReader::markCondition(int number, Outbox &marked) {
     const BoundaryCondition &condition = model_.conditions[static_cast<std::size_t>(number)];
     const PointSet &points = condition.points;
@@ -265,6 +284,7 @@ void MarkReader::markCondition(int number, Outbox &marked) {
     markRange(elements_.faceTable, elements_.faces, condition.zone, points.first, points.last, condition.patch, number);
 }
 
+/// Intersects three ranges: the section, this rank's run, and the set.
 void MarkReader::markRange(const SectionTable &table, const ElementRun &run, int zone, index first, index last,
                            int mark, int condition) {
     for (std::size_t k = 0; k < table.sections().size(); k++) {
@@ -279,6 +299,7 @@ void MarkReader::markRange(const SectionTable &table, const ElementRun &run, int
     }
 }
 
+// Sections made for one condition hold its faces and no others.
 void MarkReader::markSection(int section, int mark) {
     const auto k = static_cast<std::size_t>(section);
     const index begin = std::max(elements_.faceTable.begin(k), elements_.faces.first());
@@ -287,6 +308,7 @@ void MarkReader::markSection(int section, int mark) {
         this->mark(ElementKey::make(ordinal, false), mark, noCondition);
 }
 
+/// Faces first: the numbers of a zone are unique over both lists, but most marks name faces.
 void MarkReader::addressMark(int zone, index id, int mark, int condition, Outbox &marked) {
     index ordinal = elements_.faceTable.find(zone, id);
     const bool inCells = ordinal == SectionTable::none;
@@ -314,6 +336,7 @@ void MarkReader::mark(index key, int mark, int condition) {
         notFaces_[static_cast<std::size_t>(condition)]++;
 }
 
+/// Duplicates come from overlapping sets of one patch.
 void MarkReader::sortMarks() {
     const auto key = [](const MarkedElement &face) { return std::tuple(!face.inCells, face.element, face.mark); };
     std::sort(marks_.faces.begin(), marks_.faces.end(),
@@ -337,6 +360,8 @@ index MarkReader::missing(const BoundaryCondition &condition) const {
     return points.size() - found;
 }
 
+// Files without conditions are exempt: there, MIXED sections count as conditions although most of their elements are
+// cells.
 void MarkReader::warnOfOthers() {
     comm_.allReduce(notFaces_.data(), static_cast<int>(notFaces_.size()), MPI_SUM);
     for (std::size_t k = 0; k < model_.conditions.size(); k++)
@@ -350,6 +375,8 @@ void MarkReader::warnOfOthers() {
                 model_.conditions[k].points.vertices ? "do not exist in its zone" : "are not faces"));
 }
 
+/// For files without conditions: faces of periodic sides are taken out of the patches of their sections, and patches
+/// without faces are dropped, on all ranks alike.
 void MarkReader::choosePatches() {
     marks_.patches = model_.patches;
     if (!model_.patchesAreSections)
@@ -388,9 +415,12 @@ Marks readMarks(CommunicatorContext &context, const Model &model, const Elements
     return MarkReader(context, model, elements, source).read();
 }
 
+/// Entry k of one list belongs to entry k of the other; both lists are split in the same way, so a rank has both ends
+/// of its pairs.
 JoinPairs readJoins(CommunicatorContext &context, const Model &model, const Elements &elements, TreeSource &source) {
     const PointReader points(context.comm(), model, elements, source);
     JoinPairs joins;
+    // Faces of a connection may be in MIXED sections, hence in either list.
     const auto faceKey = [&](int zone, index id, const Connection &connection) {
         const index face = elements.faceTable.find(zone, id);
         const index other = face == SectionTable::none ? elements.cellTable.find(zone, id) : SectionTable::none;

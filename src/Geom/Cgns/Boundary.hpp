@@ -25,6 +25,7 @@ struct MarkedElement {
 };
 
 /// The marks of boundary conditions and periodic connections.
+/// Made of this rank's elements. Marks are numbers of patches, or negative for sides of periodic connections.
 struct Marks {
     std::vector<MarkedElement> faces; ///< in order of list, element and mark, each once
     std::vector<SourceMesh::NodeMark> nodes;
@@ -38,6 +39,7 @@ struct Marks {
 Marks readMarks(CommunicatorContext &context, const Model &model, const Elements &elements, TreeSource &source);
 
 /// An element of one of the two lists, as one number.
+/// Queries and sorts need elements of both lists in one number.
 struct ElementKey {
     static index make(index ordinal, bool inCells) { return 2 * ordinal + (inCells ? 1 : 0); }
     static index ordinal(index key) { return key / 2; }
@@ -45,6 +47,7 @@ struct ElementKey {
 };
 
 /// This rank's share of the pairs that non-periodic connections join.
+/// Nodes are pairs already; faces are resolved by FaceJoiner, which needs their corners.
 struct JoinPairs {
     std::vector<std::pair<index, index>> nodes; ///< pairs of nodes of all zones, counted from 0
     struct Faces {

@@ -16,6 +16,7 @@ namespace DNDS::Geom::Detail {
 
 namespace {
 
+// Codes of the library: R real, I integer, then the number of bytes.
 const char *nameOf(CgnsOutput::Type type) {
     return type == CgnsOutput::Type::Real ? "R8" : type == CgnsOutput::Type::Int32 ? "I4" : "I8";
 }
@@ -38,6 +39,7 @@ std::array<char, CGIO_MAX_NAME_LENGTH + 1> padded(std::string_view text) {
 } // namespace
 
 CgnsOutput::CgnsOutput(std::string path, bool hdf5) : path_(std::move(path)) {
+    // The library opens an existing file to change it.
     std::remove(path_.c_str());
     check(cgio_open_file(path_.c_str(), CGIO_MODE_WRITE, hdf5 ? CGIO_FILE_HDF5 : CGIO_FILE_ADF, &file_), "the file");
     check(cgio_get_root_id(file_, &root_), "the root");
@@ -48,6 +50,7 @@ CgnsOutput::~CgnsOutput() {
         cgio_close_file(file_);
 }
 
+// The library keeps the text of its last error.
 void CgnsOutput::check(int status, const std::string &what) const {
     if (status == 0)
         return;
@@ -71,8 +74,10 @@ CgnsOutput::Node CgnsOutput::addText(Node parent, const std::string &name, const
     return node;
 }
 
+// Small lists: the narrow copy is made even if it is not used.
 CgnsOutput::Node CgnsOutput::addIntegers(Node parent, const std::string &name, const char *label, Type type,
                                          const std::vector<index> &values, bool row) {
+    // Written in one call, unlike arrays that ranks write piece by piece.
     const Node node = addArray(parent, name, label, type, static_cast<index>(values.size()), row);
     std::vector<std::int32_t> narrow(values.begin(), values.end());
     check(cgio_write_all_data(file_, node,
@@ -100,6 +105,7 @@ CgnsOutput::Node CgnsOutput::addArray(Node parent, const std::string &name, cons
     return node;
 }
 
+/// cgio takes ranges with strides for file and memory, all from 1 and both ends included.
 void CgnsOutput::write(Node array, index first, index count, const void *values, bool row) {
     const auto begin = extents(first + 1, row);
     const auto end = extents(first + count, row);
@@ -111,6 +117,7 @@ void CgnsOutput::write(Node array, index first, index count, const void *values,
           "an array");
 }
 
+// Unlike the destructor it reports a failure, as of a full disk.
 void CgnsOutput::close() { check(cgio_close_file(std::exchange(file_, -1)), "the end of the file"); }
 
 } // namespace DNDS::Geom::Detail

@@ -25,6 +25,7 @@ class CgnsOutput {
     ~CgnsOutput();
 
     Node root() const noexcept { return root_; }
+    /// A node without data.
     Node add(Node parent, const std::string &name, const char *label);
     Node addText(Node parent, const std::string &name, const char *label, const std::string &text);
     /// Integers in one dimension, or as one row of two.
@@ -36,6 +37,7 @@ class CgnsOutput {
     Node addArray(Node parent, const std::string &name, const char *label, Type type, index length, bool row = false);
     /// Writes values [first, first + count), counted from 0, of an array made with the same `row`.
     void write(Node array, index first, index count, const void *values, bool row = false);
+    /// Throws if the library cannot finish the file, which the destructor does not report.
     void close();
 
   private:

@@ -20,6 +20,9 @@ namespace {
 
 using namespace Cgns; // NOLINT(google-build-using-namespace): its own parts
 
+/// Stages, each collective: tree, model, elements of both lists, polyhedra and faces given by parents, marks, nodes,
+/// joining, assembly. Everything up to joining uses the file's numbering; renumberMesh translates the finished lists
+/// once.
 SourceMesh readParts(CommunicatorView user, const std::string &path, const CgnsOptions &options) {
     const auto owner = CommunicatorContext::of(user);
     CommunicatorContext &context = *owner;
@@ -30,16 +33,19 @@ SourceMesh readParts(CommunicatorView user, const std::string &path, const CgnsO
     comm.guarded([&] { model = buildModel(root, options); });
     findListedDirections(comm, model, *source);
 
+    // Tables refer to the sections of the model, which does not change after this.
     const SectionTable cellTable(model.cells);
     const SectionTable faceTable(model.faces);
     ElementRun cells = readElements(context, model, cellTable, faceTable, *source);
     ElementRun faces = readElements(context, model, faceTable, faceTable, *source);
+    // Faces before polyhedra, which consist of them.
     resolveParentFaces(context, model, cellTable, cells, faceTable, faces, *source);
     resolvePolyhedra(context, model, cellTable, cells, faceTable, faces, *source);
 
     const Elements elements{cellTable, cells, faceTable, faces};
     Marks marks = readMarks(context, model, elements, *source);
     NodeBlock nodes = readNodes(comm, model, *source);
+    // Pairs in the numbering of the file; joinNodes turns it into that of the mesh.
     const JoinPairs joins = readJoins(context, model, elements, *source);
 
     SourceMesh mesh;

@@ -54,11 +54,16 @@ class NodeNames {
     std::set<std::string> used_;
 };
 
+/// Rank 0 alone calls the library, in sections between collective calls (`onFirst`); the other ranks stream their
+/// values to it. Every member function is collective and makes the same calls on all ranks, even if a rank has
+/// nothing to write.
 class Writer {
   public:
     Writer(CommunicatorView comm, const std::string &path, const SourceMesh &mesh, const CgnsWriteOptions &options)
         : context_(CommunicatorContext::of(comm)), comm_(comm), path_(path), mesh_(mesh), options_(options) {}
 
+    /// Checks first, then the file under its temporary name, which is renamed at the end: a file of the final name is
+    /// always complete.
     void write(std::span<const FieldSlice> pointFields, std::span<const FieldSlice> cellFields) {
         comm_.guarded([&] {
             for (const FieldSlice &field : pointFields)
@@ -92,6 +97,7 @@ class Writer {
     }
 
   private:
+    /// Runs `body` on rank 0; its exception is thrown on all ranks.
     template <class Body>
     void onFirst(Body &&body) {
         comm_.guarded([&] {
@@ -103,6 +109,7 @@ class Writer {
     index total(std::size_t own) const { return comm_.allReduce(static_cast<index>(own), MPI_SUM); }
 
     /// 32 bits where all numbers fit.
+    /// One width for all integers of the file: the largest number that occurs anywhere decides.
     void chooseType() {
         index largest = mesh_.globalNodes;
         index elements = 0;
@@ -131,6 +138,7 @@ class Writer {
     }
 
     /// An array of all ranks' values.
+    /// Memory on rank 0: its own values and one piece.
     template <class T>
     void writeArray(Node parent, const std::string &name, const char *label, Type type, const std::vector<T> &values,
                     bool row = false) {
@@ -166,6 +174,8 @@ class Writer {
         }
     }
 
+    /// Offsets are those of the whole list: local ones plus a prefix sum. Rank 0 writes the leading zero, all ranks
+    /// their ends.
     void writeSection(const WrittenSection &section, index first) {
         Node node = 0;
         onFirst([&] {
@@ -184,6 +194,7 @@ class Writer {
         writeIntegers(node, "ElementStartOffset", "DataArray_t", offsets);
     }
 
+    // Patches first; then what periodic connections have left unpaired, so that no marked face is lost.
     void writeConditions() {
         Node parent = 0;
         onFirst([&] { parent = output_->add(zone_, "ZoneBC", "ZoneBC_t"); });
@@ -219,6 +230,7 @@ class Writer {
         }
     }
 
+    // Nothing is written for sides without pairs: all ranks know the total.
     void writeConnection(Node parent, NodeNames &names, const PeriodicConnection &connection, bool ofFaces,
                          const std::vector<index> &own, const std::vector<index> &donor) {
         if (total(own.size()) == 0)
@@ -262,6 +274,7 @@ class Writer {
         return sortedUnique(sparseExchange(*context_, outbox.take()).values);
     }
 
+    /// A patch may have faces and nodes; then it is written as two conditions.
     void writeCondition(Node parent, NodeNames &names, const BoundaryPatch &patch, int mark) {
         std::vector<index> elements;
         for (std::size_t f = 0; f < elements_.faceElements.size(); f++)
@@ -275,6 +288,7 @@ class Writer {
         writePoints(parent, names, patch, "Vertex", inOrder(nodes));
     }
 
+    // A condition of listed points, unless no rank has any.
     void writePoints(Node parent, NodeNames &names, const BoundaryPatch &patch, const char *location,
                      const std::vector<index> &points) {
         if (total(points.size()) == 0)
@@ -294,6 +308,7 @@ class Writer {
         writeIntegers(node, "PointList", "IndexArray_t", points, true);
     }
 
+    /// Names are cut before the suffix, so that components stay distinct.
     void writeFields(const char *name, const char *location, std::span<const FieldSlice> fields, index rows) {
         if (fields.empty() || rows == 0)
             return;
@@ -325,9 +340,11 @@ class Writer {
     const SourceMesh &mesh_;
     const CgnsWriteOptions &options_;
     WrittenElements elements_;
-    std::vector<PeriodicPairs> pairs_; ///< [periodic connections]
+    /// [periodic connections], this rank's shares.
+    std::vector<PeriodicPairs> pairs_;
     Type integers_ = Type::Int32;
-    std::optional<CgnsOutput> output_; ///< on rank 0
+    /// On rank 0; empty on the others.
+    std::optional<CgnsOutput> output_;
     Node base_ = 0;
     Node zone_ = 0;
     std::string zoneName_;

@@ -20,6 +20,8 @@ IndexVector inSpace(const Cgns::Triple &fileIndex, int dims) {
     return own;
 }
 
+/// Reverses the order of axes on both sides; signs stay. 0 marks the normal direction, in which a connection has no
+/// extent.
 Connection connectionInSpaces(const Cgns::Connection &from, int dims) {
     Connection to{.space = from.zone,
                   .begin = inSpace((*from.points.grid)[0], dims),
@@ -35,6 +37,7 @@ Connection connectionInSpaces(const Cgns::Connection &from, int dims) {
     return to;
 }
 
+/// Connections by lists cannot be expressed as boxes and are left out with a warning.
 CgnsZones zonesOf(const Cgns::Model &model) {
     CgnsZones zones;
     zones.physicalDimension = model.physicalDimension;
@@ -56,6 +59,7 @@ CgnsZones zonesOf(const Cgns::Model &model) {
 }
 
 /// Adds the coordinate `c` of the vertices of one plane of the file to the cells that have them.
+// `plane` has whole rows of vertices from `firstRow` on; the block's cells use some of each row.
 void addPlane(std::span<const real> plane, index firstRow, index width, const BlockMemory &block, rowsize c, index k,
               const BlockView<real> &centres) {
     const int dims = block.cells.dims;
@@ -76,6 +80,9 @@ void addPlane(std::span<const real> plane, index firstRow, index width, const Bl
         }
 }
 
+/// Reads plane by plane, so the memory is one plane of the block's rows, whatever the size of the zone. Each vertex
+/// adds an eighth (a quarter in 2-D) to the cells around it, in a fixed order: the centres do not depend on the
+/// division into blocks.
 void readBlock(const Cgns::Model &model, int number, const BlockMemory &block, Cgns::TreeSource &source,
                const BlockView<real> &centres) {
     const Cgns::Zone &zone = model.zones[toSize(number)];

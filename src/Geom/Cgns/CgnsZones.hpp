@@ -14,6 +14,7 @@ namespace DNDS::Geom {
 ///
 ///     const CgnsZones zones = readCgnsZones(comm, "wing.cgns");
 ///     const auto grid = BlockGrid::blocksOf(comm, zones.spaces, std::vector<index>{32, 32, 32}, zones.connections);
+/// The same on all ranks.
 struct CgnsZones {
     /// Zones in the order of the file, their cells numbered from 0. Dimensions are in the order of memory: the last one
     /// is the file's first index, so that `view.fortran()(i, j, k)` has the file's indices, less one.

@@ -38,6 +38,7 @@ struct Uses {
     }
 };
 
+// One gather of counts and one scan: O(ranks) memory, small beside the faces.
 Uses numberUses(CommunicatorView comm, std::size_t ofCells, std::size_t ofBoundary) {
     Uses uses;
     uses.cellStarts.push_back(0);
@@ -48,6 +49,7 @@ Uses numberUses(CommunicatorView comm, std::size_t ofCells, std::size_t ofBounda
 }
 
 /// A record is the use's number, the number of corners and the corners, ascending; it goes to a rank chosen by them.
+/// Faces with the same corners meet at one rank, whichever cells list them.
 void address(const FaceList &faces, index firstUse, int ranks, Letters &letters) {
     std::vector<index> key;
     for (std::size_t f = 0; f < faces.size(); f++) {
@@ -72,6 +74,8 @@ struct Record {
 };
 
 /// Answers each record with the lowest use of its face: pairs of use and lowest use.
+/// Sorts by corners, then by use: a group starts with its lowest use, which must be by a cell, and has at most two
+/// uses by cells. O(n log n).
 RankLists findFirst(const RankLists &received, index cellUses, const std::string &origin) {
     std::vector<Record> records;
     for (std::size_t k = 0; k < received.size(); k++) {
@@ -143,6 +147,7 @@ NumberedFaces numberFaces(CommunicatorContext &context, const FaceList &ofCells,
             numbers[i] = next++;
         else
             questions.to(uses.rankOf(firstOf[i])).push_back(firstOf[i]);
+    // Two exchanges: questions for numbers, and answers in the order of the questions.
     RankLists replies = sparseExchange(context, questions.lists());
     for (index &use : replies.values)
         use = numbers[static_cast<std::size_t>(use - firstUse)];

@@ -12,6 +12,7 @@
 namespace DNDS::Geom::Detail {
 
 /// Faces as lists of corners.
+/// CSR rows of global nodes.
 struct FaceList {
     std::vector<index> starts{0};
     std::vector<index> corners;
@@ -27,6 +28,7 @@ struct FaceList {
     }
 };
 
+/// All faces of the mesh are faces of cells; a boundary face is one of them.
 struct NumberedFaces {
     index globalSize = 0;          ///< different faces
     std::vector<index> ofCells;    ///< [own faces of cells]: the face's number, from 0

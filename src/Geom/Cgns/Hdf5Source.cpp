@@ -42,6 +42,7 @@ std::string lastError() {
     return text.empty() ? "HDF5 gives no reason" : text;
 }
 
+/// An attribute of fixed-length text, without padding; "" if it is anything else.
 std::string attributeText(hid_t node, const char *name) {
     const HdfObject attribute(H5Aopen(node, name, H5P_DEFAULT), H5Aclose);
     if (!attribute.valid())
@@ -62,6 +63,7 @@ std::string attributeText(hid_t node, const char *name) {
     return text;
 }
 
+/// An integer attribute of one value, or `otherwise`.
 index attributeNumber(hid_t node, const char *name, index otherwise) {
     const HdfObject attribute(H5Aopen(node, name, H5P_DEFAULT), H5Aclose);
     if (!attribute.valid())
@@ -75,6 +77,7 @@ index attributeNumber(hid_t node, const char *name, index otherwise) {
     return value;
 }
 
+/// By class and size: byte order does not matter, as HDF5 converts.
 DataType typeOf(hid_t dataset) {
     const HdfObject type(H5Dget_type(dataset), H5Tclose);
     if (!type.valid())
@@ -126,6 +129,8 @@ HdfObject openedFile(const std::string &path) {
     return {H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()), H5Fclose};
 }
 
+/// Keeps every file that links lead to open until the end. Damaged files are expected: each call's result is checked,
+/// and sizes are compared with the file before memory is allocated.
 class Hdf5Source : public TreeSource {
   public:
     explicit Hdf5Source(std::string path) : path_(std::move(path)) { open(path_); }
@@ -144,6 +149,7 @@ class Hdf5Source : public TreeSource {
     }
 
   private:
+    /// `bytes` bounds what any node in it can claim.
     struct OpenFile {
         HdfObject handle;
         index bytes = 0;
@@ -177,6 +183,8 @@ const Hdf5Source::OpenFile &Hdf5Source::open(const std::string &path) {
     return files_.emplace(path, std::move(file)).first->second;
 }
 
+/// Recursion depth is limited by WalkGuard. Children of unwanted nodes are not visited, which keeps the walk short in
+/// files with long histories.
 TreeNode Hdf5Source::readNode(const std::string &file, const std::string &path, WalkGuard &guard) {
     const HdfObject group(H5Gopen2(open(file).handle.get(), path.c_str(), H5P_DEFAULT), H5Gclose);
     DNDS_CHECK(group.valid(), DataError, "{}: node {} cannot be opened: {}", file, path, lastError());
@@ -239,6 +247,7 @@ std::optional<std::vector<std::string>> linkNames(hid_t group) {
     return names;
 }
 
+// Without the data sets of the node itself, whose names begin with a blank.
 std::vector<std::string> childNames(hid_t group, const TreeNode &node) {
     std::optional<std::vector<std::string>> names = linkNames(group);
     DNDS_CHECK(names, DataError, "{}: the children of node {} cannot be listed: {}", node.file, node.path, lastError());
@@ -246,6 +255,7 @@ std::vector<std::string> childNames(hid_t group, const TreeNode &node) {
     return std::move(*names);
 }
 
+/// Sorted by the attribute "order" that CGNS libraries write, then by creation or name.
 void Hdf5Source::readChildren(hid_t group, TreeNode &node, WalkGuard &guard) {
     struct Child {
         index order;
@@ -272,6 +282,7 @@ void Hdf5Source::readChildren(hid_t group, TreeNode &node, WalkGuard &guard) {
         node.children.push_back(std::move(child.node));
 }
 
+/// Type, extent and storage are known after it, contents are not read.
 void Hdf5Source::describeData(hid_t group, TreeNode &node) {
     if (H5Lexists(group, " data", H5P_DEFAULT) <= 0)
         return;
@@ -296,6 +307,7 @@ void Hdf5Source::describeData(hid_t group, TreeNode &node) {
     checkFits(node, open(node.file).bytes, storage == Storage::Compressed ? maxCompression : 1);
 }
 
+// As AdfSource::loadSmallData; longer texts are not read.
 void Hdf5Source::loadSmallData(TreeNode &node) {
     const index size = node.size();
     if (node.type == DataType::Text && size <= TreeNode::maxText) {
@@ -310,6 +322,7 @@ void Hdf5Source::loadSmallData(TreeNode &node) {
     }
 }
 
+// "" for anything that is not a short plain text: followLink reports it.
 std::string Hdf5Source::linkText(hid_t group, const char *name) const {
     if (H5Lexists(group, name, H5P_DEFAULT) <= 0)
         return {};
@@ -326,6 +339,8 @@ std::string Hdf5Source::linkText(hid_t group, const char *name) const {
     return text;
 }
 
+/// A relative file name is relative to the file with the link. The guard sees the link and its target, so that cycles
+/// of links are found.
 TreeNode Hdf5Source::followLink(hid_t group, const TreeNode &link, WalkGuard &guard) {
     std::string path = linkText(group, " path");
     const std::string file = linkText(group, " file");
@@ -342,6 +357,7 @@ TreeNode Hdf5Source::followLink(hid_t group, const TreeNode &link, WalkGuard &gu
     return node;
 }
 
+// Opened for each read: handles of nodes are not kept, as a tree has many.
 HdfObject Hdf5Source::openData(const TreeNode &node) {
     const std::string path = (node.path == "/" ? "" : node.path) + "/ data";
     HdfObject dataset(H5Dopen2(open(node.file).handle.get(), path.c_str(), H5P_DEFAULT), H5Dclose);
@@ -358,6 +374,7 @@ struct Block {
     index size;
 };
 
+/// Hyperslabs are boxes, while a range of values is not: it is cut into a few boxes, 2 x rank - 1 at most.
 Block largestBlock(const std::vector<index> &dimensions, index first, index count) {
     const std::size_t rank = dimensions.size();
     Block block{std::vector<hsize_t>(rank), std::vector<hsize_t>(rank, 1), 1};
@@ -377,6 +394,7 @@ Block largestBlock(const std::vector<index> &dimensions, index first, index coun
     return block;
 }
 
+/// HDF5 converts types during the read, in buffers of its own.
 template <class T>
 void Hdf5Source::readValues(const TreeNode &node, index first, std::span<T> values, hid_t memoryType) {
     const HdfQuiet quiet;

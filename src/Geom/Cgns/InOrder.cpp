@@ -10,10 +10,13 @@ namespace DNDS::Geom::Detail {
 
 namespace {
 
+// 4 MiB: large enough for the speed of a file system, and the memory that rank 0 needs beside its own block.
 constexpr std::size_t pieceBytes = std::size_t{1} << 22;
 
 } // namespace
 
+/// Blocking sends and receives, rank after rank: rank 0 always receives what the next rank sends, whatever happened
+/// to `take`, so no rank waits for ever. Ranks wait for their turn in MPI_Send.
 void streamToFirstRank(CommunicatorContext &context, std::span<const std::byte> mine, std::size_t unit,
                        const std::function<void(std::span<const std::byte>)> &take) {
     const Channel channel = context.nextChannel();

@@ -22,11 +22,13 @@ int versionOf(const TreeNode &root) {
 
 ModelBuilder::ModelBuilder(const TreeNode &root, const CgnsOptions &options) : root_(root), options_(options) {
     model_.file = root.file;
+    // Codes of polygons differed before 3.2, and numbers of types in 3.0.
     const int version = versionOf(root);
     model_.polygonCode = version == 0 || version >= 3200 ? 0 : version >= 3000 ? 22 : 21;
     model_.numbers30 = version >= 3000 && version < 3100;
 }
 
+/// Zones first, as connections name zones that may come later in the file.
 Model ModelBuilder::build() {
     chooseBase();
     readFamilies();
@@ -42,6 +44,7 @@ Model ModelBuilder::build() {
     return std::move(model_);
 }
 
+/// Zone sizes are [3 x index dimensions]: vertices, cells, boundary vertices. The first number of cells decides.
 bool ModelBuilder::hasCells(const TreeNode &base) {
     if (base.integers.size() != 2 || base.integers[0] < 2 || base.integers[0] > 3)
         return false;
@@ -50,6 +53,8 @@ bool ModelBuilder::hasCells(const TreeNode &base) {
     });
 }
 
+/// Without a name the only base with cells is taken; several are an error, since a reader cannot know which one is
+/// meant.
 void ModelBuilder::chooseBase() {
     std::vector<std::string> names;
     std::vector<std::string> withCells;
@@ -74,10 +79,12 @@ void ModelBuilder::chooseBase() {
     DNDS_CHECK(base.integers.size() == 2 && base.integers[0] >= 2 && base.integers[0] <= 3 &&
                    base.integers[1] >= base.integers[0] && base.integers[1] <= 3,
                DataError, "{}: base '{}' is not of two or three dimensions", model_.file, base.name);
+    // Of cells, then of the space around them.
     model_.cellDimension = static_cast<int>(base.integers[0]);
     model_.physicalDimension = static_cast<int>(base.integers[1]);
 }
 
+/// Kinds of families serve conditions of type FamilySpecified.
 void ModelBuilder::readFamilies() {
     for (const TreeNode &node : baseTree_->children)
         if (node.label == "Family_t")
@@ -91,6 +98,7 @@ void ModelBuilder::readZones() {
     DNDS_CHECK(!zoneTrees_.empty(), DataError, "{}: base '{}' has no zones", model_.file, model_.base);
 }
 
+/// Overflow is checked here once, for products of sizes stated by the file: later arithmetic on zone sizes is safe.
 void ModelBuilder::readZone(const TreeNode &node) {
     Zone zone;
     zone.name = node.name;
@@ -124,6 +132,8 @@ void ModelBuilder::readZone(const TreeNode &node) {
     zoneTrees_.push_back(&node);
 }
 
+/// Rind points of unstructured zones are a prefix and a suffix of the arrays, which can be skipped; rind planes of
+/// structured zones are interleaved and are refused.
 void ModelBuilder::readCoordinates(const TreeNode &node, Zone &zone) const {
     const TreeNode *grid = node.named("GridCoordinates");
     if (grid == nullptr || grid->label != "GridCoordinates_t")
@@ -138,6 +148,7 @@ void ModelBuilder::readCoordinates(const TreeNode &node, Zone &zone) const {
         DNDS_CHECK(none || simple, DataError,
                    "{}: zone '{}' has rind planes around its coordinates, which are not supported", model_.file,
                    node.name);
+        // Values before those of the zone's nodes.
         zone.skipped = none ? 0 : rind->integers[0];
         after = none ? 0 : rind->integers[1];
     }
@@ -154,6 +165,7 @@ void ModelBuilder::readCoordinates(const TreeNode &node, Zone &zone) const {
     }
 }
 
+/// Accepts "Zone" and "Base/Zone"; -1 if this base has no such zone.
 int ModelBuilder::findZone(const std::string &name) const {
     const std::string path = trimmed(name);
     const std::string wanted = lastPart(path);
@@ -178,6 +190,7 @@ std::string ModelBuilder::otherBaseOf(const std::string &name) const {
     return "";
 }
 
+// Three forms: a list, a range of numbers, or a range of a structured grid, in any direction.
 index PointSet::size() const {
     if (list != nullptr)
         return list->size() / numbersEach;

@@ -6,6 +6,7 @@ namespace DNDS::Geom::Cgns {
 
 namespace {
 
+// Numbers in a message.
 std::string textOf(const std::vector<index> &numbers) { return fmt::format("{}", fmt::join(numbers, ", ")); }
 
 /// Sets the range of a point set, or its problem.
@@ -38,6 +39,7 @@ void setRange(const std::vector<index> &range, const Zone &zone, PointSet &point
 } // namespace
 
 /// `suffix` is "" or "Donor". Empty if there is no point set; one may have a problem.
+/// PointRange and PointList, or the older ElementRange and ElementList.
 std::optional<PointSet> ModelBuilder::readPoints(const TreeNode &node, int zone, const std::string &suffix) const {
     const Zone &info = model_.zones[static_cast<std::size_t>(zone)];
     const std::string location = trimmed(node.textOf("GridLocation_t"));
@@ -73,6 +75,8 @@ std::optional<PointSet> ModelBuilder::readValidPoints(const TreeNode &node, int 
     return points;
 }
 
+/// Conditions of one name, kind and family in several zones are one patch: most solvers split a wall into zones and
+/// name all pieces alike. O(patches).
 int ModelBuilder::patchFor(const std::string &name, const std::string &kind, const std::string &family, int zone) {
     const auto equal = [&](const BoundaryPatch &patch) { return patch.name == name; };
     const auto found = std::find_if(model_.patches.begin(), model_.patches.end(), equal);
@@ -90,6 +94,7 @@ int ModelBuilder::patchFor(const std::string &name, const std::string &kind, con
     return static_cast<int>(model_.patches.size()) - 1;
 }
 
+// All ZoneBC_t of the zone, although the standard allows one.
 void ModelBuilder::readConditions(int zone) {
     for (const TreeNode &group : zoneTrees_[static_cast<std::size_t>(zone)]->children) {
         if (group.label != "ZoneBC_t")
@@ -100,6 +105,7 @@ void ModelBuilder::readConditions(int zone) {
     }
 }
 
+/// A condition that cannot be read is a warning, not an error: its faces stay unassigned, and the report counts them.
 void ModelBuilder::addCondition(const TreeNode &node, int zone) {
     anyCondition_ = true;
     const std::string where = text(zone, "boundary condition", node.name);
@@ -135,6 +141,8 @@ void ModelBuilder::addCondition(const TreeNode &node, int zone) {
 }
 
 /// The faces of one side of a structured zone whose corners are all in a range of vertices.
+/// A range that is constant in exactly one index is a side, or a plane within the zone; a line, a point or a volume
+/// is not.
 int ModelBuilder::addPatchSection(int zone, const std::array<Triple, 2> &range, const std::string &name) {
     const Zone &info = model_.zones[static_cast<std::size_t>(zone)];
     Section section;
@@ -160,6 +168,7 @@ int ModelBuilder::addPatchSection(int zone, const std::array<Triple, 2> &range, 
     return addPatch(std::move(section));
 }
 
+// The kind, type and width are the same for all sections made of structured zones.
 int ModelBuilder::addPatch(Section section) {
     section.kind = SectionKind::Patch;
     section.type = model_.cellDimension == 3 ? ElementType::Quad4 : ElementType::Bar2;
@@ -171,6 +180,8 @@ int ModelBuilder::addPatch(Section section) {
 namespace {
 
 /// The faces, or the cells at them, that a boundary condition of a structured zone lists.
+/// For one condition: decides in which direction its faces lie, from GridLocation, InwardNormalIndex, or, if both are
+/// silent, from the range itself.
 struct FacePlaces {
     const Zone &zone;
     bool cells;                        ///< lists the cells at the faces
@@ -180,6 +191,7 @@ struct FacePlaces {
     std::size_t width() const { return static_cast<std::size_t>(zone.dimensions); }
     /// The highest index of faces, or cells, in direction `d`, for faces normal to direction `along`.
     index last(std::size_t d, std::size_t along) const { return zone.vertices[d] - (d == along && !cells ? 0 : 1); }
+    /// Whether all indices exist for faces normal to `along`: there is one face more than cells in that direction.
     bool fits(const Section &range, std::size_t along) const {
         for (std::size_t d = 0; d < width(); d++)
             if (range.low[d] < 1 || range.high[d] > last(d, along))
@@ -297,6 +309,8 @@ std::optional<int> ModelBuilder::addFaces(const TreeNode &node, int zone, const 
     return addPatch(std::move(section));
 }
 
+/// Files without boundary conditions name their sections after parts of the boundary. Polygons are not used: in such
+/// files they are the faces of all polyhedra.
 void ModelBuilder::makePatchesOfSections() {
     model_.patchesAreSections = true;
     for (const auto *list : {&model_.cells, &model_.faces})

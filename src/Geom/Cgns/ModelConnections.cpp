@@ -9,10 +9,12 @@ namespace DNDS::Geom::Cgns {
 
 namespace {
 
+/// For comparison: a double that rounds to the stored float is the same transform with more digits.
 std::vector<float> inSinglePrecision(const std::vector<real> &values) { return {values.begin(), values.end()}; }
 
 } // namespace
 
+// Both kinds, in the order of the file.
 void ModelBuilder::readConnections(int zone) {
     for (const TreeNode &group : zoneTrees_[static_cast<std::size_t>(zone)]->children) {
         if (group.label != "ZoneGridConnectivity_t")
@@ -40,6 +42,8 @@ bool ModelBuilder::startConnection(const TreeNode &node, int zone, Connection &c
     return false;
 }
 
+/// General connections by lists. Overlapping and mismatched ones (Overset, Abutting) are left out with a warning, as
+/// they join no nodes.
 void ModelBuilder::addConnection(const TreeNode &node, const TreeNode &group, int zone) {
     Connection connection;
     if (!startConnection(node, zone, connection))
@@ -94,6 +98,8 @@ int ModelBuilder::addListedFaces(const Connection &connection, std::size_t side,
     return addPatch(std::move(section));
 }
 
+/// Ranges in two structured zones, with Transform: entry k is the donor's axis that follows index k, signed. The two
+/// ranges must have the same extents under it.
 void ModelBuilder::addStructuredConnection(const TreeNode &node, const TreeNode &group, int zone) {
     Connection connection;
     if (!startConnection(node, zone, connection))
@@ -136,6 +142,8 @@ void ModelBuilder::addStructuredConnection(const TreeNode &node, const TreeNode 
     model_.connections.push_back(std::move(connection));
 }
 
+/// The standard stores single precision; a writer that is aware of its loss adds a node with doubles, used if it
+/// agrees. Angles are in the units of the nearest DimensionalUnits_t up the tree, radians without one.
 std::optional<PeriodicTransform> ModelBuilder::readPeriodic(const TreeNode &node, const TreeNode &group,
                                                             int zone) const {
     const TreeNode *property = node.withLabel("GridConnectivityProperty_t");
@@ -191,6 +199,9 @@ void setNormal(const Zone &zone, std::span<const index> bounds, Section &section
 
 } // namespace
 
+/// Each rank reads its even share of the lists and reduces the bounds of their indices: one MPI_MIN for all sections,
+/// with upper bounds negated. A side has a constant index at the zone's first or last vertex; if exactly one
+/// direction qualifies, it is the normal.
 void findListedDirections(const CommunicatorView &comm, Model &model, TreeSource &source) {
     std::vector<std::size_t> unknown;
     for (std::size_t k = 0; k < model.faces.size(); k++)

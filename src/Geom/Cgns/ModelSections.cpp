@@ -5,6 +5,7 @@
 
 namespace DNDS::Geom::Cgns {
 
+// Names of the standard, in order of their numbers from 24 on.
 std::string unsupportedType(index code) {
     static constexpr std::string_view names[] = {
         "BAR_4",    "TRI_9",      "TRI_10",   "QUAD_12",  "QUAD_16",  "TETRA_16", "TETRA_20",   "PYRA_21", "PYRA_29",
@@ -21,6 +22,7 @@ std::string unsupportedType(index code) {
         code, names[code - first], code < firstOfOrder4 ? 3 : 4);
 }
 
+/// Reads nothing but small nodes: range, type, and where the large ones are.
 Section ModelBuilder::readSection(const TreeNode &node, int zone) const {
     Section section;
     section.name = node.name;
@@ -30,6 +32,7 @@ Section ModelBuilder::readSection(const TreeNode &node, int zone) const {
     const index code = model_.typeCode(node.integers[0]);
     const TreeNode *range = node.named("ElementRange");
     DNDS_CHECK(range != nullptr && range->integers.size() == 2, DataError, "{}: no ElementRange", where);
+    // Numbers of elements count from 1 through all sections of a zone.
     section.firstId = range->integers[0];
     DNDS_CHECK(section.firstId >= 1 && range->integers[1] >= section.firstId - 1 && range->integers[1] < maxElements,
                DataError, "{}: elements {} to {} are not a range", where, section.firstId, range->integers[1]);
@@ -43,6 +46,7 @@ Section ModelBuilder::readSection(const TreeNode &node, int zone) const {
         section.firstPosition = 2 * section.size;
     }
 
+    // Old files have a code for each number of corners.
     if (const index corners = model_.polygonCorners(node.integers[0]); corners > 0) {
         section.type = ElementType::Polygon;
         section.nodes = static_cast<int>(corners);
@@ -60,6 +64,7 @@ Section ModelBuilder::readSection(const TreeNode &node, int zone) const {
     return section;
 }
 
+/// The lengths of arrays, not their contents: readers of elements check those as they go.
 void ModelBuilder::checkConnectivity(Section &section) {
     const std::string where = model_.sectionText(section);
     section.byParents = section.nodes > 0 && elementInfo(section.type).dimension == model_.cellDimension - 1 &&
@@ -75,6 +80,7 @@ void ModelBuilder::checkConnectivity(Section &section) {
     }
     DNDS_CHECK(section.connectivity != nullptr && section.connectivity->isInteger(), DataError,
                "{}: no ElementConnectivity of integers", where);
+    // Numbers in ElementConnectivity.
     const index words = section.words();
     if (section.kind == SectionKind::Fixed) {
         DNDS_CHECK(words / section.nodes >= section.size, DataError, "{}: {} elements of {} nodes, but {} node numbers",
@@ -91,6 +97,9 @@ void ModelBuilder::checkConnectivity(Section &section) {
                    "{}: {} elements, but {} start offsets", where, section.size, section.offsets->size());
 }
 
+/// A structured zone becomes one section of quadrilaterals or hexahedra, so that the rest of the reader knows one
+/// kind of zone. Sections of unstructured zones are sorted by number and must not overlap: a binary search finds the
+/// section of an element.
 void ModelBuilder::readSections(int zone) {
     std::vector<Section> sections;
     for (const TreeNode &child : zoneTrees_[static_cast<std::size_t>(zone)]->children)
@@ -123,6 +132,9 @@ void ModelBuilder::readSections(int zone) {
     sortIntoLists(zone, std::move(sections));
 }
 
+/// Elements of the cell dimension are cells, one dimension less faces. Mixed sections count as cells and may hold
+/// faces as well. A zone with polygons that name their parents, and no cells, is one whose polyhedra have to be put
+/// together from the faces (ParentFaces.cpp).
 void ModelBuilder::sortIntoLists(int zone, std::vector<Section> sections) {
     const auto has = [&](auto &&condition) { return std::any_of(sections.begin(), sections.end(), condition); };
     const bool polyhedra = has([](const Section &s) { return s.type == ElementType::Polyhedron; });
@@ -156,6 +168,7 @@ void ModelBuilder::sortIntoLists(int zone, std::vector<Section> sections) {
     cells.kind = SectionKind::FromParents;
     cells.type = ElementType::Polyhedron;
     cells.firstId = 1;
+    // As the zone states; whether faces name just these cells is checked when they are put together.
     cells.size = model_.zones[static_cast<std::size_t>(zone)].cells;
     DNDS_CHECK(cells.size <= 2 * faces, DataError, "{}: {} cells, but {} faces", model_.zoneText(zone), cells.size,
                faces);

@@ -28,6 +28,7 @@ struct FetchedPoints {
     }
 };
 
+/// `nodes` ascend without duplicates. One query and reply for each pair of ranks.
 FetchedPoints fetchPoints(CommunicatorContext &context, const NodeBlock &block, std::vector<index> nodes) {
     const auto blocks = GlobalMapping::create(context.comm(), block.own.size());
     std::vector<Point> points = fetchCoordinates(*blocks, block.coordinates, nodes);
@@ -57,6 +58,8 @@ Box boundingBox(const CommunicatorView &comm, const NodeBlock &block) {
 
 /// Joins each node of a face with the nearest of the other. False if that is not a one-to-one relation between
 /// coincident nodes.
+/// O(corners^2); geometry rather than order decides, since files list the corners of the two faces from different
+/// starts and in opposite directions.
 bool matchFaces(std::span<const index> a, std::span<const index> b, const FetchedPoints &points,
                 std::vector<NodePair> &pairs) {
     constexpr real tolerance = 1e-3; // of the face's size: corners of one face are much further apart
@@ -79,6 +82,8 @@ bool matchFaces(std::span<const index> a, std::span<const index> b, const Fetche
     return true;
 }
 
+/// Reduces pairs of faces to pairs of nodes. Corners of faces and their coordinates may be on any rank: two queries
+/// fetch those of this rank's share.
 class FaceJoiner {
   public:
     FaceJoiner(CommunicatorContext &context, const Model &model, const Elements &elements, const NodeBlock &block)
@@ -133,6 +138,7 @@ struct PlacedNode {
 };
 
 /// Sends each node to the rank of its bin, and to those of the bins nearer than the tolerance.
+/// Seven words a node and bin: bin, node number, coordinates.
 RankLists exchangePlaced(CommunicatorContext &context, const NodeBlock &block, const Box &box, real tolerance,
                          real binSize) {
     const auto ranks = static_cast<std::uint64_t>(context.comm().size());
@@ -263,6 +269,7 @@ class LabelSpreader {
 };
 
 /// The values of any nodes, from `values` [own nodes]: [nodes, ascending, distinct].
+/// One query and reply for each pair of ranks; nodes are owned by the even split of the file's numbering.
 std::vector<index> fetchNumbers(CommunicatorContext &context, const NodeBlock &block, const std::vector<index> &values,
                                 const std::vector<index> &nodes) {
     const EvenSplit split(block.total, context.comm().size());
@@ -278,6 +285,8 @@ std::vector<index> fetchNumbers(CommunicatorContext &context, const NodeBlock &b
 }
 
 /// Removes the nodes that were merged and numbers the rest.
+/// Survivors are numbered in the order of the file, by a prefix sum over ranks; a merged node then asks for the
+/// number of the one that it became. Labels are survivors themselves, so one query is enough.
 void numberSurvivors(CommunicatorContext &context, const std::vector<index> &labels, NodeBlock &block) {
     std::vector<Point> kept;
     block.joined = true;
@@ -304,6 +313,7 @@ void numberSurvivors(CommunicatorContext &context, const std::vector<index> &lab
         }
 }
 
+// Nodes that are far apart hint at a wrong connection; they are joined all the same, as the file says.
 void warnOfDistances(CommunicatorContext &context, const Model &model, const NodeBlock &block,
                      const std::vector<NodePair> &pairs, const Box &box, std::vector<std::string> &warnings) {
     constexpr real notable = 1e-6;
@@ -321,6 +331,7 @@ void warnOfDistances(CommunicatorContext &context, const Model &model, const Nod
 
 } // namespace
 
+/// A rank's share may start and end within zones.
 NodeBlock readNodes(CommunicatorView comm, const Model &model, TreeSource &source) {
     NodeBlock block;
     block.total = model.nodes;
@@ -348,6 +359,7 @@ NodeBlock readNodes(CommunicatorView comm, const Model &model, TreeSource &sourc
     return block;
 }
 
+// All ranks take part if any has pairs.
 void joinNodes(CommunicatorContext &context, const Model &model, const Elements &elements, const JoinPairs &joins,
                const CgnsOptions &options, NodeBlock &block, std::vector<std::string> &warnings) {
     const CommunicatorView &comm = context.comm();

@@ -10,6 +10,8 @@
 namespace DNDS::Geom::Cgns {
 
 /// The nodes of all zones, an even share on each rank, and their numbers after joining.
+/// Shares stay those of the file until the end: `numbers` translates, and only the lists of the finished mesh are
+/// renumbered.
 struct NodeBlock {
     index total = 0;                              ///< in the file
     Range own;                                    ///< as the file numbers them, zone after zone

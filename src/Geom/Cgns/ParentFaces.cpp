@@ -32,6 +32,8 @@ ElementType faceWith(std::size_t corners) {
     return corners == 2 ? ElementType::Bar2 : corners == 3 ? ElementType::Tri3 : ElementType::Quad4;
 }
 
+/// Reads the parents of this rank's faces that have no nodes; a face has one parent at the boundary, in either
+/// column.
 std::vector<NamedFace> readNamed(const Model &model, const SectionTable &cellTable, const SectionTable &faceTable,
                                  const ElementRun &faces, TreeSource &source) {
     std::vector<NamedFace> named;
@@ -66,6 +68,8 @@ std::vector<NamedFace> readNamed(const Model &model, const SectionTable &cellTab
 
 } // namespace
 
+/// The types of cells are not sent: number of nodes and dimension determine them. Nodes of named faces are inserted
+/// into the CSR rows of `faces`, which is rebuilt in one pass.
 void resolveParentFaces(CommunicatorContext &context, const Model &model, const SectionTable &cellTable,
                         const ElementRun &cells, const SectionTable &faceTable, ElementRun &faces, TreeSource &source) {
     if (std::none_of(faceTable.sections().begin(), faceTable.sections().end(),
@@ -73,6 +77,7 @@ void resolveParentFaces(CommunicatorContext &context, const Model &model, const 
         return;
     std::vector<NamedFace> named;
     context.comm().guarded([&] { named = readNamed(model, cellTable, faceTable, faces, source); });
+    // Corners of the parents, which other ranks may have.
     std::vector<index> wanted;
     for (const NamedFace &face : named)
         wanted.push_back(face.cell);

@@ -52,6 +52,7 @@ std::vector<PeriodicFace> eachOnce(CommunicatorContext &context, const std::vect
     }
     least = comm.allReduce(least, MPI_MIN);
     most = comm.allReduce(most, MPI_MAX);
+    // By the number in the file: copies of a face meet on one rank, and ranks are in ascending order.
     const EvenSplit split(most - std::min(least, most) + 1, comm.size());
     const RankLists sent = sparseExchange(
         context, packByRank(
@@ -71,6 +72,8 @@ std::vector<PeriodicFace> eachOnce(CommunicatorContext &context, const std::vect
 }
 
 /// [connections]. Collective.
+/// Matches are found from the first sides; their partners' numbers in the file are known to the ranks that have
+/// these, which also note that they were met. What remains on either side is `alone`.
 std::vector<PeriodicPairs::Sides> pairUp(CommunicatorContext &context, const GlobalMapping &nodeBlocks,
                                          const SourceMesh &mesh, std::vector<PeriodicFace> marked, const char *what) {
     placeFaces(nodeBlocks, mesh, marked);
@@ -78,6 +81,7 @@ std::vector<PeriodicPairs::Sides> pairUp(CommunicatorContext &context, const Glo
     marked = {};
     const auto mapping = GlobalMapping::create(context.comm(), static_cast<index>(faces.size()));
     for (std::size_t i = 0; i < faces.size(); i++)
+        // A match names its partner by this number.
         faces[i].cell = mapping->localBegin() + static_cast<index>(i);
     const std::vector<PeriodicMatch> matches = matchPeriodic(context, faces);
 
@@ -117,6 +121,7 @@ std::vector<PeriodicPairs::Sides> pairUp(CommunicatorContext &context, const Glo
 
 std::vector<PeriodicPairs> pairPeriodic(CommunicatorContext &context, const SourceMesh &mesh,
                                         std::span<const index> faceElements) {
+    // Nodes have no edges from which a reach would follow: part of the mesh's extent.
     constexpr real nodeTolerance = 1e-5;
     std::vector<PeriodicPairs> pairs(mesh.periodic.size());
     if (pairs.empty())

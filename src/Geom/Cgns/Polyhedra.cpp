@@ -13,10 +13,12 @@ namespace {
 // ---------------------------------------------------------------------------------------------------------------------
 // NFACE_n
 
+// Polyhedra of parents have no faces at this stage.
 bool hasFaceNumbers(const ElementRun &cells, index element) {
     return cells.types[static_cast<std::size_t>(element)] == ElementType::Polyhedron && !cells.nodesOf(element).empty();
 }
 
+/// Faces shared by several polyhedra of this rank are fetched once.
 void resolveNumbers(CommunicatorContext &context, ElementRun &cells, const ElementRun &faces) {
     std::vector<index> wanted;
     for (index element = 0; element < cells.size(); element++)
@@ -51,6 +53,8 @@ struct Parents {
     std::vector<index> right;
 };
 
+/// Inverts the relation face -> parents: each face is sent to the ranks of its (one or two) cells, which collect
+/// their faces. Collective steps alternate with guarded local ones, so a damaged file throws on all ranks.
 class ParentResolver {
   public:
     ParentResolver(CommunicatorContext &context, const Model &model, const SectionTable &cellTable, ElementRun &cells,
@@ -94,6 +98,7 @@ class ParentResolver {
     std::vector<Parents> parents_;
 };
 
+// Both columns of `parents`, for this rank's faces, and the highest number of a cell among them.
 void ParentResolver::readParents() {
     const index begin = faces_.first();
     const index end = begin + faces_.size();
@@ -118,6 +123,8 @@ void ParentResolver::readParents() {
     }
 }
 
+/// Files disagree about the numbers of cells that no section lists. Both conventions are recognised by the highest
+/// number of a parent, over all ranks.
 void ParentResolver::addressFace(Outbox &records, int zone, index face, index parent, bool inward) {
     if (parent == 0)
         return;
@@ -133,6 +140,7 @@ void ParentResolver::addressFace(Outbox &records, int zone, index face, index pa
     appendFaceOfCell(records.to(cells_.mapping->owner(cell).rank), cell, face, corners, inward);
 }
 
+// The normal of a face points from its first parent to its second: inward for the second.
 void ParentResolver::addressFaces(Outbox &records) {
     for (const Parents &parents : parents_)
         for (std::size_t i = 0; i < parents.left.size(); i++) {
@@ -142,6 +150,8 @@ void ParentResolver::addressFaces(Outbox &records) {
         }
 }
 
+/// Faces arrive in any order; polyhedraOfFaces sorts them by cell and face, so the result is the same on any number
+/// of ranks.
 void ParentResolver::buildCells(const RankLists &arrived) {
     const ElementBlock found = polyhedraOfFaces(arrived.values, cells_.first(), cells_.size());
     std::vector<index> starts{0};
@@ -161,6 +171,7 @@ void ParentResolver::buildCells(const RankLists &arrived) {
 
 } // namespace
 
+// Whether there are any follows from the sections, so all ranks decide alike.
 void resolvePolyhedra(CommunicatorContext &context, const Model &model, const SectionTable &cellTable,
                       ElementRun &cells, const SectionTable &faceTable, const ElementRun &faces, TreeSource &source) {
     const auto &sections = cellTable.sections();

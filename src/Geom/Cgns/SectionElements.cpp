@@ -8,16 +8,19 @@ namespace DNDS::Geom::Cgns {
 
 SectionTable::SectionTable(const std::vector<Section> &sections) : sections_(&sections) {
     for (std::size_t k = 0; k < sections.size(); k++) {
+        // Patches have ordinals but no numbers of the file, so they cannot be found.
         offsets_.push_back(offsets_.back() + sections[k].size);
         if (sections[k].kind != SectionKind::Patch && sections[k].size > 0)
             byLastId_[{sections[k].zone, sections[k].firstId + sections[k].size - 1}] = k;
     }
 }
 
+// The last section that begins at or before it; empty sections are passed over.
 std::size_t SectionTable::sectionOf(index ordinal) const {
     return static_cast<std::size_t>(std::upper_bound(offsets_.begin(), offsets_.end(), ordinal) - offsets_.begin()) - 1;
 }
 
+// The first section of the zone that ends at or after `id`; there may be a gap before it.
 index SectionTable::find(int zone, index id) const {
     const auto found = byLastId_.lower_bound({zone, id});
     if (found == byLastId_.end() || found->first.first != zone)
@@ -48,6 +51,7 @@ class ElementReader {
         : comm_(context.comm()), channel_(context.nextChannel()), model_(model), table_(table), faces_(faces),
           source_(source) {}
 
+    /// Sections in order; only streams need messages. A failure is kept until all are done, then agreed on.
     ElementRun read() {
         comm_.beforeCollective(); // other ranks wait for this rank's part of old sections
         const Range own = EvenSplit(table_.size(), comm_.size()).part(comm_.rank());
@@ -112,6 +116,7 @@ void ElementReader::readPart(std::size_t k, const Range &part) {
     });
 }
 
+// From a number in the zone to one over all zones.
 index ElementReader::nodeOf(const Section &section, index id, index number) const {
     const Zone &zone = model_.zones[static_cast<std::size_t>(section.zone)];
     DNDS_CHECK(number >= 1 && number <= zone.nodes, DataError, "{}, element {}: node {} of a zone with {} nodes",
@@ -119,6 +124,7 @@ index ElementReader::nodeOf(const Section &section, index id, index number) cons
     return zone.firstNode + number - 1;
 }
 
+// From a number in the zone to the ordinal of a face, plus 1; the sign is kept.
 index ElementReader::faceOf(const Section &section, index id, index number) const {
     const bool inward = number < 0;
     const index ordinal = number == std::numeric_limits<index>::min() || number == 0
@@ -202,6 +208,7 @@ void ElementReader::readOffsets(const Section &section, const Range &part) {
     }
 }
 
+// Old files add the number of corners to the code of polygons.
 std::pair<ElementType, index> ElementReader::mixedType(const Section &section, index id, index code) const {
     if (const index corners = model_.polygonCorners(code); corners > 0)
         return {ElementType::Polygon, corners};
@@ -229,6 +236,7 @@ std::vector<index> ElementReader::readWords(const Section &section, const Range 
 /// then the position of the next element is sent from rank to rank, and each walks through its part in memory.
 void ElementReader::readStream(std::size_t k, const Range &part) {
     const Section &section = table_.sections()[k];
+    // Numbers are divided in proportion to elements, whose places are not known yet; the product may exceed 64 bits.
     const auto wordOf = [&](index element) {
         return static_cast<index>(static_cast<long double>(element) / static_cast<long double>(section.size) *
                                   static_cast<long double>(section.words()));
@@ -254,6 +262,7 @@ void ElementReader::readStream(std::size_t k, const Range &part) {
         } catch (...) {
             failure_ = std::current_exception();
         }
+    // The next rank must not start from a wrong place.
     if (failure_)
         state.intact = 0;
     if (part.end < section.size) {
@@ -286,6 +295,7 @@ void ElementReader::walkStream(const Section &section, const Range &words, std::
     }
 }
 
+// The first index varies fastest; corners are in the order of QUAD_4 and HEXA_8.
 void ElementReader::makeStructured(const Section &section, const Range &part) {
     const Zone &zone = model_.zones[static_cast<std::size_t>(section.zone)];
     const index cellsI = zone.vertices[0] - 1;
@@ -306,6 +316,7 @@ void ElementReader::makePatch(const Section &section, const Range &part) {
     const Zone &zone = model_.zones[static_cast<std::size_t>(section.zone)];
     const auto dimensions = static_cast<std::size_t>(zone.dimensions);
     const auto normal = static_cast<std::size_t>(section.normal);
+    // Directions of the patch; (u, v, normal) is a cyclic order of (i, j, k).
     const std::size_t u = dimensions == 2 ? 1 - normal : (normal + 1) % 3;
     const std::size_t v = (normal + 2) % 3;
     std::vector<index> listed;
@@ -331,6 +342,7 @@ void ElementReader::makePatch(const Section &section, const Range &part) {
                 at[v] += face / alongU % alongV;
             at[normal] += face / alongU / alongV;
         }
+        // At the low side the normal (u x v) points into the zone.
         const bool atLow = at[normal] == 1;
         std::vector<Triple> corners(static_cast<std::size_t>(section.nodes), at);
         corners[1][u]++;

@@ -19,12 +19,15 @@ namespace DNDS::Geom::Cgns {
 using Range = IndexRange;
 
 /// The sections of a list and the ordinals of their elements in the whole list, from 0.
+/// Ordinals number the elements of all sections of a list, in the order of the list: the numbering in which ranks
+/// share out elements, evenly and across sections. Refers to the sections, which must stay where they are.
 class SectionTable {
   public:
     explicit SectionTable(const std::vector<Section> &sections);
 
     const std::vector<Section> &sections() const noexcept { return *sections_; }
     index size() const noexcept { return offsets_.back(); }
+    /// Ordinals of section `section` are [begin, end).
     index begin(std::size_t section) const { return offsets_[section]; }
     index end(std::size_t section) const { return offsets_[section + 1]; }
     /// The section of an element of the list. O(log sections).
@@ -38,11 +41,15 @@ class SectionTable {
 
   private:
     const std::vector<Section> *sections_;
+    /// [sections + 1] the ordinal of each section's first element.
     std::vector<index> offsets_{0};
+    /// Sections by {zone, number of the last element}: the first entry at or after {zone, id} is the only candidate,
+    /// as ranges are disjoint.
     std::map<std::pair<int, index>, std::size_t> byLastId_;
 };
 
 /// The elements of a list that this rank has read: contiguous, in order of rank.
+/// CSR rows, encoded as in ElementBlock once faces of parents and polyhedra are resolved.
 struct ElementRun {
     std::shared_ptr<const GlobalMapping> mapping; ///< ownership of ordinals
     std::vector<ElementType> types;
@@ -52,6 +59,7 @@ struct ElementRun {
     std::vector<index> nodes;
 
     index size() const noexcept { return static_cast<index>(types.size()); }
+    /// Ordinal of the first element of this rank.
     index first() const { return mapping->localBegin(); }
     std::span<const index> nodesOf(index element) const {
         const auto e = static_cast<std::size_t>(element);
@@ -66,6 +74,7 @@ ElementRun readElements(CommunicatorContext &context, const Model &model, const 
                         const SectionTable &faces, TreeSource &source);
 
 /// Rows of nodes, in order of their ordinals.
+/// The answer to a query: rows of elements that other ranks own.
 struct ElementRows {
     std::vector<index> ordinals;
     std::vector<index> starts{0};

@@ -6,6 +6,8 @@
 
 namespace DNDS::Geom::Cgns {
 
+/// The broadcast is the tree of small nodes: kilobytes to a few megabytes. Opening on the other ranks waits for rank
+/// 0's success, so that a missing file gives one error, not one a rank.
 TreeNode readSharedTree(const CommunicatorView &comm, const std::string &path, std::unique_ptr<TreeSource> &source,
                         bool withSolutions) {
     std::vector<std::string> bytes(1);

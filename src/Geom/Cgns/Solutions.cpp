@@ -15,6 +15,7 @@ struct Part {
     index skipped = 0; ///< rind values before the first one
 };
 
+/// One array name of one solution name over all zones.
 struct Field {
     std::string solution;
     std::string name;
@@ -25,6 +26,7 @@ struct Field {
 index rowsOf(const Zone &zone, bool atCells) { return atCells ? zone.cells : zone.nodes; }
 
 /// Finds the fields in the tree. Local, the same on all ranks.
+/// Works on the tree alone, so that ranks agree on the list of fields without messages.
 class FieldFinder {
   public:
     FieldFinder(const Model &model, std::vector<std::string> &warnings) : model_(model), warnings_(warnings) {}
@@ -39,11 +41,13 @@ class FieldFinder {
     }
 
   private:
+    // A field that cannot be read whole is a warning: the mesh itself is complete.
     void leaveOut(std::size_t zone, const std::string &what, const std::string &why) {
         warnings_.push_back(
             fmt::format("{}, {}: {}, so it is left out", model_.zoneText(static_cast<int>(zone)), what, why));
     }
 
+    // Rind values of unstructured zones come before and after the others, as for coordinates.
     void addSolution(const TreeNode &node, std::size_t zone) {
         const std::string what = fmt::format("solution '{}'", node.name);
         const std::string location = trimmed(node.textOf("GridLocation_t"));
@@ -71,6 +75,7 @@ class FieldFinder {
             }
     }
 
+    /// O(fields) search; files have tens of fields.
     void addArray(const TreeNode &solution, std::size_t zone, bool atCells, const Part &part, index rind) {
         const TreeNode &array = *part.values;
         const std::string what = fmt::format("solution '{}', array '{}'", solution.name, array.name);
@@ -122,6 +127,7 @@ std::vector<real> readShare(const Model &model, const Field &field, const Range 
 }
 
 /// Drops the values of merged nodes; the remaining ones are renumbered consecutively.
+/// A survivor's number is the next one of this rank; a merged node has the number of an earlier or a foreign node.
 std::vector<real> ofSurvivors(const std::vector<real> &values, const NodeBlock &nodes, index firstNode) {
     std::vector<real> kept;
     for (std::size_t i = 0; i < values.size(); i++)

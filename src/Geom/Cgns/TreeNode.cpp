@@ -10,6 +10,7 @@ namespace DNDS::Geom::Cgns {
 
 namespace {
 
+/// Native byte order and sizes: for ranks of one job, which have one architecture.
 class Packer {
   public:
     void add(index value) { bytes_.append(reinterpret_cast<const char *>(&value), sizeof value); }
@@ -33,6 +34,7 @@ class Packer {
         add(node.text);
         add(node.integers);
         add(node.reals);
+        // Depth first.
         add(static_cast<index>(node.children.size()));
         for (const TreeNode &child : node.children)
             add(child);
@@ -43,6 +45,8 @@ class Packer {
     std::string bytes_;
 };
 
+/// The inverse of Packer; reads members in the same order. It trusts the bytes except for their length, as they come
+/// from rank 0 of this program.
 class Unpacker {
   public:
     explicit Unpacker(std::string_view bytes) : bytes_(bytes) {}
@@ -94,6 +98,7 @@ class Unpacker {
 
 } // namespace
 
+// Of one value; 0 for types that hold none.
 index bytesOf(DataType type) noexcept {
     switch (type) {
     case DataType::Text:
@@ -114,11 +119,13 @@ index TreeNode::size() const noexcept {
         return 0;
     index product = 1;
     for (const index extent : dimensions)
+        // Damaged extents: -1 differs from every expected size.
         if (extent < 0 || __builtin_mul_overflow(product, extent, &product))
             return -1;
     return product;
 }
 
+// The first one: nodes keep the order of the file.
 const TreeNode *TreeNode::withLabel(std::string_view wanted) const noexcept {
     const auto found =
         std::find_if(children.begin(), children.end(), [&](const TreeNode &c) { return c.label == wanted; });
@@ -136,6 +143,7 @@ std::string TreeNode::textOf(std::string_view wanted) const {
     return node == nullptr ? std::string{} : node->text;
 }
 
+// Everything else, such as histories, is skipped with all that it contains.
 bool isWanted(const TreeNode &node, bool withSolutions) noexcept {
     static constexpr std::array<std::string_view, 24> wanted{"CGNSBase_t",
                                                              "CGNSLibraryVersion_t",

@@ -11,11 +11,13 @@ namespace DNDS::Geom::Cgns {
 
 namespace {
 
+// Far beyond real files, and far below what would exhaust stack or memory.
 constexpr std::size_t deepest = 64;
 constexpr index maxNodes = 4'000'000;
 
 } // namespace
 
+// Integers as reals, too: versions and angles may be stored as either.
 void TreeSource::loadFewNumbers(TreeNode &node) {
     const index size = node.size();
     if (!(node.isInteger() || node.isReal()) || size > TreeNode::maxNumbers)
@@ -35,6 +37,7 @@ index fileSize(const std::string &path) {
     return static_cast<index>(size);
 }
 
+// ADF files name their format after four bytes.
 std::unique_ptr<TreeSource> openSource(const std::string &path) {
     std::array<char, 16> head{};
     fileSize(path);
@@ -47,6 +50,8 @@ std::unique_ptr<TreeSource> openSource(const std::string &path) {
     throw DataError(fmt::format("{}: neither an HDF5 nor an ADF file, so not a CGNS file", path));
 }
 
+/// Sizes in a damaged header are checked before anything is allocated for them. `expansion` allows for compressed
+/// data.
 void checkFits(const TreeNode &node, index fileBytes, index expansion) {
     const index size = node.size();
     DNDS_CHECK(size >= 0 && size / expansion <= fileBytes / std::max<index>(bytesOf(node.type), 1), DataError,

@@ -23,9 +23,12 @@ class TreeSource {
 
     /// All wanted nodes, with solutions if `withSolutions`, links followed. Throws DataError if the file is damaged
     /// or links form a cycle.
+    /// Rank 0 calls it and broadcasts the result (SharedTree.hpp): one rank walks the file's small nodes, which file
+    /// systems of many ranks would otherwise serve over and over.
     virtual TreeNode readTree(bool withSolutions) = 0;
     /// Values `first` to `first + values.size()` of a node's data, counted through all its dimensions. Integers of both
     /// widths are converted, as are reals. Throws DataError if they cannot be read.
+    /// `node` may be of a tree that another rank has read from the same file.
     virtual void read(const TreeNode &node, index first, std::span<index> values) = 0;
     virtual void read(const TreeNode &node, index first, std::span<real> values) = 0;
 
@@ -54,9 +57,12 @@ index fileSize(const std::string &path);
 void checkFits(const TreeNode &node, index fileBytes, index expansion = 1);
 
 /// Guards a walk through a tree of nodes: throws DataError if it is cyclic, too deep or too long.
+/// Links make a file a graph. The stack holds the nodes above by file and identity: meeting one of them again is a
+/// cycle.
 class WalkGuard {
   public:
     explicit WalkGuard(const std::string &file) : file_(file) {}
+    /// O(depth).
     void enter(std::pair<std::string, std::string> node);
     void leave() { stack_.pop_back(); }
 

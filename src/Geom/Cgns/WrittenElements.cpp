@@ -18,11 +18,13 @@ struct FaceElements {
     std::vector<index> elementOf; ///< [own listed faces]: position in `block`
 };
 
+/// Only neighbours in the list are compared: a face that is listed again later becomes another element.
 FaceElements uniqueFaces(CommunicatorView comm, const ElementBlock &faces) {
     FaceElements result;
     for (index f = 0; f < faces.size(); f++) {
         const auto i = static_cast<std::size_t>(f);
         const auto nodes = faces.nodesOf(f);
+        // The list is sorted by cell and nodes, so equal faces follow each other.
         const auto last = result.block.size() > 0 ? result.block.nodesOf(result.block.size() - 1) : nodes.first(0);
         if (!std::equal(nodes.begin(), nodes.end(), last.begin(), last.end()))
             appendElement(result.block, faces.types[i], nodes, faces.fileIds[i]);
@@ -45,6 +47,7 @@ index appendFaces(const ElementBlock &cells, index cell, FaceList &faces) {
         }
         return count;
     }
+    // In the order of the standard.
     for (const ElementFace &face : elementInfo(type).faces) {
         std::array<index, 4> corners{};
         for (std::size_t k = 0; k < static_cast<std::size_t>(face.corners); k++)
@@ -55,10 +58,12 @@ index appendFaces(const ElementBlock &cells, index cell, FaceList &faces) {
     return count;
 }
 
+// On this rank.
 bool has(const ElementBlock &block, ElementType type) {
     return std::find(block.types.begin(), block.types.end(), type) != block.types.end();
 }
 
+/// With one polyhedron anywhere, all cells are written as polyhedra: the standard has no section of both.
 class ElementMaker {
   public:
     ElementMaker(CommunicatorContext &context, const SourceMesh &mesh)
@@ -77,6 +82,7 @@ class ElementMaker {
     }
 
   private:
+    /// One type, NGON_n if there is a polygon (fixed types become polygons, by their corners), or MIXED.
     void addSection(const char *name, const ElementBlock &block) {
         if (block.globalSize == 0)
             return;
@@ -96,6 +102,7 @@ class ElementMaker {
                        : lowest == highest ? static_cast<ElementType>(lowest)
                                            : ElementType::Mixed;
         for (index e = 0; e < block.size(); e++) {
+            // In MIXED sections each element begins with its type.
             if (section.type == ElementType::Mixed)
                 section.connectivity.push_back(static_cast<index>(block.types[static_cast<std::size_t>(e)]));
             for (const index node : polygons ? cornersOf(block, e) : block.nodesOf(e))
@@ -116,6 +123,7 @@ class ElementMaker {
         FaceList ofBoundary;
         for (index f = 0; f < faces_.block.size(); f++)
             ofBoundary.append(cornersOf(faces_.block, f));
+        // Each face gets one number, wherever its two cells are.
         const NumberedFaces numbered = numberFaces(context_, ofCells, ofBoundary, mesh_.origin);
 
         WrittenSection faces;

@@ -12,10 +12,12 @@
 namespace DNDS::Geom::Detail {
 
 /// A section of elements: of one type, MIXED, NGON_n or NFACE_n.
+/// Sections of a file follow each other: the first element of one has the number after the last of the one before.
 struct WrittenSection {
     std::string name;
     ElementType type = ElementType::Mixed;
     index elements = 0; ///< number of elements of all ranks
+    /// This rank's part: nodes from 1, preceded by the type of each element in MIXED; for NFACE_n signed faces.
     std::vector<index> connectivity;
     std::vector<index> starts{0}; ///< [own + 1]
 };

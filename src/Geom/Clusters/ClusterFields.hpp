@@ -33,11 +33,14 @@ void appendFields(const MeshClusters &clusters, const SparseField<T> &field, std
         cells += field.block(b).cells.size();
     const auto width = toSize(field.components());
     fields.push_back(filledField(field.name(), static_cast<int>(width), cells, [&](std::vector<real> &values) {
-        for (int b = 0; b < field.blocks(); ++b)
+        std::vector<std::byte> copy;
+        for (int b = 0; b < field.blocks(); ++b) {
+            const T *const here = field.isAllocated(b) ? field.hostView(b, copy).data() : nullptr;
             for (index i = 0; i < field.block(b).cells.size(); ++i)
                 for (std::size_t c = 0; c < width; ++c)
-                    values[toSize(clusters.cells(b)[toSize(i)]) * width + c] = static_cast<real>(
-                        field.isAllocated(b) ? field.view(b).data()[toSize(i) * width + c] : field.defaultValue());
+                    values[toSize(clusters.cells(b)[toSize(i)]) * width + c] =
+                        static_cast<real>(here != nullptr ? here[toSize(i) * width + c] : field.defaultValue());
+        }
     }));
     fields.push_back(filledField(field.name() + ".allocated", 1, cells, [&](std::vector<real> &values) {
         for (int b = 0; b < field.blocks(); ++b)

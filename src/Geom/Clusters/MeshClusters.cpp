@@ -1,13 +1,14 @@
 #include "DNDS/Geom/Clusters/MeshClusters.hpp"
 
 #include "DNDS/Base/ContentHash.hpp"
+#include "DNDS/Geom/Mesh/PeriodicNodes.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
+#include "DNDS/Mpi/RebalancedRuns.hpp"
 #include "DNDS/Mpi/Rendezvous.hpp"
 
 #include <algorithm>
 #include <deque>
-#include <map>
-#include <tuple>
+#include <numeric>
 #include <utility>
 
 namespace DNDS::Geom {
@@ -16,16 +17,28 @@ namespace DNDS::Geom {
 class MeshClusters::Maker {
   public:
     Maker(MeshClusters &made, const UnstructuredMesh &mesh, const SourceClusters &clusters)
-        : made_(made), mesh_(mesh), clusters_(clusters), context_(CommunicatorContext::of(mesh.comm)) {
+        : made_(made), mesh_(mesh), clusters_(clusters), context_(CommunicatorContext::of(mesh.comm)),
+          around_("cells around cells", mesh.comm), places_(toSize(mesh.cells.size())),
+          layers_(toSize(mesh.cells.size()), -1), rows_(toSize(mesh.cells.size()), notLocal) {
+        DNDS_CHECK(mesh.ghostLayers > 0, ArgumentError,
+                   "{}: this mesh has no layer of ghosts, which clusters need: give ghostLayers 1 or more",
+                   mesh.origin);
         findClusters();
         addOwnCells();
-        for (Piece &piece : made_.pieces_)
+        findRanks();
+        LocalIndex place = 0;
+        for (const LocalIndex cell : cellsInFileOrder(mesh))
+            places_[toSize(cell)] = place++;
+        if (mesh.ghostsByNodes)
+            around_ = neighboursThrough(mesh, MeshEntityKind::Nodes);
+        for (Piece &piece : made_.pieces_) {
             addGhosts(piece);
+            addNeighbours(piece);
+        }
         connect();
     }
 
   private:
-    int rankOf(index cluster) const { return clusters_.rankOf(cluster, mesh_.comm.size()); }
     index fileNumber(LocalIndex cell) const { return mesh_.cells.fileNumbers[toSize(cell)]; }
 
     /// The cluster of each local cell. Collective.
@@ -48,14 +61,7 @@ class MeshClusters::Maker {
 
     void addOwnCells() {
         std::vector<LocalIndex> own(toSize(mesh_.cells.owned));
-        for (std::size_t c = 0; c < own.size(); ++c) {
-            own[c] = static_cast<LocalIndex>(c);
-            DNDS_CHECK(
-                rankOf(clusterOf_[c]) == mesh_.comm.rank(), ArgumentError,
-                "cell {} of the file belongs to cluster {} of rank {}, but this rank owns it: build the mesh with "
-                "Partitioner::Given and the parts of these clusters",
-                fileNumber(own[c]), clusterOf_[c], rankOf(clusterOf_[c]));
-        }
+        std::iota(own.begin(), own.end(), 0);
         std::ranges::sort(own, {}, [&](LocalIndex c) { return std::pair(clusterOf_[toSize(c)], fileNumber(c)); });
         for (const LocalIndex cell : own) {
             const index cluster = clusterOf_[toSize(cell)];
@@ -66,34 +72,66 @@ class MeshClusters::Maker {
         }
     }
 
-    /// Adds ghosts cluster by cluster, so that the rows from one cluster are contiguous.
+    /// The rank of each cluster. Collective.
+    void findRanks() {
+        std::vector<index> own;
+        for (const Piece &piece : made_.pieces_)
+            own.push_back(piece.cluster);
+        const std::vector<index> counts = mesh_.comm.allGather(static_cast<index>(own.size()));
+        const std::vector<index> all = mesh_.comm.allGatherV(std::span<const index>(own));
+        ranks_.assign(toSize(clusters_.count), -1);
+        auto next = all.begin();
+        for (int rank = 0; rank < mesh_.comm.size(); ++rank)
+            for (index k = 0; k < counts[toSize(rank)]; ++k) {
+                const index cluster = *next++;
+                int &known = ranks_.at(toSize(cluster));
+                DNDS_CHECK(known < 0, ArgumentError,
+                           "{}: cluster {} has cells on ranks {} and {}, but one rank owns all cells of a cluster: "
+                           "build the mesh with Partitioner::Given and SourceClusters::parts, or other parts that keep "
+                           "clusters whole; repartition it with the repartitionTargets of its clusters",
+                           mesh_.origin, cluster, known, rank);
+                known = rank;
+            }
+    }
+
+    /// Adds the layers of ghosts, breadth-first, and sorts them by cluster, so that the rows from one are contiguous.
     void addGhosts(Piece &piece) {
         const auto across = std::as_const(mesh_.cellCells).view();
-        const auto isInside = [&](LocalIndex c) {
-            return clusterOf_[toSize(c)] == piece.cluster && c < mesh_.cells.owned;
-        };
-        std::vector<LocalIndex> ghosts;
-        for (const LocalIndex cell : piece.cells)
-            for (const LocalIndex other : across[cell]) {
-                DNDS_CHECK(other != notLocal, ArgumentError,
-                           "this mesh has no layer of ghosts, which clusters need: give ghostLayers 1 or more");
-                if (other != noEntity && !isInside(other))
-                    ghosts.push_back(other);
+        const auto around = std::as_const(around_).view();
+        int layer = 0;
+        const auto add = [&](LocalIndex cell) {
+            if (cell >= 0 && layers_[toSize(cell)] < 0) {
+                layers_[toSize(cell)] = layer;
+                piece.cells.push_back(cell);
             }
-        const auto order = [&](LocalIndex c) {
-            return std::tuple(clusterOf_[toSize(c)], fileNumber(c), mesh_.cells.images[toSize(c)], c);
         };
-        std::ranges::sort(ghosts, {}, order);
-        ghosts.erase(std::unique(ghosts.begin(), ghosts.end()), ghosts.end());
-        std::map<LocalIndex, LocalIndex> places;
-        piece.cells.insert(piece.cells.end(), ghosts.begin(), ghosts.end());
-        for (std::size_t i = 0; i < piece.cells.size(); ++i)
-            places[piece.cells[i]] = static_cast<LocalIndex>(i);
-        for (index i = 0; i < piece.own; ++i) {
-            for (const LocalIndex other : across[piece.cells[toSize(i)]])
-                piece.neighbours.push_back(other == noEntity ? noEntity : places.at(other));
+        for (const LocalIndex cell : piece.cells)
+            layers_[toSize(cell)] = 0;
+        std::size_t begin = 0;
+        for (layer = 1; layer <= mesh_.ghostLayers; ++layer)
+            for (const std::size_t end = piece.cells.size(); begin < end; ++begin) {
+                const LocalIndex cell = piece.cells[begin];
+                std::ranges::for_each(across[cell], add);
+                if (mesh_.ghostsByNodes)
+                    std::ranges::for_each(around[cell], add);
+            }
+        std::ranges::sort(piece.cells.begin() + piece.own, piece.cells.end(), {},
+                          [&](LocalIndex c) { return std::pair(clusterOf_[toSize(c)], places_[toSize(c)]); });
+        for (const LocalIndex cell : piece.cells)
+            piece.layers.push_back(static_cast<std::uint8_t>(std::exchange(layers_[toSize(cell)], -1)));
+    }
+
+    void addNeighbours(Piece &piece) {
+        const auto across = std::as_const(mesh_.cellCells).view();
+        for (LocalIndex row = 0; const LocalIndex cell : piece.cells)
+            rows_[toSize(cell)] = row++;
+        for (const LocalIndex cell : piece.cells) {
+            for (const LocalIndex other : across[cell])
+                piece.neighbours.push_back(other < 0 ? other : rows_[toSize(other)]);
             piece.starts.push_back(static_cast<index>(piece.neighbours.size()));
         }
+        for (const LocalIndex cell : piece.cells)
+            rows_[toSize(cell)] = notLocal;
     }
 
     /// Tells owners which of their cells are ghosts here, and makes the pattern. Collective.
@@ -111,8 +149,8 @@ class MeshClusters::Maker {
                 index end = i;
                 while (end < rows && clusterOf_[toSize(piece.cells[toSize(end)])] == cluster)
                     ++end;
-                links.peers[rankOf(cluster)].received.push_back({static_cast<int>(b), RowList(i, end)});
-                std::vector<index> &words = wanted.to(rankOf(cluster));
+                links.peers[ranks_[toSize(cluster)]].received.push_back({static_cast<int>(b), RowList(i, end)});
+                std::vector<index> &words = wanted.to(ranks_[toSize(cluster)]);
                 words.insert(words.end(), {cluster, end - i});
                 for (; i < end; ++i)
                     words.push_back(fileNumber(piece.cells[toSize(i)]));
@@ -128,6 +166,7 @@ class MeshClusters::Maker {
             }
         links.kept = lists;
         links.signature = signature();
+        links.ranks = std::move(ranks_);
         made_.pattern_ = SparsePattern::fromLinks(context_, std::move(links));
     }
 
@@ -153,13 +192,15 @@ class MeshClusters::Maker {
         return rows;
     }
 
-    /// A hash of the assignment of cells to clusters. Collective.
+    /// A hash of the rows of all blocks, whatever their ranks. Collective.
     std::uint64_t signature() const {
         std::uint64_t sum = 0;
-        for (index c = 0; c < mesh_.cells.owned; ++c) {
+        for (const Piece &piece : made_.pieces_) {
             ContentHash hash;
-            hash.add(static_cast<std::uint64_t>(mesh_.cells.fileNumbers[toSize(c)]));
-            hash.add(static_cast<std::uint64_t>(clusterOf_[toSize(c)]));
+            hash.add(static_cast<std::uint64_t>(piece.cluster));
+            hash.add(static_cast<std::uint64_t>(piece.own));
+            for (const LocalIndex cell : piece.cells)
+                hash.add(static_cast<std::uint64_t>(fileNumber(cell)));
             sum += hash.value();
         }
         return mesh_.comm.allReduce(sum, MPI_SUM);
@@ -169,11 +210,53 @@ class MeshClusters::Maker {
     const UnstructuredMesh &mesh_;
     const SourceClusters &clusters_;
     std::shared_ptr<CommunicatorContext> context_;
-    std::vector<index> clusterOf_; ///< [cells]
+    std::vector<index> clusterOf_;   ///< [cells]
+    std::vector<int> ranks_;         ///< [clusters]
+    LocalAdjacency around_;          ///< [cells] cells that share a node; empty if ghosts are by faces
+    std::vector<LocalIndex> places_; ///< [cells] in file order
+    std::vector<int> layers_;        ///< [cells] of the block in work, or -1
+    std::vector<LocalIndex> rows_;   ///< [cells] of the block in work, or notLocal
 };
 
 MeshClusters::MeshClusters(const UnstructuredMesh &mesh, const SourceClusters &clusters) {
     failTogether(mesh.comm, [&] { const Maker make(*this, mesh, clusters); });
+}
+
+std::vector<LocalAdjacency> nodeNeighbours(const UnstructuredMesh &mesh, const MeshClusters &clusters) {
+    DNDS_CHECK(mesh.ghostsByNodes, ArgumentError,
+               "{}: the ghosts of this mesh share faces with its cells, so not all cells around nodes are known: build "
+               "it with GhostNeighbours::Nodes",
+               mesh.origin);
+    const LocalAdjacency around = neighboursThrough(mesh, MeshEntityKind::Nodes);
+    std::vector<LocalIndex> rows(toSize(mesh.cells.size()), notLocal);
+    std::vector<LocalAdjacency> all;
+    for (int b = 0; b < static_cast<int>(clusters.pattern()->blocks().size()); ++b) {
+        const auto cells = clusters.cells(b);
+        for (LocalIndex row = 0; const LocalIndex cell : cells)
+            rows[toSize(cell)] = row++;
+        LocalAdjacency &ofBlock = all.emplace_back(restricted("cells around nodes", around, cells, rows));
+        for (index i = 0; i < ofBlock.size(); ++i)
+            std::ranges::sort(ofBlock[i]);
+        for (const LocalIndex cell : cells)
+            rows[toSize(cell)] = notLocal;
+    }
+    return all;
+}
+
+std::vector<int> repartitionTargets(const MeshClusters &clusters, std::span<const real> costs, real imbalance) {
+    const SparsePattern &pattern = *clusters.pattern();
+    const CommunicatorView comm = pattern.context()->comm();
+    return failTogether(comm, [&] {
+        const std::vector<int> rankOf = rebalancedRuns(comm, pattern.ranks(), costs, imbalance, "cluster");
+        index own = 0;
+        for (const BlockMemory &block : pattern.blocks())
+            own += block.cells.size();
+        std::vector<int> targets(toSize(own));
+        for (int b = 0; const BlockMemory &block : pattern.blocks())
+            for (const LocalIndex cell : clusters.cells(b++).first(toSize(block.cells.size())))
+                targets[toSize(cell)] = rankOf[toSize(block.block)];
+        return targets;
+    });
 }
 
 } // namespace DNDS::Geom

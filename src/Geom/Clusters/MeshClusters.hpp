@@ -7,6 +7,7 @@
 #include "DNDS/Geom/Mesh/UnstructuredMesh.hpp"
 #include "DNDS/Sparse/SparsePattern.hpp"
 
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>
@@ -14,35 +15,48 @@
 namespace DNDS::Geom {
 
 /// The clusters that a rank owns. Each is a block of sparse fields whose cells have one index: first its own, in the
-/// order of the file, from 0 to n - 1, then ghosts, from n on: the cells of other clusters (and images of its own) that
-/// share a face with it. Immutable.
+/// order of the file, from 0 to n - 1, then ghosts, from n on: cells of other clusters, and images of its own. Ghosts
+/// have the layers of the mesh's ghosts and share faces or nodes, as these do (`MeshOptions::ghostLayers`, `ghostsBy`:
+/// for stencils across faces choose Faces, which sends half as much or less). Immutable.
 ///
-///     SparseField<real> u("radical", pieces.pattern(), {.stages = 2, .allocationThreshold = 1e-8});
+///     SparseField<real> u("radical", clusters.pattern(), {.stages = 2, .allocationThreshold = 1e-8});
 ///     for (const int b : u.allocatedBlocks()) {
 ///         const auto v = std::as_const(u).view(b);
 ///         for (index i = 0; i < v.extent(0); ++i)
-///             for (const LocalIndex j : pieces.neighbours(b, i))      // v(j): across a face; pieces.cells(b)[i]: of
-///             the
-///                 ...                                                 // mesh, for its metrics
+///             for (const LocalIndex j : clusters.neighbours(b, i))
+///                 ...                     // v(j): across a face; clusters.cells(b)[i]: of the mesh, for its metrics
 ///     }
+///
+/// After the mesh was repartitioned, with `repartitionTargets` below or any targets that keep clusters whole, make them
+/// again of the same SourceClusters. Blocks and their cells are the same, so that fields follow:
+///
+///     const std::vector<int> targets = repartitionTargets(clusters, costs);     // costs: [own clusters]
+///     Repartition move(mesh, targets, options);
+///     move.onCells(gas).commit();
+///     clusters = MeshClusters(mesh, cut);
+///     u = u.moved(clusters.pattern());
 class MeshClusters {
   public:
-    /// `mesh` was built with `clusters.parts(...)` and a layer of ghosts at least. Collective; one sparse exchange and
-    /// a query for the cells' clusters. Cost O(cells). Throws ArgumentError on all ranks for a mesh of another
-    /// partition or without ghosts.
+    /// Each cluster has all its cells on one rank of `mesh`, whichever. Collective; a query for the cells' clusters and
+    /// a sparse exchange. Cost O(cells of blocks, ghosts included); memory of 4 bytes a cluster on each rank. Throws
+    /// ArgumentError on all ranks for a cluster that is split, naming it and two of its ranks, and for a mesh without
+    /// ghosts.
     MeshClusters(const UnstructuredMesh &mesh, const SourceClusters &clusters);
 
-    /// For sparse fields. Its blocks' numbers are the clusters'.
+    /// For sparse fields. Its blocks' numbers are the clusters'; `ranks()` are their owners.
     const std::shared_ptr<const SparsePattern> &pattern() const noexcept { return pattern_; }
     /// The mesh's cells, own ones first, then ghosts, of this rank's block `local`: [own + ghosts]. Throws IndexError
     /// if the block does not exist.
     std::span<const LocalIndex> cells(int local) const { return piece(local).cells; }
-    /// The indices in the block of the cells across the faces of its own cell `i`, in the order of
-    /// `UnstructuredMesh::cellFaces`; `noEntity` at the boundary. Throws IndexError.
+    /// The layer of each of `cells`: 0 for own ones, 1 for the first layer of ghosts. Throws IndexError.
+    std::span<const std::uint8_t> layers(int local) const { return piece(local).layers; }
+    /// The indices in the block of the cells across the faces of its cell `i`, which may be a ghost, in the order of
+    /// `UnstructuredMesh::cellFaces`; `noEntity` at the boundary, `notLocal` for cells outside of the block, beyond
+    /// ghosts of the last layer. Throws IndexError.
     std::span<const LocalIndex> neighbours(int local, index i) const {
         const Piece &of = piece(local);
-        DNDS_CHECK(i >= 0 && i < of.own, IndexError, "cluster {} has {} cells of its own, none {}", of.cluster, of.own,
-                   i);
+        DNDS_CHECK(i >= 0 && toSize(i) < of.cells.size(), IndexError, "cluster {} has {} cells and ghosts, none {}",
+                   of.cluster, of.cells.size(), i);
         return std::span(of.neighbours)
             .subspan(toSize(of.starts[toSize(i)]), toSize(of.starts[toSize(i) + 1] - of.starts[toSize(i)]));
     }
@@ -52,7 +66,8 @@ class MeshClusters {
         index cluster = 0;
         index own = 0;
         std::vector<LocalIndex> cells;
-        std::vector<index> starts{0}; ///< [own + 1], into `neighbours`
+        std::vector<std::uint8_t> layers; ///< [cells]
+        std::vector<index> starts{0};     ///< [cells + 1], into `neighbours`
         std::vector<LocalIndex> neighbours;
     };
     class Maker;
@@ -66,5 +81,21 @@ class MeshClusters {
     std::vector<Piece> pieces_;
     std::shared_ptr<const SparsePattern> pattern_;
 };
+
+/// For each block of this rank, the indices in it of the cells that share a node with each of its cells, ghosts and the
+/// cell itself included, ascending: [blocks] of [own + ghosts] rows. Complete for all but ghosts of the last layer, of
+/// which the cells in the block are listed. Local. O(entries): some 30 a hexahedron, 70 a tetrahedron. Throws
+/// ArgumentError for a mesh with ghosts by faces.
+///
+///     const std::vector<LocalAdjacency> around = nodeNeighbours(mesh, clusters);
+///     for (const LocalIndex j : around[b].view()[i])
+///         sum += v(j);
+std::vector<LocalAdjacency> nodeNeighbours(const UnstructuredMesh &mesh, const MeshClusters &clusters);
+
+/// Targets for `Repartition` by which ranks have equal shares of the costs of clusters: [own cells]. `costs` are those
+/// of this rank's blocks, in any unit. Each rank gets a run of consecutive clusters, so that few move: cut as blocks of
+/// a grid are, see `BlockGrid::rebalanced` for the bound. Collective. Throws on all ranks ArgumentError for costs that
+/// are negative, not finite or not one a block, and for a negative imbalance.
+std::vector<int> repartitionTargets(const MeshClusters &clusters, std::span<const real> costs, real imbalance = 0.1);
 
 } // namespace DNDS::Geom

@@ -2,6 +2,7 @@
 
 #include "DNDS/Geom/Partition/SpaceFillingCurve.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
+#include "DNDS/Mpi/RebalancedRuns.hpp"
 #include "DNDS/Mpi/Rendezvous.hpp"
 
 #include <algorithm>
@@ -83,11 +84,35 @@ std::vector<index> positionsOnCurve(CommunicatorView comm, const std::vector<Pos
 } // namespace
 
 std::vector<int> SourceClusters::parts(int ranks) const {
-    std::vector<int> ranksOf;
-    ranksOf.reserve(clusterOf.size());
+    std::vector<int> parts;
+    parts.reserve(clusterOf.size());
     for (const index cluster : clusterOf)
-        ranksOf.push_back(rankOf(cluster, ranks));
-    return ranksOf;
+        parts.push_back(static_cast<int>(cluster * ranks / count));
+    return parts;
+}
+
+std::vector<int> SourceClusters::parts(const CommunicatorView &comm, std::span<const real> costs) const {
+    return failTogether(comm, [&] {
+        DNDS_CHECK(costs.size() == clusterOf.size(), ArgumentError,
+                   "rank {} gives {} costs for its {} cells of the source: give one each", comm.rank(), costs.size(),
+                   clusterOf.size());
+        std::vector<real> sums(toSize(count), 0);
+        for (std::size_t c = 0; c < costs.size(); ++c)
+            sums[toSize(clusterOf[c])] += costs[c];
+        comm.allReduce(sums.data(), static_cast<int>(sums.size()), MPI_SUM);
+        std::vector<int> rankOf;
+        std::vector<real> own;
+        for (index k = 0; k < count; ++k) {
+            rankOf.push_back(static_cast<int>(k * comm.size() / count));
+            if (rankOf.back() == comm.rank())
+                own.push_back(sums[toSize(k)]);
+        }
+        rankOf = rebalancedRuns(comm, rankOf, own, 0, "cluster");
+        std::vector<int> parts;
+        for (const index cluster : clusterOf)
+            parts.push_back(rankOf[toSize(cluster)]);
+        return parts;
+    });
 }
 
 // Cuts the Hilbert curve through the cells' centres into pieces of equal numbers of cells. Invariant: centres are

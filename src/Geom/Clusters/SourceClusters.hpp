@@ -5,28 +5,32 @@
 #include "DNDS/Geom/Source/SourceMesh.hpp"
 #include "DNDS/Mpi/Communicator.hpp"
 
+#include <span>
 #include <vector>
 
 namespace DNDS::Geom {
 
-/// Pieces of nearly equal size along a Hilbert curve, numbered along it; the assignment of cells depends on the mesh
-/// alone. Ranks own whole clusters, so that decisions for a cluster do not depend on ranks, either.
+/// The cluster of each cell of a mesh, and so the same on any number of ranks: those of `cutClusters`, numbered along a
+/// Hilbert curve, or a program's own. Each cluster is owned by one rank, any one, so that decisions for a cluster do
+/// not depend on ranks, either.
 ///
 ///     SourceMesh source = readMesh(comm, path);
-///     const SourceClusters clusters = cutClusters(comm, source);
+///     const SourceClusters cut = cutClusters(comm, source);
 ///     UnstructuredMesh mesh = buildMesh(comm, std::move(source),
-///                                       {.partitioner = Partitioner::Given, .givenPart =
-///                                       clusters.parts(comm.size())});
-///     const MeshClusters pieces(mesh, clusters);
+///                                       {.partitioner = Partitioner::Given, .givenPart = cut.parts(comm.size())});
+///     const MeshClusters clusters(mesh, cut);
 struct SourceClusters {
     index count = 0;
     std::vector<index> firstCells; ///< [ranks + 1] number of the first cell of the source on each rank
-    std::vector<index> clusterOf;  ///< [own cells of the source]
+    std::vector<index> clusterOf;  ///< [own cells of the source] from 0 to count - 1
 
-    /// The rank of a cluster: each rank gets an equal number of consecutive clusters on the curve. Local.
-    int rankOf(index cluster, int ranks) const noexcept { return static_cast<int>(cluster * ranks / count); }
-    /// `MeshOptions::givenPart`: [own cells of the source]. Local.
+    /// `MeshOptions::givenPart`, [own cells of the source]: each rank gets an equal number of consecutive clusters.
+    /// Local.
     std::vector<int> parts(int ranks) const;
+    /// The same for costs of cells, [own cells of the source], in any unit: each rank gets consecutive clusters of a
+    /// nearly equal share, at most 1 % more than the best such cut. Collective. O(count) memory on each rank. Throws
+    /// ArgumentError on all ranks for costs that are negative, not finite or not one a cell.
+    std::vector<int> parts(const CommunicatorView &comm, std::span<const real> costs) const;
 };
 
 /// Cuts clusters of about `cellsPerCluster` cells; 4,096 are a good size. Collective. Cost: a message to each rank that

@@ -282,6 +282,8 @@ struct InverseMap {
 ///
 /// Found does not mean inside: `outside(elementLayout(type).shape, reference)` says how far the point is outside.
 /// Elements with straight sides and parallel faces need one step. Local; in kernels, too.
+/// Limiting steps to 1 keeps the iteration in the neighbourhood of the reference element, where the map is close to
+/// linear. One more evaluation after convergence gives `distance`.
 template <class NodeAt>
 DNDS_HOST_DEVICE InverseMap findReferencePoint(ElementType type, NodeAt &&nodeAt, const Point &target,
                                                real tolerance = 1e-10, int maxIterations = 30) {

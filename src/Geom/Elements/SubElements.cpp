@@ -15,6 +15,7 @@ ElementLayout checkedLayout(ElementType type) {
 }
 
 /// The number of the edge between two corners.
+/// The two corners must be joined by an edge of the table, or the search does not end.
 int edgeBetween(const ReferenceTable &table, int a, int b) {
     int edge = 0;
     while (!(table.edge[edge][0] == a && table.edge[edge][1] == b) &&
@@ -24,6 +25,8 @@ int edgeBetween(const ReferenceTable &table, int a, int b) {
 }
 
 /// The element of these corners of `layout`, with mid-nodes if it is of second order.
+/// Mid-nodes follow the corners: those of edges, then that of the face if the element is complete. The type follows
+/// from the counts.
 SubElement spanned(const ElementLayout &layout, std::span<const std::uint8_t> corners) {
     const ReferenceTable &table = referenceTable(layout.shape);
     SubElement part;

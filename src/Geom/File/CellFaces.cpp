@@ -5,6 +5,7 @@
 
 namespace DNDS::Geom {
 
+// Corners of inward faces are reversed, so that all normals point outwards.
 void appendFace(std::vector<index> &to, std::span<const index> corners, bool inward) {
     to.push_back(static_cast<index>(corners.size()));
     if (inward)
@@ -18,6 +19,8 @@ void appendFaceOfCell(std::vector<index> &to, index cell, index face, std::span<
     appendFace(to, corners, inward);
 }
 
+/// O(n log n) for n faces. The order of faces within a cell is that of their numbers, independent of the order of
+/// arrival.
 ElementBlock polyhedraOfFaces(std::span<const index> words, index first, index count) {
     struct Record {
         index cell;

@@ -9,6 +9,7 @@ void numberBlock(CommunicatorView comm, ElementBlock &block) {
     block.globalSize = comm.allReduce(block.size(), MPI_SUM);
 }
 
+// A mesh is flat only if all nodes of all ranks are at z = 0 exactly.
 void numberNodes(CommunicatorView comm, SourceMesh &mesh) {
     mesh.firstNode = comm.exclusiveScan(mesh.nodes());
     mesh.globalNodes = comm.allReduce(mesh.nodes(), MPI_SUM);

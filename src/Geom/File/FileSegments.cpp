@@ -6,6 +6,7 @@
 
 namespace DNDS::Geom {
 
+/// A segment belongs to the rank of its first entry, so shares are whole segments.
 std::vector<FileSegment> ownSegments(const std::vector<FileSegment> &all, index entries, CommunicatorView comm) {
     const EvenSplit split(entries, comm.size());
     std::vector<FileSegment> own;
@@ -22,6 +23,7 @@ std::size_t entriesOf(const std::vector<FileSegment> &segments) {
     return static_cast<std::size_t>(entries);
 }
 
+// Duplicates are dropped before and after the gathering.
 std::vector<index> unionOfAll(CommunicatorView comm, std::vector<index> mine) {
     const auto unique = [](std::vector<index> &values) {
         std::sort(values.begin(), values.end());

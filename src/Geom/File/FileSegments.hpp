@@ -10,8 +10,11 @@
 namespace DNDS::Geom {
 
 /// Some entries of a list (nodes, elements) that are contiguous in the file.
+/// Text files can be entered at known positions only: a scan on one rank notes a position every segmentLength
+/// entries, and each rank starts to read at those of its share.
 struct FileSegment {
     index first = 0; ///< number of the first entry in the list
+    /// Number of entries.
     index count = 0;
     FilePlace place;       ///< position of the first entry, or of the header of its block
     FilePlace secondPlace; ///< position of the second part, if entries are in two parts

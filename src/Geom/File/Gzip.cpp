@@ -13,6 +13,7 @@ namespace DNDS::Geom {
 
 namespace {
 
+/// zlib seeks backwards by starting again, forwards by decompressing; readers therefore go forwards.
 class ZlibContent final : public GzipContent {
   public:
     explicit ZlibContent(const std::string &path) : path_(path), file_(::gzopen(path.c_str(), "rb")) {
@@ -57,6 +58,7 @@ class ZlibContent final : public GzipContent {
 
 std::unique_ptr<GzipContent> openGzip(const std::string &path) { return std::make_unique<ZlibContent>(path); }
 
+// The size is known in advance: a block of any other size is damaged.
 bool inflateBlock(const std::string &, std::string_view compressed, std::span<char> into) {
     uLongf size = into.size();
     return ::uncompress(reinterpret_cast<Bytef *>(into.data()), &size,

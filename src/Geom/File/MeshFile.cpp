@@ -14,6 +14,7 @@ namespace DNDS::Geom {
 
 namespace {
 
+// The window holds the longest line, so that lines are views into it.
 constexpr std::size_t windowSize = std::size_t{1} << 21;
 constexpr std::size_t longestLine = std::size_t{1} << 20;
 
@@ -21,6 +22,7 @@ bool isBlank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n' ||
 
 } // namespace
 
+// Control characters of damaged files must not reach a terminal.
 std::string shown(std::string_view word) {
     std::string text;
     for (const char c : word.substr(0, 40))
@@ -28,6 +30,7 @@ std::string shown(std::string_view word) {
     return text + (word.size() > 40 ? "..." : "");
 }
 
+/// Opening a pipe by mistake must not wait for a writer, hence O_NONBLOCK.
 MeshFile::MeshFile(std::string path, bool compressed)
     : path_(std::move(path)), descriptor_(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
     DNDS_CHECK(descriptor_ >= 0, DataError, "{} cannot be opened: {}", path_, std::strerror(errno));
@@ -54,6 +57,7 @@ MeshFile::~MeshFile() {
         ::close(descriptor_);
 }
 
+// pread: several cursors may read one file.
 std::size_t MeshFile::read(index offset, char *into, std::size_t count) const {
     if (content_)
         return content_->read(offset, into, count);
@@ -76,6 +80,7 @@ FileCursor::FileCursor(const MeshFile &file, FilePlace place)
     moveTo(place);
 }
 
+/// Within the window a move costs nothing; elsewhere the next access reads.
 void FileCursor::moveTo(FilePlace place) {
     const index within = place.offset - windowOffset_;
     if (within >= 0 && within <= static_cast<index>(filled_)) {
@@ -90,6 +95,7 @@ void FileCursor::moveTo(FilePlace place) {
 }
 
 /// Makes the window hold `bytes` from `at_` on, if the file has them; may drop bytes before `at_`.
+/// Amortised O(1) a byte: the window moves by what was consumed.
 bool FileCursor::fill(std::size_t bytes) {
     if (filled_ - at_ >= bytes)
         return true;
@@ -103,6 +109,7 @@ bool FileCursor::fill(std::size_t bytes) {
     return filled_ >= bytes;
 }
 
+// Fills the window at most once for a line.
 std::size_t FileCursor::findLineEnd() {
     const auto find = [&]() -> const void * { return std::memchr(window_.data() + at_, '\n', filled_ - at_); };
     const void *end = find();
@@ -120,6 +127,7 @@ std::size_t FileCursor::findLineEnd() {
     return filled_;
 }
 
+// Lines end with LF; a CR before it is a blank.
 bool FileCursor::nextLine() {
     for (;;) {
         std::size_t end = findLineEnd();
@@ -165,6 +173,7 @@ void FileCursor::skipLines(index count, std::string_view expected) {
     lineBegin_ = lineEnd_ = at_;
 }
 
+/// Lines of any length: only their first bytes are compared.
 void FileCursor::skipBehindLine(std::string_view text) {
     bool atLineBegin = true;
     while (fill(1)) {
@@ -189,6 +198,7 @@ void FileCursor::takeBytes(char *into, std::size_t count) {
     at_ += count;
 }
 
+// Moves without reading what is between.
 void FileCursor::skipBytes(index count) {
     if (count < 0 || count > bytesLeft())
         fail(fmt::format("the file ends where {} bytes should be", count));
@@ -206,6 +216,7 @@ void WordReader::dropBlanks() noexcept {
         rest_.remove_prefix(1);
 }
 
+// A view into the line, valid as long as that.
 std::string_view WordReader::word(std::string_view what) {
     if (rest_.empty())
         cursor_->fail(fmt::format("the line ends where {} should be", what));
@@ -218,6 +229,7 @@ std::string_view WordReader::word(std::string_view what) {
     return result;
 }
 
+/// std::from_chars knows no leading '+', which some programs write.
 index WordReader::integer(std::string_view what) {
     const std::string_view text = word(what);
     const char *begin = text.data() + (text.size() > 1 && text[0] == '+' && text[1] != '-' ? 1 : 0);
@@ -237,6 +249,7 @@ index WordReader::integer(std::string_view what, index lowest, index highest) {
     return value;
 }
 
+// Independent of the locale, unlike strtod.
 real WordReader::number(std::string_view what) {
     const std::string_view text = word(what);
     const char *begin = text.data() + (text.size() > 1 && text[0] == '+' && text[1] != '-' ? 1 : 0);

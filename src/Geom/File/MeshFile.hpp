@@ -109,17 +109,22 @@ class FileCursor {
 
   private:
     void takeBytes(char *into, std::size_t count);
+    /// Makes `bytes` bytes available from `at_` on; false at the end of the file.
     bool fill(std::size_t bytes);
     /// The end of the line that begins at `at_`, or npos at the end of the file. Line length is limited.
     std::size_t findLineEnd();
 
     const MeshFile *file_;
     std::vector<char> window_;
+    /// Bytes of the window that hold the file's content.
     std::size_t filled_ = 0;
     std::size_t at_ = 0; ///< in the window
+    /// Position in the file of the window's first byte.
     index windowOffset_ = 0;
     index line_ = 1; ///< line of the byte `at_`
+    /// Number of the last line taken, for messages.
     index lineNumber_ = 0;
+    /// The last line taken, in the window.
     std::size_t lineBegin_ = 0;
     std::size_t lineEnd_ = 0;
 };

@@ -13,11 +13,13 @@ namespace DNDS::Geom {
 
 namespace {
 
+/// Tags may be sparse and clustered: a hash spreads them evenly.
 int keeperOf(index tag, int ranks) {
     return static_cast<int>(mixBits(static_cast<std::uint64_t>(tag)) % static_cast<std::uint64_t>(ranks));
 }
 
 /// The difference tag - number if it is the same for all nodes of all ranks. Collective.
+/// One reduction of two numbers; most files number their nodes without gaps.
 bool areConsecutive(CommunicatorView comm, std::span<const index> ownTags, index firstNode, index &difference) {
     std::array<index, 2> extremes{std::numeric_limits<index>::max(), std::numeric_limits<index>::max()};
     for (std::size_t i = 0; i < ownTags.size(); i++) {
@@ -33,6 +35,7 @@ bool areConsecutive(CommunicatorView comm, std::span<const index> ownTags, index
 using TagNumber = std::pair<index, index>;
 
 /// The nodes whose tags this rank keeps, in the order of tags. Collective.
+/// Equal tags meet at one rank, which finds duplicates by sorting.
 std::vector<TagNumber> keepTags(CommunicatorView comm, std::span<const index> ownTags, index firstNode,
                                 const std::string &origin) {
     const RankLists received = sparseExchange(*CommunicatorContext::of(comm),
@@ -60,6 +63,7 @@ std::vector<TagNumber> keepTags(CommunicatorView comm, std::span<const index> ow
 
 } // namespace
 
+// Both ways give the same numbers; consecutive tags need no messages but two reductions.
 void numberTags(CommunicatorView comm, std::span<const index> ownTags, index firstNode, std::span<index> references,
                 const std::string &origin) {
     index difference = 0;

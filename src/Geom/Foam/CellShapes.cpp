@@ -40,6 +40,7 @@ std::optional<ElementType> typeByFaces(const std::vector<Corners> &faces) {
     return {};
 }
 
+// Faces have three or four corners: a search is enough.
 bool contains(Corners corners, index node) { return std::ranges::find(corners, node) != corners.end(); }
 
 /// The node at the other end of the edge that leaves the base at `node`, or `node` without such an edge. O(faces).
@@ -63,6 +64,7 @@ bool sameCycle(Corners a, Corners b) {
     return false;
 }
 
+/// Each face of the type must be one of the given ones, with the same orientation.
 bool hasFaces(ElementType type, Corners nodes, const std::vector<Corners> &faces) {
     return std::ranges::all_of(elementInfo(type).faces, [&](const ElementFace &wanted) {
         std::array<index, 4> corners{};
@@ -95,6 +97,7 @@ std::vector<index> nodesOfShape(ElementType type, const std::vector<Corners> &fa
 
 } // namespace
 
+/// O(faces of cells), as shapes have at most six faces.
 void recognizeShapes(ElementBlock &cells) {
     ElementBlock result;
     for (index cell = 0; cell < cells.size(); cell++) {

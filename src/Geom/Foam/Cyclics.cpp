@@ -19,9 +19,11 @@ namespace {
 
 constexpr real tolerance = 1e-4; ///< for directions: files often have six digits
 
+// Types whose faces match one to one.
 bool isCyclic(const Patch &patch) { return patch.type == "cyclic" || patch.type == "cyclicSlip"; }
 
 /// The faces of a patch together.
+/// `centre` is the centroid weighted by area.
 struct Side {
     Point centre{};
     Point normal{}; ///< sum of area vectors
@@ -29,6 +31,7 @@ struct Side {
 };
 
 /// Collective; sums do not depend on the number of ranks.
+/// Faces of a patch are a range of numbers, and a rank's faces ascend: two binary searches find its share.
 Side sideOf(CommunicatorView comm, const Patch &patch, const SourceMesh &mesh, const NumberTable &nodes,
             std::span<const Point> points) {
     constexpr std::size_t columns = 7;
@@ -71,6 +74,8 @@ std::array<real, 9> rotationAbout(const Point &axis, real angle) {
 }
 
 /// The motion of `first` to `second`, whose normals point out of the mesh; nothing if faces do not determine it.
+/// Translational: the difference of the centres. Rotational: about the axis of the file, or the one perpendicular to
+/// both mean normals; the angle turns one normal into the other.
 std::optional<PeriodicTransform> transformOf(const Patch &patch, const Side &first, const Side &second) {
     const Point turned = -1.0 * second.normal;
     const bool parallel = norm(turned - first.normal) <= tolerance * (first.area + second.area);
@@ -129,6 +134,7 @@ std::string kindOf(const std::string &type) {
 ///
 /// Sums over a side decide its motion, not pairs of faces, so that their order in the file does not matter; `buildMesh`
 /// then pairs faces by position, and warns if they do not fit.
+/// Mark 0 is no mark of a connection, as those are negative.
 std::vector<int> addConnections(CommunicatorContext &context, const PolyMesh &poly, SourceMesh &mesh) {
     const CommunicatorView &comm = context.comm();
     std::vector<int> marks(poly.patches.size(), 0);
@@ -173,6 +179,7 @@ std::vector<int> addConnections(CommunicatorContext &context, const PolyMesh &po
 
 } // namespace
 
+// Patches that are no sides of connections, in the order of the file; then the mark of each face by its number.
 void addBoundaries(CommunicatorContext &context, const PolyMesh &poly, SourceMesh &mesh) {
     std::vector<int> marks = addConnections(context, poly, mesh);
     for (std::size_t p = 0; p < poly.patches.size(); p++)

@@ -14,6 +14,7 @@ namespace {
 
 using Path = std::filesystem::path;
 
+// Errors, such as a folder that may not be read, count as absence.
 bool isThere(const Path &path) {
     std::error_code none;
     return std::filesystem::exists(path, none);
@@ -33,6 +34,7 @@ bool isMesh(const Path &folder) {
 }
 
 /// The folders in `folder` for which `test` holds, sorted.
+/// Unreadable folders are skipped: a case may lie beside others' data.
 template <class Test>
 std::vector<std::string> foldersIn(const Path &folder, Test &&test) {
     std::vector<std::string> names;
@@ -68,6 +70,7 @@ Path folderOf(const std::string &path) {
 
 } // namespace
 
+// Any trace of a case counts, so that a case without a readable mesh gets a message that says why.
 bool isFoamCase(const std::string &path) {
     if (!isFolder(path)) {
         const std::string extension = Path(path).extension().string();
@@ -80,6 +83,7 @@ bool isFoamCase(const std::string &path) {
            isDecomposed(folder);
 }
 
+/// Each refusal names the folders that exist, and the tool that would make a readable mesh.
 std::string meshFolder(const std::string &path, const std::string &region) {
     const Path folder = folderOf(path);
     const Path constant = isFolder(folder / "constant") ? folder / "constant" : folder;

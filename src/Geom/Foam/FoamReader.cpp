@@ -39,6 +39,8 @@ struct OwnFaces {
 };
 
 /// One rank's share of a list.
+/// Segments of all lists with an entry for each face are cut at the same faces, so the entries of a face are read by
+/// one rank.
 class ListReader {
   public:
     /// `entries` of the list that decides which rank reads an entry.
@@ -62,6 +64,7 @@ class ListReader {
             }
         }
     }
+    // An integer of the list's width.
     index label(std::string_view what, index lowest, index highest) {
         return takeLabel(cursor_, list_.encoding, what, lowest, highest);
     }
@@ -77,6 +80,7 @@ constexpr index minCorners = 3;
 constexpr index maxCorners = (index{1} << 14) - 1;
 
 /// Reads faces that are lists of their own: "4(0 1 5 4)".
+/// Text, or binary lists that are not compact: a face is a number and a list.
 void readCorners(ListReader &list, index nodes, OwnFaces &faces) {
     list.forEach([&](index) {
         const index count = takeInteger(list.cursor(), "the number of corners of a face", minCorners, maxCorners);
@@ -90,6 +94,7 @@ void readCorners(ListReader &list, index nodes, OwnFaces &faces) {
 
 /// Reads the offsets of own faces and of the one after. The result is the first: the position of own corners in the
 /// list of all corners.
+/// Offsets ascend by the number of corners of each face; the range check bounds memory before anything is allocated.
 index readOffsets(ListReader &list, OwnFaces &faces) {
     if (list.segments().empty())
         return 0;
@@ -140,6 +145,7 @@ void readCells(CommunicatorView comm, const PolyMesh &poly, OwnFaces &faces) {
 }
 
 /// Collective.
+/// One agreement for each list, so that the first error of the file is named on any number of ranks.
 OwnFaces readFaces(CommunicatorView comm, const PolyMesh &poly, index nodes) {
     OwnFaces faces;
     std::optional<ListReader> list;
@@ -157,6 +163,8 @@ OwnFaces readFaces(CommunicatorView comm, const PolyMesh &poly, index nodes) {
 }
 
 /// Sends faces to the ranks of their cells. Collective.
+/// OpenFOAM lists no cells: the highest number in owner and neighbour gives their count. A face's normal leaves its
+/// owner, hence `inward` for the neighbour.
 ElementBlock assembleCells(CommunicatorContext &context, const PolyMesh &poly, const OwnFaces &faces) {
     const CommunicatorView &comm = context.comm();
     index highest = -1;
@@ -201,6 +209,7 @@ ElementBlock boundaryFaces(CommunicatorView comm, const OwnFaces &faces) {
     return block;
 }
 
+/// Lists are read in the order points, faces, cells of faces, boundary.
 SourceMesh readParts(CommunicatorView comm, const std::string &path, const std::string &region) {
     const PolyMesh poly = scanPolyMesh(comm, path, region);
     SourceMesh mesh;

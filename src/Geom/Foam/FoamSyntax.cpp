@@ -6,18 +6,22 @@ namespace DNDS::Geom::Foam {
 
 namespace {
 
+// Limits for damaged files, far above what real ones have.
 constexpr std::size_t longestWord = 4096;
 constexpr std::size_t longestValue = 1 << 20;
 constexpr int deepest = 100; ///< dictionaries in each other
 
+// Independent of the locale.
 bool isBlank(int c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
+// Also the end of the file.
 bool endsWord(int c) {
     return c < 0 || isBlank(c) || std::string_view("(){};\"").find(static_cast<char>(c)) != std::string_view::npos;
 }
 
 /// After its first slash.
 void skipComment(FileCursor &cursor) {
+    // To the end of the line, or to the closing mark; comments do not nest.
     const int kind = cursor.peek();
     if (kind == '/') {
         for (int c = kind; c >= 0 && c != '\n'; c = cursor.peek())
@@ -59,9 +63,11 @@ void takeQuoted(FileCursor &cursor, std::string &text) {
 }
 
 /// The text up to the ';' that ends an entry, with one blank for many.
+/// Brackets nest, and a ';' inside them does not end the entry.
 std::string takeValue(FileCursor &cursor) {
     std::string text;
     for (int depth = 0;;) {
+        // A slash begins a comment only after a blank: values may be paths.
         int c = cursor.peek();
         if (isBlank(c) || (c == '/' && (text.empty() || text.back() == ' '))) {
             c = nextByte(cursor);
@@ -88,6 +94,7 @@ std::string takeValue(FileCursor &cursor) {
     return text;
 }
 
+/// Recursive; `depth` bounds the recursion.
 Dictionary takeDictionaryAt(FileCursor &cursor, int depth) {
     if (depth > deepest)
         cursor.fail(fmt::format("more than {} dictionaries are in each other", deepest));
@@ -106,9 +113,11 @@ Dictionary takeDictionaryAt(FileCursor &cursor, int depth) {
         } else {
             keyword = takeWord(cursor, "a keyword or '}'");
         }
+        // Directives and variables would need all of OpenFOAM's rules.
         if (keyword.starts_with('#') || keyword.starts_with('$'))
             cursor.fail(fmt::format("'{}' is not followed: write what it stands for into the file", shown(keyword)));
         if (nextByte(cursor) == '{')
+            // Nested dictionaries are checked and dropped: no mesh file needs them.
             takeDictionaryAt(cursor, depth + 1);
         else
             entries.insert_or_assign(std::move(keyword), takeValue(cursor));
@@ -129,6 +138,7 @@ int bytesIn(const FileCursor &cursor, std::string_view arch, std::string_view na
 
 } // namespace
 
+// Comments may stand wherever blanks may.
 int nextByte(FileCursor &cursor) {
     for (;;) {
         const int c = cursor.peek();
@@ -150,6 +160,7 @@ void takeByte(FileCursor &cursor, char expected) {
     cursor.advance();
 }
 
+// At most `longestWord` bytes, so that a damaged file does not fill memory with one word.
 std::string takeWord(FileCursor &cursor, std::string_view what) {
     int c = nextByte(cursor);
     std::string word;
@@ -174,11 +185,13 @@ real takeNumber(FileCursor &cursor, std::string_view what) {
 
 Dictionary takeDictionary(FileCursor &cursor) { return takeDictionaryAt(cursor, 0); }
 
+// Entries that are left out have defaults.
 std::string valueOf(const Dictionary &entries, std::string_view keyword, std::string_view otherwise) {
     const auto found = entries.find(keyword);
     return found == entries.end() ? std::string(otherwise) : found->second;
 }
 
+/// The header is text in binary files, too, and says how the rest is stored.
 std::string takeHeader(FileCursor &cursor, Encoding &encoding) {
     const std::string begin = takeWord(cursor, "FoamFile");
     if (begin != "FoamFile")

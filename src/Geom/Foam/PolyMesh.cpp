@@ -35,6 +35,7 @@ class ListScanner {
         scanEntries("points", 3 * encoding().scalarBytes, [&] { skipGroup(); });
         return std::move(result_);
     }
+    // "N{value}" stands for N equal entries.
     ListFile labels(std::string_view what) {
         takeHeaderOf("labelList");
         result_.count = takeCount(what);
@@ -47,6 +48,7 @@ class ListScanner {
         }
         return std::move(result_);
     }
+    // Compact lists have all corners in one, after a list of offsets.
     ListFile faces() {
         takeHeaderOf("faceList", "faceCompactList");
         if (result_.compact) {
@@ -179,6 +181,7 @@ class ListScanner {
 
 /// The patches, whose file is text even if its header says otherwise. `inner` is the number of inner faces, or -1: then
 /// the first patch decides.
+/// Patches are contiguous and cover the boundary faces: each must begin where the one before ends.
 std::vector<Patch> readPatches(const std::string &path, index inner, index faces) {
     const MeshFile file = openFile(path);
     FileCursor cursor(file);
@@ -248,6 +251,7 @@ std::vector<Patch> readPatches(const std::string &path, index inner, index faces
 }
 
 /// Local; on rank 0.
+/// Files are opened one after the other; each is read once, from begin to end if it is text.
 PolyMesh scan(const std::string &path, const std::string &region, int ranks) {
     PolyMesh mesh;
     mesh.folder = meshFolder(path, region);

@@ -13,11 +13,13 @@
 namespace DNDS::Geom::Foam {
 
 /// A file that holds one list.
+/// Found by rank 0 and broadcast; all ranks open the file themselves.
 struct ListFile {
     std::string path;
     Encoding encoding;
     bool compact = false; ///< faces as a list of offsets and one of corners: `secondPlace` is that of the corners
     bool uniform = false; ///< all entries have the one value in the file
+    /// Number of entries.
     index count = 0;
     index corners = 0; ///< total of all faces, if compact
     std::vector<FileSegment> segments;
@@ -35,6 +37,7 @@ struct Patch {
     Point centre{};
 };
 
+/// The same on all ranks.
 struct PolyMesh {
     std::string folder;
     ListFile points;

@@ -14,11 +14,13 @@ constexpr std::uint8_t centre = 8;
 constexpr std::array<std::array<int, 3>, 8> cornerOffset{
     {{0, 0, 0}, {1, 0, 0}, {1, 1, 0}, {0, 1, 0}, {0, 0, 1}, {1, 0, 1}, {1, 1, 1}, {0, 1, 1}}};
 
+/// A cell of a brick; nodes are corners of the brick, or its centre.
 struct BrickCell {
     ElementType type;
     std::vector<std::uint8_t> nodes;
 };
 
+/// A face of a cell on a side of the brick.
 struct BrickFace {
     ElementType type;
     std::vector<std::uint8_t> nodes;
@@ -30,6 +32,7 @@ struct Cut {
     std::array<std::vector<BrickFace>, 6> sides;
 };
 
+/// Sides are numbered x-, x+, y-, y+, z-, z+.
 bool onSide(std::uint8_t node, int side) {
     return node != centre && cornerOffset[node][static_cast<std::size_t>(side / 2)] == side % 2;
 }
@@ -38,6 +41,7 @@ ElementType faceType(int corners) {
     return corners == 2 ? ElementType::Bar2 : corners == 3 ? ElementType::Tri3 : ElementType::Quad4;
 }
 
+/// Faces of the brick's sides follow from its cells: a face of a cell is on a side if all its corners are.
 Cut makeCut(std::vector<BrickCell> cells) {
     Cut cut{std::move(cells), {}};
     for (const BrickCell &cell : cut.cells) {
@@ -54,6 +58,8 @@ Cut makeCut(std::vector<BrickCell> cells) {
     return cut;
 }
 
+/// The subdivisions, with cells of positive volume. Those of one mesh fit together across bricks, as opposite sides
+/// are cut alike.
 Cut triangles() { return makeCut({{ElementType::Tri3, {0, 1, 2}}, {ElementType::Tri3, {0, 2, 3}}}); }
 Cut quadrilateral() { return makeCut({{ElementType::Quad4, {0, 1, 2, 3}}}); }
 Cut hexahedron() { return makeCut({{ElementType::Hexa8, {0, 1, 2, 3, 4, 5, 6, 7}}}); }
@@ -89,6 +95,7 @@ struct Region {
     Cut cut;
 };
 
+/// Regions follow each other in x; a mixed volume needs a layer that joins whole sides to sides of two triangles.
 std::vector<Region> makeRegions(const BoxMeshOptions &options) {
     const index nx = options.cells[0];
     std::vector<Region> regions;
@@ -136,15 +143,19 @@ struct SidePart {
     std::size_t region;
 };
 
+// Only pyramids and tetrahedra of the joining layer use the centre.
 bool hasCentres(const Region &region) {
     return std::any_of(region.cut.cells.begin(), region.cut.cells.end(),
                        [](const BrickCell &cell) { return cell.nodes.back() == centre; });
 }
 
+/// Natural numbers: nodes of the grid with x fastest, then centres; cells by region, brick and cell of the brick;
+/// faces by side, region, brick.
 class BrickPattern final : public BoxPattern {
   public:
     explicit BrickPattern(const BoxMeshOptions &options) : options_(options), regions_(makeRegions(options)) {
         dimension_ = elementInfo(regions_[0].cut.cells[0].type).dimension;
+        // The third number of bricks is ignored.
         if (dimension_ == 2)
             options_.cells[2] = 1;
         for (const Region &region : regions_) {
@@ -165,6 +176,7 @@ class BrickPattern final : public BoxPattern {
     index cellCount() const override { return cells_; }
     index faceCount() const override { return faces_; }
 
+    // A centre is the mean of the moved corners, so that all cells keep positive volumes.
     std::array<real, 3> position(index node) const override {
         if (node < gridNodes()) {
             const index line = node / (n(0) + 1);
@@ -181,6 +193,7 @@ class BrickPattern final : public BoxPattern {
         return mean;
     }
 
+    // Region by binary search, then brick and cell of the brick by division.
     void cell(index number, BoxElement &result) const override {
         const auto after = std::upper_bound(firstCell_.begin(), firstCell_.end(), number);
         const auto r = static_cast<std::size_t>(after - firstCell_.begin()) - 1;
@@ -194,6 +207,7 @@ class BrickPattern final : public BoxPattern {
         place({region.begin + brick % width, brick / width % n(1), brick / width / n(1)}, cell.nodes, result.nodes);
     }
 
+    // The same for faces: part of a side, brick, face of the brick.
     void face(index number, BoxElement &result) const override {
         const SidePart &part =
             *(std::upper_bound(sideParts_.begin(), sideParts_.end(), number,
@@ -212,6 +226,7 @@ class BrickPattern final : public BoxPattern {
     index rows() const { return n(1) * n(2); }
     index gridNodes() const { return (n(0) + 1) * (n(1) + 1) * (dimension_ == 2 ? 1 : n(2) + 1); }
 
+    // Regions follow each other in x: only the first and the last have faces at x- and x+.
     void addSidePart(int side, std::size_t r) {
         const Region &region = regions_[r];
         if ((side == 0 && r > 0) || (side == 1 && r + 1 < regions_.size()))
@@ -223,6 +238,7 @@ class BrickPattern final : public BoxPattern {
         faces_ += count;
     }
 
+    // Brick `number` of a part, with the lower direction fastest.
     std::array<index, 3> brickOnSide(const SidePart &part, index number) const {
         const Region &region = regions_[part.region];
         const index width = region.end - region.begin;
@@ -235,6 +251,7 @@ class BrickPattern final : public BoxPattern {
         return {region.begin + number % width, number / width, fixed};
     }
 
+    // Nodes of the brick as natural numbers.
     void place(const std::array<index, 3> &brick, std::span<const std::uint8_t> local,
                std::vector<index> &nodes) const {
         nodes.clear();
@@ -249,6 +266,7 @@ class BrickPattern final : public BoxPattern {
         }
     }
 
+    /// Nodes on the surface stay in place, and the last node of a direction is exactly at the length.
     std::array<real, 3> gridPosition(const std::array<index, 3> &at) const {
         bool inner = true;
         for (std::size_t d = 0; d < static_cast<std::size_t>(dimension_); d++)
@@ -268,7 +286,9 @@ class BrickPattern final : public BoxPattern {
     std::vector<Region> regions_;
     int dimension_ = 3;
     std::vector<index> firstCell_; ///< [regions]
+    /// Cells of all regions.
     index cells_ = 0;
+    /// Ascending by first face.
     std::vector<SidePart> sideParts_;
     index faces_ = 0;
     index centreBegin_ = 0; ///< first brick with a centre; they are one layer in x
@@ -277,6 +297,7 @@ class BrickPattern final : public BoxPattern {
 
 } // namespace
 
+// The upper 53 bits of a hash: exact in a double.
 real randomSigned(std::uint64_t seed, std::uint64_t number) {
     return static_cast<real>(mixBits(seed ^ mixBits(number)) >> 11) * 0x1p-52 - 1.0;
 }

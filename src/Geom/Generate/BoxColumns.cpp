@@ -6,6 +6,7 @@ namespace {
 
 /// Columns are laid out in rows (in y) like bricks in a wall: odd rows are shifted by half a column and have half
 /// columns at both ends. A row's lower and upper lines have nodes at every half column; zigzags make columns hexagonal.
+/// Layers of columns in z, from bottom to top. A column has 6 corners in the plane, half columns 4.
 class ColumnPattern final : public BoxPattern {
   public:
     explicit ColumnPattern(const BoxMeshOptions &options) : options_(options) {}
@@ -29,6 +30,7 @@ class ColumnPattern final : public BoxPattern {
         move[0] *= 0.5; // nodes are half a column apart
         if (!onY)
             move[1] += m % 2 == line % 2 ? zigzag : -zigzag;
+        // Nodes at the far sides are exactly at the length, whatever rounding does.
         const auto place = [&](std::size_t d, bool atEnd, real at, index n) {
             return atEnd ? options_.lengths[d] : (at + move[d]) / static_cast<real>(n) * options_.lengths[d];
         };
@@ -36,6 +38,7 @@ class ColumnPattern final : public BoxPattern {
                 place(1, line == ny(), static_cast<real>(line), ny()), place(2, k == nz(), static_cast<real>(k), nz())};
     }
 
+    // Bottom, top, then the sides: each face counter-clockwise seen from outside, after its number of corners.
     void cell(index number, BoxElement &result) const override {
         const Column column = columnOf(number % layerCells());
         const index k = number / layerCells();
@@ -57,6 +60,7 @@ class ColumnPattern final : public BoxPattern {
         }
     }
 
+    // Sides in x, in y, then bottom and top, which have polygons except at the ends of odd rows.
     void face(index number, BoxElement &result) const override {
         const index onX = ny() * nz();
         const index onY = 2 * nx() * nz();
@@ -109,6 +113,7 @@ class ColumnPattern final : public BoxPattern {
 
     index node(index m, index line, index k) const { return k * layerNodes() + line * lineNodes() + m; }
 
+    /// Rows alternate between nx and nx + 1 columns: two rows have 2 nx + 1.
     Column columnOf(index number) const {
         const index pair = number / lineNodes();
         const index rest = number % lineNodes();
@@ -126,6 +131,7 @@ class ColumnPattern final : public BoxPattern {
                           : node(column.end - (c - width - 1), column.row + 1, k);
     }
 
+    // Between points (half column, line) `a` and `b`, from layer k to the next; `turned` reverses the normal.
     void addQuadrilateral(std::array<index, 2> a, std::array<index, 2> b, index k, bool turned,
                           std::vector<index> &nodes) const {
         if (turned)

@@ -15,6 +15,7 @@ namespace {
 
 using Detail::BoxElement;
 
+// In the order of BoxCells, so that a value is its own position.
 constexpr std::pair<std::string_view, BoxCells> words[] = {
     {"triangles", BoxCells::Triangles},        {"quadrilaterals", BoxCells::Quadrilaterals},
     {"mixed-surface", BoxCells::MixedSurface}, {"tetrahedra", BoxCells::Tetrahedra},
@@ -34,6 +35,7 @@ void checkEdge(const char *what, char axis, real place, real length, index cells
                what, axis, place, bricks, cells);
 }
 
+// Nodes of the step's corners must be nodes of the grid.
 void checkStep(const BoxMeshOptions &options) {
     const auto [start, height] = options.step;
     if (height == 0.0)
@@ -55,6 +57,7 @@ void checkStep(const BoxMeshOptions &options) {
                "a box with a step can have neither jitter nor periodic sides");
 }
 
+/// Both sides are piecewise linear, so the gap is smallest at a corner or at the end.
 void checkRamps(const BoxMeshOptions &options) {
     const real length = options.lengths[0];
     for (const BoxRamp &ramp : {options.floor, options.ceiling}) {
@@ -118,9 +121,11 @@ void checkOptions(const BoxMeshOptions &options) {
 }
 
 /// The first of `count` numbers in block `part` of `parts`, without overflow.
+/// Rounded down; blocks differ by one at most.
 index blockBegin(index count, int part, int parts) { return count / parts * part + count % parts * part / parts; }
 
 /// The final numbers of entities: natural or shuffled.
+/// A shuffled mesh needs no table: the permutation is evaluated for each number.
 class Numbering {
   public:
     Numbering(index count, const BoxMeshOptions &options, std::uint64_t salt)
@@ -147,6 +152,7 @@ void append(ElementBlock &block, const BoxElement &element, const Numbering &nod
 }
 
 /// The marks of the sides, and their patches and connections.
+/// A mark is the number of a patch or of the side of a connection, as SourceMesh::faceMarks has it.
 std::array<int, 6> nameSides(const BoxMeshOptions &options, int dimension, SourceMesh &mesh) {
     constexpr std::array<const char *, 3> names{"x", "y", "z"};
     std::array<int, 6> marks{};
@@ -185,6 +191,7 @@ BoxCells boxCellsOf(std::string_view word) {
     throw ArgumentError(fmt::format("a box cannot be filled with '{}'; known cells: {}", word, known));
 }
 
+/// Every entity is computed from its number, so a block costs its own size only.
 SourceMesh makeBoxMesh(const BoxMeshOptions &options, int part, int parts) {
     DNDS_CHECK(parts >= 1 && part >= 0 && part < parts, ArgumentError, "block {} of {}", part, parts);
     checkOptions(options);
@@ -210,6 +217,7 @@ SourceMesh makeBoxMesh(const BoxMeshOptions &options, int part, int parts) {
         mesh.coordinates.push_back(bend(options, pattern->position(nodeNumbering.natural(number))));
 
     BoxElement element;
+    // Cells and faces alike; `salt` gives each kind a permutation of its own.
     const auto fill = [&](ElementBlock &block, index count, std::uint64_t salt, auto &&makeElement) {
         const Numbering numbering(count, options, salt);
         block.globalSize = count;

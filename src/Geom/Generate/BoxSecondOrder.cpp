@@ -8,6 +8,7 @@ namespace DNDS::Geom::Detail {
 
 namespace {
 
+// The element of second order with mid-nodes on quadrilaterals and in hexahedra.
 ElementType secondOrderType(ElementType linear) {
     constexpr std::pair<ElementType, ElementType> types[] = {
         {ElementType::Bar2, ElementType::Bar3},      {ElementType::Tri3, ElementType::Tri6},
@@ -21,6 +22,7 @@ ElementType secondOrderType(ElementType linear) {
 
 /// The elements of a pattern of bricks with their mid-nodes. Nodes are those of the grid with half the spacing, each of
 /// which is a corner of a brick or the middle of an edge, a quadrilateral or a hexahedron.
+/// The node in the middle of corners has the mean of their grid coordinates, doubled: integers without rounding.
 class SecondOrderPattern final : public BoxPattern {
   public:
     explicit SecondOrderPattern(const BoxMeshOptions &options)
@@ -43,6 +45,7 @@ class SecondOrderPattern final : public BoxPattern {
     }
 
   private:
+    // Twice as many bricks of half the size: nodes with even numbers are the corners.
     static BoxMeshOptions halved(BoxMeshOptions options) {
         for (index &count : options.cells)
             count *= 2;
@@ -64,6 +67,7 @@ class SecondOrderPattern final : public BoxPattern {
         return ((2 * sum[2] / count) * (2 * depth_ + 1) + 2 * sum[1] / count) * (2 * width_ + 1) + 2 * sum[0] / count;
     }
 
+    // In the order of the CGNS standard: corners, edges, quadrilaterals, volume.
     void addMiddles(BoxElement &element) const {
         const ReferenceTable &table = referenceTable(elementLayout(element.type).shape);
         const std::vector<index> linear = std::exchange(element.nodes, {});

@@ -27,6 +27,7 @@ class SteppedPattern final : public BoxPattern {
         return whole_->position(inWhole(node, start_ + 1, width_ + 1));
     }
 
+    // By bricks, which have equally many cells each.
     void cell(index number, BoxElement &result) const override {
         whole_->cell(inWhole(number / perBrick_, start_, width_) * perBrick_ + number % perBrick_, result);
         renumber(result);
@@ -56,6 +57,7 @@ class SteppedPattern final : public BoxPattern {
         return number < below ? number / few * many + number % few : height_ * many + number - below;
     }
 
+    /// Numbers of the whole rectangle to numbers without the nodes below the step.
     void renumber(BoxElement &element) const {
         const index line = width_ + 1;
         for (index &node : element.nodes)

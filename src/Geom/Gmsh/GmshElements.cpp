@@ -13,6 +13,7 @@ constexpr std::uint8_t hexa27[] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  11, 13, 9
 constexpr std::uint8_t penta18[] = {0, 1, 2, 3, 4, 5, 6, 9, 7, 8, 10, 11, 12, 14, 13, 15, 17, 16};
 constexpr std::uint8_t pyra14[] = {0, 1, 2, 3, 4, 5, 8, 10, 6, 7, 9, 11, 12, 13};
 
+// Indexed by Gmsh's number less 1: types 1 to 19.
 const GmshElement table[] = {{ElementType::Bar2, {}},
                              {ElementType::Tri3, {}},
                              {ElementType::Quad4, {}},
@@ -35,6 +36,7 @@ const GmshElement table[] = {{ElementType::Bar2, {}},
 
 } // namespace
 
+// Null for types of third order and higher, too.
 const GmshElement *gmshElement(long long number) noexcept {
     return number >= 1 && number <= static_cast<long long>(std::size(table)) ? &table[number - 1] : nullptr;
 }

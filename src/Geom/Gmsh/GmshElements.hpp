@@ -11,6 +11,7 @@
 
 namespace DNDS::Geom::Detail {
 
+/// A type of Gmsh, translated.
 struct GmshElement {
     ElementType type;
     /// Node `k` of the CGNS standard is Gmsh's node `order[k]`; empty if both agree.

@@ -16,6 +16,8 @@ namespace {
 constexpr std::string_view saveAs = "Gmsh converts it: gmsh FILE -save -format msh41 -o NEW.msh";
 
 /// Divides the blocks of a list into segments: splits long blocks, joins short ones.
+/// Segments have about `length` entries; those of a long block start in its middle (`inBlock` entries are left
+/// there), those of short blocks at a header.
 class SegmentBuilder {
   public:
     /// Without headers every segment begins with an entry.
@@ -53,6 +55,7 @@ class SegmentBuilder {
         entries_ += block.count;
     }
 
+    // Ends the segment of short blocks, if one is open.
     void close() {
         if (open_.count > 0)
             segments_.push_back(open_);
@@ -67,6 +70,8 @@ class SegmentBuilder {
     FileSegment open_;
 };
 
+/// One pass over the file, without keeping values: in text every line of $Nodes and $Elements is skipped by its end,
+/// in binary whole blocks are skipped by their size.
 class Indexer {
   public:
     Indexer(const MeshFile &file, int ranks) : file_(file), ranks_(ranks), input_(file, {}) {}
@@ -145,6 +150,7 @@ class Indexer {
         input_.setFormat(format);
     }
 
+    // "$EndNodes" after "$Nodes".
     void expectEnd(const std::string &section) {
         FileCursor &cursor = input_.cursor();
         const std::string end = "$End" + section.substr(1);
@@ -153,6 +159,7 @@ class Indexer {
             cursor.fail(fmt::format("expected {}", shown(end)));
     }
 
+    // Unknown sections are passed over; $Nodes and $Elements may occur once.
     void readSection(const std::string &section) {
         if (section == "$Nodes" && !sawNodes_) {
             sawNodes_ = true;
@@ -203,6 +210,7 @@ class Indexer {
         return {blocks, entries};
     }
 
+    // The sum over blocks against the section's own number.
     void checkTotal(index found, index announced, std::string_view what) {
         if (found != announced)
             input_.cursor().fail(fmt::format("the blocks have {} {}, and {} were announced", found, what, announced));
@@ -249,6 +257,7 @@ class Indexer {
         input_.skipRecords(block.count - done, bytes, "coordinates");
     }
 
+    /// Skips up to each position that the builder asks for.
     void addRecords(SegmentBuilder &builder, FilePlace header, const GmshBlock &block, index bytes,
                     std::string_view what) {
         index done = 0;
@@ -259,6 +268,8 @@ class Indexer {
         });
     }
 
+    /// Version 2 text has one line for each element without headers, version 2 binary headers without a number of
+    /// blocks.
     void readElements() {
         const bool version4 = input_.format().version4();
         const auto [blocks, elements] = readTotals(2 * input_.size41Bytes(), "the number of elements");
@@ -279,6 +290,7 @@ class Indexer {
         checkTotal(builder.entries(), elements, "elements");
     }
 
+    // In text, whatever the file type.
     void readPhysicalNames() {
         FileCursor &cursor = input_.cursor();
         cursor.requireLine("the number of names");
@@ -311,6 +323,7 @@ class Indexer {
         return !digits.empty() && digits.find_first_not_of("0123456789") == std::string_view::npos;
     }
 
+    // Points, curves, surfaces, volumes.
     std::array<index, 4> readEntityCounts(std::string_view section) {
         if (!input_.format().version4())
             input_.cursor().fail(fmt::format("{} belongs to version 4", section));
@@ -324,6 +337,7 @@ class Indexer {
         return counts;
     }
 
+    // Only the groups of curves and surfaces are kept: points and volumes are no faces.
     void readEntities() {
         const std::array<index, 4> counts = readEntityCounts("$Entities");
         for (std::size_t dimension = 0; dimension < 4; dimension++)
@@ -372,6 +386,7 @@ class Indexer {
                 readPiece(static_cast<index>(dimension));
     }
 
+    // An entity with a parent and a list of partitions; groups as readEntity.
     void readPiece(index dimension) {
         input_.beginRecord("a partitioned entity");
         GmshPiece piece{};
@@ -389,6 +404,7 @@ class Indexer {
     }
 
     /// In version 2 text in binary files, too.
+    /// Only the maps are kept: pairs of nodes are found again by position.
     void readPeriodic() {
         GmshFormat format = input_.format();
         format.binary = format.binary && format.version4();
@@ -405,6 +421,7 @@ class Indexer {
         input_.cursor().moveTo(input.cursor().place());
     }
 
+    // Dimension, slave and master.
     static GmshPeriodicLink readLinkEnds(GmshInput &input) {
         GmshPeriodicLink link{};
         input.beginRecord("a periodic link");
@@ -415,12 +432,14 @@ class Indexer {
         return link;
     }
 
+    // The affine map by rows, 16 numbers.
     static void readMap(GmshInput &input, GmshPeriodicLink &link) {
         link.known = true;
         for (real &value : link.map)
             value = input.number("a value of an affine map");
     }
 
+    // Pairs of nodes are passed over.
     void addLink(GmshInput &input, const GmshPeriodicLink &link, index nodes) {
         input.checkCount(nodes, 2 * input.size41Bytes(), "the number of nodes");
         input.skipRecords(nodes, 2 * input.size41Bytes(), "pairs of nodes");
@@ -483,6 +502,7 @@ class Indexer {
 
 } // namespace
 
+// Binary values need no line.
 void GmshInput::beginRecord(std::string_view what) {
     if (format_.binary)
         return;
@@ -539,6 +559,7 @@ real GmshInput::number(std::string_view what) {
     return value;
 }
 
+// In text each entry has at least a character and an end of line.
 void GmshInput::checkCount(index count, index bytes, std::string_view what) const {
     const index each = format_.binary ? std::max<index>(bytes, 1) : 2;
     if (count > cursor_.bytesLeft() / each + 1)
@@ -601,6 +622,7 @@ index elementBytes(const GmshInput &input, const GmshBlock &block) {
 
 GmshIndex indexGmsh(const MeshFile &file, int ranks) { return Indexer(file, ranks).run(); }
 
+// Trivially copyable parts as bytes, in the order of the struct.
 void broadcastIndex(CommunicatorView comm, GmshIndex &gmsh) {
     comm.broadcast(gmsh.format);
     comm.broadcast(gmsh.nodes);

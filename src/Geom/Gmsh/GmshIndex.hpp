@@ -18,6 +18,7 @@ inline constexpr index largestTag = index{1} << 60;
 /// The dimension of a physical name that the file gives without one.
 inline constexpr index anyDimension = -1;
 
+/// From $MeshFormat. Trivially copyable: rank 0 broadcasts its bytes.
 struct GmshFormat {
     int version = 22; ///< times 10: 20 to 22, 40, 41
     bool binary = false;
@@ -63,10 +64,15 @@ struct GmshPeriodicLink {
 };
 
 /// The result of rank 0's scan, which it broadcasts.
+/// Plain data, the same on all ranks after `broadcastIndex`. Its size is O(ranks + entities of the geometry), not
+/// O(mesh).
 struct GmshIndex {
     GmshFormat format;
+    /// Number of nodes of the file.
     index nodes = 0;
+    /// Number of elements of all dimensions.
     index elements = 0;
+    /// Positions in $Nodes, about eight a rank.
     std::vector<FileSegment> nodeSegments;
     std::vector<FileSegment> elementSegments;
     std::vector<GmshGroup> groups;           ///< ascending
@@ -74,6 +80,7 @@ struct GmshIndex {
     std::vector<std::array<index, 2>> named; ///< dimension and tag of the groups in `names`
     std::vector<std::string> names;
     std::vector<GmshPeriodicLink> links;
+    /// Become those of the source mesh.
     std::vector<std::string> warnings;
 };
 
@@ -84,6 +91,7 @@ GmshIndex indexGmsh(const MeshFile &file, int ranks);
 void broadcastIndex(CommunicatorView comm, GmshIndex &gmsh);
 
 /// Values in text, one record per line, or in binary, one after the other.
+/// Hides the difference between text and binary: a record is a line, or some bytes.
 class GmshInput {
   public:
     GmshInput(const MeshFile &file, const GmshFormat &format, FilePlace place = {})
@@ -95,7 +103,9 @@ class GmshInput {
     const GmshFormat &format() const noexcept { return format_; }
     void setFormat(const GmshFormat &format) noexcept { format_ = format; }
 
+    /// Text: takes the next line. Binary: does nothing.
     void beginRecord(std::string_view what);
+    /// Text: throws if the line has more words. Binary: does nothing.
     void endRecord() const;
     /// Skips records of `bytes` bytes in binary files.
     void skipRecords(index count, index bytes, std::string_view what);

@@ -26,6 +26,7 @@ using Detail::GmshPeriodicLink;
 using Detail::largestTag;
 
 /// This rank's share of the nodes.
+/// In file order, as are the tags.
 struct Nodes {
     std::vector<index> tags;
     std::vector<std::array<real, 3>> coordinates;
@@ -134,6 +135,7 @@ class NodeReader {
     Nodes &nodes_;
 };
 
+/// Reads segments into `elements`, nodes in the order of the CGNS standard but still as tags.
 class ElementReader {
   public:
     ElementReader(GmshInput &input, Elements &elements) : input_(input), elements_(elements) {}
@@ -161,6 +163,7 @@ class ElementReader {
     }
 
   private:
+    // Version 2 text: number, type, tags, nodes in one line.
     void readLine2() {
         input_.beginRecord("an element");
         place_ = input_.cursor().linePlace();
@@ -186,6 +189,7 @@ class ElementReader {
         return {values[0], values[1]};
     }
 
+    // In blocks only number and nodes remain, and in version 2 the tags.
     void readElement(const GmshBlock &block) {
         input_.beginRecord("an element");
         place_ = input_.format().binary ? input_.cursor().place() : input_.cursor().linePlace();
@@ -197,6 +201,7 @@ class ElementReader {
         input_.endRecord();
     }
 
+    // Nodes are reordered to the CGNS standard; they are tags until findNodes.
     void add(const GmshElement &element, index tag, index group, index entity) {
         std::array<index, 27> nodes{};
         const auto count = static_cast<std::size_t>(elementInfo(element.type).nodes);
@@ -217,6 +222,7 @@ class ElementReader {
 };
 
 /// Rotation and translation of an affine map; empty if it is anything else.
+/// Checks that the 3 x 3 part is orthogonal and not a reflection.
 std::optional<PeriodicTransform> rigidTransform(const std::array<real, 16> &map) {
     const auto r = [&](std::size_t row, std::size_t column) { return map[4 * row + column]; };
     for (std::size_t i = 0; i < 3; i++)
@@ -239,6 +245,8 @@ std::optional<PeriodicTransform> rigidTransform(const std::array<real, 16> &map)
 }
 
 /// Determines the patches and periodic sides of faces.
+/// Patches are numbered by the union of keys of all ranks, ascending, so that all ranks agree. Faces of periodic
+/// links belong to no patch.
 class FaceMarker {
   public:
     FaceMarker(CommunicatorView comm, const GmshIndex &gmsh, const Elements &elements, SourceMesh &mesh)
@@ -260,6 +268,7 @@ class FaceMarker {
     }
 
   private:
+    /// Gmsh saves links even where it does not save their elements: such links would connect nothing.
     void addConnections(CommunicatorView comm, SourceMesh &mesh) {
         if (gmsh_.links.empty())
             return;
@@ -331,6 +340,7 @@ class FaceMarker {
             visitGroups(elements_.pieces[e]);
     }
 
+    /// Whether any face has a group decides for all faces, on all ranks.
     void addPatches(CommunicatorView comm, SourceMesh &mesh) {
         const auto forEachFace = [&](auto &&visit) {
             for (index element = 0; element < elements_.block.size(); element++)
@@ -357,6 +367,7 @@ class FaceMarker {
         }
     }
 
+    // The name that the file gives to a group of this dimension, or one made of its tag.
     std::string nameOf(index key) const {
         if (!grouped_)
             return fmt::format("entity_{}", key);
@@ -415,6 +426,7 @@ void findNodes(CommunicatorView comm, const MeshFile &file, const GmshIndex &gms
     });
 }
 
+/// Index by rank 0, shares of nodes and elements, numbers for tags, patches, and cells and faces out of the elements.
 SourceMesh readParts(CommunicatorView comm, const std::string &path) {
     std::optional<MeshFile> file;
     comm.guarded([&] { file.emplace(path); });
@@ -460,6 +472,7 @@ SourceMesh readParts(CommunicatorView comm, const std::string &path) {
     findNodes(comm, *file, gmsh, nodes, mesh.firstNode, elements);
 
     comm.guarded([&] { findParents(gmsh, elements); });
+    // Patches first, as marks are their numbers.
     FaceMarker marker(comm, gmsh, elements, mesh);
     std::vector<index> entities, groups; // of cells
     for (index e = 0; e < elements.block.size(); e++) {

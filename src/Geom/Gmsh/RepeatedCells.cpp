@@ -12,6 +12,7 @@
 
 namespace DNDS::Geom::Detail {
 
+/// Cheap test: distinct pairs are few. Most files have one group for each entity and skip dropRepeated.
 bool mayRepeat(CommunicatorView comm, std::span<const index> entities, std::span<const index> groups) {
     std::set<std::pair<index, index>> pairs;
     for (std::size_t c = 0; c < entities.size(); c++)
@@ -25,6 +26,8 @@ bool mayRepeat(CommunicatorView comm, std::span<const index> entities, std::span
     return std::ranges::adjacent_find(pairs, {}, &std::pair<index, index>::first) != pairs.end();
 }
 
+/// Rendezvous by the least node. Of equal cells the one with the lowest number stays, so the result is that of one
+/// rank.
 index dropRepeated(CommunicatorView comm, ElementBlock &cells) {
     const auto ranks = static_cast<std::uint64_t>(comm.size());
     CommunicatorContext &context = *CommunicatorContext::of(comm);

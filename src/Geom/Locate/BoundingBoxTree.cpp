@@ -2,6 +2,7 @@
 
 namespace DNDS::Geom {
 
+/// Nodes are stored in the order of construction, depth first: the first child is the next node.
 BoundingBoxTree::BoundingBoxTree(std::vector<BoundingBox> boxes) : boxes_(std::move(boxes)) {
     for (std::size_t i = 0; i < boxes_.size(); i++)
         if (!boxes_[i].empty())
@@ -11,6 +12,7 @@ BoundingBoxTree::BoundingBoxTree(std::vector<BoundingBox> boxes) : boxes_(std::m
         addNode(0, order_.size());
 }
 
+/// O(n) a level by selection, hence O(n log n) for the tree.
 void BoundingBoxTree::addNode(std::size_t begin, std::size_t end) {
     constexpr std::size_t maxInLeaf = 4;
     const std::size_t at = nodes_.size();

@@ -135,7 +135,9 @@ class BoundingBoxTree {
     }
     void addNode(std::size_t begin, std::size_t end);
 
+    /// As given, by number.
     std::vector<BoundingBox> boxes_;
+    /// Boxes that are not empty, permuted so that each node's are contiguous.
     std::vector<int> order_;
     std::vector<Node> nodes_;
 };

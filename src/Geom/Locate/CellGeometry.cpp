@@ -15,6 +15,7 @@ namespace {
 
 /// Mean value coordinates: the weights of a polygon's corners, given relative to a point in it. Near an edge the
 /// formula divides by zero, and the point is interpolated on the edge instead.
+/// `to` are the corners minus the point, counter-clockwise about the unit vector `normal`. O(corners).
 std::vector<real> meanValueWeights(const std::vector<Point> &to, const Point &normal) {
     const std::size_t count = to.size();
     std::vector<real> weights(count, 0.0);
@@ -55,6 +56,7 @@ struct TriangleWeights {
     bool alone = false; ///< the point is on the triangle: the others do not count
 };
 
+/// After the pseudocode of Ju, Schaefer and Warren; `sense` is -1 for triangles that are clockwise from outside.
 TriangleWeights meanValueWeights(const std::array<Point, 3> &to, real sense) {
     TriangleWeights result;
     std::array<Point, 3> unit;
@@ -142,6 +144,8 @@ BoundingBox CellGeometry::boundingBoxOf(LocalIndex cell) const {
     return bounds;
 }
 
+/// Coordinates are taken relative to the point, so that rounding errors are relative to the cell's size, not to its
+/// distance from the origin.
 bool CellGeometry::has(LocalIndex cell, const Point &point, real slack) const {
     const ElementType type = mesh_->cellTypes[static_cast<std::size_t>(cell)];
     if (type == ElementType::Polyhedron)
@@ -213,6 +217,7 @@ bool CellGeometry::polyhedronHas(LocalIndex cell, const Point &point, real slack
     return touches || std::fabs(angle) > 2.0 * std::numbers::pi;
 }
 
+// The position in the reference element is found again, since `has` keeps none.
 void CellGeometry::addWeights(LocalIndex cell, const Point &point, Weights &weights) const {
     const ElementType type = mesh_->cellTypes[static_cast<std::size_t>(cell)];
     if (type == ElementType::Polyhedron)
@@ -227,6 +232,7 @@ void CellGeometry::addWeights(LocalIndex cell, const Point &point, Weights &weig
         weights.emplace_back(nodes[k], functions.values[static_cast<std::size_t>(k)]);
 }
 
+// The polygon's own plane decides the orientation, also for surfaces in space.
 void CellGeometry::addPolygonWeights(LocalIndex cell, const Point &point, Weights &weights) const {
     const std::vector<Point> corners = cornersOf(cell, point);
     const Point area = twiceArea(corners.size(), [&](std::size_t i) { return corners[i]; });
@@ -236,6 +242,7 @@ void CellGeometry::addPolygonWeights(LocalIndex cell, const Point &point, Weight
         weights.emplace_back(nodes[k], ofCorners[static_cast<std::size_t>(k)]);
 }
 
+/// Faces are fans: the weight of a face's mean is shared by its corners. O(faces x nodes of the cell).
 void CellGeometry::addPolyhedronWeights(LocalIndex cell, const Point &point, Weights &weights) const {
     const auto nodes = cellNodes_[cell];
     std::vector<real> ofNodes(static_cast<std::size_t>(nodes.size()), 0.0);

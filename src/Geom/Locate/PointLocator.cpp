@@ -10,6 +10,7 @@
 
 namespace DNDS::Geom {
 
+// Weighted means, so that both ends are exact.
 std::vector<Point> pointsOnLine(const Point &from, const Point &to, index count) {
     std::vector<Point> points;
     for (index i = 0; i < count; i++) {
@@ -19,6 +20,7 @@ std::vector<Point> pointsOnLine(const Point &from, const Point &to, index count)
     return points;
 }
 
+/// A tree of this rank's cells, and one of all ranks' boxes: a point is asked for at the ranks whose boxes have it.
 struct PointLocator::Trees {
     std::shared_ptr<CommunicatorContext> context;
     CellGeometry geometry;
@@ -56,6 +58,7 @@ PointLocator::~PointLocator() = default;
 
 const CellGeometry &PointLocator::geometry() const noexcept { return trees_->geometry; }
 
+// Of several cells with the point the first in the file, as in `locate`.
 LocalIndex PointLocator::ownCellAt(const Point &point) const {
     const Point at = trees_->geometry.inPlane(point);
     const auto number = [&](LocalIndex cell) { return mesh_->cells.fileNumbers[static_cast<std::size_t>(cell)]; };

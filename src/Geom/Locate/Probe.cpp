@@ -9,6 +9,7 @@
 
 namespace DNDS::Geom {
 
+// Three steps: cells of the points, weights on the ranks of the cells, and a pattern by which ranks pull the values.
 Probe::Probe(const PointLocator &locator, std::span<const Point> points)
     : cellsOfMesh_(locator.mesh().cells.owned), nodesOfMesh_(locator.mesh().nodes.size()),
       locations_(locator.locate(points)), context_(CommunicatorContext::of(locator.mesh().comm)) {
@@ -56,6 +57,7 @@ Probe::Probe(const PointLocator &locator, std::span<const Point> points)
             rows_[i] = found[next++];
 }
 
+// Within a running call: other ranks may already wait for this one's values.
 void Probe::requireRows(std::string_view field, index rows, index expected) const {
     context_->running("probe", field, [&] {
         DNDS_CHECK(rows == expected, ArgumentError,
@@ -63,6 +65,7 @@ void Probe::requireRows(std::string_view field, index rows, index expected) cons
     });
 }
 
+// One buffer for each width; all share the mapping of the first.
 Probe::Values &Probe::bufferOf(rowsize width) {
     if (const auto made = buffers_.find(width); made != buffers_.end())
         return made->second;
@@ -81,6 +84,7 @@ Probe::Values &Probe::bufferOf(rowsize width) {
     return buffers_.try_emplace(width, std::move(buffer)).first->second;
 }
 
+// Owners evaluate all their samples, then one pull brings values to the ranks that asked.
 std::vector<real> Probe::values(rowsize width,
                                 const std::function<void(const ProbeSample &, std::span<real>)> &evaluate) {
     Values &buffer = bufferOf(width);

@@ -34,6 +34,7 @@ real distance2ToTriangle(const Point &p, const Point &a, const Point &b, const P
     return std::min({distance2ToSegment(p, a, b), distance2ToSegment(p, b, c), distance2ToSegment(p, c, a)});
 }
 
+// atan2 is accurate for all angles, also for points near the triangle's plane.
 real solidAngle(const Point &a, const Point &b, const Point &c) {
     const real la = norm(a);
     const real lb = norm(b);

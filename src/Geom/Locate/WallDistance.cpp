@@ -38,6 +38,7 @@ std::vector<RigidMotion> motionsOf(const UnstructuredMesh &mesh, const BoundingB
         steps.push_back(std::min(table.stepAt(connection, 0), table.stepAt(connection, 1)));
     std::ranges::sort(steps);
     steps.erase(std::unique(steps.begin(), steps.end()), steps.end());
+    // Three directions at most give 27 images; with more, only single steps are taken.
     const bool products = steps.size() <= 3;
     std::vector<int> images{0};
     for (const int step : steps) {
@@ -54,6 +55,7 @@ std::vector<RigidMotion> motionsOf(const UnstructuredMesh &mesh, const BoundingB
 
 } // namespace
 
+/// Own faces of the patches and their tree, boxes of all ranks, and the motions of images.
 struct WallDistance::Search {
     Search(const UnstructuredMesh &meshOfFaces, const std::vector<std::string> &patches)
         : mesh(meshOfFaces), context(CommunicatorContext::of(mesh.comm)), coordinates(mesh.coordinates.view()),
@@ -62,6 +64,7 @@ struct WallDistance::Search {
             const auto own = mesh.patch(name).ownFaces();
             faces.insert(faces.end(), own.begin(), own.end());
         }
+        // A face may be in several of the patches.
         std::ranges::sort(faces);
         faces.erase(std::unique(faces.begin(), faces.end()), faces.end());
         std::vector<BoundingBox> boxes;
@@ -84,10 +87,12 @@ struct WallDistance::Search {
         motions = motionsOf(mesh, whole);
     }
 
+    // Flat meshes may be at any z.
     Point inPlane(const Point &point) const { return mesh.planar ? Point{point[0], point[1], 0.0} : point; }
     Point nodeAt(LocalIndex node) const {
         return inPlane({coordinates(node, 0), coordinates(node, 1), coordinates(node, 2)});
     }
+    // A face as one segment or as triangles.
     template <class OnSegment, class OnTriangle>
     void forEachPart(LocalIndex face, OnSegment &&onSegment, OnTriangle &&onTriangle) const {
         const auto corners = faceNodes[face];
@@ -115,6 +120,7 @@ struct WallDistance::Search {
             NearFace found{distance2(face, point), -1, -1, mesh.comm.rank(), face};
             if (!(found.distance2 <= limit2) || std::isinf(found.distance2))
                 return;
+            // Faces as near are still visited: of these the first in the file is taken.
             limit2 = found.distance2;
             const LocalIndex cell = mesh.faceCells(face, 0);
             found.cell = mesh.cells.fileNumbers[static_cast<std::size_t>(cell)];
@@ -142,6 +148,7 @@ struct WallDistance::Search {
     std::vector<RigidMotion> motions;
 };
 
+// Consecutive points are near each other: the triangle inequality bounds the search from the point before.
 std::vector<NearFace> WallDistance::Search::nearestOwn(std::span<const Point> points) const {
     std::vector<NearFace> best(points.size());
     for (std::size_t i = 0; i < points.size(); i++)
@@ -235,6 +242,7 @@ WallDistance::WallDistance(WallDistance &&) noexcept = default;
 WallDistance &WallDistance::operator=(WallDistance &&) noexcept = default;
 WallDistance::~WallDistance() = default;
 
+// Collective: ranks without points answer the others.
 std::vector<NearestFace> WallDistance::nearest(std::span<const Point> points) const {
     return failTogether(search_->mesh.comm, [&] {
         std::vector<NearestFace> result;

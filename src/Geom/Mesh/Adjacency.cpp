@@ -24,6 +24,7 @@ LocalAdjacency toLocal(const GlobalAdjacency &rows, const GhostMapping &mapping)
                 to[i][k] = noEntity;
                 continue;
             }
+            // A search among the sorted ghosts unless the entity is owned.
             const auto local = mapping.toLocal(global);
             DNDS_CHECK(local.has_value(), IndexError,
                        "'{}': row {} has global entity {}, which is neither owned here nor a ghost", rows.label(), i,
@@ -44,6 +45,7 @@ GlobalAdjacency toGlobal(const LocalAdjacency &rows, const GhostMapping &mapping
     return result;
 }
 
+// The array's own layout is the same list of entries, so one copy fills it.
 LocalAdjacency makeAdjacency(std::string name, CommunicatorView comm, std::span<const index> starts,
                              std::span<const LocalIndex> entries) {
     LocalAdjacency result(std::move(name), comm);
@@ -54,6 +56,8 @@ LocalAdjacency makeAdjacency(std::string name, CommunicatorView comm, std::span<
     return result;
 }
 
+/// Counting sort: count, prefix sums, fill. Rows are visited in `order` in the second pass only, as counts do not
+/// depend on it.
 LocalAdjacency transpose(std::string name, const LocalAdjacency &rows, index columns,
                          std::span<const LocalIndex> order) {
     std::vector<index> starts(toSize(columns) + 1, 0);
@@ -72,6 +76,7 @@ LocalAdjacency transpose(std::string name, const LocalAdjacency &rows, index col
     return makeAdjacency(std::move(name), rows.comm(), starts, entries);
 }
 
+// With rows in ascending order, the rows of the result ascend, too.
 LocalAdjacency transpose(std::string name, const LocalAdjacency &rows, index columns) {
     std::vector<LocalIndex> order(toSize(rows.size()));
     std::iota(order.begin(), order.end(), 0);
@@ -85,6 +90,7 @@ LocalAdjacency compose(std::string name, const LocalAdjacency &first, const Loca
     LocalIndex last = -1;
     for (index row = 0; row < second.size(); row++)
         for (const LocalIndex entry : to[row])
+            // The largest entry sizes the table of marks.
             last = std::max(last, entry);
     std::vector<index> seen(static_cast<std::size_t>(last) + 1, -1);
     std::vector<index> starts{0};
@@ -96,6 +102,7 @@ LocalAdjacency compose(std::string name, const LocalAdjacency &first, const Loca
             if (middle < 0)
                 continue;
             for (const LocalIndex entry : to[middle])
+                // One lookup an entry: marks of earlier rows need no clearing.
                 if (entry >= 0 && std::exchange(seen[static_cast<std::size_t>(entry)], row) != row)
                     entries.push_back(entry);
         }
@@ -104,6 +111,7 @@ LocalAdjacency compose(std::string name, const LocalAdjacency &first, const Loca
     return makeAdjacency(std::move(name), first.comm(), starts, entries);
 }
 
+// One pass; rows may be kept repeatedly and in any order.
 LocalAdjacency restricted(std::string name, const LocalAdjacency &rows, std::span<const LocalIndex> kept,
                           std::span<const LocalIndex> newNumbers) {
     std::vector<index> starts{0};

@@ -4,6 +4,7 @@
 
 namespace DNDS::Geom {
 
+/// A polyhedron's list is put together from its faces, whose normals leave their first cell.
 void appendCellNodes(const UnstructuredMesh &mesh, index cell, std::span<const index> numbers,
                      std::vector<index> &result) {
     if (mesh.cellTypes[toSize(cell)] != ElementType::Polyhedron) {
@@ -11,6 +12,7 @@ void appendCellNodes(const UnstructuredMesh &mesh, index cell, std::span<const i
             result.push_back(numbers[static_cast<std::size_t>(node)]);
         return;
     }
+    // In the form of NFACE lists: for each face the number of its corners, then the corners.
     const auto faceCells = mesh.faceCells.view();
     for (const LocalIndex face : mesh.cellFaces.view()[cell]) {
         const auto corners = mesh.faceNodes.view()[face];

@@ -13,6 +13,7 @@
 
 namespace DNDS::Geom {
 
+/// Made on demand and kept by the mesh; copies of a mesh share it.
 struct MeshConnectivity {
     std::optional<MeshEdges> edges;
     /// Adjacencies besides the mesh's own lists.
@@ -37,6 +38,7 @@ const char *wordOf(Kind kind) {
     return "edges";
 }
 
+/// 0, 1, ..., count - 1.
 std::vector<LocalIndex> upTo(index count) {
     std::vector<LocalIndex> numbers(toSize(count));
     std::iota(numbers.begin(), numbers.end(), 0);
@@ -56,6 +58,7 @@ const LocalAdjacency *listOf(const UnstructuredMesh &mesh, const MeshEdges *edge
 }
 
 /// [nodes, faces or edges] the same number for all that coincide because of periodic images.
+/// Edges coincide if their ends do: pairs of places are numbered by a hash table.
 std::vector<LocalIndex> placesOf(const UnstructuredMesh &mesh, Kind kind) {
     if (mesh.images.size() == 1 || kind == Kind::Faces) // a periodic face is the same face on both sides
         return upTo(mesh.entities(kind).size());
@@ -73,14 +76,6 @@ std::vector<LocalIndex> placesOf(const UnstructuredMesh &mesh, Kind kind) {
     return result;
 }
 
-/// [cells] the local cells that share an entity with each, itself included, across periodic boundaries, too.
-LocalAdjacency neighboursThrough(const UnstructuredMesh &mesh, Kind kind) {
-    const std::vector<LocalIndex> places = placesOf(mesh, kind);
-    const LocalAdjacency rows =
-        restricted("places of cells", mesh.adjacency(Kind::Cells, kind), upTo(mesh.cells.size()), places);
-    return compose("cells around cells", rows, transpose("cells of places", rows, static_cast<index>(places.size())));
-}
-
 /// The cells of other ranks within `layers` steps. Collective; breadth-first: each round asks the owners of the cells
 /// that are new for their neighbours.
 std::vector<index> cellsWithin(const UnstructuredMesh &mesh, const LocalAdjacency &neighbours, int layers) {
@@ -91,12 +86,14 @@ std::vector<index> cellsWithin(const UnstructuredMesh &mesh, const LocalAdjacenc
         if (!global.isLocal(cell))
             reached.add(cell);
     };
+    // The first layer is known here: ghosts include all neighbours of own cells.
     if (layers > 0)
         for (index c = 0; c < mesh.cells.owned; c++)
             for (const LocalIndex other : neighbours[c])
                 reach(cells.toGlobal(other));
     std::size_t begin = 0;
     for (int layer = 1; layer < layers; layer++) {
+        // Only cells found in the round before can lead to new ones.
         const auto known = reached.numbers().subspan(begin);
         const std::vector<index> front(known.begin(), known.end());
         begin += front.size();
@@ -119,12 +116,21 @@ std::vector<index> cellsWithin(const UnstructuredMesh &mesh, const LocalAdjacenc
 
 } // namespace
 
+LocalAdjacency neighboursThrough(const UnstructuredMesh &mesh, Kind kind) {
+    const std::vector<LocalIndex> places = placesOf(mesh, kind);
+    const LocalAdjacency rows =
+        restricted("places of cells", mesh.adjacency(Kind::Cells, kind), upTo(mesh.cells.size()), places);
+    return compose("cells around cells", rows, transpose("cells of places", rows, static_cast<index>(places.size())));
+}
+
+// Not safe for two threads at once: the first use must be the only one.
 MeshConnectivity &UnstructuredMesh::connectivity() const {
     if (connectivity_ == nullptr)
         connectivity_ = std::make_shared<MeshConnectivity>();
     return *connectivity_;
 }
 
+/// Edges are made together or not at all: failTogether, then one assignment that cannot fail.
 const MeshEntities &UnstructuredMesh::entities(MeshEntityKind kind) const {
     if (kind == Kind::Cells)
         return cells;
@@ -144,18 +150,22 @@ const MeshEntities &UnstructuredMesh::entities(MeshEntityKind kind) const {
     return connectivity_->edges->entities;
 }
 
+/// A list of the mesh itself, one made before, or the transpose of a list. References stay valid, as nodes of a map
+/// do not move.
 const LocalAdjacency &UnstructuredMesh::adjacency(MeshEntityKind from, MeshEntityKind to) const {
     DNDS_CHECK(from != to, ArgumentError,
                "{}: there is no adjacency from {} to {}: compose two, as those from cells to faces and from faces to "
                "cells",
                origin, wordOf(from), wordOf(to));
     static_cast<void>(cells.builtPattern());
+    // In two dimensions faces stand for edges; of faces and edges themselves the identity is made.
     const auto find = [&](Kind kind) { return kind == Kind::Edges && dimension == 2 ? Kind::Faces : kind; };
     const bool same = find(from) == find(to);
     if (!same) {
         from = find(from);
         to = find(to);
     }
+    // Makes the edges if they are needed, which is the collective part.
     static_cast<void>(entities(from));
     static_cast<void>(entities(to));
     MeshConnectivity &known = connectivity();
@@ -174,6 +184,7 @@ const LocalAdjacency &UnstructuredMesh::adjacency(MeshEntityKind from, MeshEntit
         std::iota(starts.begin(), starts.end(), index{0});
         made = makeAdjacency(name, comm, starts, upTo(rows));
     } else {
+        // All other adjacencies are transposes of lists of the mesh.
         const LocalAdjacency &inverse = *listOf(*this, known.edges ? &*known.edges : nullptr, to, from);
         made = to == Kind::Cells ? transpose(name, inverse, rows, cellsInFileOrder(*this))
                                  : transpose(name, inverse, rows);

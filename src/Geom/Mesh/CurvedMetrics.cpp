@@ -24,6 +24,7 @@ struct Tabulated {
     std::vector<ShapeFunctions> functions;
 };
 
+/// Shape functions cost more than the sums: tabulated once a type.
 Tabulated tabulate(ElementType type) {
     const Quadrature rule(elementLayout(type).shape, degreeFor(type));
     const QuadratureView view = rule.view();
@@ -40,6 +41,7 @@ Tabulated tabulate(ElementType type) {
 class Tables {
   public:
     const Tabulated &operator[](ElementType type) {
+        // Made on first use: most meshes have few types.
         Tabulated &table = tables_[static_cast<std::size_t>(type)];
         if (table.weights.empty())
             table = tabulate(type);
@@ -66,11 +68,14 @@ struct Integrals {
     }
 };
 
+// Integrates over faces, then over cells, and overwrites the results of corners. Positions are taken relative to the
+// first node, so that meshes far from the origin lose no digits.
 class CurvedMetrics {
   public:
     CurvedMetrics(const UnstructuredMesh &mesh, MeshMetrics &metrics)
         : mesh_(mesh), metrics_(metrics), coordinates_(mesh.coordinates.view()), cellNodes_(mesh.cellNodes.view()) {}
 
+    /// Straight simplices are exact already and are skipped.
     void measureFaces() {
         const FaceElements faces = faceElements(mesh_);
         const auto areas = metrics_.areas.view();
@@ -90,6 +95,7 @@ class CurvedMetrics {
                     : integrate(type, nodes, [&](const MappedPoint &at, const Point &on) {
                           return cross(at.tangents[0], normalAt(source, sense * on));
                       });
+            // Degenerate faces, also those with NaN, keep what corners gave.
             if (!(found.measure > 0.0))
                 continue;
             areas(f) = norm(found.areaVector);
@@ -107,6 +113,7 @@ class CurvedMetrics {
             if (elementLayout(type).nodes == 0 || type == ElementType::Tetra4 || type == ElementType::Tri3)
                 continue;
             const ElementNodes nodes{coordinates_, cellNodes_[c]};
+            // A positive volume may hide points where the map is inverted.
             bool everywhere = true;
             const Integrals found = integrate(type, nodes, [&](const MappedPoint &at, const Point &) {
                 const real density = mesh_.planar ? at.areaVector()[2] : at.measure();

@@ -30,6 +30,7 @@ void forEachListedFace(const UnstructuredMesh &mesh, LocalIndex cell, Visit &&vi
     const auto faces = mesh.cellFaces[cell];
     rowsize listed = 0;
     for (int number = 0; number < static_cast<int>(info.faces.size()); number++) {
+        // The rule by which `buildMesh` leaves faces out of `cellFaces`.
         if (distinctCorners(info.faces[static_cast<std::size_t>(number)], mesh.cellNodes[cell]) < info.dimension)
             continue;
         DNDS_CHECK(listed < faces.size(), StateError, "cell {} lists {} faces, fewer than its nodes span", cell,
@@ -38,6 +39,7 @@ void forEachListedFace(const UnstructuredMesh &mesh, LocalIndex cell, Visit &&vi
     }
 }
 
+/// The last assignment wins if it is the first cell's; else the first cell found with shape functions.
 std::vector<FaceElements::Source> sourcesOf(const UnstructuredMesh &mesh) {
     std::vector<FaceElements::Source> sources(toSize(mesh.faces.size()));
     const auto faceCells = mesh.faceCells.view();
@@ -64,6 +66,7 @@ ElementType straightType(int dimension, rowsize corners) {
 
 } // namespace
 
+// Faces point out of the cell that gives their nodes; those of a second cell are turned around.
 FaceElements faceElements(const UnstructuredMesh &mesh) {
     std::vector<FaceElements::Source> sources = sourcesOf(mesh);
     const auto cellNodes = mesh.cellNodes.view();
@@ -103,6 +106,7 @@ std::vector<LocalIndex> nodesOnFace(const UnstructuredMesh &mesh, LocalIndex cel
     const auto nodes = mesh.cellNodes[cell];
     const auto corners = mesh.faceNodes[face];
     if (elementLayout(type).nodes == 0) {
+        // One corner tells whether the face has the nodes of this side.
         const bool own = std::find(nodes.begin(), nodes.end(), corners[0]) != nodes.end();
         return own ? std::vector<LocalIndex>(corners.begin(), corners.end())
                    : std::vector<LocalIndex>(nodes.begin(), nodes.end());
@@ -122,6 +126,7 @@ SubElement faceInCell(const UnstructuredMesh &mesh, const FaceElements &faces, i
     const LocalIndex cell = mesh.faceCells(face, side);
     DNDS_CHECK(cell >= 0, ArgumentError, "face {} has no local cell on side {}", face, side);
     const ElementType type = mesh.cellTypes[static_cast<std::size_t>(cell)];
+    // Two steps: the face as the cell lists it, then its corners in the order of the face's element.
     SubElement own; // as the cell lists it
     forEachListedFace(mesh, cell, [&](int number, LocalIndex f) {
         if (f == face)
@@ -144,6 +149,7 @@ SubElement faceInCell(const UnstructuredMesh &mesh, const FaceElements &faces, i
             }
         }
         const auto before = result.node.begin() + k;
+        // Counts distinct nodes: two corners at one node mean a collapsed face.
         found += std::find(result.node.begin(), before, *before) == before ? 1 : 0;
     }
     DNDS_CHECK(corners > 0 && found == corners && corners == elementInfo(own.type).corners, ArgumentError,

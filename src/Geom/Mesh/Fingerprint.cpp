@@ -9,6 +9,7 @@ namespace DNDS::Geom {
 
 namespace {
 
+// File numbers of owned entities are never negative.
 std::uint64_t asUnsigned(index number) { return static_cast<std::uint64_t>(number); }
 
 std::uint64_t hashOfNumber(index number) {

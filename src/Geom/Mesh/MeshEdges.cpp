@@ -16,10 +16,12 @@ namespace DNDS::Geom {
 namespace {
 
 /// Identifies a local edge by its local nodes, the one that is first in the file first.
+/// Two local numbers of 31 bits in one word.
 class EdgeKeys {
   public:
     explicit EdgeKeys(const UnstructuredMesh &mesh) : numbers_(mesh.nodes.fileNumbers) {}
 
+    // The key does not depend on the order of the arguments.
     index of(LocalIndex a, LocalIndex b) const {
         if (numbers_[static_cast<std::size_t>(b)] < numbers_[static_cast<std::size_t>(a)])
             std::swap(a, b);
@@ -34,6 +36,7 @@ class EdgeKeys {
 };
 
 /// The edges of local cells in the order of cells.
+/// Edges of own cells come first, since own cells do.
 struct FoundEdges {
     NumberTable keys;
     index ofOwnCells = 0; ///< the first ones
@@ -42,6 +45,8 @@ struct FoundEdges {
 };
 
 /// Calls `visit(a, b)` for the edges of faces of polyhedra, each at least once, with nodes of the cell.
+/// O(corners of the cell's faces), and for faces of periodic boundaries a search through the cell's nodes for each
+/// corner.
 class PolyhedronEdges {
   public:
     explicit PolyhedronEdges(const UnstructuredMesh &mesh) : mesh_(mesh) {
@@ -77,6 +82,7 @@ class PolyhedronEdges {
     std::vector<LocalIndex> places_; ///< [nodes], empty without images
 };
 
+// Local. Polyhedra visit each edge from both of its faces: rows are searched for repeats, which are short.
 FoundEdges findEdges(const UnstructuredMesh &mesh, const EdgeKeys &keys) {
     FoundEdges found;
     const PolyhedronEdges ofPolyhedron(mesh);
@@ -99,6 +105,7 @@ FoundEdges findEdges(const UnstructuredMesh &mesh, const EdgeKeys &keys) {
                 add(cellNodes[c][edge.node[0]], cellNodes[c][edge.node[1]]);
             }
         found.starts.push_back(static_cast<index>(found.entries.size()));
+        // Edges that ghost cells add come later.
         if (c + 1 == mesh.cells.owned)
             found.ofOwnCells = found.keys.size();
     }
@@ -116,6 +123,8 @@ std::vector<char> nodesElsewhere(const MeshEntities &nodes) {
 
 /// Edges that several ranks have meet at the owner of their first node. An edge that only one rank has among its own
 /// cells is there, too, if others have it among ghosts, because these also have its nodes.
+/// Protocol: register (file numbers of both nodes, in an own cell or not), owners back, owners report their numbers,
+/// numbers back to all.
 class EdgeMeeting {
   public:
     /// Registers the edges of other ranks, as `write` gives them. Local. Throws DataError for an edge that is in
@@ -132,6 +141,7 @@ class EdgeMeeting {
         std::ranges::stable_sort(order, {}, key);
         edgeOf_.resize(records.size());
         std::vector<int> ranks(records.size());
+        // The rank of each record, from the lists' ranges.
         for (std::size_t k = 0; k < lists_.size(); k++)
             std::fill(ranks.begin() + lists_.starts[k], ranks.begin() + lists_.starts[k + 1], lists_.ranks[k]);
         std::vector<int> users; // ascending
@@ -140,6 +150,7 @@ class EdgeMeeting {
             edgeOf_[i] = owners_.size();
             if (records[i][2] != 0)
                 users.push_back(ranks[i]);
+            // Continues until the last record of the edge.
             if (k + 1 < order.size() && key(order[k + 1]) == key(i))
                 continue;
             DNDS_CHECK(
@@ -150,6 +161,7 @@ class EdgeMeeting {
                 mesh.origin, records[i][0], records[i][1]);
             const auto a = static_cast<std::uint64_t>(records[i][0]);
             const auto b = static_cast<std::uint64_t>(records[i][1]);
+            // By a hash of permanent numbers: evenly spread, and the same in every run.
             owners_.push_back(users[mixBits(mixBits(a) ^ b) % users.size()]);
             users.clear();
         }
@@ -181,7 +193,9 @@ class EdgeMeeting {
     }
 
   private:
-    RankLists lists_; ///< a word for each registered edge
+    /// A word for each registered edge, grouped by the rank that registered it; reused for all answers.
+    RankLists lists_;
+    /// [registered] the edge's position in `owners_`.
     std::vector<std::size_t> edgeOf_;
     std::vector<int> owners_; ///< [edges that met]
 };
@@ -197,6 +211,7 @@ std::vector<LocalIndex> numberFound(const UnstructuredMesh &mesh, const FoundEdg
     const auto meetsAt = [&](std::size_t e) {
         const index key = found.keys[static_cast<LocalIndex>(e)];
         const LocalIndex a = EdgeKeys::first(key);
+        // An edge with a node that only this rank has is only here.
         if (elsewhere[static_cast<std::size_t>(a)] == 0 ||
             elsewhere[static_cast<std::size_t>(EdgeKeys::second(key))] == 0)
             return -1;
@@ -208,9 +223,11 @@ std::vector<LocalIndex> numberFound(const UnstructuredMesh &mesh, const FoundEdg
                                           ranks, count, meetsAt, [](std::size_t) { return EdgeMeeting::words; },
                                           [&](std::size_t e, index *to) { EdgeMeeting::write(mesh, found, e, to); })));
     const RankLists owners = sparseExchange(context, others.owners());
+    // Edges that only this rank has are its own.
     std::vector<char> own(count, 1);
     for (std::size_t k = 0; k < meeting.values.size(); k++)
         own[toSize(meeting.values[k])] = meeting.values[k] < found.ofOwnCells && owners.values[k] == here ? 1 : 0;
+    // Preliminary numbers: owned edges and ghosts, each in the order in which they were found.
     std::vector<LocalIndex> oldNumber(count);
     for (std::size_t e = 0; e < count; e++)
         if (own[e] != 0)
@@ -219,10 +236,12 @@ std::vector<LocalIndex> numberFound(const UnstructuredMesh &mesh, const FoundEdg
             oldNumber[e] = static_cast<LocalIndex>(entities.ghosts++);
 
     const auto global = GlobalMapping::create(context.comm(), entities.owned);
+    // Owners report the global numbers, others -1.
     RankLists given = meeting;
     for (index &edge : given.values)
         edge = own[toSize(edge)] != 0 ? global->localBegin() + oldNumber[toSize(edge)] : -1;
     const RankLists numbers = sparseExchange(context, others.numbers(sparseExchange(context, given)));
+    // The image of an edge is that of its first node.
     std::vector<GhostEntity> ghosts(toSize(entities.ghosts));
     for (std::size_t k = 0; k < meeting.values.size(); k++)
         if (const auto e = toSize(meeting.values[k]); own[e] == 0) {
@@ -230,6 +249,7 @@ std::vector<LocalIndex> numberFound(const UnstructuredMesh &mesh, const FoundEdg
             ghosts[static_cast<std::size_t>(oldNumber[e])] = {numbers.values[k],
                                                               mesh.nodes.images[static_cast<std::size_t>(node)]};
         }
+    // As for other entities: rows that others copy are moved together.
     const Renumbering renumbering = renumber(global, ghosts, {});
     entities.pattern = std::make_shared<const ExchangePattern>(renumbering.mapping);
     for (std::size_t e = 0; e < count; e++)
@@ -267,6 +287,7 @@ MeshEdges numberEdges(const UnstructuredMesh &mesh) {
     for (index f = 0; f < mesh.faces.size(); f++) {
         const auto corners = mesh.faceNodes[f];
         for (rowsize k = 0; k < corners.size(); k++) {
+            // Faces whose nodes are those of the other side of a periodic boundary may have edges of no local cell.
             const LocalIndex e = found.keys.find(keys.of(corners[k], corners[k + 1 == corners.size() ? 0 : k + 1]));
             if (e != NumberTable::none)
                 faceEdges.push_back(newOfFound[static_cast<std::size_t>(e)]);

@@ -22,6 +22,7 @@ void setPoint(const View &view, index row, const Point &point) {
         view(row, d) = point[static_cast<std::size_t>(d)];
 }
 
+// Of one face, as its corners give it.
 struct FaceGeometry {
     Point area;
     Point centre; ///< centroid of the area
@@ -29,9 +30,12 @@ struct FaceGeometry {
 };
 
 /// A polygon in space: triangles around the mean of its corners.
+/// Triangles are weighted by their projection on the area vector: the centroid does not depend on the order of
+/// corners, and the parts of non-convex faces cancel.
 template <class PointOf>
 FaceGeometry polygonGeometry(std::size_t corners, PointOf &&pointOf) {
     FaceGeometry face{0.5 * twiceArea(corners, pointOf), {}, meanPoint(corners, pointOf)};
+    // Exact and without divisions.
     if (corners == 3) {
         face.centre = face.mean;
         return face;
@@ -69,6 +73,7 @@ Point cornerMean(ElementType type, AdjacencyRow<const LocalIndex> nodes, PointOf
 }
 
 /// `MeshMetrics::closure` of the own cells of this rank.
+/// A face between two images of one cell counts with both signs, which cancel.
 real closureOf(const UnstructuredMesh &mesh, const MeshMetrics &metrics) {
     const auto cellFaces = mesh.cellFaces.view();
     const auto faceCells = mesh.faceCells.view();
@@ -108,6 +113,7 @@ MeshMetrics measure(const UnstructuredMesh &mesh, const MetricOptions &options) 
     const auto areaVectors = metrics.areaVectors.view();
     const auto areas = metrics.areas.view();
     const auto faceCentres = metrics.faceCentres.view();
+    // Faces first: area vector, centre and mean of the corners, which cells share.
     std::vector<Point> means(toSize(mesh.faces.size()));
     for (index f = 0; f < mesh.faces.size(); f++) {
         const auto nodes = faceNodes[f];
@@ -116,6 +122,7 @@ MeshMetrics measure(const UnstructuredMesh &mesh, const MetricOptions &options) 
         if (mesh.dimension == 3) {
             face = polygonGeometry(static_cast<std::size_t>(nodes.size()), corner);
         } else {
+            // An edge's normal needs the plane of a cell.
             const LocalIndex cell = faceCells(f, 0) >= 0 ? faceCells(f, 0) : faceCells(f, 1);
             const Point normal =
                 mesh.planar ? Point{0.0, 0.0, 1.0}
@@ -132,6 +139,7 @@ MeshMetrics measure(const UnstructuredMesh &mesh, const MetricOptions &options) 
     const auto centroids = metrics.centroids.view();
     const real dimension = mesh.dimension;
     for (index c = 0; c < mesh.cells.size(); c++) {
+        // Any apex gives the same volume; one inside loses the fewest digits.
         const Point apex = cornerMean(mesh.cellTypes[toSize(c)], cellNodes[c], pointOf);
         real volume = 0.0;
         Point weighted{};
@@ -140,6 +148,7 @@ MeshMetrics measure(const UnstructuredMesh &mesh, const MetricOptions &options) 
             const Point area = sign * pointAt(areaVectors, f);
             const real cone = dot(means[static_cast<std::size_t>(f)] - apex, area) / dimension;
             volume += cone;
+            // The centroid of a cone is at 3/4 of the way from the apex to that of its base; in a plane, at 2/3.
             weighted = weighted + (cone * dimension / (dimension + 1.0)) * (pointAt(faceCentres, f) - apex);
         }
         volumes(c, 0) = volume;

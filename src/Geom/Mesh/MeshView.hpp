@@ -61,12 +61,14 @@ struct MeshView {
     template <rowsize width>
     using Rows = ArrayView<const real, width>;
 
+    // Counts: owned ones come first, then ghosts, up to `cells`, `nodes` and `faces`.
     index ownedCells = 0;
     index cells = 0;
     index ownedNodes = 0;
     index nodes = 0;
     index ownedFaces = 0;
     index faces = 0;
+    // As the members of UnstructuredMesh of the same names.
     Adjacency cellNodes;
     Adjacency cellFaces;
     Adjacency cellCells;
@@ -75,6 +77,7 @@ struct MeshView {
     LocalPairs::ConstView faceCells;
     ArrayView<const int, 1> facePatches; ///< [faces] the id of the first patch, or `noPatch`
     Rows<3> coordinates;
+    // As the members of MeshMetrics of the same names.
     Rows<1> volumes;
     Rows<3> centroids;
     Rows<1> areas;

@@ -25,6 +25,7 @@ class SamePlace {
             node = at(node) = at(at(node));
         return node;
     }
+    // The lesser root represents the set.
     void join(LocalIndex a, LocalIndex b) {
         a = find(a);
         b = find(b);
@@ -35,6 +36,7 @@ class SamePlace {
     std::vector<LocalIndex> parent_;
 };
 
+// The square of the distance between two nodes.
 real distance2(const UnstructuredMesh &mesh, LocalIndex a, LocalIndex b) {
     real sum = 0;
     for (rowsize d = 0; d < 3; d++)
@@ -43,6 +45,7 @@ real distance2(const UnstructuredMesh &mesh, LocalIndex a, LocalIndex b) {
 }
 
 /// The node of `list` nearest to a node.
+/// O(nodes of the face).
 LocalIndex nearestOf(const UnstructuredMesh &mesh, std::span<const LocalIndex> list, LocalIndex node) {
     return *std::ranges::min_element(list, {}, [&](LocalIndex other) { return distance2(mesh, node, other); });
 }
@@ -60,7 +63,9 @@ void joinNodes(const UnstructuredMesh &mesh, LocalIndex face, SamePlace &places)
 
 /// Sorts entities by their numbers, from 0; those of one number stay in order. O(entities) for each 11 bits of the
 /// largest number.
+/// Least significant digit first, each pass stable. 2^11 counters stay in the first-level cache.
 void sortByNumber(std::vector<LocalIndex> &entities, std::span<const index> numbers) {
+    // Passes beyond the largest number's bits are left out.
     constexpr int digitBits = 11;
     constexpr index digits = index{1} << digitBits;
     index all = 0;
@@ -109,6 +114,7 @@ std::vector<LocalIndex> nodePlaces(const UnstructuredMesh &mesh) {
     SamePlace places(mesh.nodes.size());
     for (LocalIndex f = 0; f < static_cast<LocalIndex>(mesh.faces.size()); f++) {
         const auto cells = mesh.faceCells[f];
+        // Faces between cells of different images lie on a periodic boundary.
         if (cells[0] >= 0 && cells[1] >= 0 &&
             mesh.cells.images[static_cast<std::size_t>(cells[0])] !=
                 mesh.cells.images[static_cast<std::size_t>(cells[1])])
@@ -136,6 +142,7 @@ LocalAdjacency nodeCellsAcrossPeriodic(const UnstructuredMesh &mesh) {
     for (std::size_t n = 0; n < nodes; n++)
         ofPlace[toSize(next[static_cast<std::size_t>(places[n])]++)] = static_cast<LocalIndex>(n);
 
+    // Ranks of cells in file order, by which rows are sorted.
     const std::vector<LocalIndex> order = cellsInFileOrder(mesh);
     std::vector<LocalIndex> placeOfCell(order.size());
     for (std::size_t k = 0; k < order.size(); k++)

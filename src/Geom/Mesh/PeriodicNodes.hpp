@@ -24,4 +24,9 @@ std::vector<LocalIndex> nodePlaces(const UnstructuredMesh &mesh);
 /// depend on their owners. Local. O(sort of cells).
 std::vector<LocalIndex> cellsInFileOrder(const UnstructuredMesh &mesh);
 
+/// [cells] the local cells that share an entity of a kind with each, itself included, across periodic boundaries, too:
+/// nodes, faces, or edges, which must have been made. Complete for cells within the mesh's layers but the last. Local.
+/// O(entries).
+LocalAdjacency neighboursThrough(const UnstructuredMesh &mesh, MeshEntityKind kind);
+
 } // namespace DNDS::Geom

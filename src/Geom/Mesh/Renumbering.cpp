@@ -22,6 +22,7 @@ std::vector<index> sortGhosts(std::span<const index> numbers, std::span<const Gh
     return order;
 }
 
+// The numbers in the order of a permutation.
 std::vector<index> inOrder(std::span<const index> numbers, const std::vector<index> &order) {
     std::vector<index> sorted;
     sorted.reserve(order.size());
@@ -31,6 +32,7 @@ std::vector<index> inOrder(std::span<const index> numbers, const std::vector<ind
 }
 
 /// Visits the vertices that can be reached from `root` breadth-first, neighbours by ascending degree.
+/// Marks hold the number of the search that has reached a vertex, so trial searches need no clearing.
 class BreadthFirst {
   public:
     BreadthFirst(std::span<const index> starts, std::span<const LocalIndex> neighbours)
@@ -48,6 +50,7 @@ class BreadthFirst {
             const index v = order[at];
             for (index k = starts_[toSize(v)]; k < starts_[toSize(v) + 1]; k++) {
                 const LocalIndex other = neighbours_[toSize(k)];
+                // Ghosts and missing neighbours are outside the graph.
                 if (other < 0 || other >= static_cast<index>(mark_.size()))
                     continue;
                 int &mark = mark_[static_cast<std::size_t>(other)];
@@ -56,6 +59,7 @@ class BreadthFirst {
                 mark = seen;
                 order.push_back(other);
             }
+            // The neighbours that this vertex has added; ties by number, so that the order is reproducible.
             std::sort(order.begin() + level, order.end(),
                       [&](index a, index b) { return degree(a) != degree(b) ? degree(a) < degree(b) : a < b; });
         }
@@ -85,6 +89,7 @@ Renumbering renumber(std::shared_ptr<const GlobalMapping> global, std::span<cons
     for (const GhostEntity &ghost : ghosts)
         numbers.push_back(ghost.global);
     std::vector<index> order = sortGhosts(numbers, ghosts);
+    // Several images of an entity are ghosts of their own: numbers repeat.
     const auto before = GhostMapping::fromRepeatedPullList(global, inOrder(numbers, order));
 
     Renumbering result;
@@ -123,6 +128,7 @@ std::vector<index> reverseCuthillMcKee(std::span<const index> starts, std::span<
     for (index v = 0; v < vertices; v++) {
         if (graph.visited(v))
             continue;
+        // Each pass goes to a vertex far from the last one.
         index end = v;
         for (int pass = 0; pass < 2; pass++) {
             trial.clear();

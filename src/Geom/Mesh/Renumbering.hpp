@@ -17,6 +17,7 @@ struct GhostEntity {
 };
 
 struct Renumbering {
+    /// Entities are renumbered within their rank: its range of global numbers stays the same.
     std::shared_ptr<const GhostMapping> mapping; ///< with the final numbers
     std::vector<LocalIndex> newOfOld;            ///< [owned + ghosts], ghosts in the order in which they were given
 };

@@ -11,6 +11,7 @@ UnstructuredMesh::UnstructuredMesh(CommunicatorView communicator)
       nodeCells("node cells", communicator), faceNodes("face nodes", communicator),
       faceCells("face cells", communicator), facePatches("face patches", communicator) {}
 
+/// Patches are few: a search by name, once for each loop.
 const MeshPatch &UnstructuredMesh::patch(std::string_view name) const {
     const auto found = std::find_if(patches.begin(), patches.end(), [&](const MeshPatch &p) { return p.name == name; });
     if (found != patches.end())
@@ -29,6 +30,7 @@ std::shared_ptr<const ExchangePattern> UnstructuredMesh::firstLayers(int layers)
                    "{}: the first {} layers of ghosts were asked for, and the mesh was built with {} "
                    "(MeshOptions::ghostLayers)",
                    origin, layers, ghostLayers);
+        // Ghosts of nearer layers may have any position among ghosts.
         for (index ghost = 0; ghost < cells.ghosts; ghost++)
             if (cellLayers[static_cast<std::size_t>(cells.owned + ghost)] <= layers)
                 ghosts.push_back(ghost);

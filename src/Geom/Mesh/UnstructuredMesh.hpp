@@ -25,6 +25,7 @@
 namespace DNDS::Geom {
 
 /// Rows of global numbers.
+/// State is a type: conversions make the other type, so a list is never read with the wrong kind of numbers.
 using GlobalAdjacency = ArrayAdjacency<NonUniformSize, NonUniformSize, index>;
 /// Rows of local numbers: owned entities first, then ghosts.
 using LocalAdjacency = ArrayAdjacency<NonUniformSize, NonUniformSize, LocalIndex>;
@@ -168,7 +169,8 @@ struct MeshPatch {
     int id = noPatch;              ///< its position in UnstructuredMesh::patches
     index owned = 0;               ///< number of `faces` that this rank owns: the first ones
 
-    /// The faces of the patch whose first cell this rank owns: each face is in the list of one rank, for boundary sums.
+    /// The faces of the patch that this rank owns: each face is in the list of one rank, for boundary sums. A
+    /// boundary face is owned by the rank of its cell.
     std::span<const LocalIndex> ownFaces() const {
         return std::span<const LocalIndex>(faces).first(static_cast<std::size_t>(owned));
     }

@@ -27,6 +27,7 @@ void checkScotch(CommunicatorView comm, int code, const char *call) {
 }
 
 /// Frees a PT-Scotch object at the end of its scope.
+/// `alive` is set by the caller after a successful initialisation.
 template <class T, auto Exit>
 struct ScotchObject {
     T object{};
@@ -44,6 +45,7 @@ using ScotchContext = ScotchObject<SCOTCH_Context, SCOTCH_contextExit>;
 using ScotchStrategy = ScotchObject<SCOTCH_Strat, SCOTCH_stratExit>;
 using ScotchGraph = ScotchObject<SCOTCH_Dgraph, SCOTCH_dgraphExit>;
 
+/// Distributions ship 32- and 64-bit libraries with one file name: a mismatch would corrupt memory.
 void checkBuild() {
     DNDS_CHECK(static_cast<std::size_t>(SCOTCH_numSizeof()) == sizeof(SCOTCH_Num) &&
                    static_cast<std::size_t>(SCOTCH_dgraphSizeof()) <= sizeof(SCOTCH_Dgraph),
@@ -86,6 +88,8 @@ std::uint64_t asymmetry(const DistributedGraph &graph, index firstVertex) {
 }
 
 /// The graph in PT-Scotch's integers, without self-loops and repeated neighbours.
+/// One copy in the library's integers; the caller has checked that all numbers fit. Repeated neighbours (cells that
+/// share two faces) become edge loads.
 struct NarrowGraph {
     std::vector<SCOTCH_Num> starts{0};
     std::vector<SCOTCH_Num> neighbours;
@@ -95,10 +99,12 @@ struct NarrowGraph {
 
     NarrowGraph(const DistributedGraph &graph, index firstVertex, index weightDivisor) {
         starts.reserve(graph.starts.size());
+        // One more than needed: PT-Scotch does not accept null pointers.
         neighbours.reserve(graph.neighbours.size() + 1);
         multiplicity.reserve(graph.neighbours.size() + 1);
         std::vector<index> row;
         for (index v = 0; v < graph.size(); v++) {
+            // Sorted, so that repeated neighbours follow each other.
             const auto all = graph.neighboursOf(v);
             row.assign(all.begin(), all.end());
             std::sort(row.begin(), row.end());
@@ -123,6 +129,7 @@ struct NarrowGraph {
 };
 
 /// The divisor that keeps the sum of weights within PT-Scotch's integers. Collective.
+/// Dividing all weights by one number keeps their ratios; a weight never becomes 0.
 index weightDivisor(CommunicatorView comm, const DistributedGraph &graph, index globalVertices) {
     double total = 0.0;
     for (const index weight : graph.weights)
@@ -133,10 +140,13 @@ index weightDivisor(CommunicatorView comm, const DistributedGraph &graph, index 
 }
 
 /// Fills `part` by PT-Scotch's k-way partitioning. Collective over `comm`, which must not be used otherwise.
+/// Every call of the library is collective and may fail on one rank alone: its code is agreed on after each, so that
+/// no rank goes into the next call without the others.
 void runScotch(CommunicatorView comm, NarrowGraph &graph, bool weighted, int parts, const PartitionOptions &options,
                std::vector<SCOTCH_Num> &part) {
     const bool repeats = comm.allReduce(graph.repeats ? 1 : 0, MPI_MAX) != 0;
     const auto vertices = static_cast<SCOTCH_Num>(graph.starts.size() - 1);
+    // Arcs are edges counted from both ends.
     const auto arcs = static_cast<SCOTCH_Num>(graph.neighbours.size());
 
     // A separate context isolates the seed, and the choice of one thread per rank, from the rest of the process.
@@ -168,6 +178,7 @@ void runScotch(CommunicatorView comm, NarrowGraph &graph, bool weighted, int par
                               nullptr, repeats ? graph.multiplicity.data() : nullptr);
     checkScotch(comm, code, "SCOTCH_dgraphBuild");
 
+    // A view of the graph, in which the context's options hold.
     ScotchGraph bound;
     code = SCOTCH_dgraphInit(&bound.object, comm.handle());
     bound.alive = code == 0;
@@ -186,6 +197,7 @@ void checkOptions(CommunicatorView comm, int parts, const PartitionOptions &opti
         DNDS_CHECK(options.imbalance >= 0.0 && options.imbalance <= 1.0, ArgumentError,
                    "an imbalance of {} is outside [0, 1]", options.imbalance);
     });
+    // Values and their negatives: one reduction finds both extremes.
     std::array<double, 8> extremes{static_cast<double>(parts), static_cast<double>(options.seed), options.imbalance,
                                    static_cast<double>(options.effort)};
     for (std::size_t i = 0; i < 4; i++)
@@ -199,6 +211,8 @@ void checkOptions(CommunicatorView comm, int parts, const PartitionOptions &opti
 
 } // namespace
 
+/// The library is given a duplicate of the communicator, as it uses tags of its own. Empty graphs and one part are
+/// answered without it.
 std::vector<int> partitionGraph(CommunicatorView comm, const DistributedGraph &graph, int parts,
                                 const PartitionOptions &options) {
     checkOptions(comm, parts, options);
@@ -222,6 +236,7 @@ std::vector<int> partitionGraph(CommunicatorView comm, const DistributedGraph &g
     if (parts == 1 || numbering->globalSize() == 0)
         return std::vector<int>(static_cast<std::size_t>(graph.size()), 0);
 
+    // Not reached by graphs without vertices or with one part.
     const index divisor = weightDivisor(comm, graph, numbering->globalSize());
     std::vector<SCOTCH_Num> part;
     std::vector<int> result;
@@ -242,6 +257,7 @@ std::vector<int> partitionGraph(CommunicatorView comm, const DistributedGraph &g
     return result;
 }
 
+/// Arcs are counted from both ends, so sums are halved.
 PartitionQuality partitionQuality(CommunicatorView comm, const DistributedGraph &graph, std::span<const int> part,
                                   int parts) {
     checkOptions(comm, parts, {});
@@ -289,6 +305,7 @@ PartitionQuality partitionQuality(CommunicatorView comm, const DistributedGraph 
     for (const double w : weight)
         total += w;
     if (total > 0.0)
+        // Heaviest over average.
         quality.imbalance = *std::max_element(weight.begin(), weight.end()) * parts / total - 1.0;
     quality.emptyParts = static_cast<int>(std::count(weight.begin(), weight.end(), 0.0));
     return quality;

@@ -17,6 +17,7 @@ namespace DNDS::Geom {
 /// This rank's vertices and their neighbours. Vertices are numbered after those of lower ranks.
 ///
 /// The graph is undirected: a vertex is in the list of each of its neighbours, on any rank.
+/// The form that ParMETIS and PT-Scotch take (distributed CSR), without their upper limits on vertex numbers.
 struct DistributedGraph {
     std::vector<index> starts{0};  ///< [own vertices + 1]: neighbours of v are [starts[v], starts[v + 1])
     std::vector<index> neighbours; ///< global vertex numbers
@@ -31,6 +32,7 @@ struct DistributedGraph {
             .subspan(static_cast<std::size_t>(starts[v]), static_cast<std::size_t>(starts[v + 1] - starts[v]));
     }
     /// Ends the row of the next vertex: the neighbours appended since the last one, sorted, without duplicates.
+    /// O(degree log degree). A vertex must not be its own neighbour; the caller leaves self-loops out.
     void finishVertex() {
         const auto begin = neighbours.begin() + static_cast<std::ptrdiff_t>(starts.back());
         std::sort(begin, neighbours.end());

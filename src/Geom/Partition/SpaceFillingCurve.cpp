@@ -10,9 +10,11 @@ namespace DNDS::Geom {
 
 namespace {
 
+// 3 x 21 bits fit a positive index.
 constexpr int bitsPerAxis = 21;
 
 /// Bit i of 21 becomes bit 3 i.
+/// Doubles the gaps between groups of bits five times, as for Morton codes.
 std::uint64_t everyThirdBit(std::uint32_t bits) noexcept {
     std::uint64_t spread = bits;
     spread = (spread | (spread << 32)) & 0x001f00000000ffff;
@@ -23,6 +25,7 @@ std::uint64_t everyThirdBit(std::uint32_t bits) noexcept {
 }
 
 /// The weight of this rank's keys below a given key, by bisection.
+/// Prefix sums of weights in the order of keys: a query costs O(log own keys).
 class WeightBelow {
   public:
     WeightBelow(std::span<const index> keys, std::span<const index> weights) : sums_(keys.size() + 1, 0) {
@@ -50,6 +53,8 @@ class WeightBelow {
 
 } // namespace
 
+/// The transpose form of the method: undoes the reflections and exchanges of each level from the top bit down, then
+/// Gray-decodes. O(bits), without tables.
 std::uint64_t hilbertNumber(std::array<std::uint32_t, 3> x) noexcept {
     // Without branches: the bits of positions are as good as random.
     for (int bit = bitsPerAxis - 1; bit > 0; bit--) {
@@ -63,6 +68,7 @@ std::uint64_t hilbertNumber(std::array<std::uint32_t, 3> x) noexcept {
     }
     x[1] ^= x[0];
     x[2] ^= x[1];
+    // The last step of decoding: each set bit of the last axis inverts all lower bits of all axes.
     std::uint32_t parity = x[2]; // of the bits from each one up
     for (int shift = 1; shift < bitsPerAxis; shift *= 2)
         parity ^= parity >> shift;
@@ -72,6 +78,7 @@ std::uint64_t hilbertNumber(std::array<std::uint32_t, 3> x) noexcept {
     return number;
 }
 
+/// One scale for all axes keeps the cells of the grid cubes: flat meshes use a part of the curve.
 std::vector<index> curveKeys(std::span<const std::array<real, 3>> points, const std::array<real, 3> &lower,
                              const std::array<real, 3> &upper) {
     constexpr real cells = static_cast<real>(1 << bitsPerAxis);

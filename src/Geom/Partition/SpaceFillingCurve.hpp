@@ -24,8 +24,9 @@ std::vector<index> curveKeys(std::span<const std::array<real, 3>> points, const 
 /// keys]. Collective.
 ///
 /// `weights` are [own keys] or empty on all ranks. Equal keys go to one part. All cuts are found at once by counting
-/// keys below trial keys: 16 reductions of 15 (parts - 1) numbers; O(own keys log own keys) time. Throws ArgumentError
-/// on all ranks for fewer than one part or weights that do not match.
+/// keys below trial keys (`findCuts`): 16 reductions of 15 (parts - 1) numbers up to some 270 parts, and up to 64 of
+/// fewer numbers a part for more; O(own keys log own keys) time. Throws ArgumentError on all ranks for fewer than one
+/// part or weights that do not match.
 std::vector<int> partitionCurve(CommunicatorView comm, std::span<const index> keys, std::span<const index> weights,
                                 int parts);
 

@@ -62,6 +62,7 @@ bool beginsWithCounts(const FileStart &file, std::size_t counts, std::size_t lea
            second->size() >= least && second->size() <= most;
 }
 
+// An integer of 32 bits in either byte order.
 std::uint32_t wordAt(std::string_view bytes, std::size_t word, bool swapped) {
     std::array<unsigned char, 4> b{};
     std::memcpy(b.data(), bytes.data() + 4 * word, 4);
@@ -72,8 +73,10 @@ std::uint32_t wordAt(std::string_view bytes, std::size_t word, bool swapped) {
     return value;
 }
 
+// Numbers of vertices, triangles and edges, then a vertex with its label; without any keyword.
 bool isFreeFem(const FileStart &file) { return beginsWithCounts(file, 3, 3, 4); }
 
+// Text begins with a keyword, binary files with the number 1 and the version.
 bool isMedit(const FileStart &file) {
     std::string_view text = file.bytes;
     if (nextLine(text, '#').starts_with("MeshVersionFormatted"))
@@ -96,18 +99,21 @@ bool isNastran(const FileStart &file) {
     return false;
 }
 
+// A keyword after one star, or a comment after two.
 bool isAbaqus(const FileStart &file) {
     std::string_view text = file.bytes;
     const std::string_view line = nextLine(text);
     return line.size() > 2 && line[0] == '*' && (line[1] == '*' || std::isalpha(static_cast<unsigned char>(line[1])));
 }
 
+// A section begins with a parenthesis and its number.
 bool isFluent(const FileStart &file) {
     std::string_view text = file.bytes;
     const std::string_view line = nextLine(text);
     return line.size() > 1 && line[0] == '(' && std::isdigit(static_cast<unsigned char>(line[1])) != 0;
 }
 
+// Data sets begin with -1 and their number on lines of their own.
 bool isUniversal(const FileStart &file) {
     std::string_view text = file.bytes;
     const std::string_view first = nextLine(text);
@@ -115,6 +121,7 @@ bool isUniversal(const FileStart &file) {
     return first == "-1" && dataset && dataset->size() == 1 && (*dataset)[0] > 0;
 }
 
+// One of three keywords, in upper or lower case.
 bool isTecplot(const FileStart &file) {
     std::string_view text = file.bytes;
     std::string word(nextLine(text, '#'));
@@ -123,11 +130,13 @@ bool isTecplot(const FileStart &file) {
     return word == "TITLE" || word == "VARIABLES" || word == "ZONE";
 }
 
+// Volume meshes only.
 bool isNetgen(const FileStart &file) {
     std::string_view text = file.bytes;
     return nextLine(text, '#').starts_with("mesh3d");
 }
 
+// NetCDF 3 has the names of dimensions near its begin.
 bool isExodus(const FileStart &file) {
     return file.bytes.starts_with("CDF") && file.bytes.find("num_nodes") != std::string_view::npos &&
            file.bytes.find("num_elem") != std::string_view::npos;
@@ -147,6 +156,7 @@ constexpr auto fromFluent = "Fluent exports CGNS; or ParaView (5.11 and later) r
 constexpr auto fromFreeFem = "savemesh(Th, \"NEW.mesh\") in FreeFem writes a Medit mesh, which Gmsh converts"sv;
 
 /// The signature of a format; a file matches if everything given here matches.
+/// Empty members match every file.
 struct Signature {
     std::string_view what;
     std::string_view advice;
@@ -155,6 +165,7 @@ struct Signature {
     std::array<std::string_view, 2> hdfNames{}; ///< in the root of an HDF5 file
 };
 
+// In order: special signatures before general ones (a list of VTK files before any VTK file, that before any XML).
 constexpr std::array signatures{
     Signature{"text with a byte order mark", "save it as text without one", "\xef\xbb\xbf"},
     Signature{"text in UTF-16", "save it as ASCII or UTF-8", "\xff\xfe"},
@@ -196,6 +207,7 @@ constexpr std::array signatures{
     Signature{"a Fluent case", fromFluent, {}, nullptr, {"meshes", "settings"}},
 };
 
+// Members that are not given hold for every file.
 bool fits(const Signature &signature, const FileStart &file) {
     const auto isThere = [&](std::string_view name) {
         return name.empty() || std::ranges::find(file.hdfNames, name) != file.hdfNames.end();
@@ -204,15 +216,18 @@ bool fits(const Signature &signature, const FileStart &file) {
            std::ranges::all_of(signature.hdfNames, isThere);
 }
 
+// The kind of the file, and the advice.
 std::string sentence(std::string_view what, std::string_view advice) {
     return fmt::format("it is {}; {}", what, advice);
 }
 
 } // namespace
 
+/// The first signature that fits decides.
 std::string describeOtherFile(const FileStart &file) {
     if (file.bytes.empty())
         return "it is empty";
+    // Entries in the root of files that the CGNS library wrote.
     const auto isCgns = [](std::string_view name) {
         return name == "CGNSLibraryVersion" || name == " format" || name == " hdf5version";
     };
@@ -224,6 +239,7 @@ std::string describeOtherFile(const FileStart &file) {
         return sentence(found->what, found->advice);
     if (file.hdfNames.empty() || std::ranges::any_of(file.hdfNames, isCgns))
         return "";
+    // A few names show which program wrote the file.
     const auto shown = file.hdfNames.first(std::min<std::size_t>(file.hdfNames.size(), 5));
     return sentence(fmt::format("an HDF5 file without CGNS: its root has '{}'", fmt::join(shown, "', '")),
                     "convert what it describes to CGNS, Gmsh, OpenFOAM, SU2 or UGRID");

@@ -57,6 +57,8 @@ struct Recognized {
 };
 
 /// Collective: rank 0 reads.
+/// By content, since names lie. HDF5 files need a look at the names in their root: CGNS and VTKHDF are HDF5, as are
+/// many others.
 Recognized recognize(CommunicatorView comm, const std::string &path) {
     Recognized file;
     std::vector<std::string> other(1);
@@ -67,6 +69,7 @@ Recognized recognize(CommunicatorView comm, const std::string &path) {
             file.format = MeshFormat::OpenFoam;
             return;
         }
+        // One read of the begin serves all tests.
         std::vector<char> bytes(lookedAt);
         const MeshFile opened(path);
         const std::string_view first{bytes.data(), opened.read(0, bytes.data(), bytes.size())};
@@ -91,6 +94,7 @@ Recognized recognize(CommunicatorView comm, const std::string &path) {
 
 } // namespace
 
+/// From the most to the least certain signature: SU2 has none and comes last.
 MeshFormat meshFormatOf(std::string_view firstBytes) {
     if (firstBytes.starts_with("\x89HDF\r\n\x1a\n"sv))
         return MeshFormat::CgnsHdf5;
@@ -111,6 +115,7 @@ MeshFormat meshFormatOf(std::string_view firstBytes) {
     return looksLikeSu2(firstBytes) ? MeshFormat::Su2 : MeshFormat::Unknown;
 }
 
+// Names of other formats are dropped here.
 MeshFormat meshFormat(CommunicatorView comm, const std::string &path) { return recognize(comm, path).format; }
 
 SourceMesh readMesh(CommunicatorView comm, const std::string &path, const CgnsOptions &cgns) {
@@ -118,6 +123,7 @@ SourceMesh readMesh(CommunicatorView comm, const std::string &path, const CgnsOp
     return failTogether(comm, [&]() -> SourceMesh {
         requireSameOptions(comm, cgns);
         const Recognized file = recognize(comm, path);
+        // A base that is ignored would be a wrong mesh.
         const auto requireNoBase = [&](std::string_view format) {
             DNDS_CHECK(cgns.base.empty(), ArgumentError,
                        "{} is a {} file, which has no '{}': a base (CgnsOptions::base, dnds-mesh --base) is one of a "

@@ -16,11 +16,13 @@ namespace {
 
 using Pattern = RefinementPattern;
 
+// Patterns are made once for each type.
 const Pattern &patternOf(const ElementBlock &block, index element) {
     return refinementPattern(refinedAs(block, element));
 }
 
 /// Throws, on all ranks, for elements that cannot be cut. Collective.
+/// Findings of both blocks are numbered one after the other, so the first in the file is named.
 void requireRefinable(CommunicatorView comm, const SourceMesh &mesh) {
     Finding polygons;
     Finding collapsed;
@@ -68,6 +70,8 @@ struct RowPiece {
 
 /// Deals rows of all ranks, which together are those of nodes 0 to `total` - 1, out in blocks of equal size; returns
 /// the first node of this rank's. Collective.
+/// Each rank holds old nodes, new shared ones and new inner ones: three ranges of numbers. They are sent to the even
+/// blocks of the refined numbering, as `buildMesh` and writers expect.
 index dealOut(CommunicatorContext &context, std::span<const RowPiece> pieces, index total, std::size_t width,
               std::vector<real> &rows) {
     const EvenSplit split(total, context.comm().size());
@@ -105,6 +109,7 @@ class LevelRefiner {
         : comm_(comm), coarse_(coarse), rows_(rows), width_(width),
           blocks_(GlobalMapping::create(comm, coarse.nodes())) {}
 
+    // `cut` meets elements and places in the same order as `collect`, first cells and then faces.
     SourceMesh refine(std::vector<std::uint8_t> &children) {
         requireRefinable(comm_, coarse_);
         fetchNodes();
@@ -141,6 +146,7 @@ class LevelRefiner {
     }
 
   private:
+    /// Rows of all nodes of own elements, each once.
     void fetchNodes() {
         for (const ElementBlock *block : {&coarse_.cells, &coarse_.faces})
             for (const index node : block->nodes)
@@ -327,8 +333,10 @@ class LevelRefiner {
     NumberTable nodes_;                           ///< nodes of own elements
     std::vector<real> fetched_;                   ///< [nodes_ x width]
     SharedPlaces places_;
-    std::vector<LocalIndex> slots_; ///< slots of the places on edges and faces, element by element
-    std::vector<real> inner_;       ///< [new nodes inside own cells x width]
+    /// Slots of the places on edges and faces, in the order in which `collect` meets them; `cut` meets them again in
+    /// the same order, so that no key is looked up twice.
+    std::vector<LocalIndex> slots_;
+    std::vector<real> inner_; ///< [new nodes inside own cells x width]
     NumberedPlaces placed_;
     std::vector<Replaced> replaced_;
     index nextInner_ = 0;

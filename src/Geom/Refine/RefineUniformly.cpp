@@ -13,6 +13,7 @@ namespace DNDS::Geom {
 
 namespace {
 
+// Numbers of fields decide the width of rows, so they must agree on all ranks.
 void checkRefinement(CommunicatorView comm, const SourceMesh &mesh, const RefineOptions &options) {
     requireSameSettings(comm, "refineUniformly", [&] {
         const auto fields = [&](auto list) { return options.fields == nullptr ? 0 : (options.fields->*list).size(); };
@@ -48,6 +49,7 @@ std::vector<real> rowsOf(const SourceMesh &mesh, const std::vector<MeshField> &f
     return rows;
 }
 
+// The inverse of rowsOf, for a mesh of another size.
 void takeRows(const std::vector<real> &rows, SourceMesh &mesh, std::vector<MeshField> &fields) {
     const std::size_t width = 3 + fields.size();
     mesh.coordinates.resize(rows.size() / width);
@@ -73,6 +75,8 @@ Point centroidOf(ReferenceShape shape) {
 }
 
 /// The way from the cells of the last level to those of the first.
+/// From the finest level upwards: a child's centroid is mapped into the reference coordinates of its parent, level by
+/// level. Maps of reference elements are affine, so this is exact up to rounding.
 RefinedCells traceBack(const std::vector<LevelCells> &levels, const SourceMesh &coarse, const SourceMesh &fine) {
     RefinedCells cells;
     cells.parents.resize(toSize(fine.cells.size()));
@@ -100,6 +104,8 @@ RefinedCells traceBack(const std::vector<LevelCells> &levels, const SourceMesh &
 }
 
 /// The refined mesh; `fields` become those of it. Collective.
+/// Each level consumes the one before; only the types of parents and the numbers of children are kept of earlier
+/// levels.
 SourceMesh refine(CommunicatorView comm, const SourceMesh &coarse, const RefineOptions &options, MeshFields &fields,
                   RefinedCells &cells) {
     SourceMesh fine;
@@ -150,6 +156,7 @@ SourceMesh refineUniformly(CommunicatorView comm, const SourceMesh &coarse, cons
     return fine;
 }
 
+// Needs nodes of the coarse mesh only: centroids of children are known in reference coordinates.
 std::vector<real> prolongLinear(CommunicatorView comm, const SourceMesh &coarse, const RefinedCells &cells,
                                 std::span<const real> values, std::span<const Point> gradients) {
     return failTogether(comm, [&] {

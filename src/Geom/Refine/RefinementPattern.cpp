@@ -45,6 +45,7 @@ struct PlacedPiece {
     std::vector<Point> corners;
 };
 
+/// Corner copies are the parent scaled by a half about each corner.
 std::vector<PlacedPiece> piecesOf(ReferenceShape shape) {
     std::vector<PlacedPiece> pieces;
     const int corners = referenceTable(shape).corners;
@@ -86,6 +87,8 @@ class PatternMaker {
     }
 
   private:
+    // Centre and axes are those of the linear map of the child's corners: exact, since all pieces are images of
+    // reference shapes under it.
     void addChild(const PlacedPiece &piece) {
         RefinementPattern::Child child{typeOf(piece.shape, layout_), {}, {}, {}};
         const ElementLayout layout = elementLayout(child.type);
@@ -123,6 +126,7 @@ class PatternMaker {
         return shapeFunctions(typeOf(shape, {shape, 1, 0, 0}), at);
     }
 
+    /// Positions are multiples of 1/8 and compare exactly, so nodes that children share are found by position.
     std::uint8_t nodeAt(const Point &at) {
         for (std::size_t n = 0; n < pattern_.nodes.size(); n++)
             if (pattern_.nodes[n].at == at)

@@ -9,6 +9,7 @@
 
 namespace DNDS::Geom {
 
+// The row of a place is rewritten whenever an earlier element asks for it.
 std::pair<LocalIndex, bool> SharedPlaces::add(const PlaceKey &key, index order) {
     const auto [it, isNew] = slots.try_emplace(key, static_cast<LocalIndex>(keys.size()));
     if (isNew) {

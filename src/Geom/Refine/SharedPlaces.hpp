@@ -40,6 +40,7 @@ struct SharedPlaces {
 };
 
 /// The numbers of places, and the nodes made there.
+/// `numbers` answers this rank's places; `held`, `rows` and `first` describe the places that met here.
 struct NumberedPlaces {
     std::vector<index> numbers; ///< [places of this rank] global node
     index first = 0;            ///< the first new node that this rank holds

@@ -20,6 +20,7 @@ namespace {
 
 /// Numbers of owned nodes or faces that are the same on any partition: file numbers; for a face, the number of its
 /// first cell and the face's place in that cell.
+/// O(owned entities); the place in the cell is below FaceLink::maxSlots.
 std::vector<index> permanentNumbers(const UnstructuredMesh &mesh, MeshEntityKind kind) {
     if (kind == MeshEntityKind::Nodes) {
         const auto own = mesh.nodes.ownFileNumbers();
@@ -42,6 +43,7 @@ std::vector<index> permanentNumbers(const UnstructuredMesh &mesh, MeshEntityKind
 }
 
 /// The rank that owns each of `before` afterwards, found where old and new owners meet. Collective.
+/// A directory by number modulo ranks: new owners register, old owners ask. One sparse exchange and one query.
 std::vector<int> findOwners(CommunicatorContext &context, std::span<const index> before, std::span<const index> after) {
     const int ranks = context.comm().size();
     const auto meetsAt = [ranks](index number) { return static_cast<int>(number % ranks); };
@@ -65,6 +67,8 @@ std::vector<int> findOwners(CommunicatorContext &context, std::span<const index>
 }
 
 /// The movement of rows to `targets`, after which row k is the row with number `after[k]`. Collective.
+/// Rows arrive in the order of sending; the permanent numbers travel first and give the permutation to the order of
+/// the new mesh. O(rows) on average.
 Redistribute movement(std::shared_ptr<const GlobalMapping> mapping, std::span<const int> targets,
                       std::span<const index> before, std::span<const index> after) {
     const CommunicatorView comm = mapping->context()->comm();
@@ -143,6 +147,8 @@ void requireSameFields(const CommunicatorView &comm, std::span<const MovingRows>
     });
 }
 
+/// Fields are moved now and committed later: until then both copies exist, so that a failure leaves the old ones
+/// untouched. Pulls of all fields overlap.
 void Repartition::take(MeshEntityKind kind, std::vector<std::unique_ptr<MovingField>> moving) {
     const CommunicatorView &comm = after().comm;
     std::vector<MovingRows> given;
@@ -228,6 +234,8 @@ std::vector<index> ranksOfParts(int ranks, std::vector<std::tuple<index, index, 
     return rankOf;
 }
 
+/// Parts come from the partitioner with arbitrary numbers; renaming them to the ranks that hold most of their cells
+/// keeps data in place. Overlaps are gathered on rank 0, which decides for all.
 std::vector<int> targetsOf(const UnstructuredMesh &mesh, std::span<const index> costs,
                            const RepartitionOptions &options) {
     const CommunicatorView comm = mesh.comm;

@@ -32,7 +32,7 @@ class MovedMesh {
     /// Hands over the new mesh; afterwards `after` is empty. Local.
     UnstructuredMesh take() noexcept { return std::move(after_); }
     /// The movement of owned rows, for any arrays. Local for cells; for others Collective at the first call. Throws on
-    /// all ranks ArgumentError for edges, which are numbered anew in the new mesh; StateError for faces of a mesh
+    /// all ranks ArgumentError for edges, which the new mesh numbers in another way; StateError for faces of a mesh
     /// without ghosts on several ranks, and for rows first requested after the new mesh was handed over or the old one
     /// replaced.
     const Redistribute &rows(MeshEntityKind kind);
@@ -45,9 +45,10 @@ class MovedMesh {
     void requireMeshes() const;
 
   private:
+    /// The old mesh, which the program may replace: `patterns_` tell.
     const UnstructuredMesh &before_;
     UnstructuredMesh after_;
-    std::array<std::shared_ptr<const ExchangePattern>, 3> patterns_; ///< of the old mesh: cells, nodes, faces
+    std::array<std::shared_ptr<const ExchangePattern>, 3> patterns_; ///< patterns of the old mesh: cells, nodes, faces
     std::unique_ptr<const Redistribute> cells_, nodes_, faces_;
 };
 
@@ -61,6 +62,8 @@ struct MovingRows {
 void requireSameFields(const CommunicatorView &comm, std::span<const MovingRows> fields);
 
 /// The interface of Repartition to a field of any type that moves to another partition.
+/// Calls come in the order of declaration, each for all fields before the next: prepare, rows move, attach, pull,
+/// device, commit.
 class MovingField {
   public:
     MovingField() = default;
@@ -79,6 +82,7 @@ class MovingField {
     bool onDevice() const noexcept { return onDevice_; }
     /// After its rows have moved: adds ghosts, and prepares their pull. Collective.
     virtual void attach(const MeshEntities &entities) = 0;
+    /// The first pull of the new ghosts, and its completion. All ranks.
     virtual void startPull() = 0;
     virtual void waitPull() = 0;
     /// Sends it to the device and prepares its pull there. Collective.
@@ -128,6 +132,7 @@ class MovingPair final : public MovingField {
 
   private:
     ArrayPair<TArray> &field_;
+    /// The field on the new partition, until `commit`.
     ArrayPair<TArray> made_;
 };
 
@@ -199,6 +204,7 @@ class Repartition : private MovedMesh {
 
     UnstructuredMesh &mesh_;
     bool committed_ = false;
+    /// Moved, not committed.
     std::vector<std::unique_ptr<MovingField>> fields_;
 };
 

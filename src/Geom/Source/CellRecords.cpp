@@ -10,10 +10,13 @@ namespace DNDS::Geom {
 
 namespace {
 
+// Words before the nodes: number, file id, type with the number of nodes (8 and 55 bits), number of links.
 constexpr index headWords = 4;
 
 } // namespace
 
+/// A mark names its cell by the position on this rank, which is meaningless elsewhere: it travels with a key that
+/// both sides know. One sparse exchange of 4 words a mark.
 std::vector<FaceMark> moveMarks(CommunicatorContext &context, std::span<const FaceMark> marks,
                                 std::span<const int> part, const std::function<index(index)> &keyOf,
                                 const std::function<index(index)> &cellOf) {
@@ -38,11 +41,13 @@ std::vector<FaceMark> moveMarks(CommunicatorContext &context, std::span<const Fa
     return result;
 }
 
+// In words, of a cell to be written.
 index cellRecordSize(const CellRecords &cells, index cell) {
     return headWords + static_cast<index>(cells.nodesOf(cell).size()) +
            (cells.links.empty() ? 0 : static_cast<index>(cells.linksOf(cell).size()));
 }
 
+// Head, nodes, links; the head has the lengths of both lists.
 void writeCellRecord(const CellRecords &cells, index cell, index *words) {
     const auto nodes = cells.nodesOf(cell);
     const auto links = cells.links.empty() ? std::span<const index>() : cells.linksOf(cell);
@@ -54,6 +59,7 @@ void writeCellRecord(const CellRecords &cells, index cell, index *words) {
     std::copy(links.begin(), links.end(), words);
 }
 
+// In words, of a record that was received.
 index cellRecordSize(std::span<const index> words) { return headWords + (words[2] >> 8) + words[3]; }
 
 void appendCell(CellRecords &cells, std::span<const index> record) {
@@ -68,6 +74,9 @@ void appendCell(CellRecords &cells, std::span<const index> record) {
     cells.linkStarts.push_back(static_cast<index>(cells.links.size()));
 }
 
+/// Records of variable length are packed by destination, exchanged, indexed and sorted: O(n log n) for n arriving
+/// cells. Sorting by (key, file number) makes the result independent of the order of arrival and of the number of
+/// ranks that sent.
 MigratedCells migrateCells(CommunicatorContext &context, CellRecords &&cells, std::span<const int> part,
                            std::span<const index> keys) {
     RankLists received;
@@ -79,11 +88,13 @@ MigratedCells migrateCells(CommunicatorContext &context, CellRecords &&cells, st
                 words[0] = keys[i];
                 writeCellRecord(cells, static_cast<index>(i), words + 1);
             });
+        // Frees the cells before the exchange: at most two copies of them, here and in messages, exist at any time.
         CellRecords kept; // keeps only what marks need
         kept.marks = std::move(cells.marks);
         cells = std::move(kept);
         received = sparseExchange(context, outgoing);
     }
+    // Sorting small entries that point to records is cheaper than moving these.
     struct Arrival {
         index key;
         index number;
@@ -109,6 +120,7 @@ MigratedCells migrateCells(CommunicatorContext &context, CellRecords &&cells, st
     result.cells.linkStarts.reserve(order.size() + 1);
     result.cells.nodes.reserve(nodes);
     result.cells.links.reserve(links);
+    // Room for everything was reserved, so memory is taken once.
     for (const Arrival &arrival : order) {
         const auto record = words.subspan(toSize(arrival.at) + 1);
         result.keys.push_back(arrival.key);
@@ -120,8 +132,11 @@ MigratedCells migrateCells(CommunicatorContext &context, CellRecords &&cells, st
     return result;
 }
 
+/// Cells that this rank has received know their new numbers from `moved`. Others are asked for once each at the
+/// owners of their old numbers.
 void renumberLinks(CellRecords &cells, const Redistribute &moved) {
     NumberTable known(moved.oldNumbers());
+    // First pass: links to cells here, and a list of the others.
     std::vector<index> places; // of links whose cell is elsewhere
     NumberTable elsewhere;
     for (std::size_t i = 0; i < cells.links.size(); i++) {

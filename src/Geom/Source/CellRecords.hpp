@@ -14,17 +14,28 @@
 namespace DNDS::Geom {
 
 /// The other side of a cell's face; packed into 63 bits, or -1 for no cell.
+/// Bits of the word, from the lowest: `first` 1, `step` 8, `slot` 14, `cell` 40. A global cell number costs one word
+/// a face in messages, and links sort by cell. Link and partner point to each other: following a link twice leads
+/// back to the face.
 struct FaceLink {
-    index cell; ///< global
-    int slot;   ///< number of the face in that cell
-    int step;   ///< 0, or the periodic step from the cell to the other one: see PeriodicImages.hpp
-    bool first; ///< the face's normal points away from this side
+    /// The cell at the other side: its global number, in the numbering of the moment. Migration changes it
+    /// (renumberLinks).
+    index cell;
+    /// Number of the face in that cell, in the order of forEachFace, which skips collapsed faces.
+    int slot;
+    /// 0, or the periodic step from this side to the other one: ImageTable::stepAt. The partner's link has the
+    /// inverse step.
+    int step;
+    /// The face's normal points away from this side. Of the two links of a face one has it, so that both ranks of a
+    /// shared face orient it alike.
+    bool first;
 
     static constexpr index none = -1;
     static constexpr index maxCells = index{1} << 40;
     static constexpr int maxSlots = 1 << 14;
     static constexpr int maxSteps = 1 << 8;
 
+    /// The caller ensures the limits above: no check here.
     index pack() const noexcept {
         return (cell << 23) | (static_cast<index>(slot) << 9) | (static_cast<index>(step) << 1) | (first ? 1 : 0);
     }
@@ -35,8 +46,12 @@ struct FaceLink {
 };
 
 /// A face of an own cell that the file lists, or whose corners it marks.
+/// A face that belongs to a patch or to a periodic side. Sorted by cell, slot, mark: all marks of a face are
+/// neighbours in CellRecords::marks. A face can have several.
 struct FaceMark {
-    index cell; ///< local
+    /// Index into the CellRecords that hold the mark, on this rank.
+    index cell;
+    /// Number of the face in the cell, as in FaceLink.
     int slot;
     int mark;     ///< as in SourceMesh::faceMarks
     index fileId; ///< number of the file's element, 0 without one
@@ -45,9 +60,16 @@ struct FaceMark {
 };
 
 /// Cells of this rank, numbered after those of lower ranks.
+/// Filled by the readers' side of the pipeline from a SourceMesh, moved by migrateCells as often as partition and
+/// order require, and turned into a mesh by src/Geom/Build. Struct of arrays: cells have 3 to some hundreds of nodes,
+/// and records of one size would waste most of the memory.
 struct CellRecords {
-    std::vector<index> numbers; ///< [cells] in file order
-    std::vector<index> fileIds; ///< [cells]
+    /// [cells] The cell's number in file order, over all zones. It never changes: the tie-breaker of every sort, and
+    /// the key by which fields of files find their cells.
+    std::vector<index> numbers;
+    /// [cells] The number by which the file knows the cell within its zone; for messages only.
+    std::vector<index> fileIds;
+    /// [cells]
     std::vector<ElementType> types;
     std::vector<index> nodeStarts{0}; ///< [cells + 1]
     std::vector<index> nodes;         ///< as in ElementBlock: node numbers of the file
@@ -56,9 +78,12 @@ struct CellRecords {
     std::vector<FaceMark> marks;      ///< ascending
 
     index size() const noexcept { return static_cast<index>(types.size()); }
+    /// Node numbers of cell `cell` of this rank, in the encoding of ElementBlock. O(1).
     std::span<const index> nodesOf(index cell) const { return row(nodeStarts, nodes, cell); }
+    /// Packed links of its faces, by slot. Only after faces are linked.
     std::span<const index> linksOf(index cell) const { return row(linkStarts, links, cell); }
 
+    /// Row `i` of a CSR list.
     static std::span<const index> row(const std::vector<index> &starts, const std::vector<index> &entries, index i) {
         const auto at = static_cast<std::size_t>(i);
         return std::span<const index>(entries).subspan(static_cast<std::size_t>(starts[at]),
@@ -67,6 +92,7 @@ struct CellRecords {
 };
 
 /// One cell as words: number, file id, type and counts, nodes, links. The inverse is `appendCell`. Local.
+/// The length lets a reader step from record to record in one message (migrateCells).
 index cellRecordSize(const CellRecords &cells, index cell);
 void writeCellRecord(const CellRecords &cells, index cell, index *words);
 /// The length of the record that starts here, from its head.

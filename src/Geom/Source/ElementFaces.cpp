@@ -2,6 +2,7 @@
 
 namespace DNDS::Geom {
 
+// Keeps the order of first appearance; faces have few corners, so a search is enough.
 std::vector<index> distinctCorners(std::span<const index> corners) {
     std::vector<index> kept;
     kept.reserve(corners.size());
@@ -12,6 +13,7 @@ std::vector<index> distinctCorners(std::span<const index> corners) {
 }
 
 bool hasRepeats(std::span<const index> corners) {
+    // Comparing all pairs is faster than a sort for few corners.
     constexpr std::size_t few = 12;
     if (corners.size() > few) {
         std::vector<index> sorted(corners.begin(), corners.end());

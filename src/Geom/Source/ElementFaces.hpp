@@ -24,6 +24,8 @@ bool hasRepeats(std::span<const index> corners);
 ///
 /// `nodes` as in `ElementBlock`. Corners that a face repeats are passed once; faces with fewer distinct corners than
 /// the cell has dimensions are skipped: they are edges or points of a collapsed element.
+/// The position in the sequence of calls is the face's slot: stable, as it depends on the cell's node list alone. No
+/// allocation for fixed types without repeated corners.
 template <class Visit>
 void forEachFace(ElementType type, std::span<const index> nodes, Visit &&visit) {
     const auto give = [&](std::span<const index> corners, std::size_t least) {
@@ -68,6 +70,8 @@ void forEachNode(ElementType type, std::span<Node> nodes, Visit &&visit) {
 }
 
 /// Twice the vector area of a polygon whose corner `i` is at `pointOf(i)`: counter-clockwise around the vector. Local.
+/// For four corners the cross product of the diagonals: exact for warped quadrilaterals, too, as the vector area of a
+/// closed polygon depends on its boundary only.
 template <class PointOf>
 Point twiceArea(std::size_t corners, PointOf &&pointOf) {
     const Point a = pointOf(0);
@@ -97,6 +101,7 @@ inline std::span<const index> cornerNodes(ElementType type, std::span<const inde
 
 /// The volume of a three-dimensional element from its corners, negative if its faces point inward: the sum of cones
 /// over its faces, each fanned around the mean of its corners, so that neighbours fill space without gaps. Local.
+/// By the divergence theorem; the apex is a corner, so that the coordinates' offset from the origin cancels early.
 template <class PointOf>
 real signedVolume(ElementType type, std::span<const index> nodes, PointOf &&pointOf) {
     real sum = 0.0;

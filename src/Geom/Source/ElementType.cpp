@@ -6,6 +6,7 @@ namespace DNDS::Geom {
 
 namespace {
 
+// Faces in the order and with the corners of the SIDS, section 3.3, from 0 instead of 1. Face normals point outward.
 constexpr ElementFace barFaces[] = {{1, {0}}, {1, {1}}};
 constexpr ElementFace triangleFaces[] = {{2, {0, 1}}, {2, {1, 2}}, {2, {2, 0}}};
 constexpr ElementFace quadrilateralFaces[] = {{2, {0, 1}}, {2, {1, 2}}, {2, {2, 3}}, {2, {3, 0}}};
@@ -18,6 +19,7 @@ constexpr ElementFace hexahedronFaces[] = {{4, {0, 3, 2, 1}}, {4, {0, 1, 5, 4}},
                                            {4, {2, 3, 7, 6}}, {4, {0, 4, 7, 3}}, {4, {4, 5, 6, 7}}};
 
 constexpr int firstType = 2;
+// Indexed by ElementType less `firstType`.
 const ElementInfo table[] = {
     {"NODE", 0, 1, 1, {}},
     {"BAR_2", 1, 2, 2, barFaces},

@@ -7,6 +7,7 @@ namespace DNDS::Geom {
 
 namespace {
 
+/// The rotation about one axis through the origin, by the right-hand rule; `angle` in radians.
 RigidMotion rotationAbout(std::size_t axis, real angle) {
     RigidMotion motion;
     const std::size_t i = (axis + 1) % 3;
@@ -19,6 +20,7 @@ RigidMotion rotationAbout(std::size_t axis, real angle) {
 
 } // namespace
 
+// Rows of the matrix times the vector.
 Point RigidMotion::rotate(const Point &v) const {
     Point result;
     for (std::size_t d = 0; d < 3; d++)
@@ -28,6 +30,7 @@ Point RigidMotion::rotate(const Point &v) const {
 
 Point RigidMotion::operator()(const Point &x) const { return rotate(x) + shift; }
 
+// The inverse of a rotation is its transpose; the shift is turned back and negated.
 RigidMotion RigidMotion::inverse() const {
     RigidMotion result;
     for (std::size_t i = 0; i < 3; i++)
@@ -37,6 +40,7 @@ RigidMotion RigidMotion::inverse() const {
     return result;
 }
 
+// x -> A (B x + b) + a = A B x + (A b + a).
 RigidMotion operator*(const RigidMotion &after, const RigidMotion &before) {
     RigidMotion result;
     for (std::size_t i = 0; i < 3; i++)
@@ -49,6 +53,7 @@ RigidMotion operator*(const RigidMotion &after, const RigidMotion &before) {
     return result;
 }
 
+/// SIDS, Periodic_t: rotate about the centre, then translate; written as x -> R x + (c - R c + t).
 RigidMotion motionOf(const PeriodicTransform &transform) {
     RigidMotion rotation;
     for (std::size_t axis = 0; axis < 3; axis++)
@@ -57,6 +62,7 @@ RigidMotion motionOf(const PeriodicTransform &transform) {
     return rotation;
 }
 
+/// Euler angles of R = Rz Ry Rx.
 std::array<real, 3> anglesOf(const std::array<real, 9> &matrix) {
     // If the rotation about y is a right angle, the other two turn about one axis, and nearly so around it: the angle
     // about x is what remains after undoing the one about z, however inaccurate that is.
@@ -67,6 +73,8 @@ std::array<real, 3> anglesOf(const std::array<real, 9> &matrix) {
     return {x, y, z};
 }
 
+/// The centre is kept, so that the inverse of the inverse is the given transform up to round-off, and exactly for one
+/// axis.
 PeriodicTransform inverseOf(const PeriodicTransform &transform) {
     PeriodicTransform inverse;
     inverse.centre = transform.centre;

@@ -11,12 +11,14 @@ FieldSlice componentOf(const FieldSlice &field, int component) {
                "field '{}' has {} components, none of which is number {}: they count from 0", field.name,
                field.components, component);
     const auto width = static_cast<std::size_t>(std::max(field.components, 1));
+    // The slice owns its values, unlike slices of the caller's memory.
     const auto copy = std::make_shared<std::vector<real>>(field.values.size() / width);
     for (std::size_t row = 0; row < copy->size(); row++)
         (*copy)[row] = field.values[row * width + static_cast<std::size_t>(component)];
     return {field.name, 1, *copy, copy};
 }
 
+// Slashes separate names in HDF5.
 void checkField(const FieldSlice &field, index rows, std::string_view what) {
     DNDS_CHECK(!field.name.empty() && field.name.find('/') == std::string::npos, ArgumentError,
                "'{}' is not a valid {} field name: it must not be empty or contain /", field.name, what);
@@ -28,6 +30,8 @@ void checkField(const FieldSlice &field, index rows, std::string_view what) {
                rows * field.components);
 }
 
+/// Descriptions are compared as text with rank 0's, so that an error can quote both. Writers make collective calls
+/// field by field: a rank with another list would leave the others waiting.
 void requireSameFields(CommunicatorView comm, std::span<const FieldSlice> pointFields,
                        std::span<const FieldSlice> cellFields) {
     std::vector<std::string> mine;
@@ -46,6 +50,7 @@ void requireSameFields(CommunicatorView comm, std::span<const FieldSlice> pointF
     });
 }
 
+/// O(fields^2) comparisons of names; files have tens of fields.
 std::vector<FieldSlice> slicesOf(const std::vector<MeshField> &fields) {
     std::vector<FieldSlice> slices;
     for (const MeshField &field : fields) {

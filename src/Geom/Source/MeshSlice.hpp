@@ -17,12 +17,19 @@ namespace DNDS::Geom {
 
 /// Points and cells are numbered after those of lower ranks, in the order of the file. All spans refer to memory owned
 /// elsewhere.
+/// Writers need nothing else of a mesh: a SourceMesh, a distributed mesh in file order (FileOrder.hpp) and refined
+/// meshes are all written through it.
 struct MeshSlice {
+    /// 2 or 3; the dimension of all cells.
     int cellDimension = 0;
+    /// Coordinates that a file stores of each point: 2 or 3. Points always have three here.
     int physicalDimension = 0;
+    /// Points of all ranks; this rank has [firstPoint, firstPoint + points.size()).
     index globalPoints = 0;
     index firstPoint = 0;
+    /// [own points]
     std::span<const std::array<real, 3>> points;
+    /// Cells of all ranks; this rank has [firstCell, firstCell + cells()).
     index globalCells = 0;
     index firstCell = 0;
     std::span<const ElementType> types; ///< [own cells]
@@ -46,7 +53,9 @@ inline MeshSlice sliceOf(const SourceMesh &mesh) {
 
 /// A field's values at this rank's points or cells: [own x components]. All ranks name the same fields in the same
 /// order.
+/// Rows are this rank's points or cells of the slice, in its order.
 struct FieldSlice {
+    /// As files store it: not empty, without a slash.
     std::string name;
     int components = 1;
     std::span<const real> values;
@@ -72,6 +81,8 @@ void requireSameFields(CommunicatorView comm, std::span<const FieldSlice> pointF
 
 /// An array of a file's solution, in file order: one number for each of this rank's nodes or cells of the SourceMesh.
 /// All number types of the file are converted to double.
+/// Values stay in file order on the ranks that read them; takeFromFileOrder (Write/FileOrder.hpp) sends them to the
+/// owners of nodes and cells.
 struct MeshField {
     std::string solution; ///< "FlowSolution"
     std::string name;     ///< "Density"

@@ -22,6 +22,7 @@ constexpr std::uint8_t prism[] = {0, 2, 1, 3, 5, 4, 8, 7, 6, 9, 11, 10, 14, 13, 
 constexpr std::uint8_t hexahedron[] = {0,  3,  2,  1,  4,  7,  6,  5,  11, 10, 9,  8,  12, 15,
                                        14, 13, 19, 18, 17, 16, 20, 24, 23, 22, 21, 25, 26};
 
+// Empty for types that have no mirror image of fixed size.
 Order mirrorOrder(ElementType type) {
     switch (type) {
     case ElementType::Tri3:
@@ -53,6 +54,7 @@ Order mirrorOrder(ElementType type) {
 
 } // namespace
 
+/// An involution: applied twice, it restores the element. Node 0 stays, so that the first face keeps its corner.
 void mirrorElement(ElementType type, std::span<index> nodes) {
     if (type == ElementType::Polygon) {
         std::reverse(nodes.begin() + 1, nodes.end());

@@ -7,6 +7,9 @@
 
 namespace DNDS::Geom {
 
+/// Rendezvous by node blocks: marks go to the owner of their node's block, whichever rank read them, and are sorted
+/// and made unique there; then each rank asks the owners of its nodes. Two sparse exchanges and one query; O(marks +
+/// nodes) memory.
 NodeMarks fetchNodeMarks(const GlobalMapping &blocks, const SourceMesh &source, std::span<const index> nodes) {
     CommunicatorContext &context = *blocks.context();
     const int ranks = context.comm().size();
@@ -34,6 +37,7 @@ NodeMarks fetchNodeMarks(const GlobalMapping &blocks, const SourceMesh &source, 
             const auto begin =
                 std::lower_bound(table.begin(), table.end(), std::pair{node, std::numeric_limits<int>::min()});
             const auto end = std::lower_bound(begin, table.end(), std::pair{node + 1, std::numeric_limits<int>::min()});
+            // A length and the marks.
             reply.push_back(end - begin);
             for (auto it = begin; it != end; ++it)
                 reply.push_back(it->second);

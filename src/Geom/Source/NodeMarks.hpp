@@ -13,6 +13,7 @@
 namespace DNDS::Geom {
 
 /// The marks of a list of nodes, ascending, one after the other.
+/// CSR rows, in the order of the nodes that were asked for.
 struct NodeMarks {
     std::vector<index> starts{0}; ///< [nodes + 1]
     std::vector<int> marks;
@@ -27,6 +28,8 @@ struct NodeMarks {
 NodeMarks fetchNodeMarks(const GlobalMapping &blocks, const SourceMesh &source, std::span<const index> nodes);
 
 /// The marks that all `nodes` have; `marksOf(node)` are those of one, ascending. Local.
+/// A face is in a patch given by nodes if the intersection of its corners' marks has the patch. O(sum of the marks);
+/// corners have one to three.
 template <class MarksOf>
 std::vector<int> commonMarks(std::span<const index> nodes, MarksOf &&marksOf) {
     const auto start = marksOf(nodes[0]);

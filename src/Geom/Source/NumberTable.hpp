@@ -16,6 +16,9 @@
 namespace DNDS::Geom {
 
 /// A list of distinct numbers >= 0 with a hash table of their positions (open addressing). All functions are Local.
+/// Linear probing (Knuth, The Art of Computer Programming, vol. 3, section 6.4), at most half full, and the hash
+/// mixes all bits, since global numbers come in runs. Numbers are never removed. Positions follow the order of `add`,
+/// so a table doubles as the list of local entities. 16 bytes a bucket, 32 to 64 a number.
 class NumberTable {
   public:
     static constexpr LocalIndex none = -1;
@@ -76,6 +79,7 @@ class NumberTable {
     }
 
     std::vector<index> numbers_;
+    /// A power of two in number; `mask_` is that number less one.
     std::vector<Bucket> buckets_;
     std::size_t mask_ = 0;
 };

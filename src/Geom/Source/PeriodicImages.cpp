@@ -10,9 +10,12 @@ namespace DNDS::Geom {
 
 namespace {
 
+// Keys of cells have 19 bits for the image.
 constexpr int maxImages = 1 << 19;
 
 /// Whether two motions move the corners of a box to nearly the same places.
+/// A rigid motion is determined by the images of a box's corners, and the distances there bound those inside. The
+/// tolerance is relative to the diagonal: files often give angles in single precision.
 bool sameMotion(const RigidMotion &a, const RigidMotion &b, const Point &lower, const Point &upper) {
     constexpr real tolerance = 1e-6;
     const real size = norm(upper - lower);
@@ -28,9 +31,12 @@ bool sameMotion(const RigidMotion &a, const RigidMotion &b, const Point &lower, 
 
 } // namespace
 
+/// O(connections^2): meshes of several zones split one periodic boundary into tens of connections, which become one
+/// generator here.
 ImageTable::ImageTable(const std::vector<PeriodicConnection> &connections, const Point &lower, const Point &upper) {
     for (std::size_t c = 0; c < connections.size(); c++) {
         motions_.push_back(motionOf(connections[c].transform));
+        // The earliest equal or inverse motion represents each connection.
         PeriodicStep step{static_cast<int>(c), 1};
         for (std::size_t earlier = c; earlier-- > 0;) {
             if (sameMotion(motions_[earlier], motions_[c], lower, upper))
@@ -55,6 +61,7 @@ int ImageTable::stepAt(int connection, int side) const {
 
 PeriodicStep ImageTable::generatorStep(int step) const { return {(step - 1) / 2, (step - 1) % 2 == 0 ? 1 : -1}; }
 
+/// Multiplied in ascending order of connections; with commuting steps any order gives the same motion.
 RigidMotion ImageTable::motionOfSteps(const std::vector<MeshImage::Steps> &steps) const {
     RigidMotion motion;
     for (const MeshImage::Steps &step : steps) {
@@ -66,9 +73,12 @@ RigidMotion ImageTable::motionOfSteps(const std::vector<MeshImage::Steps> &steps
     return motion;
 }
 
+/// Adds the step to the exponent of its connection and keeps the list sorted without zeros: a normal form, so equal
+/// images have equal steps however they were reached.
 int ImageTable::compose(int image, int step) {
     if (step == 0)
         return image;
+    // Results are kept: ghost layers ask for the same few compositions for each face.
     const auto [found, isNew] = composed_.try_emplace({image, step}, 0);
     if (!isNew)
         return found->second;

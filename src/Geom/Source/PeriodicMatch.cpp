@@ -16,6 +16,9 @@ namespace DNDS::Geom {
 namespace {
 
 /// Boxes at least twice as large as any reach, so that a face searches few of them.
+/// A box is a cube of a uniform grid, of edge 4 x the largest reach of all ranks, named by a hash of connection and
+/// grid coordinates. Different boxes may share a hash: candidates are compared by connection and distance, so a
+/// collision costs time, not correctness.
 class Boxes {
   public:
     Boxes(CommunicatorView comm, std::span<const PeriodicFace> faces) {
@@ -25,6 +28,7 @@ class Boxes {
         size_ = 4.0 * comm.allReduce(reach, MPI_MAX);
         ranks_ = comm.size();
     }
+    /// The box that contains a point.
     std::uint64_t boxAt(int connection, const Point &point) const {
         // Mixed, so that no two connections share boxes: each is searched along an axis of its own.
         std::uint64_t hash = mixBits(static_cast<std::uint64_t>(connection) + 1);
@@ -46,9 +50,12 @@ class Boxes {
         boxes.erase(std::unique(boxes.begin(), boxes.end()), boxes.end());
         return boxes;
     }
+    /// Hashes are spread evenly, and so are faces over ranks, wherever they are in space.
     int rankOf(std::uint64_t box) const { return static_cast<int>(box % static_cast<std::uint64_t>(ranks_)); }
 
   private:
+    /// Damaged files hold NaN and huge numbers: they are clamped, so that the conversion to an integer is defined.
+    // Of the box, along one axis.
     index coordinate(real x) const {
         constexpr real limit = 1e15;
         const real boxes = x / size_;
@@ -59,6 +66,7 @@ class Boxes {
 };
 
 /// For each corner of `face`, the node of `other` at the same place; empty if a corner has no such node.
+/// O(corners^2); faces have three to some ten corners. Two corners at one node mean that the faces do not correspond.
 std::vector<index> matchCorners(const PeriodicFace &face, const PeriodicFace &other, real &offset) {
     std::vector<index> matched;
     offset = 0;
@@ -96,6 +104,8 @@ class Candidates {
             return key(a) < key(b);
         });
     }
+    /// The nearest of the entries of `box` whose corners match. A window of 2 x reach along the axis bounds the
+    /// search.
     PeriodicMatch nearest(std::uint64_t box, const PeriodicFace &face) const {
         PeriodicMatch best;
         if (static_cast<std::size_t>(face.connection) >= axes_.size())
@@ -110,6 +120,7 @@ class Candidates {
         for (auto it = begin; it != entries_.end() && it->box == box && it->centre[axis] <= centre[axis] + face.reach;
              ++it) {
             const real distance = norm(it->centre - centre);
+            // Cheap tests first.
             if (it->face.connection != face.connection || distance > face.reach || distance >= best.distance)
                 continue;
             real offset = 0;
@@ -126,6 +137,8 @@ class Candidates {
         PeriodicFace face;
     };
     std::size_t axisOf(const PeriodicFace &face) const { return axes_[static_cast<std::size_t>(face.connection)]; }
+    /// Sides are flat in most meshes: sorting along their thin direction would put all faces of a box into the
+    /// window.
     void findAxes() {
         constexpr real far = std::numeric_limits<real>::infinity();
         std::vector<std::pair<Point, Point>> bounds(axes_.size(), {{far, far, far}, {-far, -far, -far}});
@@ -152,6 +165,7 @@ Point PeriodicFace::centre() const {
     return meanPoint(corners.size(), [&](std::size_t i) { return corners[i]; });
 }
 
+// `read` takes the words in the same order.
 void PeriodicFace::write(index *to) const {
     *to++ = connection;
     *to++ = side;
@@ -182,6 +196,8 @@ PeriodicFace PeriodicFace::read(RecordReader &reader) {
     return face;
 }
 
+/// Coordinates come from the owners of the node blocks in one query for all faces; nodes shared by faces are asked
+/// for once.
 void placeFaces(const GlobalMapping &nodeBlocks, const SourceMesh &source, std::vector<PeriodicFace> &faces) {
     NumberTable nodes;
     for (const PeriodicFace &face : faces)
@@ -194,6 +210,7 @@ void placeFaces(const GlobalMapping &nodeBlocks, const SourceMesh &source, std::
             const Point &point = points[static_cast<std::size_t>(nodes.find(node))];
             face.corners.push_back(face.side == 0 ? motion(point) : point);
         }
+        // A single corner has no edges: its reach was given.
         if (face.corners.size() == 1)
             continue;
         face.reach = std::numeric_limits<real>::infinity();
@@ -220,6 +237,7 @@ std::vector<PeriodicMatch> matchPeriodic(CommunicatorContext &context, const std
                                     [&](std::size_t f) { return faces[f].words(); },
                                     [&](std::size_t f, index *words) { faces[f].write(words); })),
         boxes);
+    // A face and one of the boxes that its partner may be in.
     struct Question {
         std::size_t face;
         std::uint64_t box;
@@ -229,6 +247,7 @@ std::vector<PeriodicMatch> matchPeriodic(CommunicatorContext &context, const std
         if (faces[f].side == 0)
             for (const std::uint64_t box : boxes.boxesOf(faces[f]))
                 questions.push_back({f, box});
+    // Grouped by rank, as sparseExchange returns replies in ascending order of ranks: reply q answers question q.
     std::stable_sort(questions.begin(), questions.end(),
                      [&](const Question &a, const Question &b) { return boxes.rankOf(a.box) < boxes.rankOf(b.box); });
     const RankLists asked = sparseExchange(
@@ -263,6 +282,7 @@ std::vector<PeriodicMatch> matchPeriodic(CommunicatorContext &context, const std
         match.offset = reader.nextReal();
         const auto nodes = reader.next(reader.next());
         match.nodes.assign(nodes.begin(), nodes.end());
+        // The nearest of all boxes; without a partner the distance is infinite.
         if (match.distance < matches[question.face].distance)
             matches[question.face] = std::move(match);
     }

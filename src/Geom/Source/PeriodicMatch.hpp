@@ -16,14 +16,20 @@ namespace DNDS::Geom {
 inline constexpr real periodicReach = 0.2;
 
 /// A face of one side of a periodic connection, in the frame of the second side. A node is a face of one corner.
+/// Made on the rank that has the face's cell. Messages carry it in `words()` words: connection, side, cell, slot,
+/// file id, reach, number of nodes, then a node and three coordinates for each corner.
 struct PeriodicFace {
+    /// Index into SourceMesh::periodic.
     int connection;
+    /// 0: the side that the connection's transform moves; 1: the side where it arrives.
     int side;
     index cell; ///< with `slot`, the caller's name of the face; not used here
     int slot;
     index fileId; ///< for the caller's messages
     real reach;   ///< largest distance to its partner
+    /// Global nodes of the corners, in the face's order.
     std::vector<index> nodes;
+    /// Their positions in the frame of side 1: those of side 0 after the transform. Filled by placeFaces.
     std::vector<Point> corners;
 
     Point centre() const;
@@ -37,6 +43,7 @@ struct PeriodicFace {
 void placeFaces(const GlobalMapping &nodeBlocks, const SourceMesh &source, std::vector<PeriodicFace> &faces);
 
 /// The match of a face of a first side.
+/// `distance` is between centres; infinite without a match.
 struct PeriodicMatch {
     real distance = std::numeric_limits<real>::infinity();
     index cell = -1; ///< the caller's number; -1: none

@@ -24,11 +24,13 @@ void checkPolyhedron(const std::string &origin, std::span<const index> list, ind
                    "{}: polyhedron {} has a face of {} corners", origin, fileId, corners);
         at += toSize(corners) + 1;
     }
+    // A tetrahedron is the least polyhedron; slots of faces have 14 bits.
     DNDS_CHECK(faces >= 4, DataError, "{}: polyhedron {} has {} faces", origin, fileId, faces);
     DNDS_CHECK(faces < static_cast<std::size_t>(1 << 14), DataError, "{}: polyhedron {} has {} faces, too many", origin,
                fileId, faces);
 }
 
+/// Errors quote the file's number. Nodes are checked here once, so that later code indexes without checks.
 void checkElement(const SourceMesh &source, const ElementBlock &block, index element, int dimension, const char *what) {
     const auto e = toSize(element);
     const index fileId = block.fileIds[e];
@@ -52,6 +54,7 @@ void checkElement(const SourceMesh &source, const ElementBlock &block, index ele
     });
 }
 
+/// CSR invariants, then each element.
 void checkBlock(const SourceMesh &source, const ElementBlock &block, int dimension, const char *what) {
     DNDS_CHECK(block.starts.size() == block.types.size() + 1 && block.starts.front() == 0 &&
                    block.starts.back() == static_cast<index>(block.nodes.size()) &&
@@ -62,6 +65,7 @@ void checkBlock(const SourceMesh &source, const ElementBlock &block, int dimensi
         checkElement(source, block, e, dimension, what);
 }
 
+// Also refuses NaN, with which no comparison holds.
 void checkTransform(const SourceMesh &source, const PeriodicConnection &connection) {
     constexpr real limit = 1e100; // so that products do not overflow
     const PeriodicTransform &transform = connection.transform;
@@ -71,6 +75,7 @@ void checkTransform(const SourceMesh &source, const PeriodicConnection &connecti
                        source.origin, connection.name, x);
 }
 
+// Two negative marks for each connection, one a side.
 void checkMark(const SourceMesh &source, index mark) {
     DNDS_CHECK(mark < static_cast<index>(source.patches.size()) &&
                    mark >= -2 * static_cast<index>(source.periodic.size()),
@@ -95,6 +100,7 @@ struct EdgeCheck {
     bool consistent;
 };
 
+// An edge as one face uses it.
 struct Edge {
     index low;
     index high;
@@ -103,6 +109,7 @@ struct Edge {
     bool same(const Edge &other) const { return low == other.low && high == other.high; }
 };
 
+/// Sorted by nodes, then face: the two uses of an edge are neighbours. O(e log e).
 std::vector<Edge> polyhedronEdges(std::span<const index> list) {
     std::vector<Edge> edges;
     int face = 0;
@@ -121,6 +128,7 @@ std::vector<Edge> polyhedronEdges(std::span<const index> list) {
     return edges;
 }
 
+/// Looks at pairs: an edge with one use or three uses breaks the pairing.
 EdgeCheck checkEdges(const std::vector<Edge> &edges) {
     EdgeCheck check{true, true};
     for (std::size_t i = 0; i < edges.size() && check.closed; i += 2) {
@@ -142,6 +150,7 @@ void alignFaces(std::span<index> list, const std::vector<Edge> &edges) {
     for (std::size_t seed = 0; seed < faces.size(); seed++) {
         if (turn[seed] >= 0)
             continue;
+        // The first face of each component keeps its orientation; the volume's sign corrects the whole cell later.
         turn[seed] = 0;
         for (bool changed = true; changed;) {
             changed = false;
@@ -163,6 +172,8 @@ void alignFaces(std::span<index> list, const std::vector<Edge> &edges) {
 }
 
 /// The cells of this rank with nodes numbered by positions in a short list of coordinates.
+/// A copy of the cells with nodes renumbered by first use, so that coordinates of the rank's cells, which may be
+/// anywhere in the file's blocks, are fetched once each.
 class CellGeometry {
   public:
     CellGeometry(const GlobalMapping &blocks, const SourceMesh &source) : cells_(source.cells) {
@@ -204,6 +215,8 @@ class CellGeometry {
         });
         return std::pow(norm(high - low), dimension);
     }
+    /// The sum of face areas over their total: 0 for a closed surface, even if its edges do not match (hanging
+    /// nodes).
     real areaDefect(index cell) {
         Point sum{};
         real total = 0.0;
@@ -221,6 +234,7 @@ class CellGeometry {
     std::vector<Point> points_;
 };
 
+/// Allowed: hexahedra with two coincident corners are common as prisms.
 bool isCollapsed(ElementType type, std::span<const index> nodes) {
     if (type != ElementType::Polyhedron)
         return hasRepeats(cornerNodes(type, nodes));
@@ -246,6 +260,7 @@ Polyhedron closePolyhedron(index cell, std::span<index> nodes, CellGeometry &geo
 }
 
 /// Reports open polyhedra: an error, or a warning if `accepted`. Collective.
+/// Findings have been agreed on: all ranks throw or none.
 void reportOpen(const SourceMesh &source, const Finding &open, bool accepted, MeshReport &report) {
     if (open.count == 0)
         return;
@@ -260,6 +275,7 @@ void reportOpen(const SourceMesh &source, const Finding &open, bool accepted, Me
 }
 
 void countTypes(CommunicatorView comm, const ElementBlock &cells, MeshReport &report) {
+    // [types]; one reduction for all.
     std::array<index, 32> counts{};
     for (const ElementType type : cells.types)
         counts[static_cast<std::size_t>(type)]++;
@@ -295,6 +311,7 @@ void checkMarks(const SourceMesh &source) {
     }
 }
 
+// A rank without cells has no weights either way.
 bool requireWeights(CommunicatorView comm, std::span<const index> weights, index cells) {
     const bool weighted = comm.allReduce(weights.empty() ? 0 : 1, MPI_MAX) != 0;
     comm.guarded([&] {
@@ -313,6 +330,7 @@ void checkSource(CommunicatorView comm, const SourceMesh &source) {
                                 static_cast<index>(source.patches.size()), static_cast<index>(source.periodic.size())};
     for (std::size_t i = 0; i < 5; i++)
         facts[i + 5] = -facts[i];
+    // Maxima and negated minima in one reduction.
     comm.allReduce(facts.data(), 10, MPI_MAX);
     for (std::size_t i = 0; i < 5; i++)
         DNDS_CHECK(facts[i] == -facts[i + 5], DataError,
@@ -358,6 +376,7 @@ namespace {
 void fetchInto(const GlobalMapping &blocks, std::span<const real> ownRows, std::size_t width,
                std::span<const index> nodes, real *rows) {
     const auto own = [&](index node) { return ownRows.subspan(toSize(node - blocks.localBegin()) * width, width); };
+    // Most nodes of a rank's cells are in its own block if the file is ordered.
     std::vector<std::size_t> remote;
     for (std::size_t i = 0; i < nodes.size(); i++)
         if (blocks.isLocal(nodes[i]))
@@ -411,6 +430,8 @@ NodeBounds nodeBoundsOf(CommunicatorView comm, std::span<const Point> points) {
     return result;
 }
 
+/// One pass over the cells. A negative measure means mirrored; of polyhedra the faces are first made consistent with
+/// each other. Sums are exact, so the report does not depend on the number of ranks.
 SourceGeometry orientCells(const GlobalMapping &blocks, SourceMesh &source, MeshReport &report, bool openPolyhedra) {
     constexpr real flatTolerance = 1e-13;
     constexpr real planeTolerance = 1e-9; // of the diagonal: round-off of programs that compute z = const
@@ -421,6 +442,7 @@ SourceGeometry orientCells(const GlobalMapping &blocks, SourceMesh &source, Mesh
     const auto [lower, upper] = nodeBoundsOf(comm, geometry.points());
     result.lower = lower;
     result.upper = upper;
+    // Surfaces in space have no orientation of their own: they are never turned.
     result.planar = source.cellDimension == 2 && upper[2] - lower[2] <= planeTolerance * norm(upper - lower);
 
     Finding turned;

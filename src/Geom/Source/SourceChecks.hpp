@@ -24,13 +24,16 @@ struct MeshReport {
         ElementType type;
         index count;
     };
+    /// Counts of all ranks; each face counts once, however many zones name it.
     struct Patch {
         std::string name;
         std::string kind;
         index faces = 0;      ///< all of the connection
         index innerFaces = 0; ///< the subset with cells on both sides
     };
+    /// As in SourceMesh.
     std::string origin;
+    /// Of the cells.
     int dimension = 0;
     std::vector<TypeCount> cells; ///< numbers of cells of each type that occurs, ascending
     index cellsTotal = 0;
@@ -56,6 +59,8 @@ struct MeshReport {
 /// its type, all of them in the mesh; polyhedra have faces of at least three corners; marks name patches or
 /// connections. Collective, O(source). Throws DataError (IndexError for a node out of range), the same on all ranks,
 /// with the mesh's origin and the file's number of the element.
+/// Everything after it may rely on a consistent source: readers of damaged or hostile files need no checks of their
+/// own about contents.
 void checkSource(CommunicatorView comm, const SourceMesh &source);
 
 /// The local part of `checkSource` about marks: throws unless each face has a mark, and marks of faces and nodes name
@@ -73,6 +78,7 @@ void requireLocalNumbers(CommunicatorView comm, index count, const char *what, c
 /// The coordinates of nodes, or rows of `width` numbers, from the ranks of their blocks: [nodes], or [nodes x width].
 /// Nodes may be repeated. Collective; one query and reply per pair of ranks. `blocks` numbers the nodes of the source;
 /// all `nodes` must exist.
+/// Each distinct node is asked for as often as it is named: callers with many repeats use a NumberTable first.
 std::vector<real> fetchRows(const GlobalMapping &blocks, std::span<const real> ownRows, std::size_t width,
                             std::span<const index> nodes);
 std::vector<Point> fetchCoordinates(const GlobalMapping &blocks, std::span<const Point> ownCoordinates,
@@ -105,6 +111,7 @@ SourceGeometry orientCells(const GlobalMapping &blocks, SourceMesh &source, Mesh
                            bool openPolyhedra = false);
 
 /// Elements with a common finding: how many, and the first in the file. The same on all ranks after agreement.
+/// Counts are sums over ranks, and the first is by file order, so reports do not depend on the number of ranks.
 struct Finding {
     index count = 0;
     index number = -1; ///< in file order, of the first

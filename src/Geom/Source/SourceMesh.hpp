@@ -25,11 +25,16 @@ namespace DNDS::Geom {
 /// Nodes of a fixed type are listed in the order of the CGNS standard, global, from 0. A Polygon lists its corners
 /// around the face. A Polyhedron lists, for each of its faces, the number of corners and then the corners,
 /// counter-clockwise seen from outside: `{4, a, b, c, d, 3, a, b, e, ...}`.
+/// CSR: a rank's part of the list in the file, split evenly by element numbers or by whatever is cheap to read. Ranks
+/// hold consecutive ranges in rank order.
 struct ElementBlock {
+    /// Elements of all ranks; the same on all.
     index globalSize = 0;
+    /// Number of this rank's first element: the sum of the sizes on lower ranks.
     index first = 0;
     std::vector<ElementType> types; ///< [own]
     std::vector<index> starts{0};   ///< [own + 1], into `nodes`
+    /// Encoded as above, one row an element.
     std::vector<index> nodes;
     std::vector<index> fileIds; ///< [own]: the element's number in the file, from 1 in its zone
 
@@ -64,11 +69,14 @@ struct PeriodicConnection {
 };
 
 /// One rank's blocks. Any of them may be empty.
+/// Nothing is renumbered here: numbers are those of the file, from 0, zones one after the other. buildMesh consumes
+/// it.
 struct SourceMesh {
     std::string origin;        ///< the file's path, or the generator: for messages
     int cellDimension = 0;     ///< 2 or 3
     int physicalDimension = 0; ///< 2 or 3; if 2, a third coordinate of 0 is stored
 
+    /// Nodes of all ranks; this rank has [firstNode, firstNode + nodes()).
     index globalNodes = 0;
     index firstNode = 0;
     std::vector<std::array<real, 3>> coordinates; ///< [own nodes]
@@ -90,7 +98,9 @@ struct SourceMesh {
     };
     std::vector<NodeMark> nodeMarks;
 
+    /// Indexed by marks >= 0.
     std::vector<BoundaryPatch> patches;
+    /// Indexed by c in marks -1 - (2 * c + s).
     std::vector<PeriodicConnection> periodic;
     std::vector<std::string> warnings; ///< the same on all ranks
     std::vector<std::string> notes;    ///< harmless omissions; the same on all ranks
@@ -100,6 +110,7 @@ struct SourceMesh {
 };
 
 /// x -> matrix x + shift, the matrix a rotation, its rows one after the other.
+/// Motions form a group: images of images are products, and the motion back is the transpose.
 struct RigidMotion {
     std::array<real, 9> matrix{1, 0, 0, 0, 1, 0, 0, 0, 1};
     Point shift{};

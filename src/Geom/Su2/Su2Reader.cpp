@@ -32,6 +32,8 @@ struct Su2Index {
     std::vector<std::string> warnings;
 };
 
+/// One pass over the file by rank 0, without keeping values. `skipping_` tells lines of unknown keywords, which are
+/// passed over, from surplus lines of a list, which are errors.
 class Indexer {
   public:
     /// `zone`: the one to read of several, as text; "" if the file must have one.
@@ -41,6 +43,7 @@ class Indexer {
     Su2Index run() {
         while (cursor_.nextLine()) {
             const std::string_view line = cursor_.line();
+            // Comments fill whole lines, or follow a value.
             if (line[0] == '%')
                 continue;
             const std::size_t sign = line.find('=');
@@ -79,6 +82,7 @@ class Indexer {
     }
     void readKeyword(const std::string &keyword, const std::string &value) {
         WordReader words(cursor_, value);
+        // Zones first: within others all keywords are passed over.
         if (keyword == "NZONE")
             return readZoneCount(words.integer(keyword, 1, cursor_.bytesLeft() + 1));
         if (keyword == "IZONE" && zones_ > 1)
@@ -106,10 +110,12 @@ class Indexer {
         } else if (keyword == "NPERIODIC") {
             readPeriodic(words.integer(keyword, 0, cursor_.bytesLeft()));
         } else {
+            // A file of one zone may state its number.
             skipping_ = keyword != "IZONE";
         }
     }
 
+    // Before NZONE= a file has one zone.
     void readZoneCount(index zones) {
         if (zones > 1 && wantedZone_.empty())
             cursor_.fail(fmt::format("files of several zones are read one zone at a time: choose one from 1 to {} "
@@ -124,6 +130,7 @@ class Indexer {
         otherZone_ = skipping_ = zones > 1; // until the first IZONE=
     }
 
+    /// Sections of other zones are passed over like unknown keywords.
     void enterZone(index zone) {
         if (!otherZone_ && markersLeft_ > 0)
             cursor_.fail(fmt::format("the zone ends where {} more markers should be", markersLeft_));
@@ -159,6 +166,7 @@ class Indexer {
         seen = true;
     }
 
+    // Each entry takes two bytes at least, which bounds counts of damaged files.
     index countOf(WordReader &words, std::string_view keyword) {
         const index count = words.integer(keyword);
         if (count < 0 || count > cursor_.bytesLeft() / 2 + 1)
@@ -169,6 +177,7 @@ class Indexer {
 
     /// The lines that follow are entries `first` to `first + count` of a list.
     void addSection(std::vector<FileSegment> &segments, index first, index count, index marker, std::string_view what) {
+        // Some segments a rank, so that places of lines are few and shares nearly even.
         const index length = segmentLength(count, ranks_);
         for (index k = 0; k < count; k += length) {
             FileSegment segment;
@@ -181,6 +190,7 @@ class Indexer {
         }
     }
 
+    // Markers of one name are one patch; their faces need not be contiguous in the file.
     void readMarker(const std::string &name) {
         if (sawMarkers_ && markersLeft_-- == 0)
             cursor_.fail(fmt::format("marker {} exceeds the number in NMARK=", name));
@@ -231,6 +241,7 @@ class Indexer {
     bool skipping_ = false; ///< lines after a keyword that does not concern the mesh
 };
 
+// Members in one order on all ranks.
 void broadcastIndex(CommunicatorView comm, Su2Index &su2) {
     for (index *value : {&su2.dimension, &su2.nodes, &su2.cells, &su2.faces})
         comm.broadcast(*value);
@@ -262,6 +273,7 @@ std::optional<ElementType> elementTypeOf(index vtk) {
     }
 }
 
+/// Reads this rank's segments of one list after the other.
 class Reader {
   public:
     Reader(const MeshFile &file, const Su2Index &su2) : cursor_(file), su2_(su2) {}
@@ -277,6 +289,7 @@ class Reader {
         }
     }
 
+    // Numbers after the nodes are ignored.
     void readElements(const FileSegment &segment, index dimension, index firstId, ElementBlock &block) {
         cursor_.moveTo(segment.place);
         for (index i = 0; i < segment.count; i++) {
@@ -304,6 +317,7 @@ class Reader {
 /// Some programs (Gmsh, for example) list the nodes of prisms in the order of CGNS. SU2 accepts either order by looking
 /// at volumes, and so does this. Collective.
 void turnPrisms(CommunicatorView comm, SourceMesh &mesh) {
+    // A mesh of the prisms alone, which `orientCells` turns.
     SourceMesh prisms;
     std::vector<std::size_t> cells;
     for (std::size_t c = 0; c < mesh.cells.types.size(); c++)
@@ -333,6 +347,7 @@ void turnPrisms(CommunicatorView comm, SourceMesh &mesh) {
                                             mesh.origin, report.turnedCells, prisms.cells.globalSize));
 }
 
+/// Index and broadcast, shares of nodes, cells and faces, then the order of prisms.
 SourceMesh readParts(CommunicatorView comm, const std::string &path, const std::string &zone) {
     std::optional<MeshFile> file;
     comm.guarded([&] { file.emplace(path); });

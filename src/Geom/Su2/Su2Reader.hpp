@@ -32,8 +32,8 @@ namespace DNDS::Geom {
 /// Format: https://su2code.github.io/docs_v7/Mesh-File/
 SourceMesh readSu2(CommunicatorView comm, const std::string &path);
 
-/// The same for one zone of a file that has several: the number that follows IZONE=, from 1. A file of one zone is read
-/// whatever `zone` is. Collective. DataError, too, if the zone does not exist or, with "", if there are several.
+/// The same for one zone of a file that has several: the number that follows IZONE=, from 1. In a file of one zone that
+/// is "1" or "". Collective. DataError, too, if the zone does not exist or, with "", if there are several.
 SourceMesh readSu2Zone(CommunicatorView comm, const std::string &path, const std::string &zone);
 
 } // namespace DNDS::Geom

@@ -93,7 +93,7 @@ int numbersOnLine(std::string_view &text, bool whole) {
     }
 }
 
-/// The form that the content proves.
+/// Text, or the binary form (of 16) whose counts explain the size: only one does, up to rare coincidence.
 std::optional<UgridForm> formOfContent(std::string_view begin, index size) {
     std::string_view text = begin;
     if (numbersOnLine(text, true) == 7 && numbersOnLine(text, false) == 3)
@@ -124,6 +124,7 @@ UgridName partsOf(std::string_view path) {
     const std::string_view stem = path.substr(0, path.rfind('.'));
     const std::size_t dot = std::min(stem.rfind('.'), stem.size());
     std::string_view word = stem.substr(std::min(dot + 1, stem.size()));
+    // "lb8": little-endian, C binary, reals of 8 bytes; r instead of b: Fortran records.
     const bool little = word.starts_with('l');
     word.remove_prefix(little ? 1 : 0);
     longIntegers = longIntegers || word.ends_with('l');
@@ -228,6 +229,7 @@ void UgridFile::openText() {
     counts_[tagsList] = counts_[1] + counts_[2];
     for (std::size_t list = 0; list < lists; list++) {
         index at = 0;
+        // Words have any length: rank 0 has to pass over all of them to find where ranks begin.
         const auto skipTo = [&](index word) {
             for (; at < word; at++)
                 words.next(listNames[list]);
@@ -302,6 +304,7 @@ void UgridFile::fail(index place, const std::string &message) const {
 
 IndexRange UgridFile::part(UgridList list, int rank) const {
     const auto at = static_cast<std::size_t>(list);
+    // Shares are of all cells and of all faces, so a rank's part of one type may be empty.
     const bool cells = list > UgridList::Tags;
     const bool faces = list == UgridList::Triangles || list == UgridList::Quadrilaterals;
     index before = 0;

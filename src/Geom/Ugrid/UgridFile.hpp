@@ -84,8 +84,10 @@ class UgridFile {
     CommunicatorView comm_;
     MeshFile file_;
     UgridForm form_;
+    /// Entries by UgridList, of all ranks.
     std::array<index, 8> counts_{};
-    std::vector<Piece> pieces_;     ///< binary
+    /// Binary: ascending, without gaps; a single piece in files without records.
+    std::vector<Piece> pieces_;
     std::vector<FilePlace> places_; ///< text: [lists x ranks], where parts begin
 };
 

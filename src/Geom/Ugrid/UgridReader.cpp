@@ -68,6 +68,7 @@ BoundaryNames parseMapbc(const std::string &path) {
 }
 
 /// Collective: rank 0 reads.
+// Looks for "wing.mapbc", then for "wing.b8.mapbc".
 BoundaryNames readNames(CommunicatorView comm, const std::string &path) {
     BoundaryNames result;
     std::vector<std::string> found(1);
@@ -91,6 +92,7 @@ BoundaryNames readNames(CommunicatorView comm, const std::string &path) {
 }
 
 /// Makes patches of the tags of all ranks, and marks of this rank's tags. Collective.
+/// Patches follow the union of all ranks' tags, so that all ranks have the same ones in the same order.
 void nameFaces(CommunicatorView comm, std::span<const index> tags, SourceMesh &mesh) {
     const BoundaryNames names = readNames(comm, mesh.origin);
     const std::vector<index> all = unionOfAll(comm, {tags.begin(), tags.end()});
@@ -146,6 +148,7 @@ void appendList(const UgridFile &file, UgridList list, ElementType type, index f
     }
 }
 
+/// Elements are numbered from 1: cells list by list, then faces.
 SourceMesh readParts(CommunicatorView comm, const std::string &path) {
     const UgridFile file(comm, path);
     const index cells = file.count(UgridList::Tetrahedra) + file.count(UgridList::Pyramids) +
@@ -163,6 +166,7 @@ SourceMesh readParts(CommunicatorView comm, const std::string &path) {
         for (std::size_t at = 0; at < numbers.size(); at += 3)
             mesh.coordinates.push_back({numbers[at], numbers[at + 1], numbers[at + 2]});
     });
+    // One agreement for each list; ids follow each other.
     const auto readList = [&](UgridList list, ElementType type, index firstId, ElementBlock &block) {
         comm.guarded([&] { appendList(file, list, type, firstId, block); });
         return firstId + file.count(list);

@@ -10,6 +10,7 @@ namespace {
 
 using DNDS::Detail::HdfQuiet;
 
+// One dimension for scalars, two for rows; only the number of rows may grow.
 HdfObject spaceOf(const HdfRows &rows, index length, bool growing) {
     const std::array<hsize_t, 2> size{static_cast<hsize_t>(length), static_cast<hsize_t>(rows.columns)};
     const std::array<hsize_t, 2> most{H5S_UNLIMITED, static_cast<hsize_t>(rows.columns)};
@@ -18,10 +19,13 @@ HdfObject spaceOf(const HdfRows &rows, index length, bool growing) {
 
 } // namespace
 
+/// Rank 0 has the row; the others take part without one.
 void HdfOutput::writeValue(hid_t parent, const std::string &name, index value) {
     writeRows(parent, name, HdfRows{0, 1, 0, comm().rank() == 0 ? 1 : 0}, &value);
 }
 
+/// No times and no fill values are stored: equal content gives equal files. Growing data sets have chunks of a step's
+/// rows, at most 65536.
 HdfObject HdfOutput::makeDataset(hid_t parent, const std::string &name, hid_t type, const HdfRows &rows, index length,
                                  bool growing) {
     const HdfQuiet quiet;
@@ -42,6 +46,7 @@ HdfObject HdfOutput::makeDataset(hid_t parent, const std::string &name, hid_t ty
     return data;
 }
 
+// To `length` rows; the old ones stay.
 void HdfOutput::grow(hid_t data, const std::string &name, const HdfRows &rows, index length) {
     const HdfQuiet quiet;
     comm().beforeCollective();
@@ -49,6 +54,7 @@ void HdfOutput::grow(hid_t data, const std::string &name, const HdfRows &rows, i
     require(H5Dset_extent(data, size.data()), name);
 }
 
+// This rank's rows, after the `before` rows of earlier steps.
 void HdfOutput::write(hid_t data, const std::string &name, hid_t type, const HdfRows &rows, index before,
                       const void *values) {
     const std::array<hsize_t, 2> first{static_cast<hsize_t>(before + rows.first), 0};

@@ -20,6 +20,7 @@ struct HdfRows {
 };
 
 /// A new file of tables that all ranks write.
+/// Every function is Collective, also for ranks without rows, as parallel HDF5 requires.
 class HdfOutput : public DNDS::Detail::HdfSharedFile {
   public:
     HdfOutput(CommunicatorView comm, std::string path) : HdfSharedFile(comm, std::move(path), false) {}
@@ -51,6 +52,7 @@ class HdfOutput : public DNDS::Detail::HdfSharedFile {
     static hid_t typeOf() {
         return DNDS::Detail::hdfNumberType(elementKindOf<T>());
     }
+    /// A data set of `length` rows, whose chunks let it grow if `growing`.
     HdfObject makeDataset(hid_t parent, const std::string &name, hid_t type, const HdfRows &rows, index length,
                           bool growing);
     void grow(hid_t data, const std::string &name, const HdfRows &rows, index length);

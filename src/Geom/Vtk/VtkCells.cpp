@@ -10,6 +10,7 @@ namespace DNDS::Geom {
 
 namespace {
 
+/// Points are listed once, ascending. Faces are not shared between cells, so their numbers count up.
 void addPolyhedron(std::span<const index> nodes, VtkCells &cells) {
     const auto firstPoint = static_cast<std::ptrdiff_t>(cells.connectivity.size());
     for (std::size_t at = 0; at < nodes.size();) {
@@ -31,6 +32,7 @@ void addPolyhedron(std::span<const index> nodes, VtkCells &cells) {
 
 } // namespace
 
+// Without an order of its own, a type keeps the order CGNS gives.
 void VtkCells::add(ElementType type, std::span<const index> nodes) {
     const VtkElement element = vtkElement(type);
     if (type == ElementType::Polyhedron)

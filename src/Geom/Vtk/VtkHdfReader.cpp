@@ -24,6 +24,7 @@ using DNDS::Detail::HdfQuiet;
 constexpr hsize_t maxCompression = 1100;
 
 /// The group VTKHDF of a file that this rank reads independently.
+/// Ranks read independently: a damaged part that one rank reads cannot leave the others in a collective call.
 class GridFile {
   public:
     explicit GridFile(std::string path)
@@ -104,6 +105,7 @@ class GridFile {
   private:
     static constexpr index anyColumns = -1;
 
+    /// An open data set and its size; vectors are tables of one column.
     struct Table {
         HdfObject data;
         index rows;
@@ -144,6 +146,7 @@ class GridFile {
     HdfObject file_;
 };
 
+// Sorted starts, none negative: ranges between them are valid.
 void requireAscending(const GridFile &file, const char *name, const std::vector<index> &values) {
     if (values.front() < 0 || !std::ranges::is_sorted(values))
         file.fail(name, "does not ascend");
@@ -249,6 +252,7 @@ std::vector<MeshField> readFields(CommunicatorView comm, const GridFile &file, c
     return fields;
 }
 
+/// One agreement for each list, so that the first error of the file is named on any number of ranks.
 SourceMesh readParts(CommunicatorView comm, const std::string &path, MeshFields *fields) {
     std::optional<GridFile> file;
     VtkLists lists;

@@ -13,6 +13,7 @@ namespace {
 using DNDS::Detail::HdfObject;
 using DNDS::Detail::HdfQuiet;
 
+// A callback of HDF5, which must not throw: -1 ends the iteration.
 herr_t addLinkName(hid_t, const char *name, const H5L_info_t *, void *names) noexcept {
     return attempt([&] { static_cast<std::vector<std::string> *>(names)->emplace_back(name); }) ? -1 : 0;
 }
@@ -26,12 +27,14 @@ VtkHdfSteps::VtkHdfSteps(std::string path) : path_(std::move(path)) {
     const HdfQuiet quiet;
     file_ = HdfObject(H5Fopen(path_.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
     DNDS_CHECK(file_.valid(), DataError, "{} cannot be opened as an HDF5 file", path_);
+    // Sizes of the mesh, by which later reads are bounded.
     points_ = shape("VTKHDF/Points").front();
     cells_ = shape("VTKHDF/Types").front();
     if (H5Lexists(file_.get(), "VTKHDF/Steps", H5P_DEFAULT) > 0)
         times_ = rows("VTKHDF/Steps/Values", 1, 0, shape("VTKHDF/Steps/Values").front());
 }
 
+// One or two numbers.
 std::vector<index> VtkHdfSteps::shape(const std::string &dataset) const {
     const HdfQuiet quiet;
     const HdfObject data(H5Dopen2(file_.get(), dataset.c_str(), H5P_DEFAULT), H5Dclose);
@@ -47,6 +50,7 @@ std::vector<index> VtkHdfSteps::shape(const std::string &dataset) const {
     return shape;
 }
 
+// Compares the shape with what is wanted first, as the file may be of another program.
 void VtkHdfSteps::read(const std::string &dataset, hid_t type, int components, index first, index count,
                        void *values) const {
     const HdfQuiet quiet;
@@ -68,6 +72,7 @@ void VtkHdfSteps::read(const std::string &dataset, hid_t type, int components, i
     DNDS_CHECK(result >= 0, DataError, "{}: '{}' cannot be read: the file is damaged", path_, dataset);
 }
 
+// Independent reads: each rank takes its own rows.
 std::vector<real> VtkHdfSteps::rows(const std::string &dataset, int components, index first, index count) const {
     std::vector<real> values(toSize(count * components));
     read(dataset, H5T_NATIVE_DOUBLE, components, first, count, values.data());
@@ -90,6 +95,7 @@ std::vector<VtkHdfSteps::Field> VtkHdfSteps::fields(const std::string &group) co
                    DataError, "{} has no '{}': it was not written by VtkHdfWriter", path_, group);
     }
     std::vector<Field> fields;
+    // The number of columns is the number of components.
     for (const std::string &name : names) {
         const std::vector<index> size = shape(fmt::format("VTKHDF/{}/{}", group, name));
         fields.push_back({name, size.size() == 1 ? 1 : static_cast<int>(size[1])});
@@ -97,6 +103,7 @@ std::vector<VtkHdfSteps::Field> VtkHdfSteps::fields(const std::string &group) co
     return fields;
 }
 
+/// Steps follow each other in a data set, with `global` rows each.
 std::vector<real> VtkHdfSteps::values(const std::string &group, const Field &field, index step, index global,
                                       index first, index count) const {
     return rows(fmt::format("VTKHDF/{}/{}", group, field.name), field.components, step * global + first, count);

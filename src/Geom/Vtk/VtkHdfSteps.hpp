@@ -38,6 +38,7 @@ class VtkHdfSteps {
   private:
     std::vector<real> rows(const std::string &dataset, int components, index first, index count) const;
     std::vector<index> shape(const std::string &dataset) const;
+    /// Rows of any type, into memory of that type.
     void read(const std::string &dataset, hid_t type, int components, index first, index count, void *values) const;
 
     std::string path_;

@@ -19,6 +19,7 @@ using Detail::HdfObject;
 using Detail::HdfOutput;
 using Detail::HdfRows;
 
+// This rank's cells in VTK's order of nodes.
 VtkCells vtkCells(const MeshSlice &mesh) {
     VtkCells cells;
     cells.types.reserve(mesh.types.size());
@@ -29,6 +30,7 @@ VtkCells vtkCells(const MeshSlice &mesh) {
     return cells;
 }
 
+// Also keeps nodesOf within the list, on which all later steps rely.
 void checkSlice(const MeshSlice &mesh) {
     DNDS_CHECK(mesh.starts.size() == mesh.types.size() + 1 && mesh.starts.front() >= 0 &&
                    mesh.starts.back() <= static_cast<index>(mesh.nodes.size()),
@@ -58,6 +60,8 @@ struct Field {
 
 } // namespace
 
+/// Writes the mesh once, then appends rows to growing data sets at each step. Errors are thrown on all ranks, which
+/// then close the file together; after an MpiError that would hang, so the file is abandoned.
 class VtkHdfWriter::Implementation {
   public:
     Implementation(CommunicatorView comm, std::string path)
@@ -87,6 +91,7 @@ class VtkHdfWriter::Implementation {
                            cells_.global == mesh.globalCells && cells_.first == mesh.firstCell,
                        ArgumentError, "the slices of all ranks, in order of rank, do not make up the mesh");
         });
+        // Data sets of polyhedra need a later version of the format: without them older readers can read the file.
         const bool polyhedra = comm.allReduce(cells.faceOffsets.empty() ? 0 : 1, MPI_MAX) == 1;
         root_ = output_.makeGroup(output_.file(), "VTKHDF");
         output_.writeNumbers(root_.get(), "Version", polyhedra ? std::vector<index>{2, 5} : std::vector<index>{2, 0});
@@ -107,6 +112,7 @@ class VtkHdfWriter::Implementation {
             checkFields(cellFields, cells_, cellFields_, "cell");
         });
         requireSameFields(output_.comm(), pointFields, cellFields);
+        // Data sets are made when the first step tells the fields.
         if (steps_ == 0)
             begin(pointFields, cellFields);
         append(times_, "Values", time);
@@ -142,6 +148,7 @@ class VtkHdfWriter::Implementation {
     }
 
     void close() {
+        // From here on the destructor has nothing to warn of.
         isOpen_ = false; // failures throw
         if (steps_ > 0)
             output_.writeNumbers(stepsGroup_.get(), "NSteps", std::span(&steps_, 1));
@@ -187,6 +194,7 @@ class VtkHdfWriter::Implementation {
     };
 
     /// Of this rank's points and types of cells.
+    // Coordinates in order identify a mesh well enough; connectivity would have to be read, too.
     static std::uint64_t contentOf(std::span<const real> coordinates, std::span<const std::uint8_t> types) {
         ContentHash hash;
         hash.addBytes(coordinates.data(), coordinates.size_bytes());
@@ -204,6 +212,7 @@ class VtkHdfWriter::Implementation {
     }
 
     /// `end` holds the end of each row; the file has a 0 before all of them.
+    /// n ends become n + 1 offsets: rank 0 writes the leading 0, and the rows of all ranks are shifted by one.
     void writeOffsets(const char *name, std::vector<index> end, index before) {
         for (index &value : end)
             value += before;
@@ -245,6 +254,7 @@ class VtkHdfWriter::Implementation {
         writeOffsets("PolyhedronOffsets", cells.polyhedronOffsets, faces.first);
     }
 
+    // Fields of later steps must be those of the first, in any order.
     void checkFields(std::span<const FieldSlice> fields, const HdfRows &rows, const std::vector<Field> &known,
                      const char *what) const {
         for (std::size_t f = 0; f < fields.size(); f++) {
@@ -271,6 +281,7 @@ class VtkHdfWriter::Implementation {
     void begin(std::span<const FieldSlice> pointFields, std::span<const FieldSlice> cellFields) {
         stepsGroup_ = output_.makeGroup(root_.get(), "Steps");
         const HdfRows one{0, 1, 0, 1};
+        // Offsets of cells have a column for each kind of cell set, which is one.
         const HdfRows column{1, 1, 0, 1};
         times_ = output_.makeGrowing<real>(stepsGroup_.get(), "Values", one);
         counts_ = output_.makeGrowing<index>(stepsGroup_.get(), "NumberOfParts", one);
@@ -285,6 +296,7 @@ class VtkHdfWriter::Implementation {
         makeFields("CellData", cellFields, cells_, cellFields_);
     }
 
+    // A growing data set for values, and one for the first row of each step.
     void makeFields(const std::string &group, std::span<const FieldSlice> fields, HdfRows rows,
                     std::vector<Field> &known) {
         HdfObject data(H5Gopen2(root_.get(), group.c_str(), H5P_DEFAULT), H5Gclose);
@@ -297,6 +309,7 @@ class VtkHdfWriter::Implementation {
         }
     }
 
+    // By name: the order of the caller may differ from step to step.
     void appendFields(std::span<const FieldSlice> fields, HdfRows rows, const std::vector<Field> &known) {
         for (const FieldSlice &field : fields) {
             const Field &there = *std::ranges::find(known, field.name, &Field::name);
@@ -321,14 +334,17 @@ class VtkHdfWriter::Implementation {
     HdfObject stepsGroup_;
     HdfObject times_;
     HdfObject counts_;
+    /// Data sets that get a 0 at each step.
     std::vector<HdfObject> zeros_;
     std::vector<Field> pointFields_;
     std::vector<Field> cellFields_;
     HdfRows points_;
     HdfRows cells_;
+    /// Hash of this rank's points and types of cells.
     std::uint64_t content_ = 0;
     bool polyhedra_ = false;
     bool isOpen_ = false;
+    /// Steps written.
     index steps_ = 0;
     int exceptionsAtStart_ = std::uncaught_exceptions();
     Implementation *next_ = nullptr; ///< the next abandoned one

@@ -32,6 +32,7 @@ std::optional<ElementType> elementOf(index vtk) {
 }
 
 /// Appends cells one by one.
+/// Checks each cell: the file may hold anything.
 class CellTranslator {
   public:
     CellTranslator(const std::string &path, const VtkLists &lists) : path_(path), lists_(lists) {}
@@ -69,6 +70,7 @@ class CellTranslator {
     }
 
   private:
+    // The entries of one cell.
     static std::span<const index> part(const std::vector<index> &starts, const std::vector<index> &all, std::size_t c) {
         return std::span(all).subspan(static_cast<std::size_t>(starts[c] - starts[0]),
                                       static_cast<std::size_t>(starts[c + 1] - starts[c]));
@@ -103,6 +105,7 @@ void listFaces(const VtkFaces &faces, std::vector<index> &starts, std::vector<in
     }
 }
 
+/// The highest dimension is that of all ranks; one agreement for the types, one for the cells.
 SourceMesh meshOfVtk(CommunicatorView comm, const std::string &path, VtkLists lists, std::vector<bool> &kept) {
     const CellTranslator translator(path, lists);
     SourceMesh mesh;
@@ -134,6 +137,7 @@ SourceMesh meshOfVtk(CommunicatorView comm, const std::string &path, VtkLists li
     return mesh;
 }
 
+// Components become fields of their own: MeshField has one number a row.
 void addVtkFields(const std::string &group, const std::string &name, index columns, std::span<const real> values,
                   const std::vector<bool> &kept, std::vector<MeshField> &fields) {
     for (index c = 0; c < columns; c++) {

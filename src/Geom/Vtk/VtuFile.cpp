@@ -113,6 +113,7 @@ T storedAt(std::string_view bytes, std::size_t at, bool swapped) {
 } // namespace
 
 VtuFile::VtuFile(std::string path) : path_(std::move(path)) {
+    // The whole file is in memory: arrays may be anywhere in it.
     const MeshFile file(path_);
     content_.resize(static_cast<std::size_t>(file.size()));
     content_.resize(file.read(0, content_.data(), content_.size()));
@@ -133,6 +134,7 @@ void VtuFile::requireEnd() const {
         failAtByte(path_, text.size(), "the file ends without </VTKFile>: it is not complete");
 }
 
+/// One pass over the tags up to AppendedData; arrays keep views of the content.
 void VtuFile::scan() {
     XmlTag tag;
     std::vector<std::string_view> parents;
@@ -145,6 +147,7 @@ void VtuFile::scan() {
         }
         if (tag.opens && tag.name == "AppendedData") {
             const std::string_view text = std::string_view(content_).substr(tag.end);
+            // An underscore marks where the data begins.
             const std::size_t mark = text.find_first_not_of(xmlBlanks);
             if (mark == std::string_view::npos || text[mark] != '_')
                 failAtByte(path_, tag.end, "appended data does not begin with '_'");
@@ -162,6 +165,7 @@ void VtuFile::scan() {
         failAtByte(path_, content_.size(), fmt::format("the file ends inside <{}>", shown(parents.back())));
 }
 
+// Only the first piece counts; others are noticed by their number.
 void VtuFile::open(const XmlTag &tag, const std::vector<std::string_view> &parents) {
     if (parents.empty())
         return takeRoot(tag);
@@ -172,6 +176,7 @@ void VtuFile::open(const XmlTag &tag, const std::vector<std::string_view> &paren
     if (tag.name != "DataArray" && tag.name != "Array")
         return;
     VtuArray &array = arrays_.emplace_back();
+    // VTKFile, UnstructuredGrid, Piece, then PointData and the like.
     array.group = parents.size() == 4 && parents[2] == "Piece" ? parents[3] : "";
     array.name = tag["Name"];
     array.type = tag["type"];
@@ -185,6 +190,7 @@ void VtuFile::open(const XmlTag &tag, const std::vector<std::string_view> &paren
         fail(array, "has several time steps: save one step");
 }
 
+// All arrays of a file share byte order, width of headers and compressor.
 void VtuFile::takeRoot(const XmlTag &tag) {
     if (tag.name != "VTKFile" || tag["type"] != "UnstructuredGrid")
         failAtByte(path_, tag.begin, "expected <VTKFile type=\"UnstructuredGrid\">");
@@ -194,6 +200,7 @@ void VtuFile::takeRoot(const XmlTag &tag) {
 }
 
 index VtuFile::countOf(const XmlTag &tag, std::string_view attribute) const {
+    // A count beyond what the best compression could hold is refused before memory is taken.
     const std::string text = tag[attribute];
     index value = -1;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -217,6 +224,7 @@ bool VtuFile::hasNumbers(const VtuArray &array) {
     return withType(array.type, [](auto) {});
 }
 
+/// Sizes stated by the file are compared with it before memory is allocated for them.
 std::string VtuFile::bytesOf(const VtuArray &array) const {
     const bool inFile = array.format == "appended";
     if (!inFile && array.format != "binary")
@@ -238,6 +246,8 @@ std::string VtuFile::bytesOf(const VtuArray &array) const {
                                 shown(compressor_)));
     if (first > content_.size())
         fail(array, fmt::format("has {} compressed blocks, which are not all in the file", first));
+    // Header of compressed data: number of blocks, size of each when inflated, size of the last if it differs, sizes
+    // in the file.
     const std::uint64_t blockSize = takeSize();
     const std::uint64_t lastSize = takeSize();
     std::vector<std::uint64_t> sizes(first);
@@ -258,6 +268,7 @@ std::string VtuFile::bytesOf(const VtuArray &array) const {
     return bytes;
 }
 
+// Text word by word; everything else from the bytes.
 template <class Stored, class T>
 std::vector<T> VtuFile::decode(const VtuArray &array) const {
     std::vector<T> values;
@@ -275,6 +286,7 @@ std::vector<T> VtuFile::decode(const VtuArray &array) const {
         }
         return values;
     }
+    // The last number must be complete.
     const std::string bytes = bytesOf(array);
     if (bytes.size() % sizeof(Stored) != 0)
         fail(array,
@@ -289,6 +301,7 @@ template <class T>
 std::vector<T> VtuFile::values(const VtuArray &array) const {
     std::vector<T> result;
     const bool known = withType(array.type, [&]<class Stored>(Stored) {
+        // Integers are never made from floating-point numbers.
         if constexpr (std::is_integral_v<Stored> || std::is_same_v<T, real>)
             result = decode<Stored, T>(array);
         else

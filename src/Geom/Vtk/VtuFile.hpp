@@ -82,9 +82,11 @@ class VtuFile {
     std::vector<T> decode(const VtuArray &array) const;
 
     std::string path_;
+    /// The whole file; `arrays_` and `appended_` point into it, hence no copies and moves.
     std::string content_;
     std::string compressor_;
     bool swapped_ = false;
+    /// Sizes in front of data have 64 bits.
     bool wideHeaders_ = false;
     index points_ = 0, cells_ = 0;
     int pieces_ = 0;

@@ -114,6 +114,7 @@ void readFaces(const VtuFile &file, const std::vector<index> &types, std::vector
 }
 
 /// This rank's blocks; `file` is open on rank 0. Collective.
+/// Rank 0 decodes one array at a time and deals it out by a sparse exchange.
 VtkLists readLists(CommunicatorContext &context, const std::optional<VtuFile> &file, index points, index cells) {
     const CommunicatorView &comm = context.comm();
     const EvenSplit split(cells, comm.size());
@@ -194,6 +195,7 @@ std::vector<MeshField> readFields(CommunicatorContext &context, const std::optio
     return fields;
 }
 
+/// Only rank 0 opens the file; all ranks agree after each of its steps (onRankZero).
 SourceMesh vtuParts(CommunicatorView comm, const std::string &path, MeshFields *fields) {
     const auto context = CommunicatorContext::of(comm);
     std::optional<VtuFile> file;

@@ -11,6 +11,7 @@ namespace DNDS::Geom {
 namespace {
 
 /// Text with a position in it.
+/// A scanner without a tree: tags are taken one by one, which is enough for VTK's XML.
 struct XmlCursor {
     const std::string &path;
     std::string_view xml;
@@ -73,6 +74,7 @@ void takeAttribute(XmlCursor &cursor, XmlTag &tag) {
 
 } // namespace
 
+// "<a>" opens, "</a>" closes, "<a/>" does both.
 bool nextTag(const std::string &path, std::string_view xml, XmlTag &tag) {
     XmlCursor cursor{path, xml, tag.end};
     tag = {};

@@ -11,6 +11,7 @@ namespace DNDS::Geom {
 
 constexpr std::string_view xmlBlanks = " \t\r\n";
 
+/// A tag with its attributes, and the text before it.
 struct XmlTag {
     std::string_view name; ///< "DataArray"
     bool opens = false;    ///< a begin, or both in one

@@ -16,6 +16,7 @@ namespace DNDS::Geom {
 namespace {
 
 /// The numbers of the owned entities' file. Collective.
+/// Blocks by the largest number in use, the same on all ranks.
 EvenSplit blocksOf(CommunicatorView comm, const MeshEntities &entities) {
     index last = -1;
     for (index i = 0; i < entities.owned; i++)
@@ -23,6 +24,7 @@ EvenSplit blocksOf(CommunicatorView comm, const MeshEntities &entities) {
     return {comm.allReduce(last, MPI_MAX) + 1, comm.size()};
 }
 
+// [owned] the rank whose block has each entity.
 std::vector<int> ranksOf(const EvenSplit &blocks, const MeshEntities &entities) {
     std::vector<int> ranks(toSize(entities.owned));
     for (std::size_t i = 0; i < ranks.size(); i++)
@@ -38,6 +40,7 @@ std::vector<std::size_t> ascending(const std::vector<index> &numbers) {
     return order;
 }
 
+// The position of each entry in the sorted list.
 std::vector<index> inversePermutation(const std::vector<std::size_t> &order) {
     std::vector<index> places(order.size());
     for (std::size_t k = 0; k < order.size(); k++)
@@ -58,6 +61,7 @@ struct MarkedFace {
     int mark;
 };
 
+/// Each owned face once for each of its marks.
 std::vector<MarkedFace> markedFaces(const UnstructuredMesh &mesh) {
     std::vector<MarkedFace> faces;
     for (std::size_t p = 0; p + 1 < mesh.patches.size(); p++)
@@ -71,6 +75,7 @@ std::vector<MarkedFace> markedFaces(const UnstructuredMesh &mesh) {
 
 } // namespace
 
+// Nodes first, since cells and faces need their new numbers. The last patch, "unassigned", is not in the file.
 FileOrder::FileOrder(const UnstructuredMesh &mesh, UnusedNodes unused) {
     failTogether(mesh.comm, [&] {
         context_ = CommunicatorContext::of(mesh.comm);
@@ -85,6 +90,8 @@ FileOrder::FileOrder(const UnstructuredMesh &mesh, UnusedNodes unused) {
     });
 }
 
+/// With unused nodes left out, numbers are closed up: each rank asks the block's rank for the new numbers of the
+/// nodes of its cells.
 void FileOrder::sendNodes(const UnstructuredMesh &mesh, UnusedNodes unused) {
     const EvenSplit blocks = blocksOf(mesh.comm, mesh.nodes);
     nodes_.ranks = ranksOf(blocks, mesh.nodes);
@@ -135,6 +142,7 @@ void FileOrder::sendNodes(const UnstructuredMesh &mesh, UnusedNodes unused) {
         [&](std::size_t i, RecordReader &reader) { newNumbers_[i] = reader.next(); });
 }
 
+/// Words: number, number in the zone, type, number of nodes, nodes.
 void FileOrder::sendCells(const UnstructuredMesh &mesh) {
     cells_.ranks = ranksOf(blocksOf(mesh.comm, mesh.cells), mesh.cells);
     std::vector<index> starts{0};
@@ -154,6 +162,7 @@ void FileOrder::sendCells(const UnstructuredMesh &mesh) {
             std::copy(nodes.begin() + starts[c], nodes.begin() + starts[c + 1], words);
         });
     const RankLists incoming = sparseExchange(*context_, outgoing);
+    // Refers to the received words.
     struct Cell {
         index fileId;
         ElementType type;
@@ -174,6 +183,7 @@ void FileOrder::sendCells(const UnstructuredMesh &mesh) {
     numberBlock(mesh.comm, source_.cells);
 }
 
+/// Faces go with their first cell and are sorted by it, then by nodes and mark: an order that no partition changes.
 void FileOrder::sendFaces(const UnstructuredMesh &mesh) {
     const EvenSplit blocks = blocksOf(mesh.comm, mesh.cells);
     const std::vector<MarkedFace> faces = markedFaces(mesh);
@@ -221,6 +231,7 @@ void FileOrder::sendFaces(const UnstructuredMesh &mesh) {
     numberBlock(mesh.comm, source_.faces);
 }
 
+/// Values arrive in the order of sending, which `places` undoes: no numbers are sent with them.
 std::vector<real> FileOrder::sendValues(const Route &route, std::span<const real> owned, int components) const {
     const CommunicatorView comm = context_->comm();
     comm.guarded([&] {
@@ -255,6 +266,7 @@ std::vector<real> FileOrder::nodeValues(std::span<const real> owned, int compone
 
 namespace {
 
+/// One query for each owned entity at the rank of its block.
 std::vector<real> takeValues(const UnstructuredMesh &mesh, const MeshEntities &entities,
                              std::span<const real> blockValues, int components) {
     const auto width = static_cast<std::size_t>(components);

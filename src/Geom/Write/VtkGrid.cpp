@@ -10,6 +10,7 @@ namespace DNDS::Geom {
 VtkCells vtkCells(const UnstructuredMesh &mesh, index cells) {
     DNDS_CHECK(cells >= 0 && cells <= mesh.cells.size(), ArgumentError, "{} cells asked for: this rank has {}", cells,
                mesh.cells.size());
+    // Local numbers, as viewers of one rank's part need them.
     std::vector<index> local(static_cast<std::size_t>(mesh.nodes.size()));
     std::iota(local.begin(), local.end(), index{0});
     VtkCells grid;

@@ -10,6 +10,7 @@ namespace DNDS::Geom {
 namespace {
 
 /// Fields in file order, and their memory.
+/// Slices refer to `values`, which is reserved so that it does not move.
 struct OrderedFields {
     std::vector<std::vector<real>> values;
     std::vector<FieldSlice> fields;
@@ -54,11 +55,14 @@ MeshWriter::MeshWriter(const UnstructuredMesh &mesh, std::string path, const Mes
           return VtkHdfWriter(mesh.comm, std::move(path), sliceOf(order_.mesh()));
       })) {}
 
+// The field has to follow each repartitioning.
 void MeshWriter::setRanks() {
     if (writesRanks_)
         ranks_.assign(toSize(ownedCells_), static_cast<real>(order_.comm().rank()));
 }
 
+/// The blocks of both meshes must be equal, bit by bit: then the file's mesh is still right, and only the routes
+/// change.
 void MeshWriter::moved(const UnstructuredMesh &mesh) {
     failTogether(order_.comm(), [&] {
         FileOrder order(mesh);
@@ -99,6 +103,7 @@ index MeshWriter::continueFrom(const std::string &path, real last) { return writ
 
 void MeshWriter::close() { writer_.close(); }
 
+// Fields are compared before the first exchange, in which all ranks must take part.
 void writeCgnsMesh(const UnstructuredMesh &mesh, const std::string &path, const StepFields &fields,
                    const CgnsWriteOptions &options) {
     failTogether(mesh.comm, [&] {

@@ -52,6 +52,7 @@ class FileOrder {
 
   private:
     /// Destinations of owned entities, and places of received ones.
+    /// Made once: fields of every step take the same way.
     struct Route {
         std::vector<int> ranks;    ///< [owned] rank of the block
         std::vector<index> places; ///< [block] block row of the k-th entity received
@@ -62,6 +63,7 @@ class FileOrder {
     std::vector<real> sendValues(const Route &route, std::span<const real> owned, int components) const;
 
     std::shared_ptr<CommunicatorContext> context_;
+    /// This rank's block.
     SourceMesh source_;
     Route cells_;
     Route nodes_;
@@ -148,7 +150,9 @@ class MeshWriter {
   private:
     void setRanks();
 
+    /// Routes of the present partition.
     FileOrder order_;
+    /// Rows that fields of this rank must have.
     index ownedNodes_;
     index ownedCells_;
     bool writesRanks_;

@@ -4,6 +4,7 @@
 #include "DNDS/Array/ArrayAdjacency.hpp"
 #include "DNDS/Array/ArrayMatrices.hpp"
 #include "DNDS/Array/ArrayPair.hpp"
+#include "DNDS/Blocks/BlockPack.hpp"
 #include "DNDS/Blocks/BlockView.hpp"
 #include "DNDS/Geom/Elements/Quadrature.hpp"
 #include "DNDS/Geom/Mesh/MeshView.hpp"
@@ -53,7 +54,7 @@ compileAll<Rows, ArrayView<const real, 1>, ArrayView<real, DynamicSize>, ArrayVi
            ArrayView<real, 5, 5, 64>, Matrices, ArrayEigenMatrixView<real, DynamicSize, 3, DynamicSize, 3, NoAlign>,
            ArrayEigenUniMatrixBatchView<real, 3, 3>, ArrayEigenUniMatrixBatchView<real, DynamicSize, 3>,
            ArrayEigenMatrixBatchView<real>, ArrayPairView<Rows>, ArrayPairView<Matrices>,
-           Geom::LocalAdjacency::ConstView, BlockView<real>, SparseBlocksView<real>, HeapView, WindowView,
+           Geom::LocalAdjacency::ConstView, BlockView<real>, BlockPackView<real>, HeapView, WindowView,
            GhostWindowView<real>, Task::Rows<Rows>, Task::Rows<ArrayPairView<Rows>>,
            Task::WrittenRows<ArrayPairView<Rows>>, Task::AddedRows<ArrayPairView<Rows>>, Task::ReadValue<real>,
            Geom::MeshView, Geom::QuadratureSetView>();

@@ -3,6 +3,7 @@
 #include "DNDS/Mpi/CommunicatorContext.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/Storage/HostDeviceBuffer.hpp"
+#include "support/FileSizeLimit.hpp"
 #include "support/MpiTest.hpp"
 #include "support/ScopedVariable.hpp"
 
@@ -24,7 +25,6 @@
 #include <thread>
 #include <vector>
 
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -35,6 +35,7 @@
 namespace DNDS {
 namespace {
 
+using test::FileSizeLimit;
 using test::rankSeed;
 using test::worldRank;
 using test::worldSize;
@@ -273,22 +274,6 @@ TEST_F(NodeArenaOfAllRanks, OtherRanksAreSeenByTwoThreads) {
         EXPECT_EQ(seen[rank], seen[places.size() + rank]) << "it is mapped once";
     node.comm.barrier();
 }
-
-/// Lowers the limit on the size of files of this process for a while.
-class FileSizeLimit {
-  public:
-    explicit FileSizeLimit(rlim_t bytes) {
-        getrlimit(RLIMIT_FSIZE, &before_);
-        const rlimit lowered{std::min(bytes, before_.rlim_max), before_.rlim_max};
-        setrlimit(RLIMIT_FSIZE, &lowered);
-    }
-    FileSizeLimit(const FileSizeLimit &) = delete;
-    FileSizeLimit &operator=(const FileSizeLimit &) = delete;
-    ~FileSizeLimit() { setrlimit(RLIMIT_FSIZE, &before_); }
-
-  private:
-    rlimit before_{};
-};
 
 TEST(NodeArena, ALimitOnFileSizesIsAnErrorThatSaysSo) {
     Node node;

@@ -1,11 +1,11 @@
 // Files that were damaged, and disks that are full.
 #include "CheckpointCase.hpp"
+#include "support/FileSizeLimit.hpp"
 
 #include <csignal>
 
 #include <hdf5.h>
 #include <sys/mount.h>
-#include <sys/resource.h>
 
 namespace DNDS {
 namespace {
@@ -156,24 +156,6 @@ TEST(CheckpointDamage, ForeignFilesAreTold) {
     EXPECT_CONTAINS(failureOf<DataError>([&] { CheckpointReader(world(), folder.file("")); }), "Is a directory");
 }
 
-/// No file of this process may be longer, while it lives.
-class FileLimit {
-  public:
-    explicit FileLimit(bool here, rlim_t bytes) {
-        ::getrlimit(RLIMIT_FSIZE, &before_);
-        rlimit limit = before_;
-        if (here)
-            limit.rlim_cur = bytes;
-        ::setrlimit(RLIMIT_FSIZE, &limit);
-    }
-    FileLimit(const FileLimit &) = delete;
-    FileLimit &operator=(const FileLimit &) = delete;
-    ~FileLimit() { ::setrlimit(RLIMIT_FSIZE, &before_); }
-
-  private:
-    rlimit before_{};
-};
-
 TEST(CheckpointSpace, FailuresOnAnyRankLeaveTheLastOne) {
     const TemporaryFolder folder;
     const std::string path = folder.file("a.h5");
@@ -182,7 +164,7 @@ TEST(CheckpointSpace, FailuresOnAnyRankLeaveTheLastOne) {
     for (int rank = 0; rank < world().size(); rank++) {
         // Rank 0 knows before it starts; others fail when they write.
         const std::string message = failureOf<DataError>([&] {
-            const FileLimit limit(world().rank() == rank, 4200);
+            const FileSizeLimit limit(world().rank() == rank ? 4200 : RLIM_INFINITY);
             Fields(2).write(path, 2);
         });
         EXPECT_CONTAINS(message, "ulimit -f");

@@ -154,16 +154,6 @@ TEST_F(SparseOnDevice, DecidesAndSendsWhatTheHostDoes) {
         }
 }
 
-struct SparseAddOne {
-    SparseBlocksView<real> blocks;
-    DNDS_HOST_DEVICE void operator()(index i) const {
-        const BlockView<real> v = blocks[i / blocks.maxCells()];
-        const index n = i % blocks.maxCells();
-        if (n < v.size())
-            v(v.indexOf(n, 0), v.indexOf(n, 1)) += 1;
-    }
-};
-
 const SparseGrid torus{"torus", {{"torus", Box({0, 0}, {24, 16}), {true, true}}}, {5, 4}, {1, 1}};
 
 TEST_F(SparseOnDevice, FieldsMoveToOtherRanks) {
@@ -187,33 +177,6 @@ TEST_F(SparseOnDevice, FieldsMoveToOtherRanks) {
             EXPECT_EQ(device.space(), MemorySpace::Device);
             expectSame(host, device);
         }
-    }
-}
-
-TEST_F(SparseOnDevice, KernelsSeeAllAllocatedBlocks) {
-    SparseField<real> u("u", SparsePattern::make(world(), torus.on(world()), torus.ghosts));
-    for (int b = 0; b < u.blocks(); b += 2)
-        u.allocate(b);
-    const auto onHost = u.blocksView<DeviceBackend::Host>();
-    EXPECT_EQ(onHost.size(), static_cast<index>(u.allocatedBlocks().size()));
-    parallelFor(Executor::host(), onHost.size() * onHost.maxCells(), SparseAddOne{onHost});
-    EXPECT_NE(messageOf<StaleError>([&] { (void)u.blocksView<DeviceBackend::CUDA>(); }).find("toDevice"),
-              u.blocks() > 0 ? std::string::npos : 0);
-    u.toDevice();
-    const Device::Stream stream;
-    const auto there = u.blocksView<DeviceBackend::CUDA>();
-    parallelFor(Executor::device(stream), there.size() * there.maxCells(), SparseAddOne{there});
-    stream.synchronize();
-    if (u.blocks() > 0) {
-        EXPECT_NE(messageOf<StaleError>([&] { (void)u.view(0); }).find("toHost"), std::string::npos);
-        EXPECT_EQ(u.space(), MemorySpace::Device);
-        EXPECT_NE(u.deviceView<DeviceBackend::CUDA>(0).data(), nullptr);
-    }
-    u.toHost();
-    for (const int b : u.allocatedBlocks()) {
-        const auto v = std::as_const(u).view(b);
-        for (index n = 0; n < v.size(); ++n)
-            EXPECT_EQ(v(v.indexOf(n, 0), v.indexOf(n, 1)), 2);
     }
 }
 

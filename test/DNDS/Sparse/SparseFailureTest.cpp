@@ -43,6 +43,12 @@ struct Case {
             }
         return field;
     }
+    /// Leaves something in the ghosts of all blocks.
+    static void deposit(SparseField<real> &field) {
+        for (const int b : field.allocatedBlocks())
+            for (const index j : {-1, 4})
+                at(field.view(b), {0, j}, 0) = 1 + static_cast<real>(field.block(b).block);
+    }
     void exchangeAll() const {
         for (int k = 0; k < 3; ++k)
             exchange->exchangeGhosts();
@@ -105,6 +111,7 @@ const Fault faults[] = {
          now.u.swapStages(0, 1);
          now.exchange->exchangeGhosts();
      }},
+    {"PushesInstead", "or one pushes", true, [](Case &now) { now.exchange->pushGhosts(); }},
     {"MakesAnotherOne", "DNDS_WAIT_TIMEOUT", true, [](Case &now) { now.other->exchangeGhosts(); }},
 };
 
@@ -205,6 +212,60 @@ TEST(SparseOutOfMemory, InExchangesIsRecoveredFrom) {
                 now->expectEqual();
             });
     }
+}
+
+/// A rank without memory for blocks has changed nothing; the same push on fields that were set again is complete.
+void expectPushesAfterFailure(Case &now) {
+    recover(now.owner.view());
+    now.pattern->pool().setLimit(std::numeric_limits<std::size_t>::max());
+    now.expected = now.make();
+    now.u = now.make();
+    for (SparseField<real> *field : {&now.expected, &now.u}) {
+        Case::deposit(*field);
+        field->pushGhosts();
+    }
+    now.expectEqual();
+    EXPECT_GT(now.u.exchange().traffic().exchanges, 0U);
+}
+
+TEST(SparseOutOfMemory, InPushesIsRecoveredFrom) {
+    if (world().size() > 4)
+        GTEST_SKIP() << "runs with fewer ranks tell it, and faster";
+    for (const int victim : {0, world().size() - 1}) {
+        std::unique_ptr<Case> now;
+        failRunningCalls(
+            victim, 10,
+            [&] {
+                now = std::make_unique<Case>();
+                now->u.clearGhosts();
+                Case::deposit(now->u);
+            },
+            [&] { now->exchange->pushGhosts(); }, [&] { expectPushesAfterFailure(*now); });
+    }
+}
+
+TEST(SparseFailureOfAPush, LeavesTheRankWithoutRoomAsItWas) {
+    Case now;
+    Case::deposit(now.u);
+    std::vector<std::vector<real>> before;
+    for (const int b : now.u.allocatedBlocks())
+        before.push_back(elementsOf(std::as_const(now.u).view(b)));
+    const std::vector<int> there = now.u.allocatedBlocks();
+    now.pattern->pool().setLimit(now.pattern->pool().use().live);
+    try {
+        now.exchange->pushGhosts();
+        EXPECT_EQ(now.exchange->traffic().allocations, 0U);
+    } catch (const MemoryError &error) {
+        expectContains(error.what(), "limit");
+        EXPECT_EQ(now.u.allocatedBlocks(), there);
+        std::size_t k = 0;
+        for (const int b : there)
+            EXPECT_TRUE(sameBits(elementsOf(std::as_const(now.u).view(b)), before[k++]));
+    } catch (const RevokedError &error) {
+        expectContains(error.what(), "limit");
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    expectPushesAfterFailure(now);
 }
 
 } // namespace

@@ -91,6 +91,34 @@ TEST(SparseRows, RestartsOnAnyNumberOfRanks) {
     spread.expectSame(whole);
 }
 
+/// Written from the device and read there: the blocks, bits and counters of a run on the host.
+TEST(SparseRows, RestartsOnTheDevice) {
+    if (!Device::available())
+        GTEST_SKIP() << Device::unavailableReason();
+    const Geom::test::TemporaryFile file("sparse_device.h5");
+    SparseRun whole(world());
+    whole.begin();
+    whole.steps(6);
+    SparseRun there(world());
+    there.begin();
+    there.steps(6);
+    there.u.toDevice();
+    there.write(file.path());
+    SparseRun restarted(world());
+    restarted.u.toDevice();
+    restarted.read(file.path());
+    EXPECT_EQ(restarted.u.space(), MemorySpace::Device);
+    for (SparseRun *run : {&whole, &there, &restarted})
+        run->u.exchangeGhosts();
+    for (SparseRun *run : {&there, &restarted}) {
+        run->u.toHost();
+        run->steps(3);
+    }
+    whole.steps(3);
+    there.expectSame(whole);
+    restarted.expectSame(whole);
+}
+
 TEST(SparseRows, OfOtherBlocks) {
     SparseRun run(world());
     run.begin();

@@ -129,6 +129,46 @@ TEST(SparseTasks, PlansDoWhatLoopsByHandDo) {
         }
 }
 
+/// Each block of dust leaves a part of itself in its neighbours' cells, by tasks and by hand.
+TEST(SparseTasks, PushesAreTasks) {
+    const std::vector<SparseGrid> grids = sparseGrids();
+    for (const SparseGrid &grid : {grids[1], grids[5]}) // walls, and turned zones
+        for (const Executor &executor : executors()) {
+            SCOPED_TRACE(grid.name);
+            Case byHand(grid);
+            Case byPlan(grid);
+            const auto shed = [](const BlockView<real> &u) {
+                Box all(u.dims(), {}, {});
+                for (int d = 0; d < u.dims(); ++d) {
+                    all.lower[toSize(d)] = -u.ghostsLow(d);
+                    all.upper[toSize(d)] = u.extent(d) + u.ghostsHigh(d);
+                }
+                const real most = 0.125 * at(u, {}, 0);
+                forEachCell(all, [&](const IndexVector &cell) { at(u, cell, 0) += most; });
+            };
+            Task::Graph step("step", world());
+            step.task("shed", blocksOf(byPlan.dust))
+                .readsWrites(byPlan.dust)
+                .run([shed](int /*block*/, const SparseBlock<real> &dust) { shed(dust.view()); });
+            std::size_t seen = 0;
+            startPushGhosts(step, byPlan.species);
+            step.call("look").reads(byPlan.dust).run([&](const SparseField<real> &dust) {
+                seen += dust.allocatedBlocks().size();
+            });
+            finishPushGhosts(step, byPlan.species);
+            pushGhosts(step, byPlan.species); // of nothing
+            Task::Plan plan = step.compile(executor);
+            for (int k = 0; k < 4; ++k) {
+                for (const int b : byHand.dust.allocatedBlocks())
+                    shed(byHand.dust.view(b));
+                byHand.species.pushGhosts();
+                plan.run();
+                EXPECT_EQ(byHand.contents(), byPlan.contents());
+            }
+            EXPECT_EQ(byPlan.species.traffic().exchanges, 8U);
+        }
+}
+
 SparseGrid ring() { return sparseGrids().front(); }
 
 /// A loop runs over what is allocated at that moment, not over what was when the plan was made.

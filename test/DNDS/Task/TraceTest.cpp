@@ -3,6 +3,7 @@
 
 #include "../Mpi/ThrowsOnAll.hpp"
 #include "TraceFileReader.hpp"
+#include "support/FileSizeLimit.hpp"
 #include "support/TemporaryFolder.hpp"
 
 #include <gtest/gtest.h>
@@ -17,7 +18,6 @@
 #include <thread>
 #include <vector>
 
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -28,6 +28,7 @@ using nlohmann::json;
 using test::eventsOf;
 using test::eventsWith;
 using test::expectContains;
+using test::FileSizeLimit;
 using test::messageOnAll;
 using test::TemporaryFolder;
 using test::world;
@@ -218,16 +219,13 @@ TEST(Trace, AFullDiskStopsTheRecordingAndNothingElse) {
     world().barrier();
     const auto size = std::filesystem::file_size(path);
     world().barrier();
-    rlimit before{};
-    ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
-    rlimit limit = before;
-    limit.rlim_cur = size + 10; // stands for a full disk
     testing::internal::CaptureStderr();
-    ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);
-    for (int k = 0; k < 1000; ++k)
-        trace.record(span("lost"));
-    trace.flush();
-    ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+    {
+        const FileSizeLimit limit(size + 10);
+        for (int k = 0; k < 1000; ++k)
+            trace.record(span("lost"));
+        trace.flush();
+    }
     const std::string said = testing::internal::GetCapturedStderr();
     expectContains(said, fmt::format("rank {} stops tracing", world().rank()));
     EXPECT_EQ(said.find("stops"), said.rfind("stops")) << "once";

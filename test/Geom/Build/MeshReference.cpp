@@ -42,15 +42,6 @@ std::vector<int> ownersOf(CommunicatorView comm, const MeshEntities &entities, s
     return result;
 }
 
-std::array<int, 3> moveOf(const UnstructuredMesh &mesh, int image, const WholeMesh &whole) {
-    std::array<int, 3> move{};
-    for (const auto &step : mesh.images[static_cast<std::size_t>(image)].steps)
-        for (std::size_t d = 0; d < 3; d++)
-            if (whole.periodic[static_cast<std::size_t>(step.connection)].transform.translation[d] != 0.0)
-                move[d] += step.times;
-    return move;
-}
-
 /// A field that owners fill is right in all ghosts after a pull; `valueOf` is a fact about a local entity.
 template <class ValueOf>
 void checkPull(const UnstructuredMesh &mesh, const MeshEntities &entities, ValueOf &&valueOf) {

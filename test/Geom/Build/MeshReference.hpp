@@ -18,6 +18,16 @@ namespace DNDS::test {
 /// A cell of the mesh repeated periodically: its number and by how much it is moved.
 using Copy = std::pair<index, std::array<int, 3>>;
 
+/// By how much an image of the mesh is moved.
+inline std::array<int, 3> moveOf(const Geom::UnstructuredMesh &mesh, int image, const WholeMesh &whole) {
+    std::array<int, 3> move{};
+    for (const auto &step : mesh.images[static_cast<std::size_t>(image)].steps)
+        for (std::size_t d = 0; d < 3; d++)
+            if (whole.periodic[static_cast<std::size_t>(step.connection)].transform.translation[d] != 0.0)
+                move[d] += step.times;
+    return move;
+}
+
 /// The serial reference: the whole mesh, repeated to both sides in periodic directions, with nodes told apart by where
 /// they are alone. It knows neither keys nor links nor images.
 class Reference {
@@ -69,6 +79,14 @@ class Reference {
                     result.insert(other);
         return result;
     }
+    /// Cells that share a node with a cell, itself included.
+    std::set<Copy> aroundNodes(const Copy &copy) const {
+        std::set<Copy> result;
+        for (const index node : mesh_.nodesOf(static_cast<std::size_t>(copy.first)))
+            for (const Copy &other : ofNode_.at(placeOf(node, copy.second)))
+                result.insert(other);
+        return result;
+    }
     /// Cells of a face of the unmoved mesh.
     std::vector<Copy> cellsOfFace(const std::vector<index> &face) const { return ofFace_.at(placesOf(face, {})); }
 
@@ -93,13 +111,6 @@ class Reference {
             for (const index node : mesh_.nodesOf(c))
                 ofNode_[placeOf(node, move)].push_back({static_cast<index>(c), move});
         }
-    }
-    std::set<Copy> aroundNodes(const Copy &copy) const {
-        std::set<Copy> result;
-        for (const index node : mesh_.nodesOf(static_cast<std::size_t>(copy.first)))
-            for (const Copy &other : ofNode_.at(placeOf(node, copy.second)))
-                result.insert(other);
-        return result;
     }
     const WholeMesh &mesh_;
     std::array<real, 3> period_{};

@@ -1,9 +1,8 @@
 #include "DNDS/Geom/Clusters/MeshClusters.hpp"
 
-#include "DNDS/Base/ContentHash.hpp"
-#include "DNDS/Geom/Build/BuildMesh.hpp"
+#include "Geom/Clusters/ClusteredMesh.hpp"
+
 #include "DNDS/Geom/Clusters/ClusterFields.hpp"
-#include "DNDS/Geom/Generate/BoxMesh.hpp"
 #include "DNDS/Mpi/ThrowsOnAll.hpp"
 #include "DNDS/Sparse/SparseReductions.hpp"
 #include "DNDS/Sparse/SparseTasks.hpp"
@@ -18,88 +17,6 @@ namespace DNDS::Geom::test {
 namespace {
 
 using namespace DNDS::test;
-
-CommunicatorView world() { return {MPI_COMM_WORLD}; }
-
-std::vector<std::pair<const char *, BoxMeshOptions>> meshes() {
-    BoxMeshOptions hexahedra;
-    hexahedra.fill = BoxCells::Hexahedra;
-    hexahedra.cells = {9, 8, 7};
-    hexahedra.periodic = {true, false, true};
-    BoxMeshOptions tetrahedra;
-    tetrahedra.cells = {4, 5, 4};
-    tetrahedra.jitter = 0.1;
-    tetrahedra.shuffled = true;
-    BoxMeshOptions polyhedra;
-    polyhedra.fill = BoxCells::Polyhedra;
-    polyhedra.cells = {6, 6, 5};
-    BoxMeshOptions triangles;
-    triangles.fill = BoxCells::Triangles;
-    triangles.cells = {16, 12, 1};
-    triangles.periodic = {true, true, false};
-    return {{"hexahedra", hexahedra}, {"tetrahedra", tetrahedra}, {"polyhedra", polyhedra}, {"triangles", triangles}};
-}
-
-/// A mesh in clusters, on the ranks of a communicator.
-struct Clustered {
-    SourceClusters cut;
-    UnstructuredMesh mesh;
-    MeshClusters clusters;
-
-    Clustered(const CommunicatorView &comm, const BoxMeshOptions &options, index size)
-        : Clustered(comm, makeBoxMesh(options, comm), size) {}
-    Clustered(const CommunicatorView &comm, SourceMesh source, index size)
-        : cut(cutClusters(comm, source, size)), mesh(buildMesh(comm, std::move(source), optionsFor(comm, cut))),
-          clusters(mesh, cut) {}
-    static MeshOptions optionsFor(const CommunicatorView &comm, const SourceClusters &cut) {
-        MeshOptions options;
-        options.partitioner = Partitioner::Given;
-        options.givenPart = cut.parts(comm.size());
-        return options;
-    }
-    /// A value of an own cell of the start: something in few clusters.
-    real start(index cluster, LocalIndex cell) const {
-        ContentHash hash;
-        hash.add(static_cast<std::uint64_t>(cluster));
-        return hash.value() % 5 == 0 ? 1 + static_cast<real>(mesh.cells.fileNumbers[toSize(cell)] % 7) : 0;
-    }
-};
-
-/// One step of diffusion: the same operations in the same order for each way to store the field.
-template <class Neighbours, class Value>
-real diffused(const Neighbours &neighbours, real here, const Value &value) {
-    real change = 0;
-    for (const LocalIndex j : neighbours)
-        if (j != noEntity)
-            change += value(j) - here;
-    return here + 0.1 * change;
-}
-
-/// A sparse field on clusters, `steps` later.
-SparseField<real> sparseRun(const Clustered &on, int steps, const SparseFieldOptions &thresholds) {
-    SparseFieldOptions options = thresholds;
-    options.stages = 2;
-    SparseField<real> u("u", on.clusters.pattern(), options);
-    for (int b = 0; b < u.blocks(); ++b) {
-        const auto cells = on.clusters.cells(b);
-        for (index i = 0; i < u.block(b).cells.extent(0); ++i)
-            if (const real value = on.start(u.block(b).block, cells[toSize(i)]); value != 0) {
-                u.allocate(b);
-                u.view(b)(i) = value;
-            }
-    }
-    for (int step = 0; step < steps; ++step) {
-        u.exchangeGhosts();
-        for (const int b : u.allocatedBlocks()) {
-            const auto now = std::as_const(u).view(b);
-            const auto next = u.view(b, 1);
-            for (index i = 0; i < now.extent(0); ++i)
-                next(i) = diffused(on.clusters.neighbours(b, i), now(i), [&](LocalIndex j) { return now(j); });
-        }
-        u.swapStages(0, 1);
-    }
-    return u;
-}
 
 TEST(MeshClusters, SparseFieldIsThatOfTheMesh) {
     for (const auto &[name, options] : meshes()) {
@@ -191,13 +108,51 @@ TEST(MeshClusters, TasksReadFieldsOfTheMesh) {
     }
 }
 
+/// Each cell gives its number to all neighbours: through pushes from clusters, and by a pull of the mesh.
+TEST(MeshClusters, PushesReachTheCellsOfOtherClusters) {
+    for (const auto &[name, options] : meshes()) {
+        SCOPED_TRACE(name);
+        const Clustered on(world(), options, 40);
+        SparseField<index> u("u", on.clusters.pattern());
+        ArrayPair<ParArray<index, 1>> start;
+        start.initPair("start", world());
+        start.father->resize(on.mesh.cells.owned);
+        attachField(start, on.mesh.cells);
+        for (int b = 0; b < u.blocks(); ++b) {
+            const auto cells = on.clusters.cells(b);
+            const bool there = u.block(b).block % 3 != 0;
+            if (there)
+                u.allocate(b);
+            for (index i = 0; i < u.block(b).cells.extent(0); ++i) {
+                const LocalIndex cell = cells[toSize(i)];
+                const index value = there ? 1 + on.mesh.cells.fileNumbers[toSize(cell)] : 0;
+                start.father->view()(cell, 0) = value;
+                for (const LocalIndex j : on.clusters.neighbours(b, i))
+                    if (there && j != noEntity)
+                        u.view(b)(j) += value;
+            }
+        }
+        u.pushGhosts();
+        start.trans.pullOnce();
+        const auto values = std::as_const(start).view();
+        const auto across = std::as_const(on.mesh.cellCells).view();
+        for (int b = 0; b < u.blocks(); ++b)
+            for (index i = 0; i < u.block(b).cells.extent(0); ++i) {
+                index expected = 0;
+                for (const LocalIndex j : across[on.clusters.cells(b)[toSize(i)]])
+                    expected += j == noEntity ? 0 : values(j, 0);
+                ASSERT_EQ(u.isAllocated(b) ? u.view(b)(i) : 0, expected) << "cell " << i << " of block " << b;
+            }
+    }
+}
+
 TEST(MeshClusters, DoNotDependOnRanks) {
     for (const auto &[name, options] : meshes()) {
         SCOPED_TRACE(name);
         const SparseFieldOptions thresholds{
             .allocationThreshold = 1e-2, .deallocationThreshold = 1e-3, .deallocationCount = 2};
         const Clustered alone({MPI_COMM_SELF}, options, 40);
-        const Clustered together(world(), options, 40);
+        const Clustered together(world(), options, 40, {}, scattered);
         EXPECT_EQ(together.clusters.pattern()->signature(), alone.clusters.pattern()->signature());
         const SparseField<real> one = sparseRun(alone, 12, thresholds);
         const SparseField<real> all = sparseRun(together, 12, thresholds);
@@ -246,8 +201,10 @@ TEST(MeshClusters, BlocksThatThereAreNot) {
     EXPECT_THROW((void)on.clusters.cells(blocks), IndexError);
     EXPECT_THROW((void)on.clusters.cells(-1), IndexError);
     EXPECT_THROW((void)on.clusters.neighbours(blocks, 0), IndexError);
+    EXPECT_THROW((void)on.clusters.layers(blocks), IndexError);
     if (blocks > 0) {
-        EXPECT_THROW((void)on.clusters.neighbours(0, on.clusters.pattern()->blocks()[0].cells.extent(0)), IndexError);
+        const auto cellsAndGhosts = static_cast<index>(on.clusters.cells(0).size());
+        EXPECT_THROW((void)on.clusters.neighbours(0, cellsAndGhosts), IndexError);
     }
 }
 
@@ -285,23 +242,31 @@ TEST(MeshClusters, FieldsOfResultFiles) {
     }
 }
 
-TEST(MeshClusters, OfAnotherPartition) {
+TEST(MeshClusters, RefusesClustersThatAreSplit) {
     messageOnAll<ArgumentError>([&] { cutClusters(world(), makeBoxMesh({}, world()), 0); });
-    if (world().size() > 1)
-        messageOnAll<ArgumentError>(
-            [&] { cutClusters(world(), makeBoxMesh({}, world()), world().rank() == 0 ? 20 : 10); });
     if (world().size() == 1)
         return;
-    BoxMeshOptions options;
-    options.cells = {6, 6, 6};
-    SourceMesh source = makeBoxMesh(options, world());
-    const SourceClusters cut = cutClusters(world(), source, 50);
-    MeshOptions other;
-    other.partitioner = Partitioner::Given;
-    for (const int part : cut.parts(world().size()))
-        other.givenPart.push_back(world().size() - 1 - part);
-    const UnstructuredMesh mesh = buildMesh(world(), std::move(source), other);
-    expectContains(messageOnAll<ArgumentError>([&] { MeshClusters(mesh, cut); }), "Partitioner::Given");
+    messageOnAll<ArgumentError>([&] { cutClusters(world(), makeBoxMesh({}, world()), world().rank() == 0 ? 20 : 10); });
+    BoxMeshOptions box;
+    box.cells = {6, 6, 6};
+    const auto build = [&](const auto &change) {
+        SourceMesh source = makeBoxMesh(box, world());
+        const SourceClusters cut = cutClusters(world(), source, 50);
+        MeshOptions options = Clustered::withParts(world(), {}, cut, {});
+        change(cut, options);
+        const UnstructuredMesh mesh = buildMesh(world(), std::move(source), options);
+        return messageOnAll<ArgumentError>([&] { MeshClusters(mesh, cut); });
+    };
+    const std::string split = build([](const SourceClusters &cut, MeshOptions &options) {
+        for (std::size_t c = 0; c < cut.clusterOf.size(); ++c)
+            if (cut.firstCells[toSize(world().rank())] + static_cast<index>(c) == 100)
+                options.givenPart[c] = options.givenPart[c] == 0 ? 1 : 0;
+    });
+    expectContains(split, "cluster ");
+    expectContains(split, " has cells on ranks 0 and ");
+    expectContains(split, "Partitioner::Given");
+    expectContains(build([](const SourceClusters &, MeshOptions &options) { options.ghostLayers = 0; }),
+                   "ghostLayers 1 or more");
 }
 
 } // namespace
