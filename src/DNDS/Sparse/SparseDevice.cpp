@@ -36,9 +36,6 @@ std::byte *SparseDevice::ofDevice(Device::DeviceBuffer<std::byte> &buffer, std::
     return buffer.data();
 }
 
-std::byte *SparseDevice::staging(std::size_t bytes) { return ofDevice(staging_.device, bytes); }
-std::byte *SparseDevice::pinnedStaging(std::size_t bytes) { return ofPinned(staging_.pinned, bytes); }
-
 std::span<const std::uint32_t> SparseDevice::run(std::size_t flags) {
     std::vector<SparseJob> jobs;
     std::vector<Detail::SparseTile> tiles;
@@ -49,10 +46,10 @@ std::span<const std::uint32_t> SparseDevice::run(std::size_t flags) {
     const std::size_t tilesAt = aligned(jobs.size() * sizeof(SparseJob));
     const std::size_t flagsAt = tilesAt + aligned(tiles.size() * sizeof(Detail::SparseTile));
     const std::size_t flagBytes = flags * sizeof(std::uint32_t);
-    std::byte *const pinned = ofPinned(arguments_.pinned, flagsAt + flagBytes);
+    std::byte *const pinned = ofPinned(pinnedArguments_, flagsAt + flagBytes);
     std::memset(pinned + flagsAt, 0, flagBytes);
     if (!tiles.empty()) {
-        std::byte *const device = ofDevice(arguments_.device, flagsAt + flagBytes);
+        std::byte *const device = ofDevice(arguments_, flagsAt + flagBytes);
         std::memcpy(pinned, jobs.data(), jobs.size() * sizeof(SparseJob));
         std::memcpy(pinned + tilesAt, tiles.data(), tiles.size() * sizeof(Detail::SparseTile));
         Device::copy(device, MemorySpace::Device, pinned, MemorySpace::Host, flagsAt + flagBytes, stream_);

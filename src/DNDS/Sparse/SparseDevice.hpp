@@ -18,11 +18,11 @@ namespace DNDS {
 struct SparseKind {
     std::uint64_t defaultBits = 0; ///< in the lowest bytes
     ElementKind kind = ElementKind::Opaque;
-    std::uint32_t bytes = 0; ///< size of an element
     std::uint32_t components = 1;
 };
 
-/// Cells to be copied, compared with the default, or both. Rows count cells.
+/// Cells to be copied, compared with the default, or both. Rows count cells; elements are aligned; memory is on the
+/// device, or pinned.
 struct SparseJob {
     const std::byte *source = nullptr;         ///< null: the default value
     const std::uint32_t *sourceRows = nullptr; ///< null: contiguous
@@ -67,24 +67,23 @@ class SparseDevice {
     /// Runs all added jobs in one kernel. Throws MemoryError; then the jobs are dropped.
     std::span<const std::uint32_t> run(std::size_t flags);
 
-    /// Memory on the device, and pinned on the host, of at least `bytes` bytes; its contents are lost where it grows.
-    std::byte *staging(std::size_t bytes);
-    std::byte *pinnedStaging(std::size_t bytes);
+    /// Memory on the device for messages, and pinned on the host for rims, of at least `bytes` bytes; its contents are
+    /// lost where it grows.
+    std::byte *forMessages(std::size_t bytes) { return ofDevice(messages_, bytes); }
+    std::byte *forRims(std::size_t bytes) { return ofPinned(rims_, bytes); }
     Device::StreamHandle stream() const noexcept { return stream_; }
 
   private:
-    struct Both {
-        HostDeviceBuffer pinned;
-        Device::DeviceBuffer<std::byte> device;
-    };
     static std::byte *ofPinned(HostDeviceBuffer &buffer, std::size_t bytes);
     static std::byte *ofDevice(Device::DeviceBuffer<std::byte> &buffer, std::size_t bytes);
 
     Device::Stream stream_;
     std::vector<SparseJob> jobs_;
     std::vector<Detail::SparseTile> tiles_;
-    Both arguments_; ///< jobs, tiles and flags
-    Both staging_;
+    HostDeviceBuffer pinnedArguments_; ///< jobs, tiles and flags
+    Device::DeviceBuffer<std::byte> arguments_;
+    HostDeviceBuffer rims_;
+    Device::DeviceBuffer<std::byte> messages_;
 };
 
 } // namespace DNDS

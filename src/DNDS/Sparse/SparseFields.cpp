@@ -156,7 +156,7 @@ bool SparseFields::State::packRim(const Member &member, const ChannelEnd &channe
     const SparseFieldState &field = *member.field;
     if (onDevice()) {
         const Packed &rim = packed[nextPacked++];
-        std::memcpy(to, device->pinnedStaging(0) + rim.offset, copy.bytes());
+        std::memcpy(to, device->forRims(0) + rim.offset, copy.bytes());
         return rim.aboveThreshold;
     }
     copy.gather(field.memory(channel.block), to);

@@ -45,7 +45,7 @@ void SparseFields::State::sendLocalOnDevice() {
     });
 }
 
-/// Packs and compares what goes to all peers, and brings it to pinned memory.
+/// Packs and compares what goes to all peers, straight into pinned memory.
 void SparseFields::State::packOnDevice() {
     packed.clear();
     nextPacked = 0;
@@ -61,22 +61,17 @@ void SparseFields::State::packOnDevice() {
         packed.push_back({bytes, false});
         bytes = alignTo8(bytes + member.gather(channel).bytes());
     });
-    std::byte *const there = device->staging(bytes);
+    std::byte *const rims = device->forRims(bytes);
     std::size_t number = 0;
     forEachRim([&](const Member &member, const ChannelEnd &channel) {
         SparseJob job = jobOf(member, &channel, nullptr);
-        job.destination = there + packed[number].offset;
+        job.destination = rims + packed[number].offset;
         job.flag = static_cast<std::int32_t>(number++);
         device->add(job);
     });
     const std::span<const std::uint32_t> aboveThreshold = device->run(packed.size());
     for (std::size_t k = 0; k < packed.size(); ++k)
         packed[k].aboveThreshold = aboveThreshold[k] != 0;
-    if (bytes > 0) {
-        Device::copy(device->pinnedStaging(bytes), MemorySpace::Host, there, MemorySpace::Device, bytes,
-                     device->stream());
-        Device::synchronize(device->stream());
-    }
 }
 
 void SparseFields::State::setLocalOnDevice(bool freshOnly) {
@@ -94,7 +89,7 @@ void SparseFields::State::setNonLocalOnDevice(bool freshOnly) {
         starts.push_back(bytes);
         bytes += alignTo8(link->received(p).size());
     }
-    std::byte *const there = device->staging(bytes);
+    std::byte *const there = device->forMessages(bytes);
     if (!freshOnly) // fresh blocks hold the default
         forEachAbsent(
             [&](const Member &member, const ChannelEnd &channel) { device->add(jobOf(member, nullptr, &channel)); });

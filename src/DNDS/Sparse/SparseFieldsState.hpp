@@ -39,7 +39,6 @@ struct SparseFields::State final : Recoverable {
         const RowScatter &scatter(const ChannelEnd &end) const { return copies->scatters[toSize(end.shape)]; }
         SparseKind kind() const {
             return {field->elements->bits(), field->elements->kind(),
-                    static_cast<std::uint32_t>(field->elements->bytes()),
                     static_cast<std::uint32_t>(field->options.components)};
         }
         /// Whether rims of this field for a block are compared with the threshold.
