@@ -28,7 +28,11 @@ class BlockPackView {
     BlockPackView(const BlockView<T> *views, int blocks, int fields)
         : views_(views), blocks_(blocks), fields_(fields) {}
 
+<<<<<<< ours
     /// The blocks of this rank, and the fields of the pack.
+=======
+    /// The number of blocks on this rank, and of fields.
+>>>>>>> theirs
     DNDS_HOST_DEVICE int blocks() const { return blocks_; }
     DNDS_HOST_DEVICE int fields() const { return fields_; }
     /// The view of field `field`, in the order in which fields were added, on block `block` of this rank: an empty one
@@ -57,6 +61,12 @@ struct BlockCells {
     DNDS_HOST_DEVICE BlockCell operator[](index i) const { return places[blockOfRow(places, blocks, i)].cellOf(i); }
 };
 
+/// Fields on blocks, and other containers of elements of one type.
+template <class TField>
+concept HasElements = requires {
+    typename TField::Element;
+};
+
 /// Fields on the same blocks, dense (BlockField) and sparse (SparseField), in one view. Parthenon calls this a
 /// SparsePack; AMReX's `arrays()` of a MultiFab is one of a single field.
 ///
@@ -78,19 +88,19 @@ struct BlockCells {
 ///
 /// `T` is const for reading: `BlockPack<const real> old(gas)`. Views are cached: while no block was allocated, freed or
 /// moved since, asking costs O(fields), below 0.1 us each; the states between which `swapStages` and `swapData`
-/// alternate are kept. Otherwise O(blocks x fields), and on the device a copy of 160 bytes per block and field. Fields
+/// alternate are kept. Otherwise O(blocks x fields), and on the device a copy of 152 bytes per block and field. Fields
 /// must outlive the pack; they may be assigned to (`moved`). Everything is Local.
 template <class T>
 class BlockPack {
   public:
     /// The pack of these fields, and of their first stages.
-    template <class... TFields>
-    requires(requires { typename TFields::Element; } && ...) explicit BlockPack(TFields &...fields) {
+    template <HasElements... TFields>
+    explicit BlockPack(TFields &...fields) {
         (add(fields), ...);
     }
 
     /// Adds a field, or one stage of a sparse one. Returns its number.
-    template <class TField>
+    template <HasElements TField>
     int add(TField &field, int stage = 0) {
         static_assert(std::is_same_v<typename TField::Element, std::remove_const_t<T>>, "fields of a pack are of T");
         static_assert(std::is_const_v<T> || !std::is_const_v<TField>, "const fields are in a BlockPack<const T>");

@@ -178,10 +178,11 @@ TEST_F(BlockPackOnDevice, FieldsMustBeThere) {
     one.change(1);
     BlockPack<real> pack(one.fuel, one.gas);
     (void)pack.view();
-    one.toDevice();
+    one.fuel.toDevice();
     if (!one.fuel.allocatedBlocks().empty()) {
         EXPECT_NE(messageOf<StaleError>([&] { (void)pack.view(); }).find("toHost"), std::string::npos);
     }
+    one.gas.toDevice();
     const Device::Stream stream;
     forEachCell(Executor::device(stream.handle()), pack, CountCells{1});
     stream.synchronize();
