@@ -28,11 +28,7 @@ class BlockPackView {
     BlockPackView(const BlockView<T> *views, int blocks, int fields)
         : views_(views), blocks_(blocks), fields_(fields) {}
 
-<<<<<<< ours
-    /// The blocks of this rank, and the fields of the pack.
-=======
     /// The number of blocks on this rank, and of fields.
->>>>>>> theirs
     DNDS_HOST_DEVICE int blocks() const { return blocks_; }
     DNDS_HOST_DEVICE int fields() const { return fields_; }
     /// The view of field `field`, in the order in which fields were added, on block `block` of this rank: an empty one

@@ -102,7 +102,7 @@ void pushGhosts(Task::Graph &graph, SparseFields &fields, PushOp op) {
 void swapStages(Task::Graph &graph, SparseFieldCore &field, int a, int b) {
     auto task = callWith(graph.model(), fmt::format("swap stages {} and {} of '{}'", a, b, field.name()),
                          {&field.rows()}, Task::AccessMode::ReadsWrites);
-    task.call = [&field, a, b] { field.swapStages(a, b); };
+    task.launch = [&field, a, b](const Executor & /*executor*/) { field.swapStages(a, b); }; // kernels keep their views
     graph.model().add(std::move(task));
 }
 

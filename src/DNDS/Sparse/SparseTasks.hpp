@@ -26,13 +26,15 @@ namespace DNDS {
 ///
 /// The first field that the task names, a sparse one, decides for which blocks the functor is called. Of others it gets
 /// a SparseBlock that may be absent; dense fields and arrays are read whole, `reads(whole(wind))`, and passed as a view
-/// of the block, or of the array. With threads each takes a block at a time. Plans run on the host. Local.
+/// of the block, or of the array. With threads each takes a block at a time. These loops run on the host; on the device
+/// calls `launch` loops over a BlockPack. Local.
 Task::RowSpace blocksOf(const SparseFieldCore &field);
 
 /// The exchange of `fields` as two tasks of a graph, which refresh the ghosts of stage 0, allocate and free. Tasks
 /// declared between them may read the fields' cells, and do so while messages are in flight; write them before
-/// or after. If a run fails on a rank before it has sent, its peers throw PeerError as well. `fields` must outlive
-/// graph and plans. Local; throw ArgumentError as Graph::call.
+/// or after. In a plan on the device they wait for all kernels, and exchange the fields where they are, by the
+/// program's `toDevice`. If a run fails on a rank before it has sent, its peers throw PeerError as well. `fields` must
+/// outlive graph and plans. Local; throw ArgumentError as Graph::call.
 void startExchangeGhosts(Task::Graph &graph, SparseFields &fields);
 void finishExchangeGhosts(Task::Graph &graph, SparseFields &fields);
 /// Both, one after the other.
@@ -123,8 +125,11 @@ class SparseLoopBody final : public TaskBody {
     }
 
     void bind(MemorySpace space, std::span<const RowGuard> /*guards*/) override {
-        DNDS_CHECK(space == MemorySpace::Host, ArgumentError,
-                   "'{}' is on the host: compile graphs with sparse fields for Executor::host()", field().name());
+        DNDS_CHECK(
+            space == MemorySpace::Host, ArgumentError,
+            "loops over the blocks of '{}' run on the host: compile for Executor::host(), or launch a loop over a "
+            "BlockPack",
+            field().name());
     }
     void run(const Executor & /*executor*/, const PartRows &rows, index begin, index end) const override {
         for (index i = begin; i < end; ++i) {

@@ -173,7 +173,7 @@ void Plan::DeviceRunner::bringToDevice() {
             array.toDevice();
     };
     for (const TaskModel &task : state_.graph.tasks)
-        if (task.kind != TaskKind::Call)
+        if (!task.onHost())
             for (const ArrayAccess &access : task.accesses)
                 bring(access.array);
     for (const ReductionModel &reduction : state_.graph.reductions)
@@ -284,13 +284,13 @@ void Plan::DeviceRunner::callOnHost(const PlanStep &step) {
     const TaskModel &task = state_.graph.tasks[step.what];
     if (!state_.isDue(task))
         return;
-    if (task.kind == TaskKind::Call) {
+    if (task.kind == TaskKind::Call && !task.launch)
         wait();
+    if (task.onHost())
         for (const ArrayAccess &access : task.accesses)
             state_.graph.arrays[access.array]->toHost();
-    }
     state_.run(step);
-    if (task.kind == TaskKind::Call)
+    if (task.onHost())
         bringToDevice();
 }
 

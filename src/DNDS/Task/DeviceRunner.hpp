@@ -68,6 +68,8 @@ class Plan::DeviceRunner {
 
     /// Queues a run after the work on the executor's stream. The host waits for exchanges and before calls only.
     void start();
+    /// The stream on which calls queue work: after the steps that they depend on.
+    Executor executor() const { return Executor::device(boundary_.handle()); }
     /// Waits for all queued work.
     void wait();
     /// The same, ignoring errors.
@@ -110,7 +112,8 @@ class Plan::DeviceRunner {
     /// Key of a captured graph: the memory of all arrays, and the pulls that this run leaves out.
     /// O(arrays). A generation is the number of an allocation, so equal keys mean equal addresses.
     std::uint64_t memoryKey() const;
-    /// Runs a call or a swap, with arrays on the host for a call.
+    /// Runs a call or a swap: launches without waiting, exchanges after all queued work, others with their arrays on
+    /// the host.
     void callOnHost(const PlanStep &step);
 
     State &state_;

@@ -110,6 +110,18 @@ class [[nodiscard("a task without run() is not in the graph")]] TaskBuilder {
             runCall(std::move(functor));
     }
 
+    /// Ends the declaration of a call that starts kernels, such as loops over a BlockPack or those of a library: calls
+    /// `functor(executor)` with the host or a stream of the device, where the plan runs. It queues all work there, and
+    /// takes views of the arrays named above itself; a plan on the device has brought them there, except sparse fields,
+    /// which the program brings. Local. Throws ArgumentError as `run`, and for tasks that are no calls.
+    template <std::invocable<const Executor &> Functor>
+    void launch(Functor functor) && {
+        DNDS_CHECK(model_.kind == TaskKind::Call && !model_.async, ArgumentError,
+                   "task '{}' launches kernels, but loops or runs asynchronously: use Graph::call", model_.name);
+        model_.launch = std::move(functor);
+        graph_->add(std::move(model_));
+    }
+
     /// For graphs: use Graph::task.
     TaskBuilder(GraphModel & graph, TaskModel model, std::tuple<Arguments...> arguments)
         : graph_(&graph), model_(std::move(model)), arguments_(std::move(arguments)) {}
@@ -245,9 +257,9 @@ class Graph {
         return task(std::move(name), rows);
     }
     /// A task without a loop: a library call, output. Its functor runs once, on the host, in the thread that runs the
-    /// plan, with views of its declared arrays. It may use MPI, on a communicator of its own: then a run that fails on
-    /// one rank before the call leaves the others in it, unless they wait for rows of that rank first. Local.
-    /// It runs in the first run of the plan, and then in every `every`-th one.
+    /// plan, with views of its declared arrays (`run`), or queues kernels (`launch`). It may use MPI, on a communicator
+    /// of its own: then a run that fails on one rank before the call leaves the others in it, unless they wait for rows
+    /// of that rank first. Local. It runs in the first run of the plan, and then in every `every`-th one.
     TaskBuilder<> call(std::string name, index every = 1) {
         return begin(std::move(name), TaskKind::Call, std::nullopt, every);
     }

@@ -207,6 +207,8 @@ struct TaskModel {
     std::shared_ptr<TaskBody> body;
     /// Calls and swaps: the whole task, run by the thread that runs the plan.
     std::function<void()> call;
+    /// Calls that queue work where the plan runs, in place of `call`.
+    std::function<void(const Executor &)> launch;
     /// Calls: number of runs from one call to the next, counted from the first run after compilation or recovery.
     index every = 1;
     /// The latest call that runs in a thread of its own.
@@ -215,6 +217,9 @@ struct TaskModel {
     std::shared_ptr<CalledExchange> exchange; ///< calls that start or finish one, in place of `call`
     bool startsExchange = false;              ///< it starts the exchange
     bool recomputesGhosts = false;            ///< it also computes ghosts if that saves a pull
+
+    /// Whether it needs its arrays on the host, wherever the plan runs.
+    bool onHost() const noexcept { return kind == TaskKind::Call && !launch && !exchange; }
 };
 
 /// Waits for work in a thread of its own, if there is any; throws its exception, once.

@@ -67,6 +67,8 @@ void Plan::State::wait(const Transfer &transfer, std::optional<Device::StreamHan
 
 // Calls that are halves of an exchange wait like transfers, so that chunks run meanwhile.
 void Plan::State::call(const TaskModel &task) {
+    if (task.launch)
+        return task.launch(device ? device->executor() : executor);
     if (!task.exchange)
         return task.call();
     if (task.startsExchange)

@@ -3,15 +3,18 @@
 
 #include "DNDS/Blocks/BlockPack.hpp"
 
+#include "DNDS/Blocks/BlockTasks.hpp"
 #include "DNDS/Device/Stream.hpp"
 #include "DNDS/Exchange/DeviceCase.hpp"
 #include "DNDS/Mpi/ThrowsOnAll.hpp"
 #include "DNDS/Sparse/SparseCase.hpp"
+#include "DNDS/Sparse/SparseTasks.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -260,6 +263,81 @@ TEST(BlockPack, FollowsExchangesSwapsAndMoves) {
     one.fuel = one.fuel.moved(pattern);
     one.gas = one.gas.moved(pattern->grid());
     expectCurrent();
+}
+
+/// In a plan: the gas heats up where fuel is and spreads, fuel moves on, and what burns leaves the fuel.
+struct Spread {
+    DNDS_HOST_DEVICE void operator()(const BlockCell &c, const BlockView<const real> &gas,
+                                     const BlockView<real> &next) const {
+        for (rowsize k = 0; k < 2; ++k)
+            next(c[0], c[1], k) = 0.5 * gas(c[0], c[1], k) + 0.25 * (gas(c[0] - 1, c[1], k) + gas(c[0], c[1] + 1, k));
+    }
+};
+struct Burn {
+    DNDS_HOST_DEVICE void operator()(const BlockCell &c, const BlockPackView<real> &u) const {
+        u(c.block, 0)(c[0], c[1], 1) += 0.5 * u(c.block, 1)(c[0], c[1]);
+        u(c.block, 2)(c[0], c[1]) = 0.5 * (u(c.block, 1)(c[0] - 1, c[1]) + u(c.block, 1)(c[0], c[1] - 1));
+    }
+};
+
+struct BurningPlan {
+    Reactor fields{torus, ComponentOrder::Inside};
+    BlockField<real> next{"next", world(), fields.gas.blockPattern(), 2};
+    SparseFields species{"species", {&fields.fuel}};
+    BlockRows cells{"cells", fields.gas.blockPattern()};
+    BlockPack<real> pack{fields.gas, fields.fuel};
+    Task::Graph step{"burn", world()};
+    std::optional<Task::Plan> plan;
+
+    explicit BurningPlan(const Executor &executor) {
+        fields.change(7);
+        for (int b = 0; b < fields.fuel.blocks(); ++b)
+            if (fields.fuel.block(b).block % 3 != 0)
+                fields.fuel.free(b);
+            else if (fields.fuel.isAllocated(b))
+                fields.fuel.view(b)(1, 1) = 1;
+        pack.add(fields.fuel, 1);
+        exchangeGhosts(step, species);
+        step.call("burn").readsWrites(Task::owned(fields.gas), fields.fuel).launch([this](const Executor &on) {
+            forEachCell(on, pack, {1}, Burn{});
+        });
+        swapStages(step, fields.fuel, 0, 1);
+        step.task("spread", cells.cells()).reads(stencil(fields.gas, {1, 1})).writes(next).run(Spread{});
+        step.swap(fields.gas, next);
+        plan.emplace(step.compile(executor));
+    }
+};
+
+TEST_F(BlockPackOnDevice, PlansLaunchLoopsBesideExchangesAndTasks) {
+    const Device::Stream stream;
+    BurningPlan host(Executor::host());
+    BurningPlan device(Executor::device(stream.handle()));
+    device.fields.fuel.toDevice();
+    for (int k = 0; k < 8; ++k) {
+        SCOPED_TRACE(k);
+        host.plan->run();
+        device.plan->run();
+        device.plan->wait();
+    }
+    device.fields.toHost();
+    EXPECT_EQ(device.fields.fuel.allocatedBlocks(), host.fields.fuel.allocatedBlocks());
+    EXPECT_GT(world().allReduce(static_cast<int>(host.species.traffic().allocations), MPI_SUM), 0);
+    for (int b = 0; b < host.fields.gas.blocks(); ++b) {
+        EXPECT_TRUE(sameBits(elementsOf(std::as_const(device.fields.gas).view(b)),
+                             elementsOf(std::as_const(host.fields.gas).view(b))));
+        if (host.fields.fuel.isAllocated(b)) {
+            EXPECT_TRUE(sameBits(elementsOf(std::as_const(device.fields.fuel).view(b)),
+                                 elementsOf(std::as_const(host.fields.fuel).view(b))));
+        }
+    }
+}
+
+TEST(BlockPack, OnlyCallsLaunch) {
+    Reactor one(torus, ComponentOrder::Inside);
+    Task::Graph graph("graph", world());
+    const auto nothing = [](const Executor &) {};
+    EXPECT_THROW(graph.task("loop", blocksOf(one.fuel)).reads(one.fuel).launch(nothing), ArgumentError);
+    EXPECT_THROW(graph.asyncCall("picture").reads(one.fuel).launch(nothing), ArgumentError);
 }
 
 TEST(BlockPack, ConstFieldsAreRead) {
