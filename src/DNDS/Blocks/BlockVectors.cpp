@@ -35,12 +35,17 @@ std::vector<ElementBox> boxesOf(const BlockField<real> &u, const BlockElements &
     if (all && ghosts) // without gaps
         return {ElementBox::run(u.blockPattern()->rows() * inside)};
     std::vector<ElementBox> boxes;
-    for (const BlockMemory &block : u.blockPattern()->blocks())
-        for (rowsize c = all ? 0 : elements.component; c < (all ? std::max(outside, 1) : elements.component + 1); ++c) {
-            boxes.push_back(BoundaryGeometry::elementsOf(block, ghosts ? block.extent : block.cells, inside, c));
-            if (all)
-                boxes.back() = withComponents(boxes.back(), inside);
-        }
+    const rowsize first = all ? 0 : elements.component;
+    const rowsize end = all ? std::max(outside, 1) : elements.component + 1;
+    for (int b = 0; b < u.blocks(); ++b) {
+        const BlockMemory &block = u.block(b);
+        for (rowsize c = first; c < end; ++c)
+            for (const Box &cells : ghosts ? std::span(&block.extent, 1) : u.blockPattern()->owned(b)) {
+                boxes.push_back(BoundaryGeometry::elementsOf(block, cells, inside, c));
+                if (all)
+                    boxes.back() = withComponents(boxes.back(), inside);
+            }
+    }
     return boxes;
 }
 
