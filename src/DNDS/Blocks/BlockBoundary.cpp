@@ -39,7 +39,7 @@ std::vector<BoundarySlab> slabsOf(const BlockPattern &pattern) {
     const BlockGrid &grid = *pattern.grid();
     std::vector<std::vector<GhostRegion>> copies;
     for (const BlockMemory &block : pattern.blocks())
-        copies.push_back(grid.ghostRegions(block.block, pattern.ghosts()));
+        copies.push_back(grid.ghostRegions(block.block, pattern.ghosts(), pattern.centring()));
     std::vector<BoundarySlab> slabs;
     for (int d = 0; d < grid.dims(); ++d)
         for (std::size_t b = 0; b < copies.size(); ++b)
@@ -49,13 +49,10 @@ std::vector<BoundarySlab> slabsOf(const BlockPattern &pattern) {
                 const IndexSpace &space = grid.spaces()[toSize(face.space)];
                 if (space.periodic[toSize(d)])
                     continue;
-                std::vector<Box> left{beyond(block.extent, space.cells, face)};
-                for (const GhostRegion &region : copies[b]) {
-                    std::vector<Box> still;
-                    for (const Box &piece : left)
-                        subtractBox(piece, withSides(region.ghosts, block.extent, space.cells, face), still);
-                    left = std::move(still);
-                }
+                const Box points = pattern.centring().pointsOf(space.cells);
+                std::vector<Box> left{beyond(block.extent, points, face)};
+                for (const GhostRegion &region : copies[b])
+                    left = subtractBox(left, withSides(region.ghosts, block.extent, points, face));
                 for (const Box &piece : left)
                     if (!piece.empty())
                         slabs.push_back({static_cast<int>(b), face, piece});
@@ -80,16 +77,19 @@ std::vector<int> spacesOf(const BlockGrid &grid, const BlockFace &face) {
 
 void requireMirrored(const BlockPattern &pattern, const BlockFace &face) {
     const BlockGrid &grid = *pattern.grid();
+    const Centring &centring = pattern.centring();
     const std::size_t d = toSize(face.dim);
+    const index onFace = centring.nodal[d] ? 1 : 0; // not mirrored
     for (const int space : spacesOf(grid, face)) {
-        const Box &cells = grid.spaces()[toSize(space)].cells;
+        const Box cells = centring.pointsOf(grid.spaces()[toSize(space)].cells);
         for (const Block &block : grid.blocks()) {
             if (block.space != space || block.cells.empty())
                 continue;
-            const Box extent = block.cells.grow(pattern.ghosts());
+            const Box extent = centring.pointsOf(block.cells).grow(pattern.ghosts());
             const index layers = beyond(extent, cells, face).extent(face.dim);
-            const index reached = face.high ? cells.upper[d] - std::max(extent.lower[d], cells.lower[d])
-                                            : std::min(extent.upper[d], cells.upper[d]) - cells.lower[d];
+            const index reached = (face.high ? cells.upper[d] - std::max(extent.lower[d], cells.lower[d])
+                                             : std::min(extent.upper[d], cells.upper[d]) - cells.lower[d]) -
+                                  onFace;
             DNDS_CHECK(layers <= reached, ArgumentError,
                        "{} layers of ghosts mirror cells at the {} face of dimension {} of index space '{}', but the "
                        "block with cells {} has {} layers there, ghosts included: use larger blocks or fewer ghosts",

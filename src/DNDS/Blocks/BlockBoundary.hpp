@@ -33,7 +33,8 @@ enum class BoundaryRule : unsigned char {
     Function  ///< computed from position and time
 };
 
-/// A ghost beyond a face, for functions that compute its value. Its centre lies at `cell[d]` + 1/2, in cells.
+/// A ghost beyond a face, for functions that compute its value. It lies at `cell[d]` + 1/2, in cells, or at `cell[d]`
+/// where the field's centring has nodes.
 struct BoundaryGhost {
     index cell[maxBlockDims] = {}; // NOLINT: plain, for kernels; in the numbers of the index space
     rowsize component = 0;
@@ -52,7 +53,8 @@ struct BoundarySlab {
 template <class T>
 struct BoundaryBox : ElementBox {
     index lower[maxBlockDims] = {}; // NOLINT: of the ghosts, in the numbers of the index space
-    index edge = 0;                 ///< the cell at the face, in the face's dimension
+    index edge = 0;                 ///< the cell at the face, or the node on it, in the face's dimension
+    index mirror = 0;               ///< the number of a ghost plus that of its mirror image
     T value{};                      ///< the constant, or the number that is added to mirrored cells
     T factor{};                     ///< factor of mirrored cells
     int dims = 0;
@@ -92,6 +94,9 @@ ElementBox elementsOf(const BlockMemory &block, const Box &box, index width, row
 /// that has one, applied to a ghost that an exchange or a lower dimension has filled. Where a connection leads beyond a
 /// face, the face has no rules, nor do they fill what lies beside the neighbour's cells there: its other walls do.
 /// Ghosts that are copies of cells, and those of holes inside of an index space, are left alone.
+///
+/// If the field's centring has nodes in the face's dimension, ghosts begin beyond the node on the face, and rules
+/// mirror at it. Values on the face itself belong to the program.
 ///
 /// One object serves all fields with the pattern and number of components of the first. `T` is a number. Move-only.
 template <class T, class TFunction = std::nullptr_t>
@@ -198,9 +203,11 @@ class BlockBoundary {
                 static_cast<ElementBox &>(box) = BoundaryGeometry::elementsOf(block, slab.ghosts, inside, c);
                 box.dims = slab.ghosts.dims;
                 std::copy_n(slab.ghosts.lower.begin(), box.dims, box.lower);
-                const Box &cells = pattern_->grid()->spaces()[toSize(slab.face.space)].cells;
+                const Centring &centring = pattern_->centring();
+                const Box cells = centring.pointsOf(pattern_->grid()->spaces()[toSize(slab.face.space)].cells);
                 const std::size_t d = toSize(slab.face.dim);
                 box.edge = slab.face.high ? cells.upper[d] - 1 : cells.lower[d];
+                box.mirror = 2 * box.edge + (centring.nodal[d] ? 0 : slab.face.high ? 1 : -1);
                 box.value = rule.value;
                 box.factor = rule.factor;
                 box.face = slab.face;
@@ -247,7 +254,7 @@ struct BoundaryKernel {
             const int d = box.face.dim;
             const index ghost = box.lower[d] + at[first + d];
             const bool mirrored = box.rule == BoundaryRule::Mirror;
-            const index source = mirrored ? 2 * box.edge + (box.face.high ? 1 : -1) - ghost : box.edge;
+            const index source = mirrored ? box.mirror - ghost : box.edge;
             const T value = elements[element + (source - ghost) * box.strides[first + d]];
             elements[element] = mirrored ? static_cast<T>(box.factor * value + box.value) : value;
         }

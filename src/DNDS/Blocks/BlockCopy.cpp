@@ -32,6 +32,14 @@ IndexTransform transformBetween(const BlockFieldCore &from, const BlockFieldCore
                "the axes of the copy from '{}' to '{}' are [{}]: name each dimension from 0 to {} once", from.name(),
                to.name(), fmt::join(axes, ", "), dims - 1);
     std::ranges::copy(axes, transform.axis.begin());
+    for (int d = 0; d < dims; ++d)
+        DNDS_CHECK(
+            from.blockPattern()->centring().nodal[toSize(d)] ==
+                to.blockPattern()->centring().nodal[toSize(transform.axis[toSize(d)])],
+            ArgumentError,
+            "'{}' and '{}' have values at different points of cells along dimension {} of the former: copies are "
+            "between fields of one centring",
+            from.name(), to.name(), d);
     for (std::size_t s = 0; s < mine.size(); ++s) {
         const Box image = transform(mine[s].cells);
         DNDS_CHECK(image == others[s].cells, ArgumentError,
@@ -41,6 +49,18 @@ IndexTransform transformBetween(const BlockFieldCore &from, const BlockFieldCore
                    others[s].name, to.name(), toString(others[s].cells));
     }
     return transform;
+}
+
+/// Throws ArgumentError if nodes of `from` are combined with several of `to`.
+void requireSamePeriods(const BlockFieldCore &from, const BlockFieldCore &to, const IndexTransform &transform) {
+    for (std::size_t s = 0; s < from.grid()->spaces().size(); ++s)
+        for (std::size_t d = 0; d < toSize(transform.dims); ++d)
+            DNDS_CHECK(!from.blockPattern()->centring().nodal[d] || !from.grid()->spaces()[s].periodic[d] ||
+                           to.grid()->spaces()[s].periodic[toSize(transform.axis[d])],
+                       ArgumentError,
+                       "dimension {} of '{}' is periodic, and its nodes cannot be combined with those of '{}', which "
+                       "has the first and the last one twice: make both periodic",
+                       d, from.name(), to.name());
 }
 
 /// Throws LayoutError unless both have values of one type.
@@ -74,6 +94,8 @@ IndexTransform agreeOnCopy(const CommunicatorView &comm, const BlockFieldCore &f
     DNDS_CHECK(!options.ghosts || options.op == PushOp::Replace, ArgumentError,
                "ghosts of '{}' can only be replaced by a copy: combine its cells, then call exchangeGhosts", to.name());
     const IndexTransform transform = transformBetween(from, to, options.axes);
+    if (options.op != PushOp::Replace)
+        requireSamePeriods(from, to, transform);
     ContentHash key;
     for (const BlockFieldCore *field : {&from, &to}) {
         key.add(field->pattern()->serial());
@@ -106,15 +128,26 @@ index valueCount(const BlockFieldCore &field) {
     return pattern.rows() * (pattern.componentsOutside() > 0 ? 1 : field.components());
 }
 
+/// The parts of a block of `to` that a copy writes. A value is combined with that of its owner alone.
+std::vector<Box> targetsIn(const BlockMemory &block, const BlockPattern &to, const BlockCopyOptions &options) {
+    if (options.op == PushOp::Replace)
+        return {options.ghosts ? block.extent : block.cells};
+    const auto place = std::ranges::find(to.blocks(), block.block, &BlockMemory::block) - to.blocks().begin();
+    const std::span<const Box> owned = to.owned(static_cast<int>(place));
+    return {owned.begin(), owned.end()};
+}
+
 std::shared_ptr<const ExchangePattern> patternOf(const std::shared_ptr<CommunicatorContext> &context,
                                                  const BlockFieldCore &from, const BlockFieldCore &to,
                                                  const IndexTransform &toTarget, const BlockCopyOptions &options) {
     const IndexTransform toSource = toTarget.inverse();
     const auto sourcesOf = [&](const BlockMemory &block) {
         const int space = to.grid()->block(block.block).space;
-        auto regions = from.grid()->sourcesOf(space, toSource(options.ghosts ? block.extent : block.cells));
-        for (GhostRegion &region : regions)
-            region = {toTarget(region.ghosts), region.source, toSource.then(region.toSource)};
+        std::vector<GhostRegion> regions;
+        for (const Box &target : targetsIn(block, *to.blockPattern(), options))
+            for (const GhostRegion &region :
+                 from.grid()->sourcesOf(space, toSource(target), from.blockPattern()->centring()))
+                regions.push_back({toTarget(region.ghosts), region.source, toSource.then(region.toSource)});
         return regions;
     };
     const BlockLinks links =

@@ -23,6 +23,7 @@ struct BlockFieldOptions {
     GhostWidths ghosts{};
     rowsize components = 1;
     ComponentOrder order = ComponentOrder::Inside;
+    Centring centring{}; ///< the points of cells that have values
 };
 
 /// Values of type `T` on all cells of a grid: one allocation per rank, one view per block. AMReX calls this a MultiFab,
@@ -33,6 +34,10 @@ struct BlockFieldOptions {
 ///     u.exchangeGhosts();
 ///     for (int b = 0; b < u.blocks(); ++b)
 ///         advance(u.view(b));                               // v(i, j, k, component)
+///
+/// With `BlockFieldOptions::centring` values are at nodes, faces or edges instead: `v(i, j)` is then the lower end of
+/// cell (i, j) in the nodal dimensions, where a view of n cells has the extent n + 1. See BlockPattern for shared
+/// points.
 ///
 /// `T` is trivially copyable and not bool. Fields made from one BlockPattern share it, and can be exchanged together
 /// with one message per peer (ExchangeGroup).
@@ -48,7 +53,8 @@ class BlockField : public BlockFieldCore {
                const BlockFieldOptions &options)
         : BlockField(std::move(name), comm,
                      BlockPattern::make(comm, std::move(grid), options.ghosts,
-                                        options.order == ComponentOrder::Outside ? options.components : 0),
+                                        options.order == ComponentOrder::Outside ? options.components : 0,
+                                        options.centring),
                      options.components) {}
     /// Uses a pattern that other fields may share; `comm` is its communicator. `components` are inside the cells; if
     /// the pattern has components outside, it is their number. Collective. Throws as above.
@@ -125,7 +131,8 @@ class BlockField : public BlockFieldCore {
         requireMade();
         const CommunicatorView &comm = pattern()->context().comm();
         const BlockPattern &here = *blockPattern();
-        BlockField result(array_->name(), comm, BlockPattern::make(comm, to, here.ghosts(), here.componentsOutside()),
+        BlockField result(array_->name(), comm,
+                          BlockPattern::make(comm, to, here.ghosts(), here.componentsOutside(), here.centring()),
                           components());
         copyTo(result);
         return result;

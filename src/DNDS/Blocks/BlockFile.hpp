@@ -15,17 +15,18 @@
 
 namespace DNDS {
 
-/// The shape of a field in a file: the cells of its index space, then its components, if there are several (first if
-/// they are outside). Local. Throws ArgumentError for several index spaces: write each as rows, or to a file of its
-/// own.
+/// The shape of a field in a file: the cells (or points) of its index space, then its components, if there are several
+/// (first if they are outside). A dimension of n cells has n + 1 nodes, or n if it is periodic. Local. Throws
+/// ArgumentError for several index spaces: write each as rows, or to a file of its own.
 template <class T>
 std::vector<index> fileShape(const BlockField<T> &field) {
     const BlockGrid &grid = *field.grid();
     DNDS_CHECK(grid.spaces().size() == 1, ArgumentError, "'{}' has {} index spaces, and a variable of a file has one",
                field.name(), grid.spaces().size());
     std::vector<index> shape;
+    const Box points = field.blockPattern()->filePoints();
     for (int d = 0; d < grid.dims(); ++d)
-        shape.push_back(grid.spaces().front().cells.extent(d));
+        shape.push_back(points.extent(d));
     if (field.components() > 1)
         shape.insert(field.blockPattern()->componentsOutside() > 0 ? shape.begin() : shape.end(), field.components());
     return shape;
@@ -33,43 +34,46 @@ std::vector<index> fileShape(const BlockField<T> &field) {
 
 /// This rank's cells as boxes of a file, block by block, for functions that take slabs (NetCDF, `readRawFile`,
 /// `writeHdfDataset`, ...). `leading` are indices in file dimensions that precede the field's, such as a time step.
-/// Slabs point into the field's host memory and are valid as long as a view. Local. Throws as `fileShape` and
-/// BlockField::view.
+/// Slabs point into the field's host memory and are valid as long as a view. Each point that blocks share is in one
+/// slab; after reading, `exchangeGhosts` brings it to the other blocks. Local. Throws as `fileShape`,
+/// BlockPattern::fileBoxes and BlockField::view.
 template <class Field>
 auto fileSlabs(Field &field, const std::vector<index> &leading = {}) {
     using T = std::remove_reference_t<decltype(*field.view(0).data())>;
     std::vector<decltype(slabOf(std::declval<T *>(), {}, {}))> slabs;
     (void)fileShape(field);
-    const bool outside = field.blockPattern()->componentsOutside() > 0;
-    const Box &all = field.grid()->spaces().front().cells;
-    for (int b = 0; b < field.blocks(); ++b) {
-        const auto view = field.view(b);
+    const BlockPattern &pattern = *field.blockPattern();
+    const Box all = pattern.filePoints();
+    const auto slabOfBox = [&](const auto &view, const Box &box) {
         std::vector<index> start;
         std::vector<index> count;
         std::vector<index> strides;
-        const auto components = [&] {
-            if (field.components() == 1)
-                return;
-            start.push_back(0);
-            count.push_back(field.components());
-            strides.push_back(view.stride(view.dims()));
+        const auto add = [&](index first, index number, index stride) {
+            start.push_back(first);
+            count.push_back(number);
+            strides.push_back(stride);
         };
-        for (const index place : leading) {
-            start.push_back(place);
-            count.push_back(1);
-            strides.push_back(0);
-        }
-        if (outside)
+        const auto components = [&] {
+            if (field.components() > 1)
+                add(0, field.components(), view.stride(view.dims()));
+        };
+        for (const index place : leading)
+            add(place, 1, 0);
+        if (pattern.componentsOutside() > 0)
             components();
+        index offset = 0;
         for (int d = 0; d < view.dims(); ++d) {
-            start.push_back(view.global(0, d) - all.lower[toSize(d)]);
-            count.push_back(view.extent(d));
-            strides.push_back(view.stride(d));
+            const index lower = box.lower[toSize(d)];
+            add(lower - all.lower[toSize(d)], box.extent(d), view.stride(d));
+            offset += view.local(lower, d) * view.stride(d);
         }
-        if (!outside)
+        if (pattern.componentsOutside() == 0)
             components();
-        slabs.push_back(slabOf(view.data(), std::move(start), std::move(count), std::move(strides)));
-    }
+        return slabOf(view.data() + offset, std::move(start), std::move(count), std::move(strides));
+    };
+    for (int b = 0; b < field.blocks(); ++b)
+        for (const Box &box : pattern.fileBoxes(b))
+            slabs.push_back(slabOfBox(field.view(b), box));
     return slabs;
 }
 
@@ -85,9 +89,9 @@ inline std::string textOf(const std::vector<index> &shape) {
 
 } // namespace Detail
 
-/// Reads a variable, each rank its own blocks; ghosts stay as they are. `options.picks` leaves the field's shape (see
-/// `picksFor`). `mask`, if given, has the field's pattern and components; it gets 1 where a value is missing.
-/// Collective.
+/// Reads a variable, each rank its own blocks; ghosts stay as they are, and copies of points that other blocks read.
+/// `options.picks` leaves the field's shape (see `picksFor`). `mask`, if given, has the field's pattern and components;
+/// it gets 1 where a value is missing. Collective.
 /// @throws on all ranks: as NetcdfReader::read; StaleError; LayoutError if the shape is another.
 template <class T>
 void readNetcdf(const NetcdfReader &file, std::string_view name, BlockField<T> &field,
@@ -110,8 +114,9 @@ void readNetcdf(const NetcdfReader &file, std::string_view name, BlockField<T> &
     file.read(name, slabs, options);
 }
 
-/// Writes a field's cells to a variable declared with the field's shape, at the indices `leading`, such as a step of an
-/// unlimited dimension. Collective. @throws on all ranks as NetcdfWriter::write; StaleError.
+/// Writes a field's cells, and points that blocks share once, to a variable declared with the field's shape, at the
+/// indices `leading`, such as a step of an unlimited dimension. Collective. @throws on all ranks as
+/// NetcdfWriter::write; StaleError.
 template <class T>
 void writeNetcdf(NetcdfWriter &file, std::string_view name, const BlockField<T> &field,
                  const std::vector<index> &leading = {}) {
@@ -123,6 +128,9 @@ void writeNetcdf(NetcdfWriter &file, std::string_view name, const BlockField<T> 
 /// A field for a VTK file of its index space, of 1 to 3 dimensions, the last of which is VTK's x:
 ///
 ///     writeVtkImage(comm, "u.vtkhdf", {nx, ny, 1}, origin, spacing, std::array{vtkField(u)});
+///
+/// Nodes, faces and edges are the points of an image of their own: pass their numbers in place of `nx` and `ny`, an
+/// origin that is half a spacing lower in nodal dimensions, and VtkPlacement::Centres.
 ///
 /// It shows the field's host memory: valid as a view. Local. Throws ArgumentError for 4 dimensions and for components
 /// outside the cells (files have them inside), and as `fileSlabs`.
@@ -139,7 +147,7 @@ VtkGridField vtkField(const BlockField<T> &field) {
             fileSlabs(field, std::vector<index>(toSize(3 - dims)))};
 }
 
-/// Cells as rows with ids, for checkpoints that any number of ranks and any blocks can read:
+/// Cells (or points, each once) as rows with ids, for checkpoints that any number of ranks and any blocks can read:
 ///
 ///     CheckpointWriter writer(comm, "run.h5", {.mesh = u.grid()->cellsSignature()});
 ///     const CellRows rows = cellRows(u);
@@ -162,12 +170,13 @@ template <class Field, class Visit>
 void forEachOwnCell(Field &field, Visit &&visit) {
     for (int b = 0; b < field.blocks(); ++b) {
         const auto view = field.view(b);
-        for (index n = 0; n < view.size(); ++n) {
-            index offset = 0;
-            for (int d = 0; d < view.dims(); ++d)
-                offset += view.indexOf(n, d) * view.stride(d);
-            visit(view.data() + offset, view.stride(view.dims()));
-        }
+        for (const Box &box : field.blockPattern()->fileBoxes(b))
+            forEachCell(box, [&](const IndexVector &cell) {
+                index offset = 0;
+                for (int d = 0; d < view.dims(); ++d)
+                    offset += view.local(cell[toSize(d)], d) * view.stride(d);
+                visit(view.data() + offset, view.stride(view.dims()));
+            });
     }
 }
 
@@ -177,19 +186,20 @@ void forEachOwnCell(Field &field, Visit &&visit) {
 template <class T>
 std::vector<index> cellIds(const BlockField<T> &field) {
     std::vector<index> ids;
-    const BlockGrid &grid = *field.grid();
+    const BlockPattern &pattern = *field.blockPattern();
     for (int b = 0; b < field.blocks(); ++b) {
-        const Block &block = grid.block(field.block(b).block);
+        const int space = field.grid()->block(field.block(b).block).space;
         index before = 0;
-        for (int space = 0; space < block.space; ++space)
-            before += grid.spaces()[toSize(space)].cells.size();
-        const Box &all = grid.spaces()[toSize(block.space)].cells;
-        forEachCell(field.block(b).cells, [&](const IndexVector &cell) {
-            index number = 0;
-            for (int d = 0; d < all.dims; ++d)
-                number = number * all.extent(d) + cell[toSize(d)] - all.lower[toSize(d)];
-            ids.push_back(before + number);
-        });
+        for (int s = 0; s < space; ++s)
+            before += pattern.filePoints(s).size();
+        const Box all = pattern.filePoints(space);
+        for (const Box &box : pattern.fileBoxes(b))
+            forEachCell(box, [&](const IndexVector &cell) {
+                index number = 0;
+                for (int d = 0; d < all.dims; ++d)
+                    number = number * all.extent(d) + cell[toSize(d)] - all.lower[toSize(d)];
+                ids.push_back(before + number);
+            });
     }
     return ids;
 }

@@ -45,9 +45,9 @@ struct Connection {
     std::array<int, maxBlockDims> transform{1, 2, 3, 4};
 };
 
-/// Ghost cells of one block that are copies of cells of one other (or of itself, in periodic directions).
+/// Ghosts of one block that are copies of cells (or points) of one other, or of itself, in periodic directions.
 struct GhostRegion {
-    Box ghosts;              ///< in the numbers of the block's own index space; outside of its cells
+    Box ghosts;              ///< in the numbers of the block's own index space; none that the block owns
     int source = 0;          ///< number of the block that owns the cells
     IndexTransform toSource; ///< maps those numbers to cells of the source, in the numbers of its index space
 };
@@ -61,6 +61,11 @@ struct GhostRegion {
 /// through the next dimension. At edges where three or five spaces meet, ghosts are thus cells of a
 /// neighbour's neighbour. Ghosts that are copies of no cell (walls, holes) belong to the user: exchanges
 /// leave them unchanged.
+///
+/// Blocks that touch share nodes (and faces and edges, see Centring) on their common boundary. Each of them has one
+/// owner, and the other blocks' copies are ghosts. Among all places of a point, through periodic directions and
+/// connections, that blocks touch, the owner is at the first one (by index space, then by position in C order); of
+/// several blocks there it is the one with the lowest number.
 class BlockGrid {
   public:
     /// Arbitrary blocks on arbitrary ranks. Local; all ranks pass the same. Throws ArgumentError naming the entry for
@@ -129,11 +134,16 @@ class BlockGrid {
     /// O(blocks nearby).
     void visitBlocks(int space, const Box &box, const std::function<void(int, const Box &)> &visit) const;
     /// The sources of a block's ghosts; regions do not overlap, and ghosts in none of them are copies of no cell.
-    /// Widths may exceed blocks and periods. O(regions x blocks nearby). Throws ArgumentError if ghosts reach through
-    /// 1000 periods or connections.
-    std::vector<GhostRegion> ghostRegions(int block, const GhostWidths &widths) const;
-    /// The sources of all cells of `box`, which may reach out of its index space. Cost and errors as `ghostRegions`.
-    std::vector<GhostRegion> sourcesOf(int space, const Box &box) const;
+    /// Widths may exceed blocks and periods. Of points other than cells, `widths` are counted from the points of the
+    /// block's cells, of which the points that another block owns (or this one, at another place) are ghosts, too.
+    /// O(regions x blocks nearby). Throws ArgumentError if ghosts reach through 1000 periods or connections.
+    std::vector<GhostRegion> ghostRegions(int block, const GhostWidths &widths, const Centring &centring = {}) const;
+    /// The sources of all cells (or points) of `box`, which may reach out of its index space. Cost and errors as
+    /// `ghostRegions`.
+    std::vector<GhostRegion> sourcesOf(int space, const Box &box, const Centring &centring = {}) const;
+    /// Throws ArgumentError if a connection turns points of this centring into others, such as faces of dimension 0
+    /// into those of dimension 1. Local, with the same result on all ranks.
+    void requireCentring(const Centring &centring) const;
 
     /// Whether both grids have the same blocks, by number, whatever their ranks. Local. O(blocks).
     bool hasBlocksOf(const BlockGrid &other) const noexcept;

@@ -64,11 +64,12 @@ struct Layout {
     const BlockGrid &grid;
     const GhostWidths &ghosts;
     rowsize componentsOutside;
+    Centring centring;
 
-    Layout(const BlockGrid &blocks, const GhostWidths &widths, rowsize outside)
-        : grid(blocks), ghosts(widths), componentsOutside(outside) {}
+    Layout(const BlockGrid &blocks, const GhostWidths &widths, rowsize outside, const Centring &points)
+        : grid(blocks), ghosts(widths), componentsOutside(outside), centring(points) {}
     explicit Layout(const BlockPattern &pattern)
-        : Layout(*pattern.grid(), pattern.ghosts(), pattern.componentsOutside()) {}
+        : Layout(*pattern.grid(), pattern.ghosts(), pattern.componentsOutside(), pattern.centring()) {}
 };
 
 /// The memory of one rank's blocks.
@@ -76,7 +77,7 @@ std::vector<BlockMemory> memoryOfRank(const Layout &layout, int rank) {
     std::vector<BlockMemory> all;
     index next = 0;
     for (const int number : layout.grid.blocksOfRank(rank)) {
-        const Box &cells = layout.grid.block(number).cells;
+        const Box cells = layout.centring.pointsOf(layout.grid.block(number).cells);
         BlockMemory memory{number, cells, cells.grow(layout.ghosts), next, 0};
         index rows = std::max<index>(1, layout.componentsOutside);
         for (int d = 0; d < cells.dims; ++d) {
@@ -184,27 +185,31 @@ void orderLoops(RowBox &to, RowBox &from) {
 } // namespace
 
 std::uint64_t agreeOnBlocks(const CommunicatorView &comm, const BlockGrid *grid, const GhostWidths &ghosts,
-                            rowsize componentsOutside) {
+                            rowsize componentsOutside, const Centring &centring) {
     DNDS_CHECK(grid != nullptr, ArgumentError, "fields on blocks need a grid: make one first");
     DNDS_CHECK(grid->ranks() <= comm.size(), ArgumentError, "the grid has blocks on {} ranks, there are {}",
                grid->ranks(), comm.size());
     DNDS_CHECK(componentsOutside >= 0, ArgumentError, "{} components outside: give 0 (inside) or more",
                componentsOutside);
     ghosts.requireFor(grid->dims());
+    grid->requireCentring(centring);
     ContentHash key;
     key.add(grid->signature());
     key.addBytes(&ghosts, sizeof ghosts);
     key.add(static_cast<std::uint64_t>(componentsOutside));
+    for (const bool nodal : centring.in(grid->dims()).nodal)
+        key.add(nodal ? 1 : 0);
     DNDS_CHECK(isSameOnAll(comm, key.value()), StateError,
-               "ranks give different grids, ghost widths or components outside: all have to give the same");
+               "ranks give different grids, ghost widths, components outside or centrings: all have to give the same");
     return key.value();
 }
 
 BlockLinks blockLinksOf(CommunicatorContext &context, const BlockGrid &grid, const GhostWidths &ghosts,
-                        rowsize componentsOutside) {
-    const Layout layout(grid, ghosts, componentsOutside);
+                        rowsize componentsOutside, const Centring &centring) {
+    const Layout layout(grid, ghosts, componentsOutside, centring);
     return linksBetween(
-        context, layout, layout, [&](const BlockMemory &block) { return grid.ghostRegions(block.block, ghosts); },
+        context, layout, layout,
+        [&](const BlockMemory &block) { return grid.ghostRegions(block.block, ghosts, centring); },
         [](RowBox &, RowBox &) {});
 }
 

@@ -34,12 +34,12 @@ struct BlockLinks {
 /// Checks the ingredients of a pattern, and that all ranks pass the same; returns a number that identifies them.
 /// Collective, within `failTogether`. Throws as BlockPattern::make.
 std::uint64_t agreeOnBlocks(const CommunicatorView &comm, const BlockGrid *grid, const GhostWidths &ghosts,
-                            rowsize componentsOutside);
+                            rowsize componentsOutside, const Centring &centring = {});
 
 /// Finds the links, and tells owners which of their cells are ghosts here. Collective, within `failTogether`; one
 /// sparse exchange. Cost O(links).
 BlockLinks blockLinksOf(CommunicatorContext &context, const BlockGrid &grid, const GhostWidths &ghosts,
-                        rowsize componentsOutside);
+                        rowsize componentsOutside, const Centring &centring = {});
 
 /// The links of a copy from cells on `from` to cells and ghosts on `to`. Rows are single values: a cell whose
 /// components are inside is `components` of them. `sourcesOf` names the regions of a block of `to` and their sources

@@ -23,23 +23,35 @@ std::weak_ptr<const BlockPattern> &knownPattern(CommunicatorContext &context, st
     return known.byKey[key];
 }
 
+std::vector<Box> ownedBy(const BlockGrid &grid, const BlockMemory &block, const Centring &centring) {
+    std::vector<Box> owned{block.cells};
+    if (!centring.ofCells())
+        for (const GhostRegion &copies : grid.ghostRegions(block.block, {}, centring))
+            owned = subtractBox(owned, copies.ghosts);
+    return owned;
+}
+
 } // namespace
 
 std::shared_ptr<const BlockPattern> BlockPattern::make(const CommunicatorView &comm,
                                                        std::shared_ptr<const BlockGrid> grid, const GhostWidths &ghosts,
-                                                       rowsize componentsOutside) {
+                                                       rowsize componentsOutside, const Centring &centring) {
     return failTogether(comm, [&] {
-        const std::uint64_t key = agreeOnBlocks(comm, grid.get(), ghosts, componentsOutside);
+        const std::uint64_t key = agreeOnBlocks(comm, grid.get(), ghosts, componentsOutside, centring);
         const auto context = CommunicatorContext::of(comm);
         std::weak_ptr<const BlockPattern> &place = knownPattern(*context, key);
         if (auto known = place.lock(); comm.allReduce(known != nullptr ? 1 : 0, MPI_MIN) == 1)
             return known;
-        const BlockLinks links = blockLinksOf(*context, *grid, ghosts, componentsOutside);
+        const Centring points = centring.in(grid->dims());
+        const BlockLinks links = blockLinksOf(*context, *grid, ghosts, componentsOutside, points);
         const std::shared_ptr<BlockPattern> made(new BlockPattern);
         made->grid_ = grid;
         made->ghosts_ = ghosts;
         made->componentsOutside_ = componentsOutside;
+        made->centring_ = points;
         made->blocks_ = links.blocks;
+        for (const BlockMemory &block : made->blocks_)
+            made->owned_.push_back(ownedBy(*grid, block, points));
         made->rows_ = made->blocks_.empty() ? 0 : made->blocks_.back().firstRow + made->blocks_.back().rows;
         made->exchange_ = ExchangePattern::fromBoxes(context, [&] {
             // Cells and their ghosts lie in one allocation.
@@ -48,6 +60,33 @@ std::shared_ptr<const BlockPattern> BlockPattern::make(const CommunicatorView &c
         place = made;
         return std::shared_ptr<const BlockPattern>(made);
     });
+}
+
+Box BlockPattern::filePoints(int space) const {
+    DNDS_CHECK(space >= 0 && toSize(space) < grid_->spaces().size(), IndexError, "there is no index space {}, but {}",
+               space, grid_->spaces().size());
+    const IndexSpace &all = grid_->spaces()[toSize(space)];
+    Box points = centring_.pointsOf(all.cells);
+    for (int d = 0; d < points.dims; ++d)
+        points.upper[toSize(d)] -= centring_.nodal[toSize(d)] && all.periodic[toSize(d)] ? 1 : 0;
+    return points;
+}
+
+std::vector<Box> BlockPattern::fileBoxes(int local) const {
+    const std::span<const Box> mine = owned(local);
+    const BlockMemory &block = blocks_[toSize(local)];
+    const int space = grid_->block(block.block).space;
+    const Box points = filePoints(space);
+    for (const Box &box : mine)
+        DNDS_CHECK(points.contains(box), ArgumentError,
+                   "block {} has the points {}, of which files have {}: no block is at the lower end of the period",
+                   block.block, toString(box), toString(points));
+    std::vector<Box> boxes{block.cells.intersect(points)};
+    grid_->visitBlocks(space, centring_.cellsAt(block.cells), [&](int other, const Box &) {
+        if (other < block.block)
+            boxes = subtractBox(boxes, centring_.pointsOf(grid_->block(other).cells));
+    });
+    return boxes;
 }
 
 } // namespace DNDS

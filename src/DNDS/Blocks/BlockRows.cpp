@@ -32,6 +32,13 @@ Box innerOf(const BlockMemory &memory, const GhostWidths &ghosts) {
 
 enum class CellKind : unsigned char { Any, Inner, Rim };
 
+/// Throws ArgumentError unless rows are cells.
+std::shared_ptr<const BlockPattern> ofCells(std::shared_ptr<const BlockPattern> pattern, const std::string &name) {
+    DNDS_CHECK(pattern->centring().ofCells(), ArgumentError,
+               "tasks loop over cells, '{}' is given a pattern of nodes, faces or edges: use loops over views", name);
+    return pattern;
+}
+
 Task::Region define(Task::RowSpace &space, const BlockPattern &pattern, const std::string &name, CellKind kind) {
     std::vector<index> rows;
     for (const BlockMemory &memory : pattern.blocks()) {
@@ -79,7 +86,8 @@ struct Reachable {
 } // namespace
 
 BlockRows::BlockRows(std::string name, std::shared_ptr<const BlockPattern> pattern)
-    : pattern_(std::move(pattern)), space_(std::move(name), pattern_->rows(), pattern_->rows(), pattern_->exchange()),
+    : pattern_(ofCells(std::move(pattern), name)),
+      space_(std::move(name), pattern_->rows(), pattern_->rows(), pattern_->exchange()),
       cells_(define(space_, *pattern_, "cells", CellKind::Any)),
       inner_(define(space_, *pattern_, "inner cells", CellKind::Inner)),
       rim_(define(space_, *pattern_, "rim cells", CellKind::Rim)) {}

@@ -72,7 +72,7 @@ DNDS_HOST_DEVICE inline int blockOfRow(const BlockPlace *places, int count, inde
 /// once more after them as ghosts. Local, O(rows); one bit per row.
 class BlockRows {
   public:
-    /// Throws ArgumentError if the rank has more than 2^30 rows.
+    /// Throws ArgumentError if the rank has more than 2^30 rows, and for patterns of nodes, faces or edges.
     BlockRows(std::string name, std::shared_ptr<const BlockPattern> pattern);
 
     /// The region of all cells of this rank's blocks, without ghosts.

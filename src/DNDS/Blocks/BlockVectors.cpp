@@ -38,11 +38,16 @@ std::vector<VectorBox> boxesOf(const BlockField<real> &u, const BlockElements &e
     if (all && ghosts) // without gaps
         return {{ElementBox::run(u.blockPattern()->rows() * inside), x, y, to}};
     std::vector<VectorBox> boxes;
-    for (const BlockMemory &block : u.blockPattern()->blocks())
-        for (rowsize c = all ? 0 : elements.component; c < (all ? std::max(outside, 1) : elements.component + 1); ++c) {
-            const ElementBox box = BoundaryGeometry::elementsOf(block, ghosts ? block.extent : block.cells, inside, c);
-            boxes.push_back({all ? withComponents(box, inside) : box, x, y, to});
-        }
+    const rowsize first = all ? 0 : elements.component;
+    const rowsize end = all ? std::max(outside, 1) : elements.component + 1;
+    for (int b = 0; b < u.blocks(); ++b) {
+        const BlockMemory &block = u.block(b);
+        for (rowsize c = first; c < end; ++c)
+            for (const Box &cells : ghosts ? std::span(&block.extent, 1) : u.blockPattern()->owned(b)) {
+                const ElementBox box = BoundaryGeometry::elementsOf(block, cells, inside, c);
+                boxes.push_back({all ? withComponents(box, inside) : box, x, y, to});
+            }
+    }
     return boxes;
 }
 

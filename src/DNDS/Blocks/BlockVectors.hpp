@@ -6,6 +6,9 @@
 ///     const real residual = norm2(rate);
 ///     const real mass = sum(u, {.component = 0, .exact = true});
 ///
+/// Nodes, faces and edges that blocks share are ghosts in all blocks but the one that owns them: reductions count them
+/// once.
+///
 /// These are the loops of ArrayDof. Changes are Local and O(field); on the device they are queued. They act on cells
 /// and all ghosts unless told otherwise: ghosts that were copies of cells stay so without an exchange. Reductions are
 /// over the cells of all ranks, Collective, and wait for the device. Errors of one rank are thrown on all ranks.

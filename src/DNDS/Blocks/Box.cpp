@@ -19,6 +19,21 @@ void GhostWidths::requireFor(int dims) const {
                        width, d, dims);
 }
 
+Centring Centring::faces(int dim) {
+    DNDS_CHECK(dim >= 0 && dim < maxBlockDims, ArgumentError, "dimension {} has no faces: give 0 to {}", dim,
+               maxBlockDims - 1);
+    Centring centring;
+    centring.nodal[toSize(dim)] = true;
+    return centring;
+}
+
+Centring Centring::edges(int dim) {
+    Centring centring = faces(dim);
+    for (bool &nodal : centring.nodal)
+        nodal = !nodal;
+    return centring;
+}
+
 std::string toString(const Box &box) {
     std::string text;
     for (int d = 0; d < box.dims; ++d)
@@ -47,6 +62,13 @@ void subtractBox(const Box &box, const Box &hole, std::vector<Box> &into) {
         left.lower[k] = common.lower[k];
         left.upper[k] = common.upper[k];
     }
+}
+
+std::vector<Box> subtractBox(std::span<const Box> boxes, const Box &hole) {
+    std::vector<Box> left;
+    for (const Box &box : boxes)
+        subtractBox(box, hole, left);
+    return left;
 }
 
 } // namespace DNDS

@@ -1,5 +1,5 @@
 /// @file Box.hpp
-/// @brief Boxes of cells in an index space, and ghost widths.
+/// @brief Boxes of cells in an index space, points of cells, and ghost widths.
 #pragma once
 
 #include "DNDS/Base/Error.hpp"
@@ -144,6 +144,44 @@ struct Box {
     friend bool operator==(const Box &, const Box &) = default;
 };
 
+/// The points of cells at which a field has its values. In each dimension these are the cells' middles or the nodes
+/// between them (AMReX: IndexType): node p is the lower end of cell p, and n cells have n + 1 nodes. Trivially
+/// copyable. Dimensions that a grid lacks do not count: in two dimensions `faces(0)` and `edges(1)` are the same
+/// points.
+struct Centring {
+    std::array<bool, maxBlockDims> nodal{}; ///< whether points are nodes in this dimension
+    /// The cells' middles, and the nodes of all dimensions.
+    static Centring cells() { return {}; }
+    static Centring nodes() { return {{true, true, true, true}}; }
+    /// The faces normal to dimension `dim`. Local. Throws ArgumentError for other dimensions than 0 to 3.
+    static Centring faces(int dim);
+    /// The edges along dimension `dim`. Local. Throws as `faces`.
+    static Centring edges(int dim);
+
+    /// Whether all values are at the cells' middles.
+    bool ofCells() const noexcept { return *this == Centring{}; }
+    /// This centring in `dims` dimensions.
+    Centring in(int dims) const noexcept {
+        Centring centring = *this;
+        std::fill(centring.nodal.begin() + dims, centring.nodal.end(), false);
+        return centring;
+    }
+    /// The points of the cells of a box, those on its boundary included.
+    Box pointsOf(Box cells) const noexcept {
+        for (int d = 0; d < cells.dims; ++d)
+            cells.upper[toSize(d)] += nodal[toSize(d)] ? 1 : 0;
+        return cells;
+    }
+    /// All cells that have points in a box of points.
+    Box cellsAt(Box points) const noexcept {
+        for (int d = 0; d < points.dims; ++d)
+            points.lower[toSize(d)] -= nodal[toSize(d)] ? 1 : 0;
+        return points;
+    }
+
+    friend bool operator==(const Centring &, const Centring &) = default;
+};
+
 /// Calls `function(cell)` for all cells, the last dimension fastest. Local.
 template <class Function>
 void forEachCell(const Box &box, Function &&function) {
@@ -165,5 +203,7 @@ std::string toString(const Box &box);
 
 /// The parts of `box` outside `hole`, at most two per dimension. They do not overlap. Local.
 void subtractBox(const Box &box, const Box &hole, std::vector<Box> &into);
+/// The same of several boxes.
+std::vector<Box> subtractBox(std::span<const Box> boxes, const Box &hole);
 
 } // namespace DNDS

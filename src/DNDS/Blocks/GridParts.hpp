@@ -32,7 +32,12 @@ struct BlockGrid::Passage {
     Box face;           ///< the first layer of cells beyond the face
     Box beyond;         ///< all cells beyond it, also beside the space if the face reaches its edges
     int other = 0;
-    IndexTransform toOther;
+    IndexTransform toOther; ///< maps cells
+
+    /// The points on the face, which both spaces have: none if points are middles of cells along `axis`.
+    Box pointsOfFace(const Centring &centring) const noexcept;
+    /// All points beyond the face.
+    Box pointsBeyond(const Centring &centring) const noexcept;
 };
 
 } // namespace DNDS

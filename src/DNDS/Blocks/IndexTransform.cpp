@@ -25,6 +25,21 @@ IndexTransform IndexTransform::ofVertices(std::span<const int> transform, const 
     return made;
 }
 
+IndexTransform IndexTransform::ofPoints(const Centring &centring) const noexcept {
+    IndexTransform points = *this;
+    for (int d = 0; d < dims; ++d)
+        if (centring.nodal[toSize(d)] && sign[toSize(d)] < 0)
+            ++points.offset[toSize(axis[toSize(d)])];
+    return points;
+}
+
+bool IndexTransform::mapsToItself(const Centring &centring) const noexcept {
+    for (int d = 0; d < dims; ++d)
+        if (centring.nodal[toSize(d)] != centring.nodal[toSize(axis[toSize(d)])])
+            return false;
+    return true;
+}
+
 Box IndexTransform::operator()(const Box &box) const noexcept {
     Box other(dims, {}, {});
     for (int d = 0; d < dims; ++d) {

@@ -37,6 +37,10 @@ struct IndexTransform {
             other[toSize(axis[toSize(d)])] = sign[toSize(d)] * cell[toSize(d)] + offset[toSize(axis[toSize(d)])];
         return other;
     }
+    /// The map of points that belongs to this map of cells: nodes of a mirrored dimension lie one further. Such points
+    /// are mapped to points of the same centring only if `mapsToItself`.
+    IndexTransform ofPoints(const Centring &centring) const noexcept;
+    bool mapsToItself(const Centring &centring) const noexcept;
     /// The image of `box`.
     Box operator()(const Box &box) const noexcept;
     /// The inverse map.

@@ -23,6 +23,7 @@ struct Decomposition {
     std::array<bool, maxBlockDims> periodic{};
     rowsize components = 1;
     ComponentOrder order = ComponentOrder::Inside;
+    Centring centring{}; ///< the points of cells that have values; `shape` counts cells
 };
 
 /// An array of `T` of which each rank owns one box of cells, surrounded by ghosts. Move-only. Memory is initially zero.
@@ -52,8 +53,9 @@ class NdArray {
         field_ = failTogether(comm, [&] {
             // Independent of type and ghosts: arrays of one shape are cut alike, so that their indices match.
             const auto grid = BlockGrid::cut(comm, how.shape, how.periodic, {.ranks = how.ranks, .parts = how.parts});
-            return BlockField<T>(name_, comm, grid,
-                                 {.ghosts = how.ghosts, .components = how.components, .order = how.order});
+            return BlockField<T>(
+                name_, comm, grid,
+                {.ghosts = how.ghosts, .components = how.components, .order = how.order, .centring = how.centring});
         });
     }
     /// The short form: `ranks` 0 for all, `parts` {} for the best, `ghosts` on both sides, by dimension.
@@ -77,24 +79,31 @@ class NdArray {
     /// The number of dimensions, 1 to 4, and of elements per cell. Local.
     int dims() const { return grid().dims(); }
     rowsize components() const { return field().components(); }
-    /// The number of cells per dimension, over all ranks.
+    /// The number of cells per dimension, over all ranks; or of points, of which a period repeats none.
     std::vector<index> globalShape() const {
-        const Box &all = grid().spaces().front().cells;
+        const Box all = field().blockPattern()->filePoints();
         return {all.upper.begin(), all.upper.begin() + all.dims};
     }
-    /// The cells of this rank, in global numbers; empty if it has none.
+    /// The cells of this rank (or all points of its cells), in global numbers; empty if it has none.
     Box localCore() const { return hasCells() ? field().block(0).cells : noCells(); }
     /// The same with ghosts, whose global numbers may lie outside the array.
     Box localExtent() const { return hasCells() ? field().block(0).extent : noCells(); }
     /// Local indices of a global cell (those of ghosts are below 0 or from the core's extents on), and back.
     IndexVector toLocal(const IndexVector &global) const { return moved(global, -1); }
     IndexVector toGlobal(const IndexVector &local) const { return moved(local, 1); }
-    /// Whether this rank has a global cell; ghosts do not count.
+    /// Whether this rank has a global cell; ghosts do not count, but copies of points that it shares with other ranks
+    /// do.
     bool isLocal(const IndexVector &global) const { return localCore().contains(global); }
     /// The rank that owns a global cell, or -1 outside the array.
     int ownerOf(const IndexVector &global) const {
-        const int block = grid().ownerOf(global);
-        return block < 0 ? -1 : grid().block(block).rank;
+        const Centring &centring = field().blockPattern()->centring();
+        Box one(dims(), global, global);
+        for (int d = 0; d < dims(); ++d)
+            ++one.upper[toSize(d)];
+        if (!centring.pointsOf(grid().spaces().front().cells).contains(one))
+            return -1;
+        const auto owners = grid().sourcesOf(0, one, centring);
+        return owners.empty() ? -1 : grid().block(owners.front().source).rank;
     }
 
     /// As BlockField; views are empty if this rank has no cells.

@@ -31,9 +31,9 @@ void forEachPair(const BlockView<A> &a, const BlockView<B> &b, Visit &&visit) {
 template <class T>
 void requireSameCells(const SparseField<T> &sparse, const BlockField<T> &dense) {
     DNDS_CHECK(sparse.grid() != nullptr && sparse.grid()->signature() == dense.grid()->signature() &&
-                   sparse.components() == dense.components(),
-               LayoutError, "'{}' and '{}' are on different grids, or have {} and {} components", sparse.name(),
-               dense.name(), sparse.components(), dense.components());
+                   sparse.components() == dense.components() && dense.blockPattern()->centring().ofCells(),
+               LayoutError, "'{}' and '{}' are on different grids, have {} and {} components, or not both have cells",
+               sparse.name(), dense.name(), sparse.components(), dense.components());
 }
 
 } // namespace Detail

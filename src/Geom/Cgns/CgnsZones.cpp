@@ -130,9 +130,10 @@ void readCgnsCentres(CommunicatorView comm, const std::string &path, BlockField<
         const CgnsZones zones = zonesOf(model);
         const auto &spaces = centres.grid()->spaces();
         const auto sameCells = [](const IndexSpace &a, const IndexSpace &b) { return a.cells == b.cells; };
-        DNDS_CHECK(std::ranges::equal(spaces, zones.spaces, sameCells), ArgumentError,
-                   "'{}' is not on a grid of the zones of {}: make it of what readCgnsZones returns", centres.name(),
-                   path);
+        DNDS_CHECK(std::ranges::equal(spaces, zones.spaces, sameCells) && centres.blockPattern()->centring().ofCells(),
+                   ArgumentError,
+                   "'{}' is not on the cells of a grid of the zones of {}: make it of what readCgnsZones returns",
+                   centres.name(), path);
         DNDS_CHECK(centres.components() == zones.physicalDimension, ArgumentError,
                    "'{}' has {} components, points of {} have {} coordinates", centres.name(), centres.components(),
                    path, zones.physicalDimension);

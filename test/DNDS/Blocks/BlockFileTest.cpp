@@ -153,6 +153,120 @@ TEST(BlockFile, CheckpointsAreReadByAnyRanksAndBlocks) {
     EXPECT_THROW(setCells(in.field(), rows), LayoutError);
 }
 
+/// A number for each node, face or edge, the same at all places that a period gives it.
+real numberOfPoint(const IndexSpace &space, const IndexVector &point) {
+    index number = 0;
+    for (int d = 0; d < space.cells.dims; ++d) {
+        const index n = space.cells.extent(d);
+        const index at = point[toSize(d)] - space.cells.lower[toSize(d)];
+        number = 100 * number + (space.periodic[toSize(d)] ? (at % n + n) % n : at);
+    }
+    return static_cast<real>(number);
+}
+
+/// Calls `visit(value, number)` for the points of all blocks without ghosts.
+template <class Field, class Visit>
+void forAllPoints(Field &field, Visit &&visit) {
+    for (int b = 0; b < field.blocks(); ++b) {
+        const auto v = field.view(b);
+        forEachCell(field.block(b).cells, [&](const IndexVector &p) {
+            visit(v(v.local(p[0], 0), v.local(p[1], 1), v.local(p[2], 2)), numberOfPoint(field.grid()->spaces()[0], p));
+        });
+    }
+}
+
+TEST(BlockFile, NodesFacesAndEdgesAreInFilesOnce) {
+    const IndexSpace space{"box", Box({-1, 2, 0}, {5, 7, 6}), {true, false, false}};
+    int kind = 0;
+    for (const Centring &centring : {Centring::nodes(), Centring::faces(0), Centring::edges(2)}) {
+        SCOPED_TRACE(kind);
+        const BlockFieldOptions options{.ghosts = {1, 0, 1}, .centring = centring};
+        BlockField<double> out("out", here(), BlockGrid::blocksOf(here(), space, {3, 3, 4}), options);
+        const std::vector<std::vector<index>> shapes{{6, 6, 7}, {6, 5, 6}, {6, 6, 6}};
+        EXPECT_EQ(fileShape(out), shapes[toSize(kind)]);
+        ++kind;
+        std::vector<index> ids = here().allGatherV(std::span<const index>(cellIds(out)));
+        std::ranges::sort(ids);
+        for (std::size_t k = 0; k < ids.size(); ++k)
+            ASSERT_EQ(ids[k], static_cast<index>(k));
+        EXPECT_EQ(static_cast<index>(ids.size()), out.blockPattern()->filePoints().size());
+        forAllPoints(out, [](double &value, real number) { value = number; });
+        BlockField<double> in("in", here(), BlockGrid::cut(here(), space), options);
+        const auto expectAll = [&] {
+            in.exchangeGhosts();
+            index wrong = 0;
+            forAllPoints(std::as_const(in), [&](double value, real number) { wrong += value == number ? 0 : 1; });
+            EXPECT_EQ(wrong, 0);
+            std::ranges::fill(std::span(in.array().view().data(), toSize(in.array().size())), -1);
+        };
+        if (NetcdfReader::built()) {
+            const TemporaryFile path(".nc");
+            NetcdfWriter file(here(), path.path());
+            const std::vector<std::string> names{"x", "y", "z"};
+            for (std::size_t d = 0; d < 3; ++d) {
+                std::vector<real> places; // of nodes or middles of cells
+                for (index i = 0; i < fileShape(out)[d]; ++i)
+                    places.push_back(static_cast<real>(i) + (centring.nodal[d] ? 0 : 0.5));
+                file.coordinate(names[d], places, {{"units", "m"}});
+            }
+            file.variable("u", ElementKind::Float64, names);
+            writeNetcdf(file, "u", out);
+            file.close();
+            readNetcdf(NetcdfReader(here(), path.path()), "u", in);
+            expectAll();
+            EXPECT_EQ(NetcdfReader(here(), path.path()).values("y").front(), centring.nodal[1] ? 0 : 0.5);
+        }
+        if (CheckpointWriter::built()) {
+            const TemporaryFile path(".h5");
+            const CellRows<double> rows = cellRows(out);
+            CheckpointWriter file(here(), path.path(), {.mesh = out.grid()->cellsSignature()});
+            file.add("u", rows.values, rows.ids);
+            file.write();
+            CellRows<double> back = cellRows(in);
+            CheckpointReader(here(), path.path(), {.mesh = in.grid()->cellsSignature()})
+                .read("u", back.values, back.ids);
+            setCells(in, back);
+            expectAll();
+        }
+    }
+}
+
+TEST(BlockFile, ArraysOfNodesAreCutAsTheirCells) {
+    NdArray<double> nodes("nodes");
+    nodes.decompose(
+        here(), {.shape = {7, 8, 9}, .ghosts = {1, 1, 1}, .periodic = {false, true}, .centring = Centring::nodes()});
+    NdArray<double> cells("cells");
+    cells.decompose(here(), {.shape = {7, 8, 9}, .periodic = {false, true}});
+    EXPECT_EQ(nodes.globalShape(), (std::vector<index>{8, 8, 10}));
+    EXPECT_EQ(nodes.localCore(), Centring::nodes().pointsOf(cells.localCore()));
+    EXPECT_EQ(nodes.ownerOf({0, 8, 0}), nodes.ownerOf({0, 0, 0})) << "across the period";
+    EXPECT_EQ(nodes.ownerOf({7, 7, 9}), cells.ownerOf({6, 7, 8}));
+    EXPECT_EQ(nodes.ownerOf({8, 0, 0}), -1);
+    if (!NetcdfReader::built())
+        GTEST_SKIP() << "built without NetCDF";
+    const TemporaryFile path(".nc");
+    forAllPoints(nodes.field(), [](double &value, real number) { value = number; });
+    nodes.writeNetcdf(path.path(), "u");
+    NdArray<double> in("in");
+    in.decompose(here(), {.shape = {7, 8, 9}, .periodic = {false, true}, .centring = Centring::nodes()});
+    in.readNetcdfAuto(path.path(), "u");
+    in.exchangeGhosts();
+    index wrong = 0;
+    forAllPoints(std::as_const(in.field()), [&](double value, real number) { wrong += value == number ? 0 : 1; });
+    EXPECT_EQ(wrong, 0);
+    EXPECT_THROW(cells.readNetcdfAuto(path.path(), "u"), LayoutError);
+}
+
+TEST(BlockFile, APeriodWithoutBlocksAtItsLowerEndIsRefused) {
+    const IndexSpace space{"ring", Box({0}, {9}), {true}};
+    const auto grid = BlockGrid::make({space}, {{Box({4}, {9}), 0, 0}});
+    BlockField<double> field("ring", here(), grid, {.centring = Centring::nodes()});
+    EXPECT_EQ(fileShape(field), std::vector<index>{9});
+    if (here().rank() == 0) {
+        EXPECT_THROW((void)fileSlabs(field), ArgumentError) << "node 9 is node 0, which no block has";
+    }
+}
+
 TEST(BlockFile, FieldsOfFewerDimensionsAreFlatInVtk) {
     const BlockField<double> flat("flat", here(), BlockGrid::cut(here(), std::vector<index>{6, 8}, {}, {}),
                                   {.components = 2});
