@@ -21,7 +21,7 @@ using Bounds [[deprecated("BoundaryType")]] = BoundaryType;
 
 /// Counts of an exchange on this rank since it was made.
 struct SparseTraffic {
-    std::uint64_t exchanges = 0;
+    std::uint64_t exchanges = 0;      ///< pushes included
     std::uint64_t messages = 0;       ///< sent
     std::uint64_t bytes = 0;          ///< sent, with headers
     std::uint64_t aboveThreshold = 0; ///< channels to other ranks with something above the threshold
