@@ -247,7 +247,7 @@ void CommunicatorContext::park(std::shared_ptr<void> kept, std::function<bool()>
         (void)forEver(); // made now, so that giving up allocates nothing
         const std::lock_guard lock(parking_);
         parked_.push_back({kept, std::move(finished)});
-        parkedCount_.store(parked_.size(), std::memory_order_relaxed);
+        parkedCount_.fetch_add(1, std::memory_order_relaxed);
     });
     if (noMemory) // it stays for ever
         static_cast<void>(new (std::nothrow) std::shared_ptr<void>(std::move(kept)));
@@ -272,19 +272,18 @@ CommunicatorContext::ParkedList &CommunicatorContext::forEver() {
     return *kept;
 }
 
-/// Asks each parked object once. Two threads may do so at a time: each takes the whole list, and one of them finds
-/// it empty.
+/// Asks each parked object once. Two threads may do so at a time: the first takes the whole list, and the other finds
+/// it empty, but what is being asked still counts.
 bool CommunicatorContext::freeFinished() {
     ParkedList asked; // without the lock: what goes may run much code
     {
         const std::lock_guard lock(parking_);
         asked.swap(parked_);
     }
-    std::erase_if(asked, [](const Parked &parked) { return parked.finished(); });
+    const std::size_t ended = std::erase_if(asked, [](const Parked &parked) { return parked.finished(); });
     const std::lock_guard lock(parking_);
     parked_.splice(parked_.end(), asked);
-    parkedCount_.store(parked_.size(), std::memory_order_relaxed);
-    return parked_.empty();
+    return parkedCount_.fetch_sub(ended, std::memory_order_relaxed) == ended;
 }
 
 void CommunicatorContext::keepForEver() noexcept {

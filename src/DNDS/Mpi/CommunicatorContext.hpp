@@ -88,7 +88,7 @@ class Recoverable {
     virtual ~Recoverable() = default;
 
     /// Abandons operations in flight: cancels receives, and resets the state. True when neither MPI nor a device
-    /// reads or writes memory of this object any more; called again until then. Local, does not wait.
+    /// reads or writes memory of this object any more; called again until then. Local; waits for own kernels only.
     virtual bool settle() noexcept = 0;
     /// When all ranks have settled: resets the object to its initial state, epochs included, with channels from
     /// `CommunicatorContext::renewed`. Local. Its exceptions are thrown on all ranks.
@@ -274,7 +274,7 @@ class CommunicatorContext : public std::enable_shared_from_this<CommunicatorCont
     void addDuplicate();
     std::vector<Communicator> &channelOwners() noexcept { return channels_.empty() ? owned_ : channels_; }
     const std::vector<Communicator> &channelOwners() const noexcept { return channels_.empty() ? owned_ : channels_; }
-    /// Frees parked objects that are finished; true when none is left.
+    /// Frees parked objects that are finished; true when none is left, in no thread.
     bool freeFinished();
     /// As `waitUntil`, within `recover`: continues although the communicator is revoked.
     template <class Done>
@@ -308,8 +308,8 @@ class CommunicatorContext : public std::enable_shared_from_this<CommunicatorCont
     };
     std::map<std::uint64_t, Kept> kept_; ///< keyed by object; under the same lock
     std::vector<std::shared_ptr<void>> keptUntilRecovery_;
-    std::map<std::uint64_t, int> destroyed_; ///< objects that some rank keeps, and that rank, at the last recovery
-    std::atomic<std::size_t> parkedCount_{0};
+    std::map<std::uint64_t, int> destroyed_;  ///< objects that some rank keeps, and that rank, at the last recovery
+    std::atomic<std::size_t> parkedCount_{0}; ///< those that a thread asks just now included
     CommunicatorView view_;
     std::unique_ptr<NodeTopology> node_; ///< filled in by `connect`
     mutable std::mutex attaching_;       ///< guards `attachments_`

@@ -48,11 +48,11 @@ NodeTopology NodeTopology::discover(CommunicatorView comm, int ranksPerNode) {
     comm.guarded([&] { // an agreement of the ranks of one node is passed on to the other nodes
         if (node.size() > 1)
             topology.arena = NodeArena::create(node, topology.whyNoArena);
+        else
+            topology.whyNoArena = "no other rank on this node";
         if (topology.arena) {
             topology.arena->setRanks(members, worldRanksOf(comm, members), node.size() < comm.size());
             Detail::addWatchedArena(topology.arena);
-        } else {
-            topology.whyNoArena = "no other rank on this node";
         }
     });
     return topology;

@@ -4,6 +4,7 @@
 #include "ThrowsOnAll.hpp"
 #include "support/ScopedVariable.hpp"
 
+#include <atomic>
 #include <memory>
 #include <set>
 #include <string>
@@ -130,6 +131,28 @@ TEST(CommunicatorContext, ParkedThingsGoWhenTheyAreFinishedOrWithTheCommunicator
         }
         EXPECT_EQ(watched.expired(), asks < 100);
     }
+}
+
+TEST(CommunicatorContext, ThingsThatAnotherThreadAsksAreStillParked) {
+    const Communicator user = Communicator::duplicate(MPI_COMM_WORLD);
+    const auto context = CommunicatorContext::of(user.view());
+    std::atomic<bool> asked = false, answered = false;
+    const auto finished = [&] {
+        if (std::this_thread::get_id() == madeHere)
+            return false;
+        for (asked = true; !answered;)
+            std::this_thread::yield();
+        return true;
+    };
+    context->park(std::make_shared<int>(3), finished, madeHere);
+    std::thread other([&] { context->progressParked(); });
+    while (!asked)
+        std::this_thread::yield();
+    context->progressParked();
+    EXPECT_TRUE(context->hasParked());
+    answered = true;
+    other.join();
+    EXPECT_FALSE(context->hasParked());
 }
 
 TEST(CommunicatorContext, AttachmentsAreMadeOnceAndGoWithTheContext) {

@@ -20,6 +20,7 @@
 #include <fstream>
 #include <limits>
 #include <new>
+#include <optional>
 #include <random>
 #include <string>
 #include <thread>
@@ -496,6 +497,18 @@ TEST(NodeTopology, VirtualNodesDivideEachMachine) {
             EXPECT_EQ(node.arena->nodeRank(), machine.rank() % per);
         }
     }
+}
+
+TEST(NodeTopology, SaysWhyMemoryCannotBeShared) {
+    if (worldSize() == 1)
+        GTEST_SKIP() << "needs two ranks on a node";
+    std::optional<FileSizeLimit> limit;
+    if (worldRank() == worldSize() - 1)
+        limit.emplace(100); // less than a segment
+    const NodeTopology node = NodeTopology::discover(MPI_COMM_WORLD, 0);
+    limit.reset();
+    EXPECT_EQ(node.arena, nullptr);
+    EXPECT_NE(node.whyNoArena.find("shared memory"), std::string::npos) << node.whyNoArena;
 }
 
 TEST(NodeTopology, ContextsReadTheEnvironmentWhenTheyAreMade) {
