@@ -56,8 +56,8 @@ std::string NetcdfContent::manifest() const {
     return list.empty() ? "  no variables\n" : list;
 }
 
-// The leading dimension is picked first, and then dimensions of length 1, from slow to fast, until as many are left
-// as `shape` has.
+// The leading dimension is picked first, unless its length is 1. Then dimensions of length 1 are picked, from slow to
+// fast, except where `shape` has a 1, until as many are left as `shape` has.
 std::vector<DimensionPick> picksFor(const NetcdfVariable &variable, const std::vector<index> &shape, index step) {
     std::vector<NetcdfDimension> left = variable.dimensions;
     std::vector<DimensionPick> picks;
@@ -70,13 +70,13 @@ std::vector<DimensionPick> picksFor(const NetcdfVariable &variable, const std::v
         picks.push_back(atIndex(left[d].name, at));
         left.erase(left.begin() + static_cast<std::ptrdiff_t>(d));
     };
-    if (left.size() > shape.size())
+    // Of length 1, the steps 0 and -1 are as in any dimension.
+    if (left.size() > shape.size() && (left[0].length != 1 || step > 0 || step < -1))
         pick(0, step);
     else if (step > 0)
         fail(fmt::format("it has no dimension of which step {} could be picked", step));
     for (std::size_t d = 0; d < left.size() && left.size() > shape.size();) {
-        const std::size_t more = left.size() - shape.size();
-        const bool wanted = d < shape.size() && shape[d] == 1 && left.size() - d <= more;
+        const bool wanted = d < shape.size() && shape[d] == 1;
         if (left[d].length == 1 && !wanted)
             pick(d, 0);
         else

@@ -42,7 +42,7 @@ struct BasicSlab {
     index elements() const {
         index product = 1;
         for (const index n : count)
-            product *= n;
+            static_cast<void>(__builtin_mul_overflow(product, n, &product)); // `checkSlab` allows it beside a 0
         return product;
     }
 };

@@ -8,14 +8,11 @@ namespace DNDS::Detail {
 
 // Faster dimensions are taken whole as long as they fit the limit; the next one is cut into parts.
 SlabChunks::SlabChunks(const std::vector<index> &count, index limit) : count_(count) {
+    if (std::ranges::find(count, 0) != count.end()) // the product of the others may exceed an index
+        return;
     // A chunk has at least one element.
     limit = std::max<index>(limit, 1);
     index inner = 1; // elements in the dimensions faster than `cut_`
-    index all = 1;
-    for (const index n : count)
-        all *= n;
-    if (all == 0)
-        return;
     std::size_t d = count.size();
     while (d > 0 && inner <= limit / count[d - 1])
         inner *= count[--d];

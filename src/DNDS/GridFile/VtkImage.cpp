@@ -13,6 +13,8 @@ namespace {
 
 /// Drops dimensions of one cell, as VTK expects for points but not for cells.
 void dropFlat(const std::array<index, 3> &cells, std::vector<index> &shape, std::vector<WrittenSlab> &slabs) {
+    // The dropped dimension may be the one without cells of a box.
+    std::erase_if(slabs, [](const WrittenSlab &slab) { return slab.elements() == 0; });
     // Strides are empty for compact memory.
     const auto drop = [](std::vector<index> &list, std::size_t at) {
         if (!list.empty())

@@ -309,7 +309,7 @@ class CommunicatorContext : public std::enable_shared_from_this<CommunicatorCont
     std::map<std::uint64_t, Kept> kept_; ///< keyed by object; under the same lock
     std::vector<std::shared_ptr<void>> keptUntilRecovery_;
     std::map<std::uint64_t, int> destroyed_;  ///< objects that some rank keeps, and that rank, at the last recovery
-    std::atomic<std::size_t> parkedCount_{0}; ///< those that a thread asks just now included
+    std::atomic<std::size_t> parkedCount_{0}; ///< including objects that a thread asks just now
     CommunicatorView view_;
     std::unique_ptr<NodeTopology> node_; ///< filled in by `connect`
     mutable std::mutex attaching_;       ///< guards `attachments_`

@@ -1,6 +1,7 @@
 #include "DNDS/Task/HostRunner.hpp"
 
 #include <algorithm>
+#include <thread>
 
 namespace DNDS::Task {
 
@@ -14,8 +15,8 @@ index rowsOfChunk(index rows, int threads, index asked) {
                      : std::max(worthAChunk, rows / (threads * chunksPerThread) + 1);
 }
 
-/// Numbers threads in the order in which they first run a chunk; the calling thread is 0.
-int threadNumber() {
+/// Numbers workers, from 1 on, in the order in which they first run a chunk.
+int workerNumber() {
     static std::atomic<int> next{1};
     thread_local const int number = next.fetch_add(1, std::memory_order_relaxed);
     return number;
@@ -66,7 +67,8 @@ void Plan::HostRunner::runChunk(void *context, index chunk) {
     State &state = chunks.runner->state_;
     const Part &part = *chunks.part;
     const TaskBody &body = *state.graph.tasks[part.task].body;
-    const int thread = state.trace.trace != nullptr ? threadNumber() : 0;
+    const bool inWorker = std::this_thread::get_id() != chunks.runner->caller_;
+    const int thread = state.trace.trace != nullptr && inWorker ? workerNumber() : 0;
     if (part.adds) {
         const std::vector<LocalIndex> &list = chunks.lists[toSize(chunk)];
         const PartRows rows{list.data(), 0, static_cast<index>(list.size())};
@@ -132,6 +134,7 @@ void Plan::HostRunner::throwFailure() {
 void Plan::HostRunner::run() {
     const bool alone = team_.threads() == 1;
     if (!alone) {
+        caller_ = std::this_thread::get_id();
         team_.begin(static_cast<index>(chunks_.size()));
         for (Chunks &chunks : chunks_)
             chunks.published = false;

@@ -6,6 +6,7 @@
 #include "DNDS/Task/ThreadTeam.hpp"
 
 #include <deque>
+#include <thread>
 #include <vector>
 
 namespace DNDS::Task {
@@ -54,6 +55,7 @@ class Plan::HostRunner {
     void throwFailure();
 
     State &state_;
+    std::thread::id caller_;    ///< calls `run`, with more than one thread: thread 0 of traces
     std::deque<Chunks> chunks_; ///< [parts], with more than one thread
     ThreadTeam team_;           ///< after the chunks, which its workers may still read
 };

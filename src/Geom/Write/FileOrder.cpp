@@ -76,7 +76,7 @@ std::vector<MarkedFace> markedFaces(const UnstructuredMesh &mesh) {
 } // namespace
 
 // Nodes first, since cells and faces need their new numbers. The last patch, "unassigned", is not in the file.
-FileOrder::FileOrder(const UnstructuredMesh &mesh, UnusedNodes unused) {
+FileOrder::FileOrder(const UnstructuredMesh &mesh) {
     failTogether(mesh.comm, [&] {
         context_ = CommunicatorContext::of(mesh.comm);
         source_.origin = mesh.origin;
@@ -84,15 +84,15 @@ FileOrder::FileOrder(const UnstructuredMesh &mesh, UnusedNodes unused) {
         source_.periodic = mesh.periodic;
         for (std::size_t p = 0; p + 1 < mesh.patches.size(); p++)
             source_.patches.push_back({mesh.patches[p].name, mesh.patches[p].kind, mesh.patches[p].family});
-        sendNodes(mesh, unused);
+        sendNodes(mesh);
         sendCells(mesh);
         sendFaces(mesh);
     });
 }
 
-/// With unused nodes left out, numbers are closed up: each rank asks the block's rank for the new numbers of the
-/// nodes of its cells.
-void FileOrder::sendNodes(const UnstructuredMesh &mesh, UnusedNodes unused) {
+/// Numbers are closed up where nodes are missing: each rank asks the block's rank for the new numbers of the nodes of
+/// its cells.
+void FileOrder::sendNodes(const UnstructuredMesh &mesh) {
     const EvenSplit blocks = blocksOf(mesh.comm, mesh.nodes);
     nodes_.ranks = ranksOf(blocks, mesh.nodes);
     const auto coordinates = mesh.coordinates.view();
@@ -114,23 +114,11 @@ void FileOrder::sendNodes(const UnstructuredMesh &mesh, UnusedNodes unused) {
     const std::vector<std::size_t> order = ascending(numbers);
     nodes_.places = inversePermutation(order);
     std::vector<index> present;
-    if (unused == UnusedNodes::Kept) {
-        const auto block = blocks.part(mesh.comm.rank());
-        source_.coordinates.resize(toSize(block.size()));
-        for (std::size_t k = 0; k < numbers.size(); k++)
-            source_.coordinates[toSize(numbers[k] - block.begin)] = points[k];
-    }
     for (const std::size_t k : order) {
         present.push_back(numbers[k]);
-        if (unused == UnusedNodes::LeftOut)
-            source_.coordinates.push_back(points[k]);
+        source_.coordinates.push_back(points[k]);
     }
     numberNodes(mesh.comm, source_);
-    if (unused == UnusedNodes::Kept) {
-        newNumbers_ = mesh.nodes.fileNumbers;
-        return;
-    }
-
     newNumbers_.resize(toSize(mesh.nodes.size()));
     queryOwners(
         *context_, newNumbers_.size(), [&](std::size_t i) { return blocks.owner(mesh.nodes.fileNumbers[i]); },

@@ -23,8 +23,6 @@
 
 namespace DNDS::Geom {
 
-enum class UnusedNodes : unsigned char { LeftOut, Kept };
-
 /// A mesh in the order of its file, cut into blocks of nearly equal size, one per rank. Apart from the cuts, the blocks
 /// do not depend on the partition or the number of ranks.
 ///
@@ -34,11 +32,10 @@ class FileOrder {
   public:
     /// Sends cells, coordinates and boundary faces to their blocks. Two sparse exchanges for each of them.
     ///
-    /// Nodes of no cell were dropped when the mesh was built. Without them, later nodes have lower numbers than in the
-    /// file; if kept, they are at the origin, and numbers are those of the file up to the last node of a cell. Boundary
+    /// Nodes of no cell were dropped when the mesh was built: later nodes have lower numbers than in the file. Boundary
     /// faces are in the order of their cells in the file, with their corners only; sides of periodic connections are
     /// marked as in the source; faces of no patch are omitted.
-    explicit FileOrder(const UnstructuredMesh &mesh, UnusedNodes unused = UnusedNodes::LeftOut);
+    explicit FileOrder(const UnstructuredMesh &mesh);
 
     /// This rank's blocks, in the form of readers. Local.
     const SourceMesh &mesh() const noexcept { return source_; }
@@ -57,7 +54,7 @@ class FileOrder {
         std::vector<int> ranks;    ///< [owned] rank of the block
         std::vector<index> places; ///< [block] block row of the k-th entity received
     };
-    void sendNodes(const UnstructuredMesh &mesh, UnusedNodes unused);
+    void sendNodes(const UnstructuredMesh &mesh);
     void sendCells(const UnstructuredMesh &mesh);
     void sendFaces(const UnstructuredMesh &mesh);
     std::vector<real> sendValues(const Route &route, std::span<const real> owned, int components) const;

@@ -382,6 +382,19 @@ TEST_F(Netcdf, ErrorsListWhatThereIsOnAllRanks) {
     };
     EXPECT_EQ(shape({5}), "");
     EXPECT_EQ(shape({1, 5}), "");
+    const NetcdfDimension one{"one", 1, false}, three{"three", 3, false}, five{"five", 5, false};
+    const auto picked = [&](std::vector<NetcdfDimension> dimensions, const std::vector<index> &wanted, index step) {
+        std::string text;
+        NetcdfVariable variable;
+        variable.dimensions = std::move(dimensions);
+        for (const DimensionPick &pick : picksFor(variable, wanted, step))
+            text += fmt::format("{} {} ", pick.dimension, pick.at);
+        return text;
+    };
+    EXPECT_EQ(picked({one, five, {"last", 1, false}}, {1, 5}, 0), "last 0 ");
+    EXPECT_EQ(picked({one, five, {"last", 1, false}}, {5, 1}, -1), "one 0 ");
+    EXPECT_EQ(picked({three, one, five, {"last", 1, false}}, {1, 5}, 2), "three 2 last 0 ");
+    EXPECT_EQ(picked({three, one, five, {"last", 1, false}}, {5}, -1), "three -1 one 0 last 0 ");
     EXPECT_NE(shape({4}).find("dimension x has 5 elements, not 4"), std::string::npos);
     EXPECT_NE(shape({5, 1, 1}).find("must be picked"), std::string::npos);
     EXPECT_NE(messageOf([&] { NetcdfReader(world(), path.path() + ".no"); }).find("cannot be opened"),

@@ -34,6 +34,10 @@ TEST(Slab, ChunksCoverABoxOnceWhateverTheirSize) {
     }
     EXPECT_EQ(SlabChunks({3, 0, 5}, 10).size(), 0);
     EXPECT_EQ(SlabChunks({}, 10).size(), 1);
+    // The product of the other dimensions is no index.
+    const std::vector<index> none{index{1} << 40, index{1} << 40, 0};
+    EXPECT_EQ(SlabChunks(none, 10).size(), 0);
+    EXPECT_NO_THROW(checkSlab(slabOf(static_cast<double *>(nullptr), {0, 0, 0}, none), none, "v"));
 }
 
 TEST(Slab, GatherAndScatterAreInverse) {

@@ -40,6 +40,7 @@ int main(int argc, char **argv) {
         DNDS::VtkGridField flat{"plane", 1, DNDS::ElementKind::Float64, {}};
         if (end > begin)
             flat.slabs.push_back(DNDS::slabOf(plane.data(), {0, begin, 0}, {1, end - begin, 5}));
+        flat.slabs.push_back(DNDS::slabOf(static_cast<double *>(nullptr), {0, 0, 0}, {0, 4, 5})); // nothing
         DNDS::writeVtkImage(comm, path + ".flat.vtkhdf", {5, 4, 1}, {0, 0, 0}, {1, 1, 1}, {&flat, 1},
                             DNDS::VtkPlacement::Centres);
         DNDS::writeVtkRectilinear(comm, path + ".vtr", {{{0, 1, 3, 6, 10, 15}, {0, 1, 2, 3, 4}, {-1, 0, 0.5, 2}}},

@@ -28,6 +28,7 @@ void expect(bool condition, const char *what) {
 }
 
 constexpr int runs = 4; ///< directly, captured, and from graphs
+constexpr int runsInThreads = 100;
 
 struct AddOne {
     template <class Rows>
@@ -47,11 +48,23 @@ void workOnDevice(CommunicatorView comm) {
         plan.run();
 }
 
+/// Parts of two chunks, so often that not all of them are the worker's.
+void workInThreads(CommunicatorView comm) {
+    ParArray<real, 1> u("u", comm);
+    u.resize(2);
+    Task::Graph graph("steps", comm);
+    graph.task("in threads", Task::RowSpace("rows", 2)).readsWrites(u).run(AddOne{});
+    Task::Plan plan = graph.compile(Executor::hostThreads(2), {.rowsPerChunk = 1});
+    for (int run = 0; run < runsInThreads; ++run)
+        plan.run();
+}
+
 void work(CommunicatorView comm) {
     Trace *trace = Trace::active();
     trace->begin(comm);
     const double begin = Trace::now();
     trace->record({.kind = Trace::Kind::Part, .name = "last", .begin = begin, .end = Trace::now()});
+    workInThreads(comm);
     if (Device::available())
         workOnDevice(comm);
     if (comm.rank() == 0) { // ranks that differ
@@ -85,6 +98,11 @@ int main(int argc, char **argv) {
     }
     const auto last = test::eventsWith(test::eventsOf(path), "name", "last");
     expect(static_cast<int>(last.size()) == ranks, "the spans of all ranks are in the file");
+    const auto chunks = test::eventsWith(test::eventsOf(path), "name", "in threads");
+    expect(static_cast<int>(chunks.size()) == 2 * runsInThreads * ranks, "each chunk is in the file");
+    expect(!test::eventsWith(chunks, "tid", 0).empty(), "some of them by the calling thread");
+    for (const auto &chunk : chunks)
+        expect(chunk["tid"] == 0 || chunk["tid"] == 1, "and the others by worker 1");
     if (Device::available()) {
         const auto parts = test::eventsWith(test::eventsOf(path), "name", "on device");
         expect(static_cast<int>(parts.size()) == runs * ranks, "each run's part on the device is in the file");
