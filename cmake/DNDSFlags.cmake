@@ -63,11 +63,11 @@ function(dnds_unity library)
   endif()
 endfunction()
 
-# dnds_cold(<target> [HOT <source>...]): with DNDS_FAST_COMPILE, what takes no time in a run is compiled at -O1, in two thirds of
-# the time of -O3. HOT: the sources of the target that keep the level of the build type; they are compiled one by one.
+# dnds_cold(<target> [HOT <source>...]): with DNDS_COLD_O1, what takes no time in a run is compiled at -O1, in two thirds of the
+# time of -O3. HOT: the sources of the target that keep the level of the build type; they are compiled one by one.
 function(dnds_cold target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "HOT")
-  if(DNDS_FAST_COMPILE AND CMAKE_BUILD_TYPE STREQUAL "Release")
+  if(DNDS_COLD_O1 AND CMAKE_BUILD_TYPE STREQUAL "Release")
     target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:-O1>")
     set_property(SOURCE ${arg_HOT} APPEND PROPERTY COMPILE_OPTIONS "$<$<COMPILE_LANGUAGE:CXX>:-O3>")
   endif()

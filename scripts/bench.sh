@@ -83,9 +83,14 @@ if $install; then
 fi
 
 target=bench_$name
-! $openfoam || target=euler
+if $openfoam; then # for any processor, as OpenFOAM is
+    target=euler
+    [ "$preset" != bench ] || preset=release
+fi
 say "building $target with $jobs jobs"
-configured=$(cmake --preset "$preset" -DDNDS_BUILD_BENCHMARKS=ON)
+benchmarks=(-DDNDS_BUILD_BENCHMARKS=ON)
+! $openfoam || benchmarks=()
+configured=$(cmake --preset "$preset" "${benchmarks[@]}")
 grep -E '^-- DNDS' <<<"$configured" || true # what is left out, and why
 cmake --build --preset "$preset" --parallel "$jobs" --target "$target"
 
@@ -94,7 +99,7 @@ program=$folder/bench_$name
 if $openfoam; then
     python=$(scripts/find-python.sh numpy h5py) || fail "it needs numpy and h5py: scripts/install-deps.sh --plot"
     [ "$ranks" != 2,4 ] || ranks=1,2
-    options=(--euler "$(find "build/$preset/bench" -name euler -type f -executable | head -n 1)" --ranks "$ranks")
+    options=(--euler "$(find "build/$preset" -name euler -type f -executable | head -n 1)" --ranks "$ranks")
     ! $help || options+=(--help)
     [ -z "$json" ] || options+=(--json "$json")
     exec "$python" bench/euler/openfoam.py "${options[@]}" "${arguments[@]}"

@@ -242,10 +242,11 @@ Without ghosts it is read-only while an exchange is in flight; with them, StateE
         .def(
             "moved",
             [](const BlockFieldHandle &self, const GridHandle &to) {
-                self.requireLanded("be moved");
+                guarded(self.grid.comm->view, [&] { self.requireLanded("be moved"); });
+                const nb::gil_scoped_release others;
                 return BlockFieldHandle{to, self.field->moved(to.grid)};
             },
-            "grid"_a, Release(), nb::sig("def moved(self, grid: BlockGrid) -> BlockField"),
+            "grid"_a, nb::sig("def moved(self, grid: BlockGrid) -> BlockField"),
             R"(The same field on the blocks of a grid of `rebalanced`; this one is unchanged. Collective.
 
     grid = u.grid.rebalanced(seconds)

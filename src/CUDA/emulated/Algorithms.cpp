@@ -12,7 +12,7 @@ namespace DNDS::Device::Hooks {
 namespace {
 
 /// Runs as a kernel of one thread.
-// Queued like on a real device: a caller that reads results without waiting is found out.
+/// Queued like on a real device: a caller that reads results without waiting is found out.
 template <class Work>
 void queue(StreamHandle stream, Work work) {
     launchHostKernel(stream, 1, [work](index, index) { work(); });

@@ -17,7 +17,7 @@ namespace DNDS::Device {
 namespace {
 
 /// Determined once: the answer must not change during a run.
-// Also clears the error, which CUDA would report at the next check of a launch.
+/// Also clears the error, which CUDA would report at the next check of a launch.
 const std::string &reasonOnce() {
     static const std::string reason = [] {
         int devices = 0;

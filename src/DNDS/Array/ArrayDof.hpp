@@ -279,7 +279,7 @@ class ArrayDof : public ArrayPair<ArrayEigenMatrix<m, n>> {
         return *this;
     }
     /// `value` as one row of this array.
-    // Any value fits an array without rows, which may not know its size yet.
+    /// Any value fits an array without rows, which may not know its size yet.
     template <class Derived>
     Matrix fitted(const Eigen::MatrixBase<Derived> &value) const {
         const MatrixShape shape = father->commonShape();

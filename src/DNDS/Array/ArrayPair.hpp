@@ -244,7 +244,7 @@ class ArrayPair {
 
     /// Owned rows and ghosts as one trivially copyable view of the memory of `backend`. O(1). Throws StaleError. With
     /// DNDS_DEBUG_CHECKS, access to ghosts through a view of host memory throws between start and wait of a pull.
-    // Taking a view counts as writing; a watched son that nothing had written is still unwritten after it.
+    /// Taking a view counts as writing; a watched son that nothing had written is still unwritten after it.
     template <DeviceBackend backend>
     auto deviceView() {
         GhostWatch *const watch = watchIn<backend>();

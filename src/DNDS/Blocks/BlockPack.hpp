@@ -198,7 +198,12 @@ class BlockPack {
                     [&field, stage](MemorySpace /*space*/) {
                         return std::array{field.generation(), static_cast<std::uint64_t>(field.place(stage))};
                     },
-                    [&field] { return field.grid() ? field.grid()->signature() : field.pattern()->signature(); },
+                    [&field] {
+                        std::uint64_t key = field.grid() ? field.grid()->signature() : field.pattern()->signature();
+                        for (int b = 0; b < field.blocks() && !field.grid(); ++b) // clusters may be on any ranks
+                            key = key * 1099511628211U ^ static_cast<std::uint64_t>(field.block(b).block);
+                        return key;
+                    },
                     [&field, stage](MemorySpace space) {
                         std::vector<BlockView<T>> views(toSize(field.blocks()));
                         for (const int b : field.allocatedBlocks())
@@ -270,8 +275,8 @@ struct KernelOfPack {
 
 /// Calls `functor(cell, view of the pack)` for the cells of all blocks on which all fields `present` are, in any order,
 /// possibly concurrently: in one kernel on the device, in equal parts by the threads of the host. See BlockPack. Local;
-/// as `parallelFor`, and throws as `BlockPack::cells`. Captured graphs keep the tables of their capture; ask for the
-/// view once before it.
+/// as `parallelFor`, and throws as `BlockPack::cells`. A captured graph reads the tables of its capture: run the
+/// loop once before, which makes them, and capture again after blocks have come, gone or moved.
 template <class T, class Functor>
 void forEachCell(const Executor &executor, BlockPack<T> &pack, const std::vector<int> &present,
                  const Functor &functor) {

@@ -149,7 +149,7 @@ class ExchangePattern : public std::enable_shared_from_this<ExchangePattern> {
     std::uint64_t serial_ = 0;
     index fatherSize_ = 0;
     index sonSize_ = 0;
-    Rows rows_; ///< without `values` if made from boxes; empty for a whole mapping: then the
+    Rows rows_; ///< without `values` if made from boxes; empty for a whole mapping, which has the lists
     /// Ranks that are sent rows in a pull, and ranks that send them; in a push the other way round.
     PeerRows readers_;
     PeerRows owners_;

@@ -79,7 +79,7 @@ struct ReadPlan {
 };
 
 /// Reads one box through the library. Throws DataError.
-// Picked dimensions have count 1 in the file and none in memory.
+/// Picked dimensions have count 1 in the file and none in memory.
 void readSlab(const std::string &path, const ReadPlan &plan, const Slab &slab) {
     const std::size_t elementBytes = Detail::bytesOf(plan.variable->kind);
     const SlabChunks chunks(slab.count, readBufferBytes / static_cast<index>(elementBytes));

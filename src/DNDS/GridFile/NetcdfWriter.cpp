@@ -45,7 +45,7 @@ std::string attributeText(const NetcdfAttribute &attribute) {
 }
 
 /// Puts an attribute; numbers in its own kind.
-// Text has no length limit; numbers are converted one by one, as the list's type is the widest.
+/// Text has no length limit; numbers are converted one by one, as the list's type is the widest.
 int putAttribute(int file, int variable, const NetcdfAttribute &attribute) {
     const char *name = attribute.name.c_str();
     if (const auto *text = std::get_if<std::string>(&attribute.value))

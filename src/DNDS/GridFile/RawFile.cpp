@@ -13,7 +13,7 @@ namespace DNDS {
 namespace {
 
 /// The size of the file. Throws LayoutError for shapes too large for a file.
-// Half of the largest number is left for the header.
+/// Half of the largest number is left for the header.
 index rawFileBytes(const std::string &path, const RawFileLayout &layout) {
     index bytes = static_cast<index>(Detail::bytesOf(layout.kind));
     for (const index n : layout.shape) {

@@ -248,8 +248,8 @@ real orthogonalise(const KrylovWork<TVector> &work, std::span<const TVector> bas
 /// vectors that do not fit and ArgumentError for options that differ or b given as x.
 ///
 ///     const KrylovResult done = conjugateGradients([&](auto &d, auto &y) { a.multiply(d, y); }, b, x, BlockJacobi(a));
-// d serves both as direction and, before the loop, as argument of the first product. Two reductions an iteration: d *
-// y, and then r * r together with r * z.
+/// d serves both as direction and, before the loop, as argument of the first product. Two reductions an iteration: d *
+/// y, and then r * r together with r * z.
 template <class TVector, class Multiply, class Precondition = NoPreconditioner>
 KrylovResult conjugateGradients(Multiply &&multiply, const TVector &b, TVector &x, Precondition &&precondition = {},
                                 const KrylovOptions &options = {}) {
@@ -284,7 +284,7 @@ KrylovResult conjugateGradients(Multiply &&multiply, const TVector &b, TVector &
 
 /// The same for any A by BiCGStab (van der Vorst 1992), preconditioned from the right: the residual is that of A x = b.
 /// Per iteration two products and three reductions; six work vectors.
-// Names as in the paper, with `first` for the shadow residual. d holds preconditioned vectors in turn.
+/// Names as in the paper, with `first` for the shadow residual. d holds preconditioned vectors in turn.
 template <class TVector, class Multiply, class Precondition = NoPreconditioner>
 KrylovResult biCgStab(Multiply &&multiply, const TVector &b, TVector &x, Precondition &&precondition = {},
                       const KrylovOptions &options = {}) {
@@ -330,8 +330,8 @@ KrylovResult biCgStab(Multiply &&multiply, const TVector &b, TVector &x, Precond
 
 /// The same for any A by GMRES (Saad and Schultz 1986) with restarts, preconditioned from the right, with classical
 /// Gram-Schmidt, twice: an iteration takes one product and two reductions, and `restart` + 3 work vectors in all.
-// The Hessenberg matrix is made triangular by Givens rotations as its columns arrive, so that each iteration knows
-// its residual without computing x. The true residual decides at each restart.
+/// The Hessenberg matrix is made triangular by Givens rotations as its columns arrive, so that each iteration knows
+/// its residual without computing x. The true residual decides at each restart.
 template <class TVector, class Multiply, class Precondition = NoPreconditioner>
 KrylovResult gmres(Multiply &&multiply, const TVector &b, TVector &x, Precondition &&precondition = {},
                    const KrylovOptions &options = {}) {

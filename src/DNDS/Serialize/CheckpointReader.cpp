@@ -52,8 +52,8 @@ void checkBlocks(const DurableFile &file, const CheckpointArray &array, const De
 }
 
 /// Reads and checks this rank's blocks. Local.
-// Reads the checksums of each dataset's blocks and compares before anything uses the values; offsets and ids must
-// ascend, as searches rely on that.
+/// Reads the checksums of each dataset's blocks and compares before anything uses the values; offsets and ids must
+/// ascend, as searches rely on that.
 RowSlab readSlab(const DurableFile &file, const CheckpointArray &array, const Detail::FileRanks &files, int rank) {
     const std::string &path = file.path();
     const Detail::BlockSpread spread(array, files);
@@ -97,7 +97,7 @@ RowSlab readSlab(const DurableFile &file, const CheckpointArray &array, const De
 }
 
 /// Throws if rows of the file do not fit `array`. Local.
-// In the order of certainty: type, kind of rows, width, shape of matrices.
+/// In the order of certainty: type, kind of rows, width, shape of matrices.
 void checkFit(const std::string &path, const CheckpointArray &stored, const ArrayBase &array) {
     const ArrayShape &shape = array.shape();
     DNDS_CHECK(stored.kind == shape.kind && stored.elementBytes == static_cast<index>(shape.elementBytes), LayoutError,
@@ -119,7 +119,7 @@ void checkFit(const std::string &path, const CheckpointArray &stored, const Arra
 }
 
 /// Gives `array` rows of the sizes of `rows`.
-// Widths that the array has not chosen come from the file.
+/// Widths that the array has not chosen come from the file.
 void fitRows(ArrayBase &array, const CheckpointArray &stored, std::span<const std::span<const std::byte>> rows,
              index longest) {
     const auto count = static_cast<index>(rows.size());

@@ -76,7 +76,7 @@ class DatasetWriter {
 };
 
 /// Writes a rank's blocks of an array and returns a hash of their content. `before`: the bytes of lower ranks. Local.
-// An array without rows is written by rank 0, whose file is always open.
+/// An array without rows is written by rank 0, whose file is always open.
 std::uint64_t writeSlab(const DurableFile &file, const CheckpointArray &array, const Detail::FileRanks &files, int rank,
                         const Detail::RowSlab &slab, index before) {
     const index firstBlock = Detail::BlockSpread(array, files).firstBlock(rank);
@@ -178,8 +178,8 @@ void CheckpointWriter::checkSources() const {
 }
 
 /// Combines the data of all ranks.
-// A few reductions, whatever the number of arrays: agreement, sums, extremes. Ids are 0, 1, ... if their least is 0
-// and their largest the number of rows less one; repeated ones are found when rows arrive.
+/// A few reductions, whatever the number of arrays: agreement, sums, extremes. Ids are 0, 1, ... if their least is 0
+/// and their largest the number of rows less one; repeated ones are found when rows arrive.
 void CheckpointWriter::describe() {
     comm_.guarded([&] { checkSources(); });
     ContentHash all;

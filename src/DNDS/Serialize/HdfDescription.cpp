@@ -154,7 +154,7 @@ HdfObject makeGroup(hid_t parent, const std::string &name) {
 }
 
 /// Creates a dataset and returns its place in the file; 0 if it has no bytes.
-// Space is allocated at once and never filled: values are written later, past HDF5.
+/// Space is allocated at once and never filled: values are written later, past HDF5.
 index makeDataset(hid_t parent, const std::string &name, hid_t type, const std::vector<hsize_t> &sizes) {
     const HdfObject properties(H5Pcreate(H5P_DATASET_CREATE), H5Pclose, name);
     requireHdf(H5Pset_obj_track_times(properties.get(), false), name);
@@ -323,7 +323,7 @@ CheckpointContent contentIn(const HdfObject &file, index fileBytes) {
 }
 
 /// About the bytes of everything but datasets: HDF5 puts datasets after this many.
-// An estimate; makeImage doubles it as long as it is too small.
+/// An estimate; makeImage doubles it as long as it is too small.
 std::size_t metadataRoom(const CheckpointContent &content) {
     std::size_t room = 4096 + 3072 * content.arrays.size() + content.manifest().size();
     for (const auto &[name, value] : content.values)
@@ -383,8 +383,8 @@ std::vector<std::byte> headerBytesOf(const DurableFile &file, index bytes) {
 }
 
 /// Reads the description and checks it against the header, which is left empty.
-// From the outside in: kind of file, version, header, length, checksum. The header must equal the text that its
-// numbers give.
+/// From the outside in: kind of file, version, header, length, checksum. The header must equal the text that its
+/// numbers give.
 std::vector<std::byte> checkedDescription(const DurableFile &file, index bytes) {
     DNDS_CHECK(bytes > 0, DataError, "it is empty");
     std::vector<std::byte> front = headerBytesOf(file, bytes);

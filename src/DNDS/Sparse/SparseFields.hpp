@@ -63,9 +63,9 @@ struct SparseTraffic {
 /// well; between exchanges ranks may destroy theirs in any order. One object is used by one thread at a time.
 class SparseFields {
   public:
-    /// Collective; all ranks give the same fields in the same order. Throws on all ranks ArgumentError for no field,
-    /// (on this rank only where it gives none at all), one that is named twice, or fields on different patterns;
-    /// StateError naming what differs between ranks.
+    /// Collective; all ranks give the same fields in the same order. Throws on all ranks ArgumentError for one that is
+    /// named twice, or fields on different patterns (for no field at all on this rank only); StateError naming what
+    /// differs between ranks.
     SparseFields(std::string name, std::initializer_list<SparseFieldCore *> fields)
         : SparseFields(std::move(name), std::span(fields.begin(), fields.size())) {}
     SparseFields(std::string name, std::span<SparseFieldCore *const> fields);

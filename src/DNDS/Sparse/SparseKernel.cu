@@ -26,8 +26,9 @@ DNDS_HOST_DEVICE bool isAbove(T value, T background, real threshold) {
     } else {
         const T larger = value < background ? background : value;
         const T smaller = value < background ? value : background;
-        const auto distance = static_cast<std::uint64_t>(larger) - // NOLINT(bugprone-signed-char-misuse): with
-                              static_cast<std::uint64_t>(smaller); // NOLINT(bugprone-signed-char-misuse): sign
+        // Both are extended with their sign: the difference is right modulo 2^64.
+        const auto distance = static_cast<std::uint64_t>(larger) - // NOLINT(bugprone-signed-char-misuse)
+                              static_cast<std::uint64_t>(smaller); // NOLINT(bugprone-signed-char-misuse)
         constexpr real beyondAll = 18446744073709551616.0;         // 2^64
         return threshold < beyondAll && distance > static_cast<std::uint64_t>(threshold);
     }

@@ -1,45 +1,50 @@
 #include "DNDS/Sparse/SparseTasks.hpp"
 
+#include <memory>
+#include <optional>
+#include <utility>
+
 namespace DNDS {
 
 namespace {
 
-class SparseExchangeCalls final : public Task::CalledExchange {
+/// Exchanges of ghosts, or with an operation pushes.
+class SparseCalls final : public Task::CalledExchange {
   public:
-    explicit SparseExchangeCalls(SparseFields &fields) : fields_(&fields) {}
+    SparseCalls(SparseFields &fields, std::optional<PushOp> push) : fields_(&fields), push_(push) {}
 
     void start() override {
         localSet_ = false;
-        fields_->startExchangeGhosts();
+        push_ ? fields_->startPushGhosts(*push_) : fields_->startExchangeGhosts();
     }
     bool ready() override {
         const bool all = fields_->receiveBoundBufs();
-        if (!all && !std::exchange(localSet_, true))
+        if (!all && !push_ && !std::exchange(localSet_, true))
             fields_->setBounds(BoundaryType::Local); // while messages are in flight
         return all;
     }
-    void finish() override { fields_->setBounds(); }
+    void finish() override { push_ ? fields_->finishPushGhosts() : fields_->setBounds(); }
     bool inFlight() const override { return fields_->inFlight(); }
+    bool isOf(const SparseFields &fields, bool pushes) const {
+        return fields_ == &fields && push_.has_value() == pushes;
+    }
 
   private:
     SparseFields *fields_;
-    bool localSet_ = false; ///< set by `ready`
+    std::optional<PushOp> push_;
+    bool localSet_ = false; ///< since the start
 };
 
-/// The same for pushes.
-class SparsePushCalls final : public Task::CalledExchange {
-  public:
-    SparsePushCalls(SparseFields &fields, PushOp op) : fields_(&fields), op_(op) {}
-
-    void start() override { fields_->startPushGhosts(op_); }
-    bool ready() override { return fields_->receiveBoundBufs(); }
-    void finish() override { fields_->finishPushGhosts(); }
-    bool inFlight() const override { return fields_->inFlight(); }
-
-  private:
-    SparseFields *fields_;
-    PushOp op_;
-};
+/// The object of the last start of these fields, which its finish shares: it knows what was done in between.
+std::shared_ptr<Task::CalledExchange> startedCalls(const Task::GraphModel &graph, SparseFields &fields, bool pushes) {
+    for (std::size_t k = graph.tasks.size(); k-- > 0;)
+        if (graph.tasks[k].startsExchange)
+            if (const auto *calls = dynamic_cast<const SparseCalls *>(graph.tasks[k].exchange.get());
+                calls != nullptr && calls->isOf(fields, pushes))
+                return graph.tasks[k].exchange;
+    // Without a start the plan's check speaks.
+    return std::make_shared<SparseCalls>(fields, pushes ? std::optional(PushOp::Sum) : std::nullopt);
+}
 
 /// A call with fields: reads them, or changes all of them.
 Task::TaskModel callWith(Task::GraphModel &graph, std::string name, const std::vector<Array<std::uint8_t, 0> *> &fields,
@@ -62,7 +67,7 @@ Task::RowSpace blocksOf(const SparseFieldCore &field) {
 void startExchangeGhosts(Task::Graph &graph, SparseFields &fields) {
     auto task = callWith(graph.model(), fmt::format("start exchange of '{}'", fields.name()), fields.rows(),
                          Task::AccessMode::Reads);
-    task.exchange = std::make_shared<SparseExchangeCalls>(fields);
+    task.exchange = std::make_shared<SparseCalls>(fields, std::nullopt);
     task.startsExchange = true;
     graph.model().add(std::move(task));
 }
@@ -70,7 +75,7 @@ void startExchangeGhosts(Task::Graph &graph, SparseFields &fields) {
 void finishExchangeGhosts(Task::Graph &graph, SparseFields &fields) {
     auto task = callWith(graph.model(), fmt::format("finish exchange of '{}'", fields.name()), fields.rows(),
                          Task::AccessMode::ReadsWrites);
-    task.exchange = std::make_shared<SparseExchangeCalls>(fields);
+    task.exchange = startedCalls(graph.model(), fields, false);
     graph.model().add(std::move(task));
 }
 
@@ -82,7 +87,7 @@ void exchangeGhosts(Task::Graph &graph, SparseFields &fields) {
 void startPushGhosts(Task::Graph &graph, SparseFields &fields, PushOp op) {
     auto task = callWith(graph.model(), fmt::format("start push of '{}'", fields.name()), fields.rows(),
                          Task::AccessMode::Reads);
-    task.exchange = std::make_shared<SparsePushCalls>(fields, op);
+    task.exchange = std::make_shared<SparseCalls>(fields, op);
     task.startsExchange = true;
     graph.model().add(std::move(task));
 }
@@ -90,7 +95,7 @@ void startPushGhosts(Task::Graph &graph, SparseFields &fields, PushOp op) {
 void finishPushGhosts(Task::Graph &graph, SparseFields &fields) {
     auto task = callWith(graph.model(), fmt::format("finish push of '{}'", fields.name()), fields.rows(),
                          Task::AccessMode::ReadsWrites);
-    task.exchange = std::make_shared<SparsePushCalls>(fields, PushOp::Sum); // its start is never called
+    task.exchange = startedCalls(graph.model(), fields, true);
     graph.model().add(std::move(task));
 }
 

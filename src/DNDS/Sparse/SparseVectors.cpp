@@ -117,6 +117,7 @@ std::vector<VectorBox> changed(const SparseVector &to, const BlockElements &elem
 /// The same where it becomes something of `from`.
 std::vector<VectorBox> changed(const SparseVector &to, StageReader &from, const SparseField<real> &source,
                                const BlockElements &elements) {
+    requireComponent(to.field, elements); // before any block is made
     for (int block = 0; block < to.field.blocks(); ++block)
         if (source.isAllocated(block))
             to.field.allocate(block);

@@ -8,9 +8,10 @@
 /// These are the calls of BlockVectors.hpp, for the dense field that has the default value where blocks are absent: on
 /// the host, or on the device where blocks are there; exact sums and extrema have the bits of the dense field.
 ///
-/// Changes are Local, O(allocated blocks), and on the device they are queued. They act on allocated blocks, and
-/// allocate blocks of the first field where the second one has some; none is freed. Reductions are Collective, wait for
-/// the device, and count absent blocks without visiting them. Errors of one rank are thrown on all ranks.
+/// Changes are Local, O(blocks) and the elements of allocated ones, and on the device they are queued. They act on
+/// allocated blocks, and allocate blocks of the first field where the second one has some; none is freed. Reductions
+/// are Collective, wait for the device, and count absent blocks without visiting them. Errors of one rank are thrown on
+/// all ranks.
 ///
 /// Throw ArgumentError for a missing component, a second field on another pattern or with another number of components,
 /// and changes after which absent blocks would have another value than the default; IndexError for a missing stage;
@@ -34,7 +35,7 @@ struct SparseStage {
 using SparseVector = SparseStage<SparseField<real>>;
 using ConstSparseVector = SparseStage<const SparseField<real>>;
 
-/// u = value, in allocated blocks
+/// u = value, in allocated blocks; absent ones keep the default.
 void setConstant(const SparseVector &u, real value, const BlockElements &elements = {});
 /// to = from
 void copy(const SparseVector &to, const ConstSparseVector &from, const BlockElements &elements = {});

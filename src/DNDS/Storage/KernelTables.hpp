@@ -19,7 +19,8 @@ namespace DNDS {
 ///     const auto &table = tables.get(space, {u.array().generation()}, [&] { return viewsOf(u); });
 ///     parallelFor(executor, n, Kernel{table.data(space)});
 ///
-/// The latest 16 are kept: stages that are swapped in turn find theirs, and captured graphs read that of their capture.
+/// The latest 16 are kept, so that stages that are swapped in turn find theirs. A captured graph reads that of its
+/// capture, and is valid as long as it.
 template <class Value>
 class KernelTables {
     static_assert(std::is_trivially_copyable_v<Value>);

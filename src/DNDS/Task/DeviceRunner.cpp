@@ -279,7 +279,8 @@ void Plan::DeviceRunner::runBatch(Batch &batch) {
     state_.statistics.parts += static_cast<index>(batch.steps.size());
 }
 
-/// A call sees arrays on the host, so it costs a synchronization and two copies of them.
+/// Functions of the program see arrays on the host, which costs a synchronization and two copies of them; launches,
+/// exchanges and swaps take them where they are.
 void Plan::DeviceRunner::callOnHost(const PlanStep &step) {
     const TaskModel &task = state_.graph.tasks[step.what];
     if (!state_.isDue(task))

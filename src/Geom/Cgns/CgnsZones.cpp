@@ -59,7 +59,7 @@ CgnsZones zonesOf(const Cgns::Model &model) {
 }
 
 /// Adds the coordinate `c` of the vertices of one plane of the file to the cells that have them.
-// `plane` has whole rows of vertices from `firstRow` on; the block's cells use some of each row.
+/// `plane` has whole rows of vertices from `firstRow` on; the block's cells use some of each row.
 void addPlane(std::span<const real> plane, index firstRow, index width, const BlockMemory &block, rowsize c, index k,
               const BlockView<real> &centres) {
     const int dims = block.cells.dims;

@@ -6,6 +6,7 @@
 #include "DNDS/Mpi/Rendezvous.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 namespace DNDS::Geom {
@@ -97,8 +98,12 @@ std::vector<int> SourceClusters::parts(const CommunicatorView &comm, std::span<c
                    "rank {} gives {} costs for its {} cells of the source: give one each", comm.rank(), costs.size(),
                    clusterOf.size());
         std::vector<real> sums(toSize(count), 0);
-        for (std::size_t c = 0; c < costs.size(); ++c)
+        for (std::size_t c = 0; c < costs.size(); ++c) {
+            DNDS_CHECK(costs[c] >= 0 && std::isfinite(costs[c]), ArgumentError,
+                       "the cost of cell {} of the source on rank {} is {}: costs are finite and not negative", c,
+                       comm.rank(), costs[c]);
             sums[toSize(clusterOf[c])] += costs[c];
+        }
         comm.allReduce(sums.data(), static_cast<int>(sums.size()), MPI_SUM);
         std::vector<int> rankOf;
         std::vector<real> own;

@@ -54,8 +54,8 @@ class Boxes {
     int rankOf(std::uint64_t box) const { return static_cast<int>(box % static_cast<std::uint64_t>(ranks_)); }
 
   private:
-    /// Damaged files hold NaN and huge numbers: they are clamped, so that the conversion to an integer is defined.
-    // Of the box, along one axis.
+    /// Number of the box along one axis. Damaged files hold NaN and huge numbers: they are clamped, so that the
+    /// conversion to an integer is defined.
     index coordinate(real x) const {
         constexpr real limit = 1e15;
         const real boxes = x / size_;

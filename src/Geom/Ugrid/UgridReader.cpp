@@ -68,7 +68,7 @@ BoundaryNames parseMapbc(const std::string &path) {
 }
 
 /// Collective: rank 0 reads.
-// Looks for "wing.mapbc", then for "wing.b8.mapbc".
+/// Looks for "wing.mapbc", then for "wing.b8.mapbc".
 BoundaryNames readNames(CommunicatorView comm, const std::string &path) {
     BoundaryNames result;
     std::vector<std::string> found(1);

@@ -194,7 +194,7 @@ class VtkHdfWriter::Implementation {
     };
 
     /// Of this rank's points and types of cells.
-    // Coordinates in order identify a mesh well enough; connectivity would have to be read, too.
+    /// Coordinates in order identify a mesh well enough; connectivity would have to be read, too.
     static std::uint64_t contentOf(std::span<const real> coordinates, std::span<const std::uint8_t> types) {
         ContentHash hash;
         hash.addBytes(coordinates.data(), coordinates.size_bytes());

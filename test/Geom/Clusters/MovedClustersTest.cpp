@@ -2,6 +2,7 @@
 
 #include "Geom/Clusters/ClusteredMesh.hpp"
 
+#include "DNDS/Blocks/BlockPack.hpp"
 #include "DNDS/Geom/Read/ReadMesh.hpp"
 #include "DNDS/Geom/Repartition/Repartition.hpp"
 #include "DNDS/Mpi/ThrowsOnAll.hpp"
@@ -219,7 +220,19 @@ TEST(MovedClusters, OtherBlocksAreRefused) {
         expectContains(messageOnAll<ArgumentError>([&] { (void)run.dust.moved(other.clusters.pattern()); }),
                        "other blocks or ghosts");
     const Clustered same(world(), meshes()[1].second, 40, {}, scattered);
-    EXPECT_EQ(run.dust.moved(same.clusters.pattern()).pattern(), same.clusters.pattern());
+    SparseField<real> moved = run.dust.moved(same.clusters.pattern());
+    EXPECT_EQ(moved.pattern(), same.clusters.pattern());
+    const auto numbers = [](const SparseField<real> &field) {
+        std::vector<int> blocks;
+        for (int b = 0; b < field.blocks(); ++b)
+            blocks.push_back(field.block(b).block);
+        return blocks;
+    };
+    BlockPack<real> pack(run.dust, moved);
+    if (numbers(run.dust) == numbers(moved))
+        EXPECT_EQ(pack.view().blocks(), moved.blocks());
+    else
+        EXPECT_THROW((void)pack.view(), ArgumentError);
 }
 
 TEST(MovedClusters, RefuseCosts) {
