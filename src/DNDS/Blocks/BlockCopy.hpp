@@ -25,7 +25,7 @@ struct BlockCopyOptions {
 /// ParallelCopy. The fields are on one communicator and have equal index spaces (numbers of cells; after `axes`, if
 /// given), components and type of values. Blocks, ranks, ghost widths, orders of components and periods may differ.
 /// Cells of `to` that no block of `from` has keep their values. Fields at nodes, faces or edges have equal centrings.
-/// Where blocks of `to` share points, all copies are replaced; with another `op` the owner's alone, and
+/// If blocks of `to` share points, all copies are replaced; with another `op` the owner's alone, and
 /// `exchangeGhosts` brings it to the others.
 ///
 ///     const auto transpose = makeBlockCopy(u, v, {.axes = {1, 0}});    // v(j, i) = u(i, j)
