@@ -368,8 +368,8 @@ std::vector<real> UgridFile::coordinates() const {
     forEachNumber(UgridList::Nodes, form_.realBytes, [&](const char *bytes, index at) {
         numbers.push_back(decodeReal(bytes, form_.realBytes, form_.swapped));
         if (!std::isfinite(numbers.back()))
-            fail(placeOf(at), fmt::format("coordinate {} of node {} is not a finite number", numbers.size() % 3,
-                                          at / (3 * form_.realBytes) + 1));
+            fail(placeOf(at), fmt::format("coordinate {} of node {} is not a finite number",
+                                          (numbers.size() - 1) % 3 + 1, at / (3 * form_.realBytes) + 1));
     });
     return numbers;
 }

@@ -250,6 +250,7 @@ TEST(UgridReader, SaysWhatIsWrongAndWhere) {
     using namespace std::string_literals;
     const std::pair<std::string, std::string> binaries[] = {
         {patched(28, "\x7f\xf0\0\0\0\0\0\0"s), "byte 28: coordinate 1 of node 1 is not a finite number"},
+        {patched(44, "\x7f\xf0\0\0\0\0\0\0"s), "byte 44: coordinate 3 of node 1 is not a finite number"},
         {patched(binary.size() - 4, "\0\0\0\0"s),
          fmt::format("byte {}: a node of the hexahedra is 0: it must lie in [1, 66]", binary.size() - 4)},
         {patched(4, "\xff\xff\xff\xff"s), "byte 0: the file announces -1 triangles"},
