@@ -151,7 +151,8 @@ void MessageService::receive(MPI_Message message, const MPI_Status &status) {
     // request's number.
     const bool asks = header.memory != 0;
     const auto memory = memories_.find(header.memory);
-    serving_ = memory == memories_.end() ? "memory of other ranks" : std::string_view(memory->second.name);
+    if (memory != memories_.end())
+        serving_ = memory->second.name;
     DNDS_CHECK(static_cast<std::size_t>(size) ==
                    sizeof(Header) + (asks ? operation.bytesThere() : operation.bytesBack()),
                StateError, "a request of rank {} has {} bytes: do all ranks run the same program?", from, size);
@@ -180,6 +181,7 @@ bool MessageService::isSent(Sending &sending) noexcept {
 bool MessageService::receiveAll() {
     // Requests of one rank arrive, and are carried out, in the order in which it sent them.
     bool any = false;
+    serving_ = "memory of other ranks"; // the last one may have been removed
     for (int found = 1; found != 0;) {
         MPI_Message message = MPI_MESSAGE_NULL;
         MPI_Status status;
