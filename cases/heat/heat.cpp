@@ -25,6 +25,7 @@
 #include <cstdio>
 #include <exception>
 #include <fstream>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -93,7 +94,8 @@ real errorOf(CommunicatorView comm, const Options &options, const Result &result
     const real factor = std::pow(decay, options.steps);
     real error = 0;
     for (std::size_t row = 0; row < start.size(); ++row)
-        error = std::max(error, std::abs(result.values[row] - factor * start[row]));
+        if (const real here = std::abs(result.values[row] - factor * start[row]); !(here <= error)) // NaN, too
+            error = std::isnan(here) ? std::numeric_limits<real>::infinity() : here;
     return comm.allReduce(error, MPI_MAX);
 }
 

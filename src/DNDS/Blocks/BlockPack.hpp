@@ -160,11 +160,23 @@ class BlockPack {
                            columns_[f].name);
                 const std::vector<BlockView<T>> mine = columns_[f].views(space);
                 all.resize(mine.size() * columns_.size());
-                for (std::size_t b = 0; b < mine.size(); ++b)
+                for (std::size_t b = 0; b < mine.size(); ++b) {
+                    for (std::size_t e = 0; e < f; ++e)
+                        requireSameCells(all[b * columns_.size() + e], mine[b], columns_[e].name, columns_[f].name);
                     all[b * columns_.size() + f] = mine[b];
+                }
             }
             return all;
         });
+    }
+
+    static void requireSameCells(const BlockView<T> &a, const BlockView<T> &b, const std::string &nameOfA,
+                                 const std::string &nameOfB) {
+        if (a.data() != nullptr && b.data() != nullptr)
+            for (int d = 0; d < a.dims(); ++d)
+                DNDS_CHECK(a.extent(d) == b.extent(d), ArgumentError,
+                           "'{}' and '{}' are at different points of the blocks: fields of a pack have one centring",
+                           nameOfA, nameOfB);
     }
 
     static std::vector<BlockPlace> placesOf(const BlockPackView<T> &fields, const std::vector<int> &present) {

@@ -148,13 +148,16 @@ Task::Adjacency BlockRows::stencil(const std::shared_ptr<const BlockPattern> &pa
 
 Task::ReducedLists BlockRows::rowsOfComponents(const BlockPattern &pattern, const Task::RowMask *cells) {
     Task::ReducedLists lists(toSize(std::max<rowsize>(1, pattern.componentsOutside())));
-    for (const BlockMemory &memory : pattern.blocks())
-        forEachCell(memory.cells, [&](const IndexVector &cell) {
-            const index row = rowOf(memory, cell);
-            if (cells == nullptr || cells->test(row))
-                for (std::size_t k = 0; k < lists.size(); ++k)
-                    lists[k].push_back(static_cast<LocalIndex>(row + static_cast<index>(k) * memory.extent.size()));
-        });
+    for (std::size_t b = 0; b < pattern.blocks().size(); ++b) {
+        const BlockMemory &memory = pattern.blocks()[b];
+        for (const Box &box : pattern.owned(static_cast<int>(b)))
+            forEachCell(box, [&](const IndexVector &cell) {
+                const index row = rowOf(memory, cell);
+                if (cells == nullptr || cells->test(row))
+                    for (std::size_t k = 0; k < lists.size(); ++k)
+                        lists[k].push_back(static_cast<LocalIndex>(row + static_cast<index>(k) * memory.extent.size()));
+            });
+    }
     return lists;
 }
 

@@ -35,8 +35,10 @@ class RunCutter {
         if (!findBounds()) {
             real low = limit_;
             real high = 1.001 * (mean + highest); // any cut that fills runs one after another is below
-            while (high - low > 0.01 * low) {
-                limit_ = 0.5 * (low + high);
+            // Ends for the least positive numbers, too, of which none is between low and high.
+            for (real middle = 0.5 * (low + high); high - low > 0.01 * low && middle > low && middle < high;
+                 middle = 0.5 * (low + high)) {
+                limit_ = middle;
                 (findBounds() ? high : low) = limit_;
             }
             limit_ = high;
@@ -185,7 +187,8 @@ std::vector<real> gatherCosts(const ItemsOfRanks &ofRank, std::size_t items, con
 
 std::vector<int> rebalancedRuns(const CommunicatorView &comm, std::span<const int> rankOf, std::span<const real> mine,
                                 real imbalance, std::string_view item) {
-    DNDS_CHECK(imbalance >= 0, ArgumentError, "an imbalance of {}: give 0 or more", imbalance);
+    DNDS_CHECK(imbalance >= 0 && std::isfinite(imbalance), ArgumentError, "an imbalance of {}: give 0 or more",
+               imbalance);
     ItemsOfRanks ofRank(toSize(comm.size()));
     for (std::size_t k = 0; k < rankOf.size(); ++k)
         if (rankOf[k] >= 0)

@@ -139,9 +139,14 @@ class DroppedSums {
               nullptr, field.defaultValue(), {}, std::vector<WideExactAccumulator>(toSize(field.components()))})) {
         follow(field, weight);
     }
-    /// Continues with the field that `SparseField::moved` made, with a weight for its blocks. Local. Throws as above.
+    /// Continues with the field that `SparseField::moved` made, with a weight for its blocks; the field before it is
+    /// not counted any more. Local. Throws as above.
     void follow(SparseField<T> &field, const Weight &weight = {}) {
-        field.onFree([counts = counts_](int local, const std::byte *stage0) { counts->add(local, stage0); });
+        field.onFree([counts = counts_, number = counts_->followed + 1](int local, const std::byte *stage0) {
+            if (number == counts->followed)
+                counts->add(local, stage0);
+        });
+        ++counts_->followed;
         counts_->pattern = field.pattern();
         counts_->weight = weight;
     }
@@ -174,6 +179,7 @@ class DroppedSums {
         Weight weight;
         std::vector<WideExactAccumulator> sums;
         bool ended = false;
+        int followed = 0; ///< fields; the last one is counted
 
         void add(int local, const std::byte *stage0) {
             if (ended)

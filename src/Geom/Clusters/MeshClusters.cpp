@@ -23,6 +23,7 @@ class MeshClusters::Maker {
         DNDS_CHECK(mesh.ghostLayers > 0, ArgumentError,
                    "{}: this mesh has no layer of ghosts, which clusters need: give ghostLayers 1 or more",
                    mesh.origin);
+        clusters.require(mesh.comm);
         findClusters();
         addOwnCells();
         findRanks();

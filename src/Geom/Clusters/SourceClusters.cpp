@@ -87,13 +87,28 @@ std::vector<index> positionsOnCurve(CommunicatorView comm, const std::vector<Pos
 std::vector<int> SourceClusters::parts(int ranks) const {
     std::vector<int> parts;
     parts.reserve(clusterOf.size());
-    for (const index cluster : clusterOf)
+    for (const index cluster : clusterOf) {
+        DNDS_CHECK(cluster >= 0 && cluster < count, ArgumentError, "a cell of the source is in cluster {} of {}",
+                   cluster, count);
         parts.push_back(static_cast<int>(cluster * ranks / count));
+    }
     return parts;
+}
+
+void SourceClusters::require(const CommunicatorView &comm) const {
+    const auto rank = toSize(comm.rank());
+    DNDS_CHECK(firstCells.size() == toSize(comm.size()) + 1 &&
+                   firstCells[rank + 1] - firstCells[rank] == static_cast<index>(clusterOf.size()),
+               ArgumentError, "clusters of the source: {} cells on rank {}, and firstCells has {} entries for {} ranks",
+               clusterOf.size(), rank, firstCells.size(), comm.size());
+    for (std::size_t c = 0; c < clusterOf.size(); ++c)
+        DNDS_CHECK(clusterOf[c] >= 0 && clusterOf[c] < count, ArgumentError,
+                   "cell {} of the source on rank {} is in cluster {} of {}", c, rank, clusterOf[c], count);
 }
 
 std::vector<int> SourceClusters::parts(const CommunicatorView &comm, std::span<const real> costs) const {
     return failTogether(comm, [&] {
+        require(comm);
         DNDS_CHECK(costs.size() == clusterOf.size(), ArgumentError,
                    "rank {} gives {} costs for its {} cells of the source: give one each", comm.rank(), costs.size(),
                    clusterOf.size());

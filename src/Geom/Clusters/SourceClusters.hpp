@@ -31,6 +31,9 @@ struct SourceClusters {
     /// nearly equal share, at most 1 % more than the best such cut. Collective. O(count) memory on each rank. Throws
     /// ArgumentError on all ranks for costs that are negative, not finite or not one a cell.
     std::vector<int> parts(const CommunicatorView &comm, std::span<const real> costs) const;
+    /// Throws ArgumentError, on the rank where it is so, for numbers outside [0, count) and lists of other lengths.
+    /// Local.
+    void require(const CommunicatorView &comm) const;
 };
 
 /// Cuts clusters of about `cellsPerCluster` cells; 4,096 are a good size. Collective. Cost: a message to each rank that

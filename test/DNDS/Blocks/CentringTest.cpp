@@ -3,7 +3,9 @@
 #include "DNDS/Blocks/BlockBoundary.hpp"
 #include "DNDS/Blocks/BlockCase.hpp"
 #include "DNDS/Blocks/BlockCopy.hpp"
+#include "DNDS/Blocks/BlockPack.hpp"
 #include "DNDS/Blocks/BlockRows.hpp"
+#include "DNDS/Blocks/BlockTasks.hpp"
 #include "DNDS/Blocks/BlockVectors.hpp"
 #include "DNDS/Blocks/ZoneCase.hpp"
 #include "DNDS/Mpi/ThrowsOnAll.hpp"
@@ -363,6 +365,26 @@ TEST(Centring, ReductionsCountSharedPointsOnce) {
         EXPECT_EQ(sum(u), -2 * points);
         EXPECT_EQ(min(u), -5);
     }
+}
+
+TEST(Centring, TasksReduceSharedPointsOnce) {
+    const auto grid = BlockGrid::blocksOf(here(), {"box", Box({0, 0}, {48, 32}), {true, false}}, {16, 16});
+    BlockField<real> u("u", here(), grid, {.centring = Centring::nodes()});
+    setConstant(u, 1);
+    Task::Graph graph("count", here());
+    const Task::Reduction count = graph.reduce("sum", ReduceOp::Sum, u);
+    Task::Plan plan = graph.compile(Executor::host());
+    plan.run();
+    EXPECT_EQ(plan.result(count)[0], 48 * 33);
+}
+
+TEST(Centring, FieldsOfAPackAreAtTheSamePoints) {
+    const auto grid = BlockGrid::blocksOf(here(), {"box", Box({0, 0}, {8, 8}), {}}, {4, 4});
+    BlockField<real> faces("faces", here(), grid, {.centring = Centring::faces(0)});
+    BlockField<real> cells("cells", here(), grid, {});
+    BlockPack<real> pack(faces, cells);
+    if (faces.blocks() > 0)
+        expectContains(messageOf<ArgumentError>([&] { (void)pack.view(); }), "one centring");
 }
 
 /// The three centrings of a kind.

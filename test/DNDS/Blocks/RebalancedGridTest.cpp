@@ -185,6 +185,11 @@ TEST(RebalancedGrid, RefusesCosts) {
     expectContains(with([](auto &own) { own.front() = -1; }), "block 0 is to cost -1");
     expectContains(with([](auto &own) { own.front() = std::numeric_limits<real>::quiet_NaN(); }), "0 or more");
     messageOnAll<ArgumentError>([&] { (void)rebalanced(*grid, std::vector<real>(27, 1), -0.1); });
+    messageOnAll<ArgumentError>(
+        [&] { (void)rebalanced(*grid, std::vector<real>(27, 1), std::numeric_limits<real>::infinity()); });
+    std::vector<real> least(27, std::numeric_limits<real>::denorm_min());
+    least[1] *= 2;
+    EXPECT_EQ(rebalanced(*grid, least, 0)->blocks().size(), 27U); // ends
 }
 
 /// Old and new state on blocks, with values at walls that the program has set.

@@ -136,6 +136,26 @@ TEST(SparseMoved, WhatIsThereIsBalanced) {
     EXPECT_LE(mine, std::ceil(1.1 * all / world().size()));
 }
 
+TEST(SparseMoved, WhatIsDroppedIsCountedOfTheLatestFieldOnly) {
+    const auto grid = BlockGrid::blocksOf(world(), {"ring", Box({0}, {40}), {true}}, {4});
+    const auto pattern = SparsePattern::make(world(), grid, {1});
+    const SparseFieldOptions options{.deallocationThreshold = 1, .allocationThreshold = 1, .deallocationCount = 1};
+    SparseField<real> before("before", pattern, options);
+    DroppedSums<real> dropped(before);
+    for (int b = 0; b < before.blocks(); ++b) {
+        before.allocate(b);
+        for (index i = 0; i < 4; ++i)
+            before.view(b)(i) = 0.25;
+    }
+    std::vector<real> costs(toSize(before.blocks()), world().rank() == 0 ? 0 : 1);
+    SparseField<real> after = before.moved(SparsePattern::make(world(), grid->rebalanced(world(), costs), {1}));
+    dropped.follow(after);
+    before.exchangeGhosts();
+    EXPECT_EQ(dropped.sums()[0], 0);
+    after.exchangeGhosts();
+    EXPECT_EQ(dropped.sums()[0], 10);
+}
+
 TEST(SparseMoved, MovesBetweenPatternsOfTheSameBlocksOnly) {
     const SparseGrid grid{"ring", {{"ring", Box({0}, {40}), {true}}}, {4}, {2}};
     Drifting<real> run(grid, 0);
