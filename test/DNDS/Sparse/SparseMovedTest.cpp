@@ -139,7 +139,7 @@ TEST(SparseMoved, WhatIsThereIsBalanced) {
 TEST(SparseMoved, WhatIsDroppedIsCountedOfTheLatestFieldOnly) {
     const auto grid = BlockGrid::blocksOf(world(), {"ring", Box({0}, {40}), {true}}, {4});
     const auto pattern = SparsePattern::make(world(), grid, {1});
-    const SparseFieldOptions options{.deallocationThreshold = 1, .allocationThreshold = 1, .deallocationCount = 1};
+    const SparseFieldOptions options{.allocationThreshold = 1, .deallocationThreshold = 1, .deallocationCount = 1};
     SparseField<real> before("before", pattern, options);
     DroppedSums<real> dropped(before);
     for (int b = 0; b < before.blocks(); ++b) {
