@@ -136,7 +136,7 @@ void start(BlockFieldHandle &self) {
 }
 
 template <class... Extra>
-void bindExchanges(nb::class_<BlockFieldHandle, Extra...> &type) {
+void bindExchangesAndMoves(nb::class_<BlockFieldHandle, Extra...> &type) {
     type.def(
             "exchange_ghosts",
             [](BlockFieldHandle &self) {
@@ -175,7 +175,20 @@ are read-only, and views with ghosts cannot be had. Collective the first time on
             Release(), "Makes the host side current, and moves exchanges there.")
         .def_prop_ro(
             "on_device", [](BlockFieldHandle &self) { return self.field->core().side() == MemorySpace::Device; },
-            "Whether exchanges move the device's copies.");
+            "Whether exchanges move the device's copies.")
+        .def(
+            "moved",
+            [](const BlockFieldHandle &self, const GridHandle &to) {
+                guarded(self.grid.comm->view, [&] { self.requireLanded("be moved"); });
+                const nb::gil_scoped_release others;
+                return BlockFieldHandle{to, self.field->moved(to.grid)};
+            },
+            "grid"_a, nb::sig("def moved(self, grid: BlockGrid) -> BlockField"),
+            R"(The same field on the blocks of a grid of `rebalanced`; this one is unchanged. Collective.
+
+    grid = u.grid.rebalanced(seconds)
+    u = u.moved(grid)
+)");
 }
 
 } // namespace
@@ -239,19 +252,6 @@ Without ghosts it is read-only while an exchange is in flight; with them, StateE
             nb::sig(
                 "def box(self, block: int = 0, *, ghosts: bool = False) -> tuple[tuple[int, ...], tuple[int, ...]]"),
             "The first cell of a block and the one behind its last, in the grid's numbers. Local.")
-        .def(
-            "moved",
-            [](const BlockFieldHandle &self, const GridHandle &to) {
-                guarded(self.grid.comm->view, [&] { self.requireLanded("be moved"); });
-                const nb::gil_scoped_release others;
-                return BlockFieldHandle{to, self.field->moved(to.grid)};
-            },
-            "grid"_a, nb::sig("def moved(self, grid: BlockGrid) -> BlockField"),
-            R"(The same field on the blocks of a grid of `rebalanced`; this one is unchanged. Collective.
-
-    grid = u.grid.rebalanced(seconds)
-    u = u.moved(grid)
-)")
         .def_prop_ro(
             "grid", [](const BlockFieldHandle &self) { return self.grid; }, "The grid.")
         .def_prop_ro(
@@ -271,7 +271,7 @@ Without ghosts it is read-only while an exchange is in flight; with them, StateE
                                self.field->core().blockPattern()->blocks().size(), self.field->core().components(),
                                elementKindName(self.field->array().shape().kind));
         });
-    bindExchanges(type);
+    bindExchangesAndMoves(type);
 }
 
 } // namespace DNDS::Python
