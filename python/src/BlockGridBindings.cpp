@@ -219,6 +219,15 @@ struct RebalancingHandle {
 };
 
 void bindRebalancing(nb::module_ &module) {
+    nb::class_<GridHandle> grids = nb::borrow<nb::class_<GridHandle>>(module.attr("BlockGrid"));
+    grids.def("rebalanced", &rebalanced, "costs"_a, "imbalance"_a = 0.1, nb::call_guard<nb::gil_scoped_release>(),
+              nb::sig("def rebalanced(self, costs: collections.abc.Sequence[float], imbalance: float = 0.1) -> "
+                      "BlockGrid"),
+              R"(The same blocks on other ranks, so that each has a nearly equal share of the costs. Collective.
+
+`costs` are those of this rank's blocks, in their order: seconds, cells, any unit. The busiest rank gets at most
+(1 + `imbalance`) times the mean where blocks are fine enough; few blocks move. Fields follow by their `moved`. Raises
+ArgumentError on all ranks.)");
     nb::class_<RebalancingHandle>(module, "Rebalancing", R"(When moving work to other ranks pays.
 
     policy = dnds.Rebalancing(0.1)
@@ -250,7 +259,6 @@ void bindRebalancing(nb::module_ &module) {
 } // namespace
 
 void bindBlockGrid(nb::module_ &module) {
-    bindRebalancing(module);
     nb::class_<GridHandle>(module, "BlockGrid", R"(Boxes of cells, and which rank has which. All ranks know all of it.
 
 Made by `cut` (one block a rank) or `blocks_of` (many).)")
@@ -289,14 +297,6 @@ from 0, as a CGNS 1-to-1 connection. Raises ArgumentError on all ranks, naming t
                             "comm: mpi4py.MPI.Comm | None = None) -> BlockGrid"),
                     "Cuts index spaces into blocks of this shape, which ranks share. Entries as for `make`. "
                     "Collective.")
-        .def("rebalanced", &rebalanced, "costs"_a, "imbalance"_a = 0.1, nb::call_guard<nb::gil_scoped_release>(),
-             nb::sig("def rebalanced(self, costs: collections.abc.Sequence[float], imbalance: float = 0.1) -> "
-                     "BlockGrid"),
-             R"(The same blocks on other ranks, so that each has a nearly equal share of the costs. Collective.
-
-`costs` are those of this rank's blocks, in their order: seconds, cells, any unit. The busiest rank gets at most
-(1 + `imbalance`) times the mean where blocks are fine enough; few blocks move. Fields follow by their `moved`. Raises
-ArgumentError on all ranks.)")
         .def_prop_ro(
             "dims", [](const GridHandle &self) { return self.grid->dims(); }, "The number of dimensions.")
         .def_prop_ro("spaces", &spaceList,
@@ -336,6 +336,7 @@ ArgumentError on all ranks.)")
             return fmt::format("<dnds.BlockGrid: {} in {} blocks>", toString(self.grid->spaces().front().cells),
                                self.grid->blocks().size());
         });
+    bindRebalancing(module);
 }
 
 } // namespace DNDS::Python

@@ -147,7 +147,7 @@ class NdArray {
     /// Writes a NetCDF file of this array alone, without coordinates: use NetcdfWriter for more.
     /// `dimensions` are names; {}: "x0", "x1", ... Collective; needs DNDS::Files. Throws as NetcdfWriter.
     void writeNetcdf(const std::string &path, const std::string &variable, std::vector<std::string> dimensions = {},
-                     std::vector<NetcdfAttribute> attributes = {}) const {
+                     const std::vector<NetcdfAttribute> &attributes = {}) const {
         NetcdfWriter file(field().array().comm(), path);
         field().array().comm().guarded([&] {
             const std::vector<index> shape = fileShape(field());
@@ -155,7 +155,7 @@ class NdArray {
                 dimensions.push_back(std::to_string(d).insert(0, 1, 'x'));
             for (std::size_t d = 0; d < shape.size(); ++d)
                 file.dimension(dimensions[d], shape[d]);
-            file.variable(variable, elementKindOf<T>(), dimensions, std::move(attributes));
+            file.variable(variable, elementKindOf<T>(), dimensions, attributes);
         });
         DNDS::writeNetcdf(file, variable, field());
         file.close();

@@ -346,10 +346,9 @@ TEST(SparsePushes, Misuse) {
     SparseField<real> u("u", pattern), warm("warm", pattern, {}, 20.0);
     SparseField<int> least("least", pattern, {}, std::numeric_limits<int>::max());
     const auto settle = [] {
-        world().barrier();
-        const bool revoked = isRevoked(world()); // not by what another rank does next
-        world().barrier();
-        if (revoked)
+        world().barrier(); // revoked by what is behind all ranks, not by what another rank does next
+        // A rank on another node may not have heard of it yet.
+        if (world().allReduce(isRevoked(world()) ? 1 : 0, MPI_MAX) != 0)
             recover(world());
     };
     const auto refused = [&](auto &&call) {
