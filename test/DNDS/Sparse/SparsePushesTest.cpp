@@ -346,7 +346,7 @@ TEST(SparsePushes, Misuse) {
     SparseField<real> u("u", pattern), warm("warm", pattern, {}, 20.0);
     SparseField<int> least("least", pattern, {}, std::numeric_limits<int>::max());
     const auto settle = [] {
-        world().barrier(); // revoked by what is behind all ranks, not by what another rank does next
+        world().barrier(); // all ranks have failed by now
         // A rank on another node may not have heard of it yet.
         if (world().allReduce(isRevoked(world()) ? 1 : 0, MPI_MAX) != 0)
             recover(world());
@@ -374,7 +374,7 @@ TEST(SparsePushes, Misuse) {
     u.exchange().abandon();
     settle();
     least.pushGhosts(PushOp::Min);
-    world().barrier(); // what fails next would stop those that are still in it
+    world().barrier(); // or the next failure stops ranks that are still in the push
     if (Device::available()) {
         u.toDevice();
         expectContains(refused([&] { u.pushGhosts(); }), "toHost()");
