@@ -26,14 +26,20 @@ def save(figure, path):
     print(path)
 
 
-def draw_blocks(run, path):
-    """Blocks seen along the last dimension: the darker, the more behind each other."""
-    pictures = run["pictures"]
+def figure_for(pictures):
+    """A figure with an axis for each picture, at most three beside each other."""
     columns = min(3, len(pictures))
     rows = -(-len(pictures) // columns)
     figure, axes = plt.subplots(rows, columns, figsize=(3.4 * columns, 3.5 * rows), layout="constrained", squeeze=False)
     for axis in axes.flat[len(pictures) :]:
         axis.remove()
+    return figure, axes
+
+
+def draw_blocks(run, path):
+    """Blocks seen along the last dimension: the darker, the more behind each other."""
+    pictures = run["pictures"]
+    figure, axes = figure_for(pictures)
     for axis, picture in zip(axes.flat, pictures, strict=False):
         for corners, color, name in zip(picture["corners"], PALETTE, run["species"], strict=False):
             count = np.zeros((run["blocks"], run["blocks"]))
@@ -72,11 +78,7 @@ def draw_memory(run, path):
 def draw_owners(run, path):
     """The ranks of the blocks in the layer in the middle, and which of them hold something."""
     pictures, layer, cells = run["pictures"], run["blocks"] // 2, run["cells"]
-    columns = min(3, len(pictures))
-    rows = -(-len(pictures) // columns)
-    figure, axes = plt.subplots(rows, columns, figsize=(3.4 * columns, 3.5 * rows), layout="constrained", squeeze=False)
-    for axis in axes.flat[len(pictures) :]:
-        axis.remove()
+    figure, axes = figure_for(pictures)
     for axis, picture in zip(axes.flat, pictures, strict=False):
         owners = np.asarray(picture["owners"])
         owners = owners[owners[:, 2] // cells == layer]

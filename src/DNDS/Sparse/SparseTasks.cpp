@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 namespace DNDS {
@@ -58,6 +59,21 @@ Task::TaskModel callWith(Task::GraphModel &graph, std::string name, const std::v
     return task;
 }
 
+/// The tasks of an exchange or a push: the start reads the fields, the finish changes them.
+void addStart(Task::GraphModel &graph, SparseFields &fields, std::string_view what, std::optional<PushOp> push) {
+    auto task =
+        callWith(graph, fmt::format("start {} of '{}'", what, fields.name()), fields.rows(), Task::AccessMode::Reads);
+    task.exchange = std::make_shared<SparseCalls>(fields, push);
+    task.startsExchange = true;
+    graph.add(std::move(task));
+}
+void addFinish(Task::GraphModel &graph, SparseFields &fields, std::string_view what, bool pushes) {
+    auto task = callWith(graph, fmt::format("finish {} of '{}'", what, fields.name()), fields.rows(),
+                         Task::AccessMode::ReadsWrites);
+    task.exchange = startedCalls(graph, fields, pushes);
+    graph.add(std::move(task));
+}
+
 } // namespace
 
 Task::RowSpace blocksOf(const SparseFieldCore &field) {
@@ -65,18 +81,11 @@ Task::RowSpace blocksOf(const SparseFieldCore &field) {
 }
 
 void startExchangeGhosts(Task::Graph &graph, SparseFields &fields) {
-    auto task = callWith(graph.model(), fmt::format("start exchange of '{}'", fields.name()), fields.rows(),
-                         Task::AccessMode::Reads);
-    task.exchange = std::make_shared<SparseCalls>(fields, std::nullopt);
-    task.startsExchange = true;
-    graph.model().add(std::move(task));
+    addStart(graph.model(), fields, "exchange", std::nullopt);
 }
 
 void finishExchangeGhosts(Task::Graph &graph, SparseFields &fields) {
-    auto task = callWith(graph.model(), fmt::format("finish exchange of '{}'", fields.name()), fields.rows(),
-                         Task::AccessMode::ReadsWrites);
-    task.exchange = startedCalls(graph.model(), fields, false);
-    graph.model().add(std::move(task));
+    addFinish(graph.model(), fields, "exchange", false);
 }
 
 void exchangeGhosts(Task::Graph &graph, SparseFields &fields) {
@@ -85,19 +94,10 @@ void exchangeGhosts(Task::Graph &graph, SparseFields &fields) {
 }
 
 void startPushGhosts(Task::Graph &graph, SparseFields &fields, PushOp op) {
-    auto task = callWith(graph.model(), fmt::format("start push of '{}'", fields.name()), fields.rows(),
-                         Task::AccessMode::Reads);
-    task.exchange = std::make_shared<SparseCalls>(fields, op);
-    task.startsExchange = true;
-    graph.model().add(std::move(task));
+    addStart(graph.model(), fields, "push", op);
 }
 
-void finishPushGhosts(Task::Graph &graph, SparseFields &fields) {
-    auto task = callWith(graph.model(), fmt::format("finish push of '{}'", fields.name()), fields.rows(),
-                         Task::AccessMode::ReadsWrites);
-    task.exchange = startedCalls(graph.model(), fields, true);
-    graph.model().add(std::move(task));
-}
+void finishPushGhosts(Task::Graph &graph, SparseFields &fields) { addFinish(graph.model(), fields, "push", true); }
 
 void pushGhosts(Task::Graph &graph, SparseFields &fields, PushOp op) {
     startPushGhosts(graph, fields, op);
