@@ -86,12 +86,23 @@ std::uint64_t fingerprint(CommunicatorView comm, const Heat::Triple &cells, cons
     return comm.allReduce(sum, MPI_SUM);
 }
 
+/// What is left of the initial field after all steps.
+real leftOf(const Options &options) {
+    const real decay = options.method == "lines" ? Heat::decayByLines(options.cells, options.number)
+                                                 : Heat::decay(options.cells, options.number);
+    return std::pow(decay, options.steps);
+}
+
+/// Each step rounds a few times; all errors of one sign would add up to less than this. Systems of lines magnify them
+/// by their condition.
+real allowedError(const Options &options) {
+    return 2e-15 * (options.steps + 10) * (options.method == "lines" ? 1 + options.number : 1);
+}
+
 /// The largest difference to the exact evolution of the initial field.
 real errorOf(CommunicatorView comm, const Options &options, const Result &result) {
     const std::vector<real> start = Heat::wave(options.cells, result.cells);
-    const real decay = options.method == "lines" ? Heat::decayByLines(options.cells, options.number)
-                                                 : Heat::decay(options.cells, options.number);
-    const real factor = std::pow(decay, options.steps);
+    const real factor = leftOf(options);
     real error = 0;
     for (std::size_t row = 0; row < start.size(); ++row)
         if (const real here = std::abs(result.values[row] - factor * start[row]); !(here <= error)) // NaN, too
@@ -125,9 +136,7 @@ int compare(CommunicatorView comm, const Options &options) {
         if (results.empty())
             say(result.cut);
         const real error = errorOf(comm, options, result);
-        // Each step rounds a few times; all errors of one sign would add up to less than this. Systems of lines magnify
-        // them by their condition.
-        const real allowed = 2e-15 * (options.steps + 10) * (options.method == "lines" ? 1 + options.number : 1);
+        const real allowed = allowedError(options);
         const bool right = error <= allowed;
         good = good && right;
         const double rate = total * options.steps / result.seconds;
@@ -202,6 +211,10 @@ int run(int argc, char **argv, CommunicatorView comm) {
     std::copy(cells.begin(), cells.end(), options.cells.begin());
     DNDS_CHECK(options.method == "lines" || options.number <= 1.0 / 6, DNDS::ArgumentError,
                "explicit steps are stable up to a --number of 1/6; --method lines takes any");
+    DNDS_CHECK(
+        std::abs(leftOf(options)) > 1e3 * allowedError(options), DNDS::ArgumentError,
+        "{:.1e} is left of the field after {} steps, which rounding hides: take fewer steps, or a smaller --number",
+        leftOf(options), options.steps);
     return compare(comm, options);
 }
 
