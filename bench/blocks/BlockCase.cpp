@@ -61,10 +61,20 @@ const double *unpackRegion(double *to, const Region &at, const double *from) {
     return from + at.doubles();
 }
 
+namespace {
+
+std::shared_ptr<const BlockPattern> patternOf(const CommunicatorView &comm, std::shared_ptr<const BlockGrid> grid,
+                                              index width, GhostShape shape) {
+    GhostWidths ghosts = GhostWidths::uniform(grid->dims(), width);
+    ghosts.shape = shape;
+    return BlockPattern::make(comm, std::move(grid), ghosts);
+}
+
+} // namespace
+
 BlockCase::BlockCase(CommunicatorView comm, std::string name, const std::shared_ptr<const BlockGrid> &grid, index width,
-                     int components)
-    : comm_(comm), name_(std::move(name)),
-      pattern_(BlockPattern::make(comm, grid, GhostWidths::uniform(grid->dims(), width))), width_(width),
+                     int components, GhostShape shape)
+    : comm_(comm), name_(std::move(name)), pattern_(patternOf(comm, grid, width, shape)), width_(width),
       components_(components) {
     DNDS_CHECK(grid->dims() == 3, ArgumentError, "the benchmark is for 3 dimensions");
     for (const BlockMemory &memory : pattern_->blocks())

@@ -46,7 +46,7 @@ class BlockCase {
   public:
     /// Collective.
     BlockCase(CommunicatorView comm, std::string name, const std::shared_ptr<const BlockGrid> &grid, index width,
-              int components);
+              int components, GhostShape shape = GhostShape::Box);
 
     const std::string &name() const { return name_; }
     const CommunicatorView &comm() const { return comm_; }

@@ -22,7 +22,7 @@ struct Options {
     std::vector<int> components{1, 5};
     std::vector<index> widths{1, 2};
     std::vector<std::string> cuts{"x", "z", "best"};
-    std::vector<std::string> what{"box", "many", "own", "copy"};
+    std::vector<std::string> what{"box", "star", "many", "own", "copy"};
     std::vector<std::string> transports{"packed", "node-shared", "auto"};
     index edgeOfBlocks = 32;
     int blocksPerRank = 64;
@@ -40,10 +40,12 @@ std::optional<int> parseOptions(Options &options, int argc, char **argv, Communi
         ->delimiter(',')
         ->check(CLI::IsMember({"x", "z", "best"}))
         ->capture_default_str();
-    app.add_option("--what", options.what,
-                   "box, many (blocks a rank), own (between a rank's own blocks), copy (from slabs to other slabs)")
+    app.add_option(
+           "--what", options.what,
+           "box, star (ghosts without corners beside all of them), many (blocks a rank), own (between a rank's own "
+           "blocks), copy (from slabs to other slabs)")
         ->delimiter(',')
-        ->check(CLI::IsMember({"box", "many", "own", "copy"}))
+        ->check(CLI::IsMember({"box", "star", "many", "own", "copy"}))
         ->capture_default_str();
     app.add_option("--transports", options.transports, "the library's transports")
         ->delimiter(',')
@@ -82,6 +84,32 @@ void measureBox(const Setting &setting, index edge, int components, index width,
         if (auto method = make(*contests.front().of, parts))
             methods.push_back(std::move(method));
     measure(setting, name, contests);
+}
+
+/// A cube in parts that are as cubic as can be: ghosts without corners beside all of them.
+void measureStar(const Setting &setting, index edge, int components, index width) {
+    std::array<int, 3> cubic{};
+    MPI_Dims_create(setting.comm.size(), 3, cubic.data());
+    const IndexVector parts{cubic[0], cubic[1], cubic[2]};
+    const auto grid =
+        BlockGrid::cut(setting.comm, std::array{edge, edge, edge}, {}, {.parts = {parts.begin(), parts.begin() + 3}});
+    std::vector<Contest> contests;
+    for (const GhostShape shape : {GhostShape::Box, GhostShape::Star}) {
+        const char *kind = shape == GhostShape::Star ? "star" : "all ghosts";
+        const auto name = fmt::format("{}^3 x {}, width {}, {} x {} x {}: {}", edge, components, width, cubic[0],
+                                      cubic[1], cubic[2], kind);
+        contests.push_back(
+            makeContest(setting, std::make_unique<BlockCase>(setting.comm, name, grid, width, components, shape)));
+        const BlockCase &of = *contests.back().of;
+        for (auto make : {&makeGlobalToLocal, &makeLocalToLocal})
+            if (auto method = make(of, parts))
+                contests.back().methods.push_back(std::move(method));
+        say(setting.comm, fmt::format("{}: {} messages a rank at most, {} in all, {} bytes\n", name,
+                                      setting.comm.allReduce(std::ssize(of.receives()), MPI_MAX),
+                                      setting.comm.allReduce(std::ssize(of.receives()), MPI_SUM),
+                                      setting.comm.allReduce(of.received(), MPI_SUM) * sizeof(double)));
+    }
+    measure(setting, fmt::format("{}^3 x {}, width {}", edge, components, width), contests);
 }
 
 /// Many blocks a rank, none beside another of the same rank, beside one block of as many cells.
@@ -155,6 +183,10 @@ int run(int argc, char **argv, CommunicatorView comm) {
                 for (const index width : options.widths)
                     for (const std::string &cut : options.cuts)
                         measureBox(setting, edge, components, width, cut);
+        if (options.wants("star") && comm.size() > 1)
+            for (const index edge : options.edges)
+                for (const index width : options.widths)
+                    measureStar(setting, edge, components, width);
         if (options.wants("many") && comm.size() > 1)
             measureMany(setting, options, components);
         if (options.wants("own"))

@@ -48,17 +48,19 @@ class NdArray:
         self.coords = {}
         self.attrs = {}
 
-    def decompose(self, shape, *, ranks=0, parts=None, ghosts=None, periodic=None, components=1, order="inside",
-                  dims=None, comm=None):
+    def decompose(self, shape, *, ranks=0, parts=None, ghosts=None, ghost_shape="box", periodic=None, components=1,
+                  order="inside", dims=None, comm=None):
         """Cuts the array over the ranks; forgets contents and cut of before. Collective. The best cut depends on shape,
         periodic directions and ranks alone: arrays of one shape have the same cells on each rank.
 
         `ranks`: only the first so many get cells; 0 is all. `parts` a dimension: None is best, 0 or 1 not cut, -1 best
-        for this one. `ghosts`: one width for all dimensions, or a list of widths or pairs (low, high). Components are
-        "inside" the cells (the last dimension of views) or "outside" (the first).
+        for this one. `ghosts`: one width for all dimensions, or a list of widths or pairs (low, high). `ghost_shape`:
+        exchanges fill all ghosts ("box") or none at edges and corners ("star"). Components are "inside" the cells (the
+        last dimension of views) or "outside" (the first).
         """
         grid = BlockGrid.cut(shape, periodic=periodic, parts=parts, ranks=ranks, comm=comm)
-        self._field = BlockField(grid, components, self.dtype, ghosts=ghosts, order=order, name=self.name)
+        self._field = BlockField(grid, components, self.dtype, ghosts=ghosts, ghost_shape=ghost_shape, order=order,
+                                 name=self.name)
         self._order = order
         self.coords = {}
         self.attrs = {}

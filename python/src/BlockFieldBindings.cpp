@@ -71,14 +71,15 @@ struct GhostFlight {
 };
 
 BlockFieldHandle makeHandle(const GridHandle &grid, rowsize components, nb::handle dtype, nb::handle ghosts,
-                            std::string_view order, const std::string &name) {
+                            std::string_view shape, std::string_view order, const std::string &name) {
     BlockFieldHandle made;
     made.grid = grid;
     BlockFieldOptions options;
     ElementKind kind{};
     guarded(grid.comm->view, [&] {
         kind = elementKindOf(dtype);
-        options = {ghostWidthsOf(ghosts, grid.grid->dims()), components, chosen(order, "order of components", orders)};
+        options = {ghostWidthsOf(ghosts, grid.grid->dims(), shape), components,
+                   chosen(order, "order of components", orders)};
     });
     const nb::gil_scoped_release others;
     made.field = makeBlockField(kind, name, grid, options);
@@ -219,18 +220,20 @@ The end of the block finishes it, also for an exception, so that no other rank i
     type.def(
             "__init__",
             [](BlockFieldHandle *self, const GridHandle &grid, rowsize components, nb::handle dtype, nb::handle ghosts,
-               std::string_view order, const std::string &name) {
-                new (self) BlockFieldHandle(makeHandle(grid, components, dtype, ghosts, order, name));
+               std::string_view shape, std::string_view order, const std::string &name) {
+                new (self) BlockFieldHandle(makeHandle(grid, components, dtype, ghosts, shape, order, name));
             },
             "grid"_a, "components"_a = 1, "dtype"_a = "float64", nb::kw_only(), "ghosts"_a.none() = nb::none(),
-            "order"_a = "inside", "name"_a = "field",
+            "ghost_shape"_a = "box", "order"_a = "inside", "name"_a = "field",
             nb::sig("def __init__(self, grid: BlockGrid, components: int = 1, dtype: DTypeLike = 'float64', *, "
-                    "ghosts: object = None, order: str = 'inside', name: str = 'field') -> None"),
+                    "ghosts: object = None, ghost_shape: str = 'box', order: str = 'inside', name: str = 'field') -> "
+                    "None"),
             R"(Zeros on all cells. Collective over the grid's communicator.
 
-`ghosts` is one width for all dimensions, or a list of widths or pairs (low, high). Components are "inside" the cells
-(the last dimension of views) or "outside" (the first); one component has no dimension. What is wrong on one rank raises
-on all.)")
+`ghosts` is one width for all dimensions, or a list of widths or pairs (low, high). Exchanges fill all of them ("box"),
+or those beyond the block in one dimension only ("star"), in fewer messages: corners stay as they are. Components are
+"inside" the cells (the last dimension of views) or "outside" (the first); one component has no dimension. What is wrong
+on one rank raises on all.)")
         .def(
             "__len__", [](const BlockFieldHandle &self) { return self.field->core().blockPattern()->blocks().size(); },
             "Blocks of this rank.")

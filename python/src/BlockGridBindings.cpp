@@ -1,3 +1,4 @@
+#include "Arguments.hpp"
 #include "BlockHandles.hpp"
 #include "Errors.hpp"
 #include "Integers.hpp"
@@ -7,6 +8,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -29,14 +31,19 @@ IndexVector indicesOf(nb::handle numbers, int dims, const char *what) {
     return indexVector(list.span());
 }
 
-GhostWidths ghostWidthsOf(nb::handle ghosts, int dims) {
+GhostWidths ghostWidthsOf(nb::handle ghosts, int dims, std::string_view shape) {
+    constexpr Words<GhostShape, 2> shapes{{{"box", GhostShape::Box}, {"star", GhostShape::Star}}};
+    GhostWidths widths;
+    widths.shape = chosen(shape, "shape of ghosts", shapes);
     index uniform = 0;
-    if (ghosts.is_none() || nb::try_cast(ghosts, uniform, false))
-        return GhostWidths::uniform(dims, uniform);
+    if (ghosts.is_none() || nb::try_cast(ghosts, uniform, false)) {
+        std::fill_n(widths.low.begin(), dims, uniform);
+        widths.high = widths.low;
+        return widths;
+    }
     DNDS_CHECK(nb::isinstance<nb::sequence>(ghosts) && static_cast<int>(nb::len(ghosts)) == dims, ArgumentError,
                "ghosts are one integer for all {} dimensions, or a list of as many integers or pairs (low, high)",
                dims);
-    GhostWidths widths;
     for (int d = 0; d < dims; ++d) {
         const nb::object side = ghosts[d];
         std::pair<index, index> both;

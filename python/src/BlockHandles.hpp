@@ -11,6 +11,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -69,9 +70,9 @@ struct BlockCopyHandle {
 std::shared_ptr<AnyBlockField> makeBlockField(ElementKind kind, const std::string &name, const GridHandle &grid,
                                               const BlockFieldOptions &options);
 
-/// Ghost widths of `dims` dimensions: None, one integer for all, or a list of integers and pairs (low, high). Local.
-/// Throws ArgumentError for anything else.
-GhostWidths ghostWidthsOf(nanobind::handle ghosts, int dims);
+/// Ghost widths of `dims` dimensions: None, one integer for all, or a list of integers and pairs (low, high); and their
+/// shape, "box" or "star". Local. Throws ArgumentError for anything else.
+GhostWidths ghostWidthsOf(nanobind::handle ghosts, int dims, std::string_view shape = "box");
 /// A tuple of as many numbers as there are dimensions, and back. Local. `indicesOf` throws ArgumentError.
 nanobind::tuple tupleOf(const IndexVector &numbers, int dims);
 IndexVector indicesOf(nanobind::handle numbers, int dims, const char *what);

@@ -10,6 +10,7 @@
 
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
@@ -186,7 +187,7 @@ nb::object perComponent(const std::vector<real> &values) {
 
 std::shared_ptr<const SparsePattern> patternOf(const GridHandle &grid, const GhostWidths &widths) {
     for (const auto &[known, pattern] : *grid.sparse)
-        if (known.low == widths.low && known.high == widths.high)
+        if (known == widths)
             return pattern;
     const nb::gil_scoped_release others;
     auto pattern = SparsePattern::make(grid.comm->view, grid.grid, widths);
@@ -338,10 +339,11 @@ x, y, z, of which x is the last index. `centres`: as points in the cells' centre
 }
 
 SparseHandle sparseFieldOf(const GridHandle &grid, const std::string &name, rowsize components, nb::handle dtype,
-                           nb::handle ghosts, int stages, real allocationThreshold, real deallocationThreshold,
-                           int deallocationCount, bool sendBelowThreshold, nb::handle defaultValue) {
+                           nb::handle ghosts, std::string_view shape, int stages, real allocationThreshold,
+                           real deallocationThreshold, int deallocationCount, bool sendBelowThreshold,
+                           nb::handle defaultValue) {
     GhostWidths widths;
-    guarded(grid.comm->view, [&] { widths = ghostWidthsOf(ghosts, grid.grid->dims()); });
+    guarded(grid.comm->view, [&] { widths = ghostWidthsOf(ghosts, grid.grid->dims(), shape); });
     return makeSparseField(
         grid.comm, patternOf(grid, widths), blocksFingerprint(*grid.grid),
         {name,
@@ -411,15 +413,15 @@ Made by `BlockGrid.sparse_field` and `Mesh.sparse_field`. The other blocks have 
     nb::class_<GridHandle> grids = nb::borrow<nb::class_<GridHandle>>(module.attr("BlockGrid"));
     grids.def(
         "sparse_field", &sparseFieldOf, "name"_a = "field", "components"_a = 1, "dtype"_a = "float64", nb::kw_only(),
-        "ghosts"_a = 1, "stages"_a = 1, "allocation_threshold"_a = 0.0, "deallocation_threshold"_a = 0.0,
-        "deallocation_count"_a = 5, "send_below_threshold"_a = true, "default"_a = 0,
+        "ghosts"_a = 1, "ghost_shape"_a = "box", "stages"_a = 1, "allocation_threshold"_a = 0.0,
+        "deallocation_threshold"_a = 0.0, "deallocation_count"_a = 5, "send_below_threshold"_a = true, "default"_a = 0,
         nb::sig("def sparse_field(self, name: str = 'field', components: int = 1, dtype: DTypeLike = 'float64', "
-                "*, ghosts: object = 1, stages: int = 1, allocation_threshold: float = 0.0, "
+                "*, ghosts: object = 1, ghost_shape: str = 'box', stages: int = 1, allocation_threshold: float = 0.0, "
                 "deallocation_threshold: float = 0.0, deallocation_count: int = 5, send_below_threshold: bool = True, "
                 "default: float = 0) -> SparseField"),
         R"(A field that has memory only in blocks in which something is; at first nowhere. Collective.
 
-Thresholds, stages and rims below the threshold are explained in the documentation of sparse fields; `ghosts` as of BlockField. Fields
+Thresholds, stages and rims below the threshold are explained in the documentation of sparse fields; `ghosts` and `ghost_shape` as of BlockField. Fields
 of one grid object with equal ghosts can be exchanged together. What is wrong on one rank raises on all.)");
 }
 

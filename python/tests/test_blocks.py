@@ -104,6 +104,33 @@ def test_exchanges_in_flight_guard_their_memory(comm):
     assert comm.size == 1 or a.field.describe_exchange()
 
 
+def test_stars_have_no_corners(comm):
+    shape = (12, 9)
+    grid = dnds.BlockGrid.blocks_of(shape, (4, 3), periodic=(True, True), comm=comm)
+    u = dnds.BlockField(grid, ghosts=[2, 1], ghost_shape="star")
+    every, dust = (grid.sparse_field(ghosts=[2, 1], ghost_shape=s) for s in ("box", "star"))
+    for b in range(len(u)):
+        every.allocate(b)
+        dust.allocate(b)
+        for field in (u, every, dust):
+            field.view(b)[...] = number(cells_of(u.box(b)), shape)
+    for field in (u, every, dust):
+        field.exchange_ghosts()
+    for b in range(len(u)):
+        expected = number(cells_of(u.box(b, ghosts=True)), shape)
+        np.testing.assert_array_equal(every.view(b, ghosts=True), expected)
+        for corner in [(i, j) for i in (slice(2), slice(-2, None)) for j in (slice(1), slice(-1, None))]:
+            expected[corner] = 0
+        np.testing.assert_array_equal(u.view(b, ghosts=True), expected)
+        np.testing.assert_array_equal(dust.view(b, ghosts=True), expected)
+    a = dnds.NdArray("a")
+    a.decompose((8, 8), ghosts=1, ghost_shape="star", periodic=(True, True), comm=comm)
+    a.core = 1
+    a.exchange_ghosts()
+    if a.core.size:
+        assert a.extent[0, 0] == 0 and a.extent[0, 1] == a.extent[1, 0] == 1
+
+
 def test_views_keep_their_memory(comm):
     a = dnds.NdArray("a")
     a.decompose((4 * comm.size, 3), ghosts=1, comm=comm)
@@ -213,6 +240,8 @@ def test_what_is_wrong_on_one_rank_raises_on_all(comm):
         a.decompose((8, 8), ghosts=[1] if last else 1, comm=comm)
     with pytest.raises(dnds.Error):
         a.decompose((8, 8), ghosts=-1, comm=comm)
+    with pytest.raises(dnds.Error, match="no shape of ghosts 'cross': it is box or star"):
+        a.decompose((8, 8), ghosts=1, ghost_shape="cross", comm=comm)
     with pytest.raises(dnds.Error):
         a.decompose((8, 8), periodic=(True,) if last else (True, True), comm=comm)
     with pytest.raises(dnds.Error, match="more than|ranks"):

@@ -37,9 +37,11 @@ namespace BoundaryGeometry {
 
 std::vector<BoundarySlab> slabsOf(const BlockPattern &pattern) {
     const BlockGrid &grid = *pattern.grid();
+    GhostWidths all = pattern.ghosts();
+    all.shape = GhostShape::Box; // corners that a star leaves out are no walls
     std::vector<std::vector<GhostRegion>> copies;
     for (const BlockMemory &block : pattern.blocks())
-        copies.push_back(grid.ghostRegions(block.block, pattern.ghosts(), pattern.centring()));
+        copies.push_back(grid.ghostRegions(block.block, all, pattern.centring()));
     std::vector<BoundarySlab> slabs;
     for (int d = 0; d < grid.dims(); ++d)
         for (std::size_t b = 0; b < copies.size(); ++b)

@@ -90,10 +90,11 @@ ElementBox elementsOf(const BlockMemory &block, const Box &box, index width, row
 ///     exchangeAndFill(u, boundary);                     // each step
 ///
 /// Dimensions are filled in ascending order, each beyond both faces over the whole width of the block, its other ghosts
-/// included. So a ghost beyond several faces (at edges and corners) has the rule of the highest of these dimensions
-/// that has one, applied to a ghost that an exchange or a lower dimension has filled. Where a connection leads beyond a
-/// face, the face has no rules, nor do they fill what lies beside the neighbour's cells there: its other walls do.
-/// Ghosts that are copies of cells, and those of holes inside of an index space, are left alone.
+/// included. Where ghosts are a star (GhostShape), those at edges and corners are no copies, and rules are applied to
+/// whatever lies there. So a ghost beyond several faces (at edges and corners) has the rule of the highest of these
+/// dimensions that has one, applied to a ghost that an exchange or a lower dimension has filled. Where a connection
+/// leads beyond a face, the face has no rules, nor do they fill what lies beside the neighbour's cells there: its other
+/// walls do. Ghosts that are copies of cells, and those of holes inside of an index space, are left alone.
 ///
 /// If the field's centring has nodes in the face's dimension, ghosts begin beyond the node on the face, and rules
 /// mirror at it. Values on the face itself belong to the program.

@@ -131,7 +131,7 @@ index valueCount(const BlockFieldCore &field) {
 /// The parts of a block of `to` that a copy writes. A value is combined with that of its owner alone.
 std::vector<Box> targetsIn(const BlockMemory &block, const BlockPattern &to, const BlockCopyOptions &options) {
     if (options.op == PushOp::Replace)
-        return {options.ghosts ? block.extent : block.cells};
+        return options.ghosts ? withGhosts(block.cells, to.ghosts()) : std::vector<Box>{block.cells};
     const auto place = std::ranges::find(to.blocks(), block.block, &BlockMemory::block) - to.blocks().begin();
     const std::span<const Box> owned = to.owned(static_cast<int>(place));
     return {owned.begin(), owned.end()};

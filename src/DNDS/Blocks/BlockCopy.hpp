@@ -15,7 +15,7 @@ struct BlockCopyOptions {
     /// transposes.
     std::vector<int> axes = {};
     /// Also fills ghosts of `to`: with the cells that ghosts of `from` at these places would be copies of, through the
-    /// periods and connections of its grid. For PushOp::Replace only.
+    /// periods and connections of its grid. Corners as in exchanges of `to`. For PushOp::Replace only.
     bool ghosts = false;
     PushOp op = PushOp::Replace; ///< combination of a copied value with the value in `to`
     TransportKind transport = TransportKind::Auto;

@@ -20,7 +20,7 @@ enum class ComponentOrder : unsigned char {
 
 /// Options of a BlockField.
 struct BlockFieldOptions {
-    GhostWidths ghosts{};
+    GhostWidths ghosts{}; ///< layers, and whether exchanges fill corners: GhostWidths{1, 1}.star() fills none
     rowsize components = 1;
     ComponentOrder order = ComponentOrder::Inside;
     Centring centring{}; ///< the points of cells that have values

@@ -28,9 +28,9 @@ class BlockFieldCore {
     /// This field as part of an exchange of several (`ExchangeGroup`). Local.
     ExchangeMember member() const;
 
-    /// Refreshes all ghosts that are copies of cells; the others keep their values. Collective. On the device the
-    /// exchange runs after the work in `producer` and is complete on return. Throws as Exchange, and StaleError if the
-    /// side that is moved is not current.
+    /// Refreshes all ghosts that are copies of cells, in a star only those beyond the block in one dimension; the
+    /// others keep their values. Collective. On the device the exchange runs after the work in `producer` and is
+    /// complete on return. Throws as Exchange, and StaleError if the side that is moved is not current.
     void exchangeGhosts(Device::StreamHandle producer = nullptr) {
         startExchangeGhosts(producer);
         finishExchangeGhosts();

@@ -134,9 +134,10 @@ class BlockGrid {
     /// O(blocks nearby).
     void visitBlocks(int space, const Box &box, const std::function<void(int, const Box &)> &visit) const;
     /// The sources of a block's ghosts; regions do not overlap, and ghosts in none of them are copies of no cell.
-    /// Widths may exceed blocks and periods. Of points other than cells, `widths` are counted from the points of the
-    /// block's cells, of which the points that another block owns (or this one, at another place) are ghosts, too.
-    /// O(regions x blocks nearby). Throws ArgumentError if ghosts reach through 1000 periods or connections.
+    /// Widths may exceed blocks and periods; ghosts have their shape. Of points other than cells, `widths` are counted
+    /// from the points of the block's cells, of which the points that another block owns (or this one, at another
+    /// place) are ghosts, too. O(regions x blocks nearby). Throws ArgumentError if ghosts reach through 1000 periods or
+    /// connections.
     std::vector<GhostRegion> ghostRegions(int block, const GhostWidths &widths, const Centring &centring = {}) const;
     /// The sources of all cells (or points) of `box`, which may reach out of its index space. Cost and errors as
     /// `ghostRegions`.

@@ -195,12 +195,16 @@ std::uint64_t agreeOnBlocks(const CommunicatorView &comm, const BlockGrid *grid,
     grid->requireCentring(centring);
     ContentHash key;
     key.add(grid->signature());
-    key.addBytes(&ghosts, sizeof ghosts);
+    key.addBytes(&ghosts.low, sizeof ghosts.low);
+    key.addBytes(&ghosts.high, sizeof ghosts.high);
+    key.add(static_cast<std::uint64_t>(ghosts.shape));
     key.add(static_cast<std::uint64_t>(componentsOutside));
     for (const bool nodal : centring.in(grid->dims()).nodal)
         key.add(nodal ? 1 : 0);
-    DNDS_CHECK(isSameOnAll(comm, key.value()), StateError,
-               "ranks give different grids, ghost widths, components outside or centrings: all have to give the same");
+    DNDS_CHECK(
+        isSameOnAll(comm, key.value()), StateError,
+        "ranks give different grids, ghost widths or shapes, components outside or centrings: all have to give the "
+        "same");
     return key.value();
 }
 

@@ -51,6 +51,14 @@ Task::Region define(Task::RowSpace &space, const BlockPattern &pattern, const st
     return space.define(name, rows);
 }
 
+/// The number of dimensions in which a stencil reaches other cells.
+int dimensionsOf(const GhostWidths &widths) {
+    int count = 0;
+    for (std::size_t k = 0; k < maxBlockDims; ++k)
+        count += widths.low[k] > 0 || widths.high[k] > 0 ? 1 : 0;
+    return count;
+}
+
 /// Data for finding neighbours, shared by copies of an adjacency.
 struct Reachable {
     std::vector<BlockPlace> places;
@@ -72,6 +80,8 @@ struct Reachable {
             reach.upper[toSize(d)] = widths.high[toSize(d)] + 1;
         }
         forEachCell(reach, [&](const IndexVector &by) {
+            if (widths.shape == GhostShape::Star && std::ranges::count(by, 0) < maxBlockDims - 1)
+                return;
             index offset = 0;
             for (int d = 0; d < place.dims; ++d)
                 offset = offset * place.extents[d] + by[toSize(d)];
@@ -124,6 +134,10 @@ Task::Adjacency BlockRows::stencil(const std::shared_ptr<const BlockPattern> &pa
                    "and {}",
                    widths.low[toSize(d)], widths.high[toSize(d)], d, pattern->ghosts().low[toSize(d)],
                    pattern->ghosts().high[toSize(d)]);
+    const bool cornersRead = widths.shape == GhostShape::Box && dimensionsOf(widths) > 1;
+    DNDS_CHECK(!cornersRead || pattern->ghosts().shape == GhostShape::Box, ArgumentError,
+               "a stencil that reads cells at corners needs ghosts there, which a star lacks: make it a star, too, or "
+               "the ghosts of the fields a box");
     auto reachable = std::make_shared<Reachable>();
     reachable->places = placesOf(*pattern);
     reachable->widths = widths;
@@ -140,7 +154,7 @@ Task::Adjacency BlockRows::stencil(const std::shared_ptr<const BlockPattern> &pa
     if (boundaryFilled)
         for (const BoundarySlab &slab : BoundaryGeometry::slabsOf(*pattern))
             mark(pattern->blocks()[toSize(slab.local)], slab.ghosts, Reachable::Ghost);
-    std::string name = "the stencil";
+    std::string name = widths.shape == GhostShape::Star ? "the star" : "the stencil";
     for (int d = 0; d < dims; ++d)
         name += fmt::format(" -{}..{}", widths.low[toSize(d)], widths.high[toSize(d)]);
     return {std::move(name), pattern->rows(), [reachable](index row) { return reachable->around(row); }};

@@ -82,9 +82,10 @@ class BlockRows {
     const Task::Region &region(const std::string &name) const;
     const std::shared_ptr<const BlockPattern> &pattern() const noexcept { return pattern_; }
 
-    /// The rows of cells and ghosts within `widths`, in all directions. Throws ArgumentError if the fields have fewer
-    /// ghosts. Omits ghosts that are copies of no cell, as they belong to the program; or only those of holes, if
-    /// ghosts beyond the ends of index spaces are filled after pulls.
+    /// The rows of cells and ghosts within `widths`, in all directions or along one dimension at a time (a star).
+    /// Throws ArgumentError if the fields have fewer ghosts, or a star of them where the stencil reads corners. Omits
+    /// ghosts that are copies of no cell, as they belong to the program; or only those of holes, if ghosts beyond the
+    /// ends of index spaces are filled after pulls.
     static Task::Adjacency stencil(const std::shared_ptr<const BlockPattern> &pattern, const GhostWidths &widths,
                                    bool boundaryFilled = false);
     /// The ghosts beyond the ends of index spaces that are copies of no cell.

@@ -18,8 +18,8 @@
 
 namespace DNDS {
 
-/// The cells and ghosts of `field` within `widths` of the task's cell: `stencil(u, {1, 1})`. Local. Throws
-/// ArgumentError if the field has fewer ghosts.
+/// The cells and ghosts of `field` within `widths` of the task's cell: `stencil(u, {1, 1})`, or without corners
+/// `stencil(u, GhostWidths{1, 1}.star())`. Local. Throws ArgumentError if the field has fewer ghosts.
 template <class TField>
 Task::RowSelection<TField> stencil(TField &field, const GhostWidths &widths) {
     return {&field, Task::AccessRange::Through, BlockRows::stencil(field.blockPattern(), widths)};

@@ -34,6 +34,21 @@ Centring Centring::edges(int dim) {
     return centring;
 }
 
+std::vector<Box> withGhosts(const Box &cells, const GhostWidths &widths) {
+    const Box extent = cells.grow(widths);
+    if (widths.shape == GhostShape::Box)
+        return {extent};
+    std::vector<Box> boxes{cells};
+    for (int d = 0; d < cells.dims; ++d) {
+        const std::size_t k = toSize(d);
+        Box along = cells;
+        along.lower[k] = extent.lower[k];
+        along.upper[k] = extent.upper[k];
+        subtractBox(along, cells, boxes);
+    }
+    return boxes;
+}
+
 std::string toString(const Box &box) {
     std::string text;
     for (int d = 0; d < box.dims; ++d)

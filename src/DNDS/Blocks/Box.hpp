@@ -22,13 +22,22 @@ using IndexVector = std::array<index, maxBlockDims>;
 /// The list as an IndexVector. Local. Throws ArgumentError unless there are 1 to 4 entries.
 IndexVector indexVector(std::span<const index> list);
 
-/// The number of ghost layers below a block's lower and above its upper end, in each dimension.
+/// The ghosts that exchanges fill, and the cells that stencils read.
+enum class GhostShape : unsigned char {
+    Box, ///< all, those at edges and corners included
+    Star ///< those beyond the block in exactly one dimension (PETSc: DMDA_STENCIL_STAR)
+};
+
+/// The number of ghost layers below a block's lower and above its upper end, in each dimension, and their shape. Memory
+/// has all ghosts, whatever the shape.
 ///
 ///     GhostWidths{1, 1}                     // one on each side of two dimensions
 ///     GhostWidths::of({1, 0}, {2, 0})       // one below and two above in the first, none in the second
+///     GhostWidths{1, 1}.star()              // none at corners
 struct GhostWidths {
     IndexVector low{};
     IndexVector high{};
+    GhostShape shape = GhostShape::Box;
 
     GhostWidths() = default;
     /// The same width below and above, one number per dimension; 0 in dimensions that are not named.
@@ -50,6 +59,13 @@ struct GhostWidths {
         GhostWidths widths;
         std::fill_n(widths.low.begin(), dims, width);
         widths.high = widths.low;
+        return widths;
+    }
+
+    /// The same layers in the shape of a star.
+    GhostWidths star() const {
+        GhostWidths widths = *this;
+        widths.shape = GhostShape::Star;
         return widths;
     }
 
@@ -123,7 +139,7 @@ struct Box {
     }
     bool intersects(const Box &other) const noexcept { return !intersect(other).empty(); }
 
-    /// This box with `widths` more layers of cells.
+    /// This box with `widths` more layers of cells, whatever their shape.
     Box grow(const GhostWidths &widths) const noexcept {
         Box grown = *this;
         for (int d = 0; d < dims; ++d) {
@@ -197,6 +213,9 @@ void forEachCell(const Box &box, Function &&function) {
             return;
     }
 }
+
+/// The cells of a box and its ghosts of the shape of `widths`, as boxes that do not overlap. Local.
+std::vector<Box> withGhosts(const Box &cells, const GhostWidths &widths);
 
 /// For messages: "[0, 10) x [4, 8)".
 std::string toString(const Box &box);

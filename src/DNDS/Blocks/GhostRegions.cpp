@@ -229,8 +229,12 @@ class BlockGrid::GhostFinder {
 std::vector<GhostRegion> BlockGrid::ghostRegions(int block, const GhostWidths &widths, const Centring &centring) const {
     widths.requireFor(dims());
     const Block &mine = this->block(block);
-    const Box extent = centring.pointsOf(mine.cells).grow(widths);
-    return GhostFinder(*this, centring, mine.space, extent, block).take();
+    std::vector<GhostRegion> regions;
+    for (const Box &part : withGhosts(centring.pointsOf(mine.cells), widths)) {
+        const std::vector<GhostRegion> found = GhostFinder(*this, centring, mine.space, part, block).take();
+        regions.insert(regions.end(), found.begin(), found.end());
+    }
+    return regions;
 }
 
 std::vector<GhostRegion> BlockGrid::sourcesOf(int space, const Box &box, const Centring &centring) const {

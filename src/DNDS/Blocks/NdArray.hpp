@@ -19,7 +19,7 @@ struct Decomposition {
     std::vector<index> shape{};    ///< global, the slowest dimension first
     int ranks = 0;                 ///< number of ranks that get cells; 0: all
     std::vector<index> parts = {}; ///< per dimension; {}: the best. 0 or 1: not cut. -1: the best for this dimension
-    GhostWidths ghosts{};
+    GhostWidths ghosts{};          ///< layers, and whether exchanges fill corners
     std::array<bool, maxBlockDims> periodic{};
     rowsize components = 1;
     ComponentOrder order = ComponentOrder::Inside;

@@ -70,11 +70,13 @@ TEST(BlockField, EveryCellHasTheValueOfItsGlobalIndex) {
         SCOPED_TRACE(config.name);
         const auto grid = gridOf(config);
         EXPECT_EQ(grid->totalCells(), spaceOf(config).cells.size());
-        for (const ComponentOrder order : {ComponentOrder::Inside, ComponentOrder::Outside}) {
-            SCOPED_TRACE(order == ComponentOrder::Inside ? "AoS" : "SoA");
-            BlockField<real> u("u", world(), grid, {.ghosts = config.ghosts, .components = 3, .order = order});
-            expectExchanges(u, modulo(spaceOf(config)));
-        }
+        for (const ComponentOrder order : {ComponentOrder::Inside, ComponentOrder::Outside})
+            for (const GhostWidths &ghosts : {config.ghosts, config.ghosts.star()}) {
+                SCOPED_TRACE(order == ComponentOrder::Inside ? "AoS" : "SoA");
+                SCOPED_TRACE(ghosts.shape == GhostShape::Star ? "star" : "box");
+                BlockField<real> u("u", world(), grid, {.ghosts = ghosts, .components = 3, .order = order});
+                expectExchanges(u, modulo(spaceOf(config)));
+            }
     }
 }
 
@@ -112,6 +114,16 @@ TEST(BlockField, RanksMayHaveNoBlocksAndBlocksMayHaveHoles) {
     if (world().rank() != 0 && world().rank() != last) {
         EXPECT_EQ(u.blocks(), 0);
     }
+}
+
+TEST(BlockField, AStarStaysOneOnOtherRanks) {
+    const Config config{"torus", {12, 9}, {true, true}, GhostWidths{2, 1}.star(), {4, 3}, {}};
+    const auto grid = gridOf(config);
+    const BlockField<real> u("u", world(), grid, {.ghosts = config.ghosts});
+    std::vector<real> costs(toSize(u.blocks()), world().rank() == 0 ? 5 : 1);
+    BlockField<real> v = u.moved(grid->rebalanced(world(), costs));
+    EXPECT_EQ(v.blockPattern()->ghosts(), config.ghosts);
+    expectExchanges(v, modulo(spaceOf(config)));
 }
 
 TEST(BlockField, StartsComputesAndFinishes) {
@@ -236,7 +248,7 @@ TEST(BlockField, ErrorsAreThrownOnAllRanks) {
         expectContains(messageOnAll<StateError>([&] {
                            make({.ghosts = odd ? GhostWidths{2, 1} : GhostWidths{1, 1}});
                        }),
-                       "ranks give different grids, ghost widths");
+                       "ranks give different grids, ghost widths or shapes");
     const auto outside = BlockPattern::make(world(), grid, {1, 1}, 3);
     messageOnAll<ArgumentError>([&] { BlockField<real>("u", world(), outside, 2); });
     BlockField<real> u("u", world(), grid, {.ghosts = {1, 1}});

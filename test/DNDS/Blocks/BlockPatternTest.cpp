@@ -61,6 +61,9 @@ TEST(BlockPattern, IsSharedByAllThatAskForTheSame) {
     const auto flat = BlockGrid::cut(comm, std::vector<index>{12, 10, 1}, {}, {});
     EXPECT_NE(BlockPattern::make(comm, flat, {1, 1}), first) << "three dimensions";
     EXPECT_NE(BlockPattern::make(comm, cut(), {1, 1}, 3), first);
+    const auto star = BlockPattern::make(comm, cut(), GhostWidths{1, 1}.star());
+    EXPECT_NE(star, first);
+    EXPECT_EQ(star, BlockPattern::make(comm, cut(), GhostWidths{1, 1}.star()));
     const std::weak_ptr<const BlockPattern> gone = first;
     auto kept = comm.rank() == 0 ? first : nullptr; // one rank has it longer than others
     first.reset();
@@ -68,6 +71,35 @@ TEST(BlockPattern, IsSharedByAllThatAskForTheSame) {
     const auto second = BlockPattern::make(comm, cut(), {1, 1});
     EXPECT_EQ(BlockPattern::make(comm, cut(), {1, 1}), second);
     EXPECT_TRUE(comm.size() == 1 || second != kept);
+}
+
+TEST(BlockPattern, AStarHasFewerNeighbours) {
+    const auto grid = BlockGrid::blocksOf(world(), {"torus", Box({0, 0, 0}, {6, 6, 6}), {true, true, true}}, {2, 2, 2});
+    const GhostWidths all{1, 1, 1};
+    for (int b = 0; b < static_cast<int>(grid->blocks().size()); ++b) {
+        EXPECT_EQ(grid->ghostRegions(b, all).size(), 26U);
+        EXPECT_EQ(grid->ghostRegions(b, all.star()).size(), 6U);
+    }
+    const Box cube({0, 0, 0}, {4, 4, 4});
+    std::vector<Block> octants;
+    forEachCell(Box({0, 0, 0}, {2, 2, 2}), [&](const IndexVector &part) {
+        const int rank = static_cast<int>(octants.size()) % world().size();
+        octants.push_back({partOf(cube, {2, 2, 2, 1}, part), rank, 0});
+    });
+    const auto octant = BlockGrid::make({{"cube", cube, {}}}, octants);
+    const auto received = [&](const GhostWidths &ghosts) {
+        const auto pattern = BlockPattern::make(world(), octant, ghosts);
+        index rows = 0;
+        for (const RowList &list : pattern->exchange()->owners().lists)
+            rows += list.count();
+        return std::pair(pattern->exchange()->owners().size(), world().allReduce(rows, MPI_SUM));
+    };
+    EXPECT_EQ(received(all).second, 8 * 19);
+    EXPECT_EQ(received(all.star()).second, 8 * 12);
+    if (world().size() == 8) {
+        EXPECT_EQ(received(all).first, 7U);
+        EXPECT_EQ(received(all.star()).first, 3U);
+    }
 }
 
 TEST(BlockPattern, WithoutGhostsNothingMoves) {
@@ -82,6 +114,12 @@ TEST(BlockPattern, ErrorsAreThrownOnAllRanks) {
     messageOnAll<ArgumentError>([&] {
         (void)BlockPattern::make(world(), world().rank() == 0 ? nullptr : grid, {1, 1});
     });
+    if (world().size() > 1)
+        expectContains(messageOnAll<StateError>([&] {
+                           const GhostWidths ghosts{1, 1};
+                           (void)BlockPattern::make(world(), grid, world().rank() == 1 ? ghosts.star() : ghosts);
+                       }),
+                       "ghost widths or shapes");
     const auto far = BlockGrid::make(grid->spaces(), {{grid->spaces()[0].cells, world().size(), 0}});
     expectContains(messageOnAll<ArgumentError>([&] { (void)BlockPattern::make(world(), far, {1, 1}); }), "ranks");
     const IndexSpace huge{"huge", Box({0, 0}, {index{1} << 28, index{1} << 28}), {}};

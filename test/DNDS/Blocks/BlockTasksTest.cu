@@ -4,6 +4,7 @@
 #include "DNDS/Device/Stream.hpp"
 
 #include "../Mpi/ThrowsOnAll.hpp"
+#include "BlockCase.hpp"
 
 #include <gtest/gtest.h>
 
@@ -127,6 +128,53 @@ void runAsDense(const Executor &executor) {
 }
 
 TEST(BlockTasks, AreAsOnOneArray) { runAsDense(Executor::host()); }
+
+/// A cell from its neighbours across faces.
+struct MixFaces {
+    DNDS_HOST_DEVICE void operator()(const BlockCell &c, const BlockView<const real> &old,
+                                     const BlockView<real> &now) const {
+        const index i = c[0], j = c[1];
+        now(i, j) = 0.5 * old(i, j) + 0.125 * old(i - 1, j) + 0.25 * old(i + 1, j) - 0.0625 * old(i, j - 1) +
+                    0.03125 * old(i, j + 1);
+    }
+};
+
+TEST(BlockTasks, StarsAreAsBoxesForStencilsWithoutCorners) {
+    const CommunicatorView comm(MPI_COMM_WORLD);
+    const GhostWidths box{1, 1};
+    const auto grid = BlockGrid::blocksOf(comm, {"box", Box({0, 0}, {rows, columns}), {false, true}}, {4, 3});
+    const auto mixed = [&](const GhostWidths &ghosts, const GhostWidths &reads) {
+        const auto pattern = BlockPattern::make(comm, grid, ghosts);
+        BlockField<real> u("u", comm, pattern), v("v", comm, pattern);
+        BlockBoundary walls(u);
+        walls.nearest(lowFace(0));
+        walls.constant(highFace(0), 7);
+        for (int b = 0; b < u.blocks(); ++b)
+            test::forEachIn(u.block(b), u.block(b).cells, [&](const IndexVector &at, const IndexVector &cell) {
+                u.view(b)(at[0], at[1]) = start(cell[0], cell[1]);
+            });
+        const BlockRows cells("cells", pattern);
+        Task::Graph graph("mix", comm);
+        graph.task("mix", cells.cells()).reads(stencil(graph, u, reads, walls)).writes(v).run(MixFaces{});
+        graph.task("mix back", cells.cells()).reads(stencil(graph, v, reads, walls)).writes(u).run(MixFaces{});
+        Task::Plan plan = graph.compile(Executor::host());
+        plan.run();
+        plan.run();
+        std::vector<real> values;
+        for (int b = 0; b < u.blocks(); ++b)
+            test::forEachIn(u.block(b), u.block(b).cells, [&](const IndexVector &at, const IndexVector &) {
+                values.push_back(std::as_const(u).view(b)(at[0], at[1]));
+            });
+        return values;
+    };
+    const std::vector<real> all = mixed(box, box);
+    EXPECT_EQ(mixed(box, box.star()), all);
+    EXPECT_EQ(mixed(box.star(), box.star()), all);
+    BlockField<real> u("u", comm, grid, {.ghosts = box.star()});
+    EXPECT_NO_THROW((void)stencil(u, {1, 0}));
+    expectContains(messageOnAll<ArgumentError>([&] { (void)stencil(u, box); }),
+                   "needs ghosts there, which a star lacks");
+}
 
 TEST(BlockTasks, InThreads) { runAsDense(Executor::hostThreads(3)); }
 

@@ -56,5 +56,19 @@ TEST(Box, RefusesOtherDimensionsThanOneToFour) {
     EXPECT_THROW(GhostWidths({1, 1, 1, 1, 1}), ArgumentError);
 }
 
+TEST(Box, AStarOfGhostsHasNoCorners) {
+    const Box cells({2, 5, 1}, {4, 8, 2});
+    const GhostWidths widths = GhostWidths::of({1, 0, 2}, {0, 3, 1});
+    EXPECT_EQ(withGhosts(cells, widths), std::vector<Box>{cells.grow(widths)});
+    const std::vector<Box> star = withGhosts(cells, widths.star());
+    forEachCell(cells.grow({4, 4, 4}), [&](const IndexVector &cell) {
+        int beyond = 0;
+        for (std::size_t d = 0; d < 3; ++d)
+            beyond += cell[d] < cells.lower[d] || cell[d] >= cells.upper[d] ? 1 : 0;
+        const auto boxes = std::ranges::count_if(star, [&](const Box &box) { return box.contains(cell); });
+        EXPECT_EQ(boxes, cells.grow(widths).contains(cell) && beyond < 2 ? 1 : 0);
+    });
+}
+
 } // namespace
 } // namespace DNDS::test

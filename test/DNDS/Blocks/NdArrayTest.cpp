@@ -73,8 +73,12 @@ TEST(NdArray, RanksWithoutCellsTakePart) {
 TEST(NdArray, ComponentsInsideAndOutside) {
     for (const ComponentOrder order : {ComponentOrder::Inside, ComponentOrder::Outside}) {
         NdArray<double> state("state");
-        state.decompose(
-            world(), {.shape = {16, 12}, .ghosts = {1, 2}, .periodic = {true, false}, .components = 5, .order = order});
+        const GhostWidths ghosts{1, 2};
+        state.decompose(world(), {.shape = {16, 12},
+                                  .ghosts = order == ComponentOrder::Inside ? ghosts : ghosts.star(),
+                                  .periodic = {true, false},
+                                  .components = 5,
+                                  .order = order});
         EXPECT_EQ(state.components(), 5);
         expectExchanges(state.field(), modulo(state.grid().spaces().front()));
     }

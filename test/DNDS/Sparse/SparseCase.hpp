@@ -47,6 +47,7 @@ inline std::vector<SparseGrid> sparseGrids() {
          {1, 1},
          {turned}},
         {"one block", {{"cell", Box({0, 0}, {3, 2}), all}}, {3, 2}, {2, 2}},
+        {"star", {{"box", Box({0, 0, 0}, {12, 9, 10}), {true, false, true}}}, {4, 3, 5}, GhostWidths{1, 2, 1}.star()},
     };
 }
 
