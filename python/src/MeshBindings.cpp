@@ -270,7 +270,8 @@ nb::tuple repartition(const Mesh &self, nb::handle targets, nb::handle weights, 
         moving.options.ghostLayers = ghostLayers.value_or(self.mesh().ghostLayers);
         if (!targets.is_none()) {
             moving.targets.emplace();
-            for (const index rank : Integers(targets, "targets").span())
+            const Integers ranks(targets, "targets"); // may be a copy
+            for (const index rank : ranks.span())
                 moving.targets->push_back(rank >= 0 && rank < self.comm->view.size() ? static_cast<int>(rank) : -1);
         }
         moving.costs = integersOrNone(weights, "weights");
