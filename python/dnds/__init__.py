@@ -32,8 +32,12 @@ if not _runs_a_tool():
                           f"{__file__} there is {built}") from None
     from ._core import __version__ as __version__
     from ._core import _check_mpi
+    from .blocks import BlockFace as BlockFace
     from .blocks import Connection as Connection
     from .blocks import NdArray as NdArray
+    from .blocks import high_face as high_face
+    from .blocks import low_face as low_face
+    from .blocks import write_netcdf as write_netcdf
 
     _check_mpi()
     _atexit.register(set_warning_sink, None)  # noqa: F405

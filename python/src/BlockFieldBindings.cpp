@@ -7,6 +7,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 
+#include <type_traits>
 #include <utility>
 
 namespace DNDS::Python {
@@ -19,6 +20,19 @@ namespace {
 using Release = nb::call_guard<nb::gil_scoped_release>;
 
 constexpr Words<ComponentOrder, 2> orders{{{"inside", ComponentOrder::Inside}, {"outside", ComponentOrder::Outside}}};
+
+template <class T>
+class CellRowsOf final : public AnyBlockRows {
+  public:
+    explicit CellRowsOf(BlockField<T> &field) : field_(field), rows_(cellRows(std::as_const(field))) {}
+    ArrayBase &cells() override { return rows_.values; }
+    const std::vector<index> &ids() const override { return rows_.ids; }
+    void restore() override { setCells(field_, rows_); }
+
+  private:
+    BlockField<T> &field_;
+    CellRows<T> rows_;
+};
 
 template <class T>
 class BlockFieldOf final : public AnyBlockField {
@@ -43,7 +57,44 @@ class BlockFieldOf final : public AnyBlockField {
     BlockField<T> field_;
 };
 
+/// "cells", "nodes", ("faces", 0), ("edges", 1). Throws ArgumentError for anything else.
+Centring centringOf(nb::handle given, int dims) {
+    std::string word;
+    if (nb::try_cast(given, word)) {
+        if (word == "cells")
+            return Centring::cells();
+        if (word == "nodes")
+            return Centring::nodes();
+    } else if (int dim = 0; nb::isinstance<nb::sequence>(given) && nb::len(given) == 2 &&
+                            nb::try_cast(nb::object(given[0]), word) && nb::try_cast(nb::object(given[1]), dim) &&
+                            dim >= 0 && dim < dims) {
+        if (word == "faces")
+            return Centring::faces(dim);
+        if (word == "edges")
+            return Centring::edges(dim);
+    }
+    throw ArgumentError(fmt::format(R"(there is no centring {}: it is "cells", "nodes", ("faces", d) or ("edges", d), )"
+                                    "of dimension d from 0 to {}",
+                                    nb::repr(given).c_str(), dims - 1));
+}
+
 } // namespace
+
+BlockFieldHandle *blockFieldOf(nb::handle given) {
+    const nb::object field = nb::getattr(given, "field", given);
+    for (const nb::handle candidate : {given, nb::handle(field)})
+        if (nb::isinstance<BlockFieldHandle>(candidate))
+            return &nb::cast<BlockFieldHandle &>(candidate);
+    return nullptr;
+}
+
+std::unique_ptr<AnyBlockRows> cellRowsOf(AnyBlockField &field) {
+    return withField(field, [](auto &typed) -> std::unique_ptr<AnyBlockRows> {
+        return std::make_unique<CellRowsOf<typename std::decay_t<decltype(typed)>::Element>>(typed);
+    });
+}
+
+nb::tuple boxOf(const Box &box) { return nb::make_tuple(tupleOf(box.lower, box.dims), tupleOf(box.upper, box.dims)); }
 
 std::shared_ptr<AnyBlockField> makeBlockField(ElementKind kind, const std::string &name, const GridHandle &grid,
                                               const BlockFieldOptions &options) {
@@ -71,15 +122,17 @@ struct GhostFlight {
 };
 
 BlockFieldHandle makeHandle(const GridHandle &grid, rowsize components, nb::handle dtype, nb::handle ghosts,
-                            std::string_view shape, std::string_view order, const std::string &name) {
+                            std::string_view shape, std::string_view order, nb::handle centring,
+                            const std::string &name) {
     BlockFieldHandle made;
     made.grid = grid;
     BlockFieldOptions options;
     ElementKind kind{};
     guarded(grid.comm->view, [&] {
         kind = elementKindOf(dtype);
-        options = {ghostWidthsOf(ghosts, grid.grid->dims(), shape), components,
-                   chosen(order, "order of components", orders)};
+        const int dims = grid.grid->dims();
+        options = {ghostWidthsOf(ghosts, dims, shape), components, chosen(order, "order of components", orders),
+                   centringOf(centring, dims)};
     });
     const nb::gil_scoped_release others;
     made.field = makeBlockField(kind, name, grid, options);
@@ -128,7 +181,35 @@ nb::object viewOf(const BlockFieldHandle &self, int local, bool ghosts) {
     return numpyOf(view, std::move(hold), writable);
 }
 
-nb::tuple boxOf(const Box &box) { return nb::make_tuple(tupleOf(box.lower, box.dims), tupleOf(box.upper, box.dims)); }
+nb::list ownedOf(const BlockFieldHandle &self, int local) {
+    (void)memoryOf(self, local);
+    nb::list boxes;
+    for (const Box &box : self.field->core().blockPattern()->owned(local))
+        boxes.append(boxOf(box));
+    return boxes;
+}
+
+nb::tuple nodalOf(const BlockFieldHandle &self) {
+    nb::list nodal;
+    for (int d = 0; d < self.grid.grid->dims(); ++d)
+        nodal.append(self.field->core().blockPattern()->centring().nodal[toSize(d)]);
+    return nb::tuple(nodal);
+}
+
+/// As `NdArray::ownerOf`.
+int ownerOf(const BlockFieldHandle &self, nb::handle point) {
+    const BlockGrid &grid = *self.grid.grid;
+    const int dims = grid.dims();
+    const Centring &centring = self.field->core().blockPattern()->centring();
+    const IndexVector at = indicesOf(point, dims, "a point");
+    Box one(dims, at, at);
+    for (int d = 0; d < dims; ++d)
+        ++one.upper[toSize(d)];
+    if (!centring.pointsOf(grid.spaces().front().cells).contains(one))
+        return -1;
+    const auto owners = grid.sourcesOf(0, one, centring);
+    return owners.empty() ? -1 : grid.block(owners.front().source).rank;
+}
 
 void start(BlockFieldHandle &self) {
     self.requireLanded("exchange ghosts");
@@ -192,6 +273,40 @@ are read-only, and views with ghosts cannot be had. Collective the first time on
 )");
 }
 
+template <class... Extra>
+void bindPlaces(nb::class_<BlockFieldHandle, Extra...> &type) {
+    type.def(
+            "number", [](const BlockFieldHandle &self, int local) { return memoryOf(self, local).block; },
+            "block"_a = 0, "The number in the grid of a block of this rank. Local.")
+        .def(
+            "box",
+            [](const BlockFieldHandle &self, int local, bool ghosts) {
+                const BlockMemory &memory = memoryOf(self, local);
+                return boxOf(ghosts ? memory.extent : memory.cells);
+            },
+            "block"_a = 0, nb::kw_only(), "ghosts"_a = false,
+            nb::sig(
+                "def box(self, block: int = 0, *, ghosts: bool = False) -> tuple[tuple[int, ...], tuple[int, ...]]"),
+            "The first cell of a block and the one behind its last, in the grid's numbers. Local.")
+        .def(
+            "owned", &ownedOf, "block"_a = 0,
+            nb::sig("def owned(self, block: int = 0) -> list[tuple[tuple[int, ...], tuple[int, ...]]]"),
+            R"(The points of `box` that a block owns, as boxes: the rest are nodes, faces or edges that it shares, of which an
+exchange refreshes its copies. Of cells all of them. Local.)")
+        .def("owner_of", &ownerOf, "point"_a, nb::sig("def owner_of(self, point: ArrayLike) -> int"),
+             "The rank that owns a cell or point of the first index space, or -1 outside of it. Local.")
+        .def_prop_ro("nodal", &nodalOf, nb::sig("def nodal(self) -> tuple[bool, ...]"),
+                     "In which dimensions values are at nodes, not at the middles of cells.")
+        .def_prop_ro(
+            "global_shape",
+            [](const BlockFieldHandle &self) {
+                const Box all = self.field->core().blockPattern()->filePoints();
+                return tupleOf(all.upper, all.dims);
+            },
+            nb::sig("def global_shape(self) -> tuple[int, ...]"),
+            "Cells or points a dimension of the first index space, of all ranks; a period repeats no node.");
+}
+
 } // namespace
 
 void bindBlockField(nb::module_ &module) {
@@ -220,20 +335,21 @@ The end of the block finishes it, also for an exception, so that no other rank i
     type.def(
             "__init__",
             [](BlockFieldHandle *self, const GridHandle &grid, rowsize components, nb::handle dtype, nb::handle ghosts,
-               std::string_view shape, std::string_view order, const std::string &name) {
-                new (self) BlockFieldHandle(makeHandle(grid, components, dtype, ghosts, shape, order, name));
+               std::string_view shape, std::string_view order, nb::handle centring, const std::string &name) {
+                new (self) BlockFieldHandle(makeHandle(grid, components, dtype, ghosts, shape, order, centring, name));
             },
             "grid"_a, "components"_a = 1, "dtype"_a = "float64", nb::kw_only(), "ghosts"_a.none() = nb::none(),
-            "ghost_shape"_a = "box", "order"_a = "inside", "name"_a = "field",
+            "ghost_shape"_a = "box", "order"_a = "inside", "centring"_a = "cells", "name"_a = "field",
             nb::sig("def __init__(self, grid: BlockGrid, components: int = 1, dtype: DTypeLike = 'float64', *, "
-                    "ghosts: object = None, ghost_shape: str = 'box', order: str = 'inside', name: str = 'field') -> "
-                    "None"),
+                    "ghosts: object = None, ghost_shape: str = 'box', order: str = 'inside', "
+                    "centring: str | tuple[str, int] = 'cells', name: str = 'field') -> None"),
             R"(Zeros on all cells. Collective over the grid's communicator.
 
 `ghosts` is one width for all dimensions, or a list of widths or pairs (low, high). Exchanges fill all of them ("box"),
 or those beyond the block in one dimension only ("star"), in fewer messages: corners stay as they are. Components are
-"inside" the cells (the last dimension of views) or "outside" (the first); one component has no dimension. What is wrong
-on one rank raises on all.)")
+"inside" the cells (the last dimension of views) or "outside" (the first); one component has no dimension. `centring`:
+values are at the middles of "cells", at "nodes", on ("faces", d), normal to dimension d, or on ("edges", d), along it.
+Node p is the lower end of cell p, so that views of n cells have n + 1 nodes. What is wrong on one rank raises on all.)")
         .def(
             "__len__", [](const BlockFieldHandle &self) { return self.field->core().blockPattern()->blocks().size(); },
             "Blocks of this rank.")
@@ -242,19 +358,6 @@ on one rank raises on all.)")
              R"(One block's cells, or cells and ghosts, without copying. The memory lives as long as the view.
 
 Without ghosts it is read-only while an exchange is in flight; with them, StateError. Local.)")
-        .def(
-            "number", [](const BlockFieldHandle &self, int local) { return memoryOf(self, local).block; },
-            "block"_a = 0, "The number in the grid of a block of this rank. Local.")
-        .def(
-            "box",
-            [](const BlockFieldHandle &self, int local, bool ghosts) {
-                const BlockMemory &memory = memoryOf(self, local);
-                return boxOf(ghosts ? memory.extent : memory.cells);
-            },
-            "block"_a = 0, nb::kw_only(), "ghosts"_a = false,
-            nb::sig(
-                "def box(self, block: int = 0, *, ghosts: bool = False) -> tuple[tuple[int, ...], tuple[int, ...]]"),
-            "The first cell of a block and the one behind its last, in the grid's numbers. Local.")
         .def_prop_ro(
             "grid", [](const BlockFieldHandle &self) { return self.grid; }, "The grid.")
         .def_prop_ro(
@@ -274,6 +377,7 @@ Without ghosts it is read-only while an exchange is in flight; with them, StateE
                                self.field->core().blockPattern()->blocks().size(), self.field->core().components(),
                                elementKindName(self.field->array().shape().kind));
         });
+    bindPlaces(type);
     bindExchangesAndMoves(type);
 }
 

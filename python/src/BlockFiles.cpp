@@ -14,6 +14,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <type_traits>
 #include <utility>
 
@@ -109,7 +110,39 @@ nb::dict netcdfVariables(nb::handle path, nb::handle comm) {
     return result;
 }
 
-/// Names of a variable in the file: its remaining dimensions, their coordinates, attributes.
+/// A coordinate of a file: its numbers, its attributes, and the nodes between cells where its `bounds` leave no gaps.
+struct Coordinate {
+    std::vector<real> values;
+    std::vector<NetcdfAttribute> attributes;
+    std::vector<real> nodes;
+};
+
+/// Collective.
+Coordinate coordinateOf(const NetcdfReader &file, const std::string &name) {
+    Coordinate read{file.values(name), file.variable(name).attributes, {}};
+    const std::string bounds = file.variable(name).text("bounds");
+    std::erase_if(read.attributes, [](const NetcdfAttribute &attribute) { return attribute.name == "bounds"; });
+    const auto cells = static_cast<index>(read.values.size());
+    if (!file.content().has(bounds) || file.variable(bounds).shape() != std::vector<index>{cells, 2})
+        return read;
+    std::vector<real> ends(2 * toSize(cells));
+    file.read(bounds, slabOf(ends.data(), {0, 0}, {cells, 2}));
+    for (std::size_t k = 0; k < toSize(cells); ++k) {
+        if (k > 0 && ends[2 * k] != ends[2 * k - 1])
+            return read;
+        read.nodes.push_back(ends[2 * k]);
+    }
+    read.nodes.push_back(ends.back());
+    return read;
+}
+
+nb::object arrayOf(std::vector<real> list) {
+    const auto held = std::make_shared<std::vector<real>>(std::move(list));
+    return numpyOf(std::span<const real>(*held), held);
+}
+
+/// Names of a variable in the file: its remaining dimensions, their coordinates, their attributes, nodes where the file
+/// has bounds, and attributes.
 nb::tuple readField(BlockFieldHandle &self, nb::handle path, const std::string &variable, index step, nb::handle places,
                     nb::handle values) {
     const CommunicatorView comm = self.grid.comm->view;
@@ -121,7 +154,7 @@ nb::tuple readField(BlockFieldHandle &self, nb::handle path, const std::string &
         options.picks = picksOf(mapOf<index>(places, "isel"), mapOf<real>(values, "sel"));
     });
     std::vector<std::string> dims;
-    std::map<std::string, std::vector<real>> coordinates;
+    std::map<std::string, Coordinate> coordinates;
     NetcdfVariable about;
     {
         const nb::gil_scoped_release others;
@@ -138,15 +171,19 @@ nb::tuple readField(BlockFieldHandle &self, nb::handle path, const std::string &
                 continue;
             dims.push_back(dimension.name);
             if (hasCoordinate(file.content(), dimension))
-                coordinates[dimension.name] = file.values(dimension.name);
+                coordinates[dimension.name] = coordinateOf(file, dimension.name);
         }
     }
     nb::dict arrays;
-    for (auto &[dimension, list] : coordinates) {
-        const auto held = std::make_shared<std::vector<real>>(std::move(list));
-        arrays[dimension.c_str()] = numpyOf(std::span<const real>(*held), held);
+    nb::dict attributes;
+    nb::dict bounds;
+    for (auto &[dimension, coordinate] : coordinates) {
+        arrays[dimension.c_str()] = arrayOf(std::move(coordinate.values));
+        attributes[dimension.c_str()] = attributesOf(coordinate.attributes);
+        if (!coordinate.nodes.empty())
+            bounds[dimension.c_str()] = arrayOf(std::move(coordinate.nodes));
     }
-    return nb::make_tuple(nb::tuple(nb::cast(dims)), arrays, attributesOf(about.attributes));
+    return nb::make_tuple(nb::tuple(nb::cast(dims)), arrays, attributes, bounds, attributesOf(about.attributes));
 }
 
 /// Whether rank 0 sees a file there. Collective.
@@ -157,37 +194,87 @@ bool existsThere(const CommunicatorView &comm, const std::string &path) {
     return exists != 0;
 }
 
-/// Adds a step after the last one of the file, at `time`. Collective.
-void appendStep(const CommunicatorView &comm, AnyBlockField &field, NetcdfWriter &file, const std::string &variable,
-                const real &time) {
-    file.define();
-    const index step = file.length("time");
-    std::vector<WrittenSlab> mine;
-    if (comm.rank() == 0)
-        mine.push_back(slabOf(&time, {step}, {1}));
-    file.write("time", mine);
-    field.write(file, variable, {step});
+std::vector<NetcdfAttribute> declaredAttributes(nb::handle given) {
+    std::vector<NetcdfAttribute> declared;
+    for (const auto &[key, value] : nb::cast<nb::dict>(given))
+        declared.push_back(attributeOf(nb::cast<std::string>(key), value));
+    return declared;
 }
 
+using Numbers = std::map<std::string, std::vector<real>>;
+
+/// Numbers a dimension. Throws ArgumentError.
+Numbers numbersOf(nb::handle given, const char *what) {
+    Numbers numbers;
+    DNDS_CHECK(nb::try_cast(given, numbers), ArgumentError, "{} is a dict from names of dimensions to lists of numbers",
+               what);
+    return numbers;
+}
+
+/// A variable to be written: an NdArray.
+struct WrittenArray {
+    BlockFieldHandle *field = nullptr;
+    std::string variable;
+    std::vector<std::string> dims;
+    Numbers coordinates;
+    Numbers bounds;
+    std::map<std::string, std::vector<NetcdfAttribute>> axisAttributes;
+    std::vector<NetcdfAttribute> attributes;
+
+    WrittenArray(const std::string &name, nb::handle array)
+        : field(blockFieldOf(array)), variable(name), coordinates(numbersOf(array.attr("coords"), "coords")),
+          bounds(numbersOf(array.attr("bounds"), "bounds")), attributes(declaredAttributes(array.attr("attrs"))) {
+        DNDS_CHECK(field != nullptr, ArgumentError, "'{}' is no NdArray", name);
+        field->requireLanded("be written");
+        dims = nb::cast<std::vector<std::string>>(nb::list(array.attr("dims")));
+        for (const auto &[dimension, its] : nb::cast<nb::dict>(array.attr("coord_attrs")))
+            axisAttributes[nb::cast<std::string>(dimension)] = declaredAttributes(its);
+        const std::vector<index> shape = field->field->shapeInFile();
+        for (std::size_t d = 0; d < dims.size(); ++d) {
+            const Numbers::const_iterator list = coordinates.find(dims[d]);
+            DNDS_CHECK(list == coordinates.end() || static_cast<index>(list->second.size()) == shape.at(d),
+                       ArgumentError, "'{}' has {} coordinates for {} cells", dims[d], list->second.size(), shape[d]);
+            DNDS_CHECK(!bounds.contains(dims[d]) || static_cast<index>(bounds[dims[d]].size()) == shape[d] + 1,
+                       ArgumentError, "'{}' has {} bounds for {} cells: give one more, the nodes", dims[d],
+                       bounds[dims[d]].size(), shape[d]);
+        }
+    }
+
+    /// Declares it, with the coordinates that no variable before it has. Local.
+    void declare(NetcdfWriter &file, std::set<std::string> &known, bool steps) const {
+        const std::vector<index> shape = field->field->shapeInFile();
+        for (std::size_t d = 0; d < dims.size(); ++d) {
+            const std::string &name = dims[d];
+            const auto list = coordinates.find(name);
+            const auto nodes = bounds.find(name);
+            const auto its = axisAttributes.find(name);
+            const auto axis = its == axisAttributes.end() ? std::vector<NetcdfAttribute>{} : its->second;
+            file.dimension(name, shape.at(d));
+            if ((list == coordinates.end() && nodes == bounds.end()) || !known.insert(name).second)
+                continue;
+            const std::vector<real> values = list == coordinates.end() ? std::vector<real>{} : list->second;
+            if (nodes != bounds.end())
+                file.axis({name, nodes->second, axis, values});
+            else
+                file.coordinate(name, values, axis);
+        }
+        std::vector<std::string> all = dims;
+        if (steps)
+            all.insert(all.begin(), "time");
+        file.variable(variable, field->field->array().shape().kind, all, attributes);
+    }
+};
+
 /// With `time`, adds a step to the file, which is made if it does not exist.
-void writeField(BlockFieldHandle &self, nb::handle path, const std::string &variable,
-                const std::vector<std::string> &dims, nb::handle coordinates, const nb::dict &attributes,
-                std::optional<real> time, const std::string &timeUnits) {
-    const CommunicatorView comm = self.grid.comm->view;
+void writeArrays(nb::handle path, const nb::dict &arrays, std::optional<real> time, const std::string &timeUnits,
+                 nb::handle given) {
+    const CommunicatorView comm = commOf(given)->view;
     std::string name;
-    std::vector<NetcdfAttribute> declared;
-    std::map<std::string, std::vector<real>> lists;
+    std::vector<WrittenArray> written;
     guarded(comm, [&] {
-        self.requireLanded("be written");
         name = pathOf(path);
-        for (const auto &[key, value] : attributes)
-            declared.push_back(attributeOf(nb::cast<std::string>(key), value));
-        DNDS_CHECK(nb::try_cast(coordinates, lists), ArgumentError,
-                   "coords is a dict from names of dimensions to lists of numbers");
-        const std::vector<index> shape = self.field->shapeInFile();
-        for (std::size_t d = 0; d < dims.size(); ++d)
-            DNDS_CHECK(!lists.contains(dims[d]) || static_cast<index>(lists[dims[d]].size()) == shape.at(d),
-                       ArgumentError, "'{}' has {} coordinates for {} cells", dims[d], lists[dims[d]].size(), shape[d]);
+        for (const auto &[variable, array] : arrays)
+            written.emplace_back(nb::cast<std::string>(variable), array);
     });
     const nb::gil_scoped_release others;
     const bool adds = time && existsThere(comm, name);
@@ -195,24 +282,27 @@ void writeField(BlockFieldHandle &self, nb::handle path, const std::string &vari
     comm.guarded([&] {
         if (adds)
             return;
-        const std::vector<index> shape = self.field->shapeInFile();
-        for (std::size_t d = 0; d < dims.size(); ++d)
-            if (const auto list = lists.find(dims[d]); list != lists.end())
-                file.coordinate(dims[d], list->second);
-            else
-                file.dimension(dims[d], shape.at(d));
-        std::vector<std::string> all = dims;
         if (time) {
             file.unlimited("time");
             file.variable("time", ElementKind::Float64, {"time"}, {{"units", timeUnits}});
-            all.insert(all.begin(), "time");
         }
-        file.variable(variable, self.field->array().shape().kind, all, declared);
+        std::set<std::string> known;
+        for (const WrittenArray &array : written)
+            array.declare(file, known, time.has_value());
+        if (time || !known.empty())
+            file.attribute({"Conventions", "CF-1.8"});
     });
-    if (time)
-        appendStep(comm, *self.field, file, variable, *time);
-    else
-        self.field->write(file, variable, {});
+    std::vector<index> leading;
+    if (time) {
+        file.define();
+        leading = {file.length("time")};
+        std::vector<WrittenSlab> mine;
+        if (comm.rank() == 0)
+            mine.push_back(slabOf(&*time, leading, {1}));
+        file.write("time", mine);
+    }
+    for (const WrittenArray &array : written)
+        array.field->field->write(file, array.variable, leading);
     file.close();
 }
 
@@ -224,9 +314,8 @@ void bindBlockFiles(nb::module_ &module) {
                        "dict[str, dict[str, object]]"),
                "What a NetCDF file has: for each variable dims, shape, dtype and attrs. Collective.");
     nb::borrow<nb::class_<BlockFieldHandle>>(module.attr("BlockField"))
-        .def("_read_netcdf", &readField, "path"_a, "variable"_a, "step"_a, "isel"_a.none(), "sel"_a.none())
-        .def("_write_netcdf", &writeField, "path"_a, "variable"_a, "dims"_a, "coords"_a, "attrs"_a, "time"_a.none(),
-             "time_units"_a);
+        .def("_read_netcdf", &readField, "path"_a, "variable"_a, "step"_a, "isel"_a.none(), "sel"_a.none());
+    module.def("_write_netcdf", &writeArrays, "path"_a, "arrays"_a, "time"_a.none(), "time_units"_a, "comm"_a.none());
 }
 
 } // namespace DNDS::Python

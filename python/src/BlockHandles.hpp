@@ -2,6 +2,7 @@
 /// @brief Grids of blocks and fields on them, for Python.
 #pragma once
 
+#include "AnyArray.hpp"
 #include "Comm.hpp"
 
 #include "DNDS/Blocks/BlockFile.hpp"
@@ -44,6 +45,28 @@ class AnyBlockField {
     virtual std::shared_ptr<AnyBlockField> moved(const std::shared_ptr<const BlockGrid> &to) = 0;
 };
 
+/// Calls `function(field)` with the BlockField that it is.
+template <class Function>
+auto withField(AnyBlockField &field, Function &&function) {
+    return withType(field.array().shape().kind, RowKind::Fixed, [&](auto element, auto) {
+        return function(static_cast<BlockField<decltype(element)> &>(field.core()));
+    });
+}
+
+/// Cells or blocks as rows of a checkpoint: see CellRows and SparseRows.
+class AnyBlockRows {
+  public:
+    AnyBlockRows() = default;
+    AnyBlockRows(const AnyBlockRows &) = delete;
+    AnyBlockRows &operator=(const AnyBlockRows &) = delete;
+    virtual ~AnyBlockRows() = default;
+
+    virtual ArrayBase &cells() = 0;
+    virtual const std::vector<index> &ids() const = 0;
+    /// Gives the field what the rows say. Local; see `setCells` and `setBlocks`.
+    virtual void restore() = 0;
+};
+
 /// A field, and whether an exchange that Python started is in flight.
 struct BlockFieldHandle {
     GridHandle grid;
@@ -66,6 +89,11 @@ struct BlockCopyHandle {
     void run();
 };
 
+/// The BlockField that Python gives, itself or as an NdArray; null for anything else. Local.
+BlockFieldHandle *blockFieldOf(nanobind::handle given);
+/// A copy of the cells. Local. Throws as `cellRows`.
+std::unique_ptr<AnyBlockRows> cellRowsOf(AnyBlockField &field);
+
 /// Makes a field of the type of `kind`. Collective.
 std::shared_ptr<AnyBlockField> makeBlockField(ElementKind kind, const std::string &name, const GridHandle &grid,
                                               const BlockFieldOptions &options);
@@ -76,10 +104,15 @@ GhostWidths ghostWidthsOf(nanobind::handle ghosts, int dims, std::string_view sh
 /// A tuple of as many numbers as there are dimensions, and back. Local. `indicesOf` throws ArgumentError.
 nanobind::tuple tupleOf(const IndexVector &numbers, int dims);
 IndexVector indicesOf(nanobind::handle numbers, int dims, const char *what);
+/// (first, end) of a box.
+nanobind::tuple boxOf(const Box &box);
 
 /// Grids, and the policy of when to move their blocks.
 void bindBlockGrid(nanobind::module_ &module);
 void bindBlockField(nanobind::module_ &module);
+/// Fields as vectors, and rules for their ghosts; after them.
+void bindBlockVectors(nanobind::module_ &module);
+void bindBlockBoundary(nanobind::module_ &module);
 /// Copies between fields; after them.
 void bindBlockCopy(nanobind::module_ &module);
 /// NetCDF files; after the others.

@@ -53,8 +53,10 @@ void setValue(CheckpointWriter &file, const std::string &name, nb::handle value)
         file.set(name, nb::cast<std::vector<real>>(value));
 }
 
-/// The mesh, or the grid's blocks, that an array belongs to.
+/// The mesh, or the grid's blocks or cells, that an array belongs to.
 std::optional<std::uint64_t> meshOf(nb::handle array) {
+    if (const BlockFieldHandle *blocks = blockFieldOf(array))
+        return blocks->grid.grid->cellsSignature();
     if (nb::isinstance<SparseHandle>(array))
         return nb::cast<const SparseHandle &>(array).fingerprint;
     return nb::isinstance<Field>(array) ? nb::cast<const Field &>(array).mesh() : std::nullopt;
@@ -117,16 +119,23 @@ index writeCheckpoint(nb::handle path, nb::handle arrays, nb::handle ids, nb::ha
     }
     std::optional<CheckpointWriter> file;
     std::vector<RowIds> kept;
-    std::vector<std::unique_ptr<AnySparseRows>> keptRows;
+    std::vector<std::unique_ptr<AnyBlockRows>> keptRows;
     guarded(shared->view, [&] {
         file.emplace(shared->view, where, CheckpointOptions{.mesh = mesh});
         try {
             const bool sameIds = !nb::isinstance<nb::dict>(ids);
             for (const auto [name, array] : nb::cast<nb::dict>(arrays)) {
                 if (nb::isinstance<SparseHandle>(array)) {
-                    AnySparseRows &rows = *keptRows.emplace_back(nb::cast<const SparseHandle &>(array).field->rows());
+                    auto rows = nb::cast<const SparseHandle &>(array).field->rows();
+                    file->add(nb::cast<std::string>(name), std::as_const(rows->cells()), rows->ids());
+                    file->add(nb::cast<std::string>(name) + ".blocks", std::as_const(rows->blocks()), rows->ids());
+                    keptRows.push_back(std::move(rows));
+                    continue;
+                }
+                if (const BlockFieldHandle *blocks = blockFieldOf(array)) {
+                    blocks->requireLanded("be written");
+                    AnyBlockRows &rows = *keptRows.emplace_back(cellRowsOf(*blocks->field));
                     file->add(nb::cast<std::string>(name), std::as_const(rows.cells()), rows.ids());
-                    file->add(nb::cast<std::string>(name) + ".blocks", std::as_const(rows.blocks()), rows.ids());
                     continue;
                 }
                 const nb::object its = sameIds ? nb::borrow(ids) : nb::object(ids.attr("get")(name));
@@ -138,8 +147,8 @@ index writeCheckpoint(nb::handle path, nb::handle arrays, nb::handle ids, nb::ha
                     setValue(*file, nb::cast<std::string>(name), value);
         } catch (const nb::cast_error &) {
             throw ArgumentError(
-                "a checkpoint holds Field, Array and SparseField objects, and values that are numbers, lists of "
-                "numbers, or text");
+                "a checkpoint holds Field, Array, BlockField, NdArray and SparseField objects, and values that are "
+                "numbers, lists of numbers, or text");
         }
     });
     const nb::gil_scoped_release others;
@@ -197,9 +206,28 @@ void readSparse(Checkpoint &self, const std::string &name, const SparseHandle &i
     guarded(self.comm->view, [&] { rows->restore(); });
 }
 
+void readBlocks(Checkpoint &self, const std::string &name, const BlockFieldHandle &into, nb::handle ids, bool anyMesh) {
+    std::unique_ptr<AnyBlockRows> rows;
+    guarded(self.comm->view, [&] {
+        DNDS_CHECK(ids.is_none(), ArgumentError, "'{}' is a field on blocks: it knows its ids itself",
+                   into.field->core().name());
+        into.requireLanded("be read");
+        if (!anyMesh)
+            requireMeshOf(self, into.grid.grid->cellsSignature());
+        rows = cellRowsOf(*into.field);
+    });
+    {
+        const nb::gil_scoped_release others;
+        self.file->read(name, rows->cells(), rows->ids());
+    }
+    guarded(self.comm->view, [&] { rows->restore(); });
+}
+
 void readRows(Checkpoint &self, const std::string &name, nb::handle into, nb::handle ids, bool anyMesh) {
     if (nb::isinstance<SparseHandle>(into))
         return readSparse(self, name, nb::cast<const SparseHandle &>(into), ids, anyMesh);
+    if (const BlockFieldHandle *blocks = blockFieldOf(into))
+        return readBlocks(self, name, *blocks, ids, anyMesh);
     std::optional<RowIds> list;
     ArrayBase *rows = nullptr;
     guarded(self.comm->view, [&] {
@@ -222,15 +250,16 @@ void bindCheckpoint(nb::module_ &module) {
         "write_checkpoint", &writeCheckpoint, "path"_a.none(), "arrays"_a, "ids"_a.none() = nb::none(),
         "values"_a.none() = nb::none(), nb::kw_only(), "comm"_a.none() = nb::none(),
         nb::sig("def write_checkpoint(path: str | os.PathLike[str], "
-                "arrays: collections.abc.Mapping[str, Field | Array | SparseField], "
+                "arrays: collections.abc.Mapping[str, Field | Array | BlockField | NdArray | SparseField], "
                 "ids: numpy.typing.ArrayLike | collections.abc.Mapping[str, numpy.typing.ArrayLike] | None = None, "
                 "values: collections.abc.Mapping[str, float | str | collections.abc.Sequence[float]] | None = None, "
                 "*, comm: mpi4py.MPI.Comm | None = None) -> int"),
         R"(Writes arrays and values to an HDF5 file that is complete or absent, and returns its size in bytes. Collective.
 
 `ids` [owned], for all arrays or by name, are unique numbers over all ranks: any number of ranks finds its rows by them. Fields
-on the cells or nodes of a mesh have their file numbers where none are given; sparse fields need none. Fields are written without
-ghosts; those of a mesh (`Mesh.field`) are read only into fields of the same mesh. Raises DataError on all ranks if the
+on the cells or nodes of a mesh have their file numbers where none are given; sparse fields and fields on blocks need none. Fields are
+written without ghosts; those of a mesh (`Mesh.field`) are read only into fields of the same mesh, those on blocks into any blocks of a
+grid with these cells. Raises DataError on all ranks if the
 file cannot be written; an existing file then stays.)");
     nb::class_<Checkpoint>(module, "Checkpoint", R"(A checkpoint file, read on any number of ranks.
 
@@ -267,11 +296,12 @@ file cannot be written; an existing file then stays.)");
             nb::sig("def arrays(self) -> dict[str, str]"), "Descriptions of the arrays by name.")
         .def(
             "read", &readRows, "name"_a, "into"_a, "ids"_a.none() = nb::none(), nb::kw_only(), "any_mesh"_a = false,
-            nb::sig("def read(self, name: str, into: Field | Array | SparseField, "
+            nb::sig("def read(self, name: str, into: Field | Array | BlockField | NdArray | SparseField, "
                     "ids: numpy.typing.ArrayLike | None = None, *, any_mesh: bool = False) -> None"),
             R"(Fills the owned rows of a field, or an array (which gets that many rows), with the rows of these ids. Collective.
 
-A field on the cells or nodes of a mesh has their file numbers where no ids are given. A sparse field, for which none are given, gets the blocks that the file has; ghosts and other stages have the default.
+A field on the cells or nodes of a mesh has their file numbers where no ids are given. A sparse field, for which none are given, gets the blocks that the file has; ghosts and other stages have the default. A
+BlockField or NdArray gets its cells; an exchange of ghosts brings it the points that blocks share.
 
 Raises on all ranks: ArgumentError if the file was written with fields of another mesh than the field's, unless
 `any_mesh`; LayoutError for another type or width, DataError for ids that the file lacks and damaged blocks. Warns if

@@ -51,12 +51,25 @@ class Progress {
     std::exception_ptr failure_;
 };
 
+/// The data of a mesh with its clusters, if it has any. Collective. Throws as MeshClusters.
+std::shared_ptr<const MeshData> dataOf(Geom::UnstructuredMesh &&mesh, Geom::MeshReport report,
+                                       const Geom::MeshOptions &options,
+                                       const std::shared_ptr<const Geom::SourceClusters> &cut) {
+    std::shared_ptr<const Geom::MeshClusters> clusters;
+    if (cut)
+        clusters = std::make_shared<const Geom::MeshClusters>(mesh, *cut);
+    const std::uint64_t fingerprint = Geom::fingerprint(mesh);
+    return std::make_shared<const MeshData>(MeshData{std::move(mesh), std::move(report), fingerprint, options.ghostsBy,
+                                                     options.cellOrder, cut, std::move(clusters)});
+}
+
 Mesh buildMesh(Source &source, std::string_view partitioner, real imbalance, int seed, nb::handle part,
                nb::handle weights, std::string_view ghostsBy, int ghostLayers, std::string_view cellOrder,
-               nb::handle cellsPerCluster, nb::handle given) {
+               nb::handle cellsPerCluster, const Clusters *clusters, nb::handle given) {
     Geom::MeshOptions options;
     const CommPtr comm = source.comm();
     index clusterCells = 0;
+    std::optional<std::vector<real>> costs;
     guarded(comm->view, [&] { // an error on one rank throws on all
         (void)source.mesh();
         options.partitioner = chosen(partitioner, "partitioner", partitioners);
@@ -68,9 +81,13 @@ Mesh buildMesh(Source &source, std::string_view partitioner, real imbalance, int
             for (const index rank : ranks.span())
                 options.givenPart.push_back(rank >= 0 && rank < comm->view.size() ? static_cast<int>(rank) : -1);
         }
-        options.cellWeights = integersOrNone(weights, "weights");
-        DNDS_CHECK(cellsPerCluster.is_none() || (part.is_none() && weights.is_none()), ArgumentError,
-                   "clusters are given to ranks by their number: leave out part and weights");
+        if (cellsPerCluster.is_none() && clusters == nullptr)
+            options.cellWeights = integersOrNone(weights, "weights");
+        else
+            costs = costsOrNone(weights, "weights");
+        DNDS_CHECK(cellsPerCluster.is_none() || (part.is_none() && clusters == nullptr), ArgumentError,
+                   "ranks get whole clusters, cut now: leave out part and clusters, or cut them before by "
+                   "SourceClusters.cut, and leave out cells_per_cluster");
         DNDS_CHECK(cellsPerCluster.is_none() || nb::try_cast(cellsPerCluster, clusterCells), ArgumentError,
                    "cells_per_cluster is no integer");
     });
@@ -85,19 +102,15 @@ Mesh buildMesh(Source &source, std::string_view partitioner, real imbalance, int
         options.report = &report;
         Geom::SourceMesh taken = source.take();
         const nb::gil_scoped_release others;
-        std::optional<Geom::SourceClusters> cut;
-        if (!cellsPerCluster.is_none()) {
-            cut = Geom::cutClusters(comm->view, taken, clusterCells);
+        std::shared_ptr<const Geom::SourceClusters> cut = clusters == nullptr ? nullptr : clusters->cut;
+        if (!cellsPerCluster.is_none())
+            cut = std::make_shared<const Geom::SourceClusters>(Geom::cutClusters(comm->view, taken, clusterCells));
+        if (cut && options.partitioner != Geom::Partitioner::Given) {
             options.partitioner = Geom::Partitioner::Given;
-            options.givenPart = cut->parts(comm->view.size());
+            options.givenPart = partsOf(comm->view, *cut, costs);
         }
         Geom::UnstructuredMesh mesh = Geom::buildMesh(comm->view, std::move(taken), options);
-        std::shared_ptr<const Geom::MeshClusters> clusters;
-        if (cut)
-            clusters = std::make_shared<const Geom::MeshClusters>(mesh, *cut);
-        const std::uint64_t fingerprint = Geom::fingerprint(mesh);
-        return std::make_shared<const MeshData>(MeshData{std::move(mesh), std::move(report), fingerprint,
-                                                         options.ghostsBy, options.cellOrder, std::move(clusters)});
+        return dataOf(std::move(mesh), std::move(report), options, cut);
     }();
     agree(comm->view, progress.failure());
     return {comm, data};
@@ -221,7 +234,8 @@ struct Moving {
     Geom::RepartitionOptions how;
     std::optional<std::vector<int>> targets;
     std::vector<index> costs;
-    std::vector<nb::object> fields; ///< as long as they move
+    std::optional<std::vector<real>> clusterCosts; ///< of cells of a mesh with clusters
+    std::vector<nb::object> fields;                ///< as long as they move
     std::vector<Geom::MovingRows> rows;
 
     const Field &field(std::size_t k) const { return nb::cast<const Field &>(fields[k]); }
@@ -260,8 +274,6 @@ nb::tuple repartition(const Mesh &self, nb::handle targets, nb::handle weights, 
                       std::optional<int> ghostLayers, std::optional<std::string_view> cellOrder) {
     Moving moving;
     guarded(self.comm->view, [&] {
-        DNDS_CHECK(self.data->clusters == nullptr, StateError,
-                   "this mesh was built of clusters, which are given to ranks by their number: build it again");
         DNDS_CHECK(targets.is_none() || weights.is_none(), ArgumentError,
                    "weights have no effect where targets are given: leave out one of them");
         moving.how.partitioner = chosen(partitioner, "partitioner", partitioners);
@@ -270,10 +282,14 @@ nb::tuple repartition(const Mesh &self, nb::handle targets, nb::handle weights, 
         moving.options.ghostLayers = ghostLayers.value_or(self.mesh().ghostLayers);
         if (!targets.is_none()) {
             moving.targets.emplace();
-            for (const index rank : Integers(targets, "targets").span())
+            const Integers ranks(targets, "targets"); // may be a copy
+            for (const index rank : ranks.span())
                 moving.targets->push_back(rank >= 0 && rank < self.comm->view.size() ? static_cast<int>(rank) : -1);
         }
-        moving.costs = integersOrNone(weights, "weights");
+        if (self.data->cut)
+            moving.clusterCosts = costsOrNone(weights, "weights");
+        else
+            moving.costs = integersOrNone(weights, "weights");
         for (const nb::handle field : fields) {
             if (!nb::isinstance<Field>(field))
                 throw nb::type_error("what moves with a mesh are Field objects");
@@ -284,18 +300,19 @@ nb::tuple repartition(const Mesh &self, nb::handle targets, nb::handle weights, 
     });
     agreeOn(self, moving);
     std::unique_ptr<Geom::MovedMesh> moved;
-    std::uint64_t fingerprint = 0;
     {
         const nb::gil_scoped_release others;
         if (!moving.targets)
-            moving.targets = Geom::repartitionTargets(self.mesh(), moving.costs, moving.how);
+            moving.targets = self.data->cut ? targetsOf(self.comm->view, *self.data, moving.clusterCosts)
+                                            : Geom::repartitionTargets(self.mesh(), moving.costs, moving.how);
         moved = std::make_unique<Geom::MovedMesh>(self.mesh(), *moving.targets, moving.options);
-        fingerprint = Geom::fingerprint(moved->after());
     }
     std::vector<std::unique_ptr<Field>> made = moveFields(moving, *moved);
-    Mesh after{self.comm,
-               std::make_shared<const MeshData>(MeshData{moved->take(), self.data->report, fingerprint,
-                                                         moving.options.ghostsBy, moving.options.cellOrder})};
+    Mesh after{self.comm, nullptr};
+    {
+        const nb::gil_scoped_release others;
+        after.data = dataOf(moved->take(), self.data->report, moving.options, self.data->cut);
+    }
     nb::list list;
     for (std::size_t k = 0; k < made.size(); ++k) {
         setMeshOf(*made[k], after, after.mesh().entities(moving.rows[k].kind));
@@ -309,7 +326,9 @@ const char *const buildText =
 
 `partitioner` is "graph" (PT-Scotch, fewest faces between ranks) or "curve" (pieces of a Hilbert curve, fast); `part`
 [block of the source] gives ranks instead. `weights` [block of the source] are costs of cells, integers from 1: ranks get
-equal shares, with `imbalance` 0.03 at most 3 % more; give them on all ranks or on none. Ghosts are `ghost_layers` of
+equal shares, with `imbalance` 0.03 at most 3 % more; give them on all ranks or on none. `cells_per_cluster` cuts clusters
+for sparse fields, of which ranks get equally many, or, with `weights`, equal shares; `clusters` are those of a SourceClusters, with
+any `part` that keeps them whole. Ghosts are `ghost_layers` of
 cells that share "nodes" or "faces" with the previous layer. `cell_order` is "curve" or "reverse-cuthill-mckee".
 `progress` is called with the name of each step, on the ranks that give it; an exception ends its calls and is raised on
 all ranks when the mesh is built.
@@ -335,7 +354,8 @@ width None. Collective.)")
              R"(The mesh on another partition, and fields of this mesh moved to it, with current ghosts. Collective.
 
 `targets` [own cells] are ranks; without them, shares of equal `weights` [own cells], integers from 1, are found with
-"curve" or "graph". Ghosts and order of cells are those of this mesh, or given as in `build`. All ranks give the same
+"curve" or "graph". Clusters stay whole: see `repartition_targets`; weights are any numbers then, and sparse fields follow
+by their `moved`. Ghosts and order of cells are those of this mesh, or given as in `build`. All ranks give the same
 fields in the same order. This mesh and its fields stay as they are. Raises ArgumentError or StateError on all ranks.
 
     mesh, (u, p) = mesh.repartition(weights=costs, fields=[u, p])
@@ -367,11 +387,13 @@ read-only NumPy arrays without copying, which may outlive the mesh.
     type.def_static("build", &buildMesh, "source"_a, nb::kw_only(), "partitioner"_a = "graph", "imbalance"_a = 0.03,
                     "seed"_a = 1, "part"_a.none() = nb::none(), "weights"_a.none() = nb::none(),
                     "ghosts_by"_a = "nodes", "ghost_layers"_a = 1, "cell_order"_a = "curve",
-                    "cells_per_cluster"_a.none() = nb::none(), "progress"_a.none() = nb::none(),
+                    "cells_per_cluster"_a.none() = nb::none(), "clusters"_a.none() = nb::none(),
+                    "progress"_a.none() = nb::none(),
                     nb::sig("def build(source: SourceMesh, *, partitioner: str = 'graph', imbalance: float = 0.03, "
                             "seed: int = 1, part: numpy.typing.ArrayLike | None = None, "
                             "weights: numpy.typing.ArrayLike | None = None, ghosts_by: str = 'nodes', "
                             "ghost_layers: int = 1, cell_order: str = 'curve', cells_per_cluster: int | None = None, "
+                            "clusters: SourceClusters | None = None, "
                             "progress: collections.abc.Callable[[str], object] | None = None) -> Mesh"),
                     buildText)
         .def_static(

@@ -14,7 +14,9 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
+#include <vector>
 
 namespace DNDS::Python {
 
@@ -25,7 +27,8 @@ struct MeshData {
     std::uint64_t fingerprint; ///< fingerprint of the mesh: see Geom::fingerprint
     Geom::GhostNeighbours ghostsBy;
     Geom::CellOrder cellOrder;
-    std::shared_ptr<const Geom::MeshClusters> clusters{}; ///< if it was built of clusters
+    std::shared_ptr<const Geom::SourceClusters> cut{};    ///< if it was built of clusters
+    std::shared_ptr<const Geom::MeshClusters> clusters{}; ///< of `cut`
 };
 
 /// A mesh of this rank, shared with all views of its parts.
@@ -66,6 +69,22 @@ class Source {
     std::shared_ptr<Geom::SourceMesh> mesh_;
 };
 
+/// Clusters of cells of a source, for Python.
+struct Clusters {
+    CommPtr comm;
+    std::shared_ptr<const Geom::SourceClusters> cut;
+};
+
+/// The rank of each cell of the source: equal numbers of clusters, or, where any rank gives costs, equal shares of
+/// these. Collective. Throws as `SourceClusters::parts`.
+std::vector<int> partsOf(CommunicatorView comm, const Geom::SourceClusters &cut,
+                         const std::optional<std::vector<real>> &costs);
+/// The targets of own cells by which ranks have equal shares of the cells, or, where any rank gives costs of own cells,
+/// of these, and clusters stay whole. Collective. Throws ArgumentError on all ranks.
+std::vector<int> targetsOf(CommunicatorView comm, const MeshData &data, const std::optional<std::vector<real>> &costs);
+/// A list of numbers, unless it is None. Throws ArgumentError.
+std::optional<std::vector<real>> costsOrNone(nanobind::handle given, const char *what);
+
 inline constexpr Words<Geom::Partitioner, 2> partitioners{
     {{"graph", Geom::Partitioner::Graph}, {"curve", Geom::Partitioner::Curve}}};
 inline constexpr Words<Geom::GhostNeighbours, 2> ghostNeighbours{
@@ -77,6 +96,7 @@ inline constexpr Words<Geom::MeshEntityKind, 4> entityKinds{{{"cells", Geom::Mes
                                                              {"edges", Geom::MeshEntityKind::Edges}}};
 
 void bindSource(nanobind::module_ &module);
+void bindSourceClusters(nanobind::module_ &module);
 void bindMesh(nanobind::module_ &module);
 /// Adds lists of entities, adjacencies and boundaries to the class that `bindMesh` made.
 void bindMeshLists(nanobind::module_ &module);
@@ -84,7 +104,7 @@ void bindMeshParts(nanobind::module_ &module);
 void bindMeshOutput(nanobind::module_ &module);
 /// Adds point location, probes and wall distances.
 void bindProbes(nanobind::module_ &module);
-/// Adds sparse fields on clusters; after `bindSparse`, too.
+/// Adds clusters, and sparse fields on them; after `bindSparse`, too.
 void bindMeshClusters(nanobind::module_ &module);
 
 } // namespace DNDS::Python

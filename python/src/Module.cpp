@@ -25,10 +25,13 @@ NB_MODULE(_core, module) {
     bindFieldGroup(module);
     bindBlockGrid(module);
     bindBlockField(module);
+    bindBlockVectors(module);
+    bindBlockBoundary(module);
     bindBlockCopy(module);
     bindBlockFiles(module);
     bindSparse(module);
     bindSource(module);
+    bindSourceClusters(module);
     bindMesh(module);
     bindMeshLists(module);
     bindMeshParts(module);

@@ -22,19 +22,10 @@ class MeshClusters;
 
 namespace DNDS::Python {
 
-/// Blocks as rows of a checkpoint: see SparseRows.
-class AnySparseRows {
+/// Blocks as rows of a checkpoint, and which are there.
+class AnySparseRows : public AnyBlockRows {
   public:
-    AnySparseRows() = default;
-    AnySparseRows(const AnySparseRows &) = delete;
-    AnySparseRows &operator=(const AnySparseRows &) = delete;
-    virtual ~AnySparseRows() = default;
-
-    virtual ArrayBase &cells() = 0;
     virtual ArrayBase &blocks() = 0;
-    virtual const std::vector<index> &ids() const = 0;
-    /// Makes the field's blocks what the rows say. Local; see `setBlocks`.
-    virtual void restore() = 0;
 };
 
 /// A SparseField of any type, as Python uses it.

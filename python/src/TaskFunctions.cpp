@@ -147,7 +147,8 @@ AddedRows::AddedRows(const Field &field)
     : label_(field.father().label()), scalar_(field.scalar()), all_(field.block(true, hold_)) {}
 
 void RowGuards::check(nb::handle rows) const {
-    for (const index row : Integers(rows, "rows").span()) {
+    const Integers list(rows, "rows"); // may be a copy
+    for (const index row : list.span()) {
         const auto declares = [row](const Task::RowGuard &guard) {
             return row >= 0 && row < guard.rows.size() && guard.rows.test(row);
         };

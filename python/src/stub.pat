@@ -9,9 +9,12 @@ _core.__prefix__:
     \from numpy.typing import ArrayLike
     \from numpy.typing import DTypeLike
     \from numpy.typing import NDArray
+    \from .blocks import NdArray
     __version__: str
 
     def _check_mpi() -> None: ...
+    def _write_netcdf(path: object, arrays: dict[str, NdArray], time: float | None, time_units: str,
+                      comm: object) -> None: ...
 
 _core.__suffix__:
     class Error(RuntimeError):

@@ -55,7 +55,7 @@ def test_errors_raise_on_all_ranks(comm, shared_path):
     ids = [2 * comm.rank, 2 * comm.rank + 1]
     with pytest.raises(dnds.ArgumentError):
         dnds.write_checkpoint(path, {"u": u}, [0, 0], comm=comm)
-    with pytest.raises(dnds.ArgumentError, match="Field, Array and SparseField"):
+    with pytest.raises(dnds.ArgumentError, match="Field, Array, BlockField, NdArray and SparseField"):
         dnds.write_checkpoint(path, {"u": "text" if comm.rank == 0 else u}, ids, comm=comm)
     with pytest.raises(dnds.DataError, match=r"bad\.h5"):
         dnds.Checkpoint(path, comm)

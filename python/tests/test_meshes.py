@@ -381,7 +381,7 @@ def test_repartitioning_keeps_values_by_file_number(comm):
     p.owned[:] = mesh.nodes.own_file_numbers
     f.owned[:] = 3
     u.pull()
-    targets = (mesh.cells.own_file_numbers * 7 // 3) % comm.size
+    targets = ((mesh.cells.own_file_numbers * 7 // 3) % comm.size).astype("int32")
     after, fields = mesh.repartition(targets, fields=[u, p, f])
     assert (u.owned[:, 1] == mesh.cells.own_file_numbers).all()  # as it was
     assert after.cells.global_count == mesh.cells.global_count

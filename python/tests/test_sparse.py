@@ -241,3 +241,120 @@ def test_clusters_of_a_mesh(comm, shared_path):
         dnds.Mesh.box("tetrahedra", (2, 2, 2), comm=comm).sparse_field()
     with pytest.raises(dnds.ArgumentError, match="leave out part"):
         dnds.Mesh.box("tetrahedra", (2, 2, 2), cells_per_cluster=10, part=[0], comm=comm)
+
+
+def write_around(mesh, u):
+    """A number for each cell of the clusters whose number is even; the others are absent."""
+    for b, cluster in enumerate(mesh.clusters):
+        if cluster % 2 == 0:
+            u.allocate(b)
+            u.view(b)[:] = mesh.cells.file_numbers[mesh.cluster_cells(b)[: u.box(b)[1][0]]] + 1
+
+
+def require_numbers(mesh, u):
+    for b, cluster in enumerate(mesh.clusters):
+        assert u.number(b) == cluster and (u.is_allocated(b) or cluster % 2 == 1)
+        if u.is_allocated(b):  # others are where exchanges have reached them
+            cells = mesh.cluster_cells(b)[: u.box(b)[1][0]]
+            np.testing.assert_array_equal(u.view(b), (mesh.cells.file_numbers[cells] + 1) * (cluster % 2 == 0))
+
+
+def source_of(comm):
+    return dnds.SourceMesh.box("tetrahedra", (6, 6, 6), shuffled=True, comm=comm)
+
+
+def smallest_share(costs, ranks):
+    """The largest share of the best cut into runs, by trying all."""
+    before = np.concatenate([[0], np.cumsum(costs)])
+    best = before
+    for _ in range(ranks - 1):
+        best = np.array([min(max(best[k], before[n] - before[k]) for k in range(n + 1)) for n in range(len(before))])
+    return best[-1]
+
+
+def test_clusters_belong_to_any_rank(comm):
+    source = source_of(comm)
+    cut = dnds.SourceClusters.cut(source, 50)
+    clusters = cut.cluster_of
+    assert clusters.max() < cut.count and not clusters.flags.writeable
+    count = comm.allreduce(np.bincount(clusters, minlength=cut.count))
+    assert (count > 0).all() and count.sum() == 6**4
+
+    def shares(parts, costs):
+        return comm.allreduce(np.bincount(parts, costs, comm.size))
+
+    even = shares(cut.parts(), np.ones(len(clusters)))
+    assert even.max() <= -(-cut.count // comm.size) * count.max()
+    costs = np.where(clusters == 0, 100.0, 1.0)
+    of_clusters = comm.allreduce(np.bincount(clusters, costs, cut.count))
+    assert shares(cut.parts(costs), costs).max() <= 1.01 * smallest_share(of_clusters, comm.size)
+    parts = (clusters * 7 + 3) % comm.size  # clusters of a rank are no run
+    mesh = dnds.Mesh.build(source, clusters=cut, part=parts)
+    assert sorted(c for mine in comm.allgather(list(mesh.clusters)) for c in mine) == list(range(cut.count))
+    assert all(c % comm.size == (comm.rank - 3) * pow(7, -1, comm.size) % comm.size for c in mesh.clusters)
+    u = mesh.sparse_field("u", dtype="int64")
+    write_around(mesh, u)
+    u.exchange_ghosts()
+    require_numbers(mesh, u)
+    with pytest.raises(dnds.ArgumentError, match="costs"):
+        cut.parts([1.0] if comm.rank == 0 else costs)
+    if comm.size > 1:
+        parts = np.arange(len(clusters)) % comm.size
+        with pytest.raises(dnds.ArgumentError, match="cluster"):
+            dnds.Mesh.build(source_of(comm), clusters=cut, part=parts)
+    with pytest.raises(dnds.ArgumentError, match="leave out part"):
+        dnds.Mesh.build(source_of(comm), cells_per_cluster=50, clusters=cut)
+
+
+def test_clusters_of_the_program(comm):
+    source = source_of(comm)
+    cells = len(source.cell_types)
+    first = comm.exscan(cells) or 0
+    mine = (first + np.arange(cells)) // 100
+    cut = dnds.SourceClusters(source, mine)
+    assert cut.count == -(-(6**4) // 100)
+    np.testing.assert_array_equal(cut.cluster_of, mine)
+    mesh = dnds.Mesh.build(source, clusters=cut, weights=np.ones(cells))
+    u = mesh.sparse_field("u", dtype="int64")
+    write_around(mesh, u)
+    assert u.sums() == sum(n + 1 for n in range(6**4) if n // 100 % 2 == 0)
+    with pytest.raises(dnds.ArgumentError):
+        dnds.SourceClusters(source_of(comm), mine[:-1] if comm.rank == 0 else mine)
+    with pytest.raises(dnds.ArgumentError):
+        dnds.SourceClusters(source_of(comm), mine - 1)
+
+
+def test_clusters_move_with_their_mesh(comm):
+    mesh = dnds.Mesh.box("tetrahedra", (6, 6, 6), shuffled=True, cells_per_cluster=50, comm=comm)
+    u = mesh.sparse_field("u", dtype="int64", stages=2)
+    gas = mesh.field(None, name="gas")
+    gas.owned[:] = mesh.cells.own_file_numbers
+    write_around(mesh, u)
+    u.count_dropped()
+    costs = np.where(mesh.clusters < 5, 20.0, 1.0)
+    targets = mesh.repartition_targets(costs)
+    assert len(targets) == mesh.cells.owned
+    before = comm.allreduce(len(mesh.clusters))
+    for moved, (moved_gas,) in (mesh.repartition(targets, fields=[gas]),
+                                mesh.repartition(weights=np.where(gas.owned < 300, 3.5, 1.0), fields=[gas]),
+                                mesh.repartition((targets + 1) % comm.size, fields=[gas]),
+                                mesh.repartition(fields=[gas])):
+        assert comm.allreduce(len(moved.clusters)) == before
+        np.testing.assert_array_equal(moved_gas.data, moved.cells.file_numbers)
+        v = u.moved(moved)
+        require_numbers(moved, v)
+        v.exchange_ghosts()
+        require_numbers(moved, v)
+        assert v.sums() == u.sums()
+        u, mesh = v, moved
+    assert u.dropped_sums() == 0
+    with pytest.raises(dnds.ArgumentError, match="costs"):
+        mesh.repartition_targets([1.0] * 999)
+    with pytest.raises(dnds.ArgumentError, match="weights"):
+        mesh.repartition(weights=[1.0] * 9999)
+    if comm.size > 1:
+        with pytest.raises(dnds.ArgumentError, match="cluster"):
+            mesh.repartition(np.arange(mesh.cells.owned) % comm.size)
+        require_numbers(mesh, u)
+    with pytest.raises(dnds.StateError, match="cells_per_cluster"):
+        u.moved(dnds.Mesh.box("tetrahedra", (2, 2, 2), comm=comm))

@@ -7,6 +7,7 @@
 #include "DNDS/GridFile/Slab.hpp"
 #include "DNDS/Storage/Array.hpp"
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -123,6 +124,35 @@ void writeNetcdf(NetcdfWriter &file, std::string_view name, const BlockField<T> 
     std::vector<WrittenSlab> slabs;
     field.array().comm().guarded([&] { slabs = fileSlabs(field, leading); });
     file.write(name, slabs);
+}
+
+/// Declares the coordinates of a field by CF, `NetcdfWriter::axis` of each dimension: of cells, or of nodes where the
+/// field's centring has them. Returns the names of its dimensions, that of components, "component", among them:
+///
+///     const std::vector<GridAxis> axes{{"lat", latitudes, {{"units", "degrees_north"}}}, {"lon", longitudes}};
+///     file.variable("p", ElementKind::Float32, declareAxes(file, p, axes), {{"units", "Pa"}});      // lat, lon
+///     file.variable("v", ElementKind::Float32, declareAxes(file, v, axes), {{"units", "m s-1"}});   // lat_node, lon
+///
+/// Local. Throws ArgumentError unless there is an axis for each dimension with a node more than cells, and as these.
+template <class T>
+std::vector<std::string> declareAxes(NetcdfWriter &file, const BlockField<T> &field, std::span<const GridAxis> axes) {
+    (void)fileShape(field);
+    const IndexSpace &space = field.grid()->spaces().front();
+    DNDS_CHECK(axes.size() == toSize(space.cells.dims), ArgumentError, "'{}' has {} dimensions, but {} axes are given",
+               field.name(), space.cells.dims, axes.size());
+    std::vector<std::string> names;
+    for (int d = 0; d < space.cells.dims; ++d) {
+        const GridAxis &axis = axes[toSize(d)];
+        DNDS_CHECK(static_cast<index>(axis.nodes.size()) == space.cells.extent(d) + 1, ArgumentError,
+                   "axis '{}' of '{}' has {} nodes for {} cells: give one more", axis.name, field.name(),
+                   axis.nodes.size(), space.cells.extent(d));
+        names.push_back(file.axis(axis, field.blockPattern()->centring().nodal[toSize(d)], space.periodic[toSize(d)]));
+    }
+    if (field.components() > 1) {
+        file.dimension("component", field.components());
+        names.insert(field.blockPattern()->componentsOutside() > 0 ? names.begin() : names.end(), "component");
+    }
+    return names;
 }
 
 /// A field for a VTK file of its index space, of 1 to 3 dimensions, the last of which is VTK's x:

@@ -144,7 +144,7 @@ class NdArray {
             [&] { options.picks = picksFor(file.variable(variable), fileShape(field()), step); });
         readNetcdf(file, variable, field(), options);
     }
-    /// Writes a NetCDF file of this array alone, without coordinates: use NetcdfWriter for more.
+    /// Writes a NetCDF file of this array alone, without coordinates: `writeNetcdfOn`, or NetcdfWriter for more.
     /// `dimensions` are names; {}: "x0", "x1", ... Collective; needs DNDS::Files. Throws as NetcdfWriter.
     void writeNetcdf(const std::string &path, const std::string &variable, std::vector<std::string> dimensions = {},
                      const std::vector<NetcdfAttribute> &attributes = {}) const {
@@ -157,6 +157,15 @@ class NdArray {
                 file.dimension(dimensions[d], shape[d]);
             file.variable(variable, elementKindOf<T>(), dimensions, attributes);
         });
+        DNDS::writeNetcdf(file, variable, field());
+        file.close();
+    }
+    /// The same with coordinates by CF, those of the array's points: see `declareAxes`. Collective.
+    void writeNetcdfOn(std::span<const GridAxis> axes, const std::string &path, const std::string &variable,
+                       const std::vector<NetcdfAttribute> &attributes = {}) const {
+        NetcdfWriter file(field().array().comm(), path);
+        field().array().comm().guarded(
+            [&] { file.variable(variable, elementKindOf<T>(), declareAxes(file, field(), axes), attributes); });
         DNDS::writeNetcdf(file, variable, field());
         file.close();
     }

@@ -181,6 +181,14 @@ enum class NetcdfFormat {
     Netcdf4
 };
 
+/// One dimension of a grid and its coordinates.
+struct GridAxis {
+    std::string name;
+    std::vector<real> nodes; ///< [cells + 1], ascending or descending
+    std::vector<NetcdfAttribute> attributes = {};
+    std::vector<real> centres = {}; ///< [cells] {}: the middles between nodes
+};
+
 /// Choices for `NetcdfWriter`; the same on all ranks.
 struct NetcdfWriteOptions {
     NetcdfFormat format = NetcdfFormat::Automatic;
@@ -221,6 +229,12 @@ class NetcdfWriter {
     void attribute(NetcdfAttribute attribute);
     /// A dimension with its coordinates (CF), which rank 0 writes.
     void coordinate(const std::string &name, std::vector<real> values, std::vector<NetcdfAttribute> attributes = {});
+    /// The dimension of cells along an axis, with their centres and `bounds` by CF: variables `name` and `name`_bnds.
+    /// For `nodal` points the dimension of nodes, which are their own coordinates: `name`_node, without the last one,
+    /// which a period repeats. Several fields may declare one axis. `Conventions` are CF-1.8 unless the program says
+    /// otherwise. Returns the name of the dimension. Throws ArgumentError for nodes that do not ascend or descend and
+    /// centres of another number.
+    std::string axis(const GridAxis &axis, bool nodal = false, bool periodic = false);
     /// Copies the dimensions and attributes of a variable that was read, so that it is written alike. Drops a
     /// `_FillValue` that the type cannot hold, with a note.
     void like(const NetcdfVariable &variable);

@@ -51,6 +51,7 @@ void NetcdfWriter::attribute(NetcdfAttribute) { failWithoutNetcdf(file_->path); 
 void NetcdfWriter::coordinate(const std::string &, std::vector<real>, std::vector<NetcdfAttribute>) {
     failWithoutNetcdf(file_->path);
 }
+std::string NetcdfWriter::axis(const GridAxis &, bool, bool) { failWithoutNetcdf(file_->path); }
 void NetcdfWriter::like(const NetcdfVariable &) { failWithoutNetcdf(file_->path); }
 void NetcdfWriter::define() { failWithoutNetcdf(file_->path); }
 void NetcdfWriter::write(std::string_view, std::span<const WrittenSlab>, bool) { failWithoutNetcdf(file_->path); }

@@ -13,6 +13,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <functional>
+#include <numeric>
 #include <utility>
 
 namespace DNDS {
@@ -496,6 +498,46 @@ void NetcdfWriter::coordinate(const std::string &name, std::vector<real> values,
     open().coordinates.emplace_back(name, std::move(values));
 }
 
+std::string NetcdfWriter::axis(const GridAxis &axis, bool nodal, bool periodic) {
+    File &file = open();
+    const std::vector<real> &nodes = axis.nodes;
+    const std::size_t cells = nodes.empty() ? 0 : nodes.size() - 1;
+    const auto ordered = [&](auto before) {
+        return std::ranges::adjacent_find(nodes, [&](real a, real b) { return !before(a, b); }) == nodes.end();
+    };
+    DNDS_CHECK(cells > 0 && (ordered(std::less<>()) || ordered(std::greater<>())), ArgumentError,
+               "{}: the {} nodes of axis '{}' neither ascend nor descend: give one more than there are cells",
+               file.path, nodes.size(), axis.name);
+    DNDS_CHECK(axis.centres.empty() || axis.centres.size() == cells, ArgumentError,
+               "{}: axis '{}' has {} centres of {} cells", file.path, axis.name, axis.centres.size(), cells);
+    const std::string name = nodal ? axis.name + "_node" : axis.name;
+    std::vector<real> values = nodal ? nodes : axis.centres;
+    std::vector<NetcdfAttribute> attributes = axis.attributes;
+    if (nodal && periodic)
+        values.pop_back();
+    for (std::size_t k = 0; values.size() < cells && !nodal; ++k)
+        values.push_back(std::midpoint(nodes[k], nodes[k + 1]));
+    if (!nodal)
+        attributes.emplace_back("bounds", name + "_bnds");
+    if (file.content.has(name)) { // declared before: of the same length
+        dimension(name, static_cast<index>(values.size()));
+        return name;
+    }
+    coordinate(name, std::move(values), std::move(attributes));
+    if (std::ranges::find(file.content.attributes, "Conventions", &NetcdfAttribute::name) ==
+        file.content.attributes.end())
+        attribute({"Conventions", "CF-1.8"});
+    if (nodal)
+        return name;
+    std::vector<real> bounds;
+    for (std::size_t k = 0; k < cells; ++k)
+        bounds.insert(bounds.end(), {nodes[k], nodes[k + 1]});
+    dimension("bound", 2);
+    variable(name + "_bnds", ElementKind::Float64, {name, "bound"});
+    file.coordinates.emplace_back(name + "_bnds", std::move(bounds));
+    return name;
+}
+
 void NetcdfWriter::like(const NetcdfVariable &variable) {
     NetcdfVariable copy = variable;
     copy.name.erase(0, copy.name.rfind('/') + 1); // npos + 1 is 0
@@ -535,8 +577,9 @@ void NetcdfWriter::define() {
     // All ranks have the values; rank 0 writes them.
     for (const auto &[name, values] : file.coordinates) {
         std::vector<WrittenSlab> mine;
+        const std::vector<index> shape = file.content.variable(name, file.path).shape();
         if (file.comm.rank() == 0)
-            mine.push_back(slabOf(values.data(), {0}, {static_cast<index>(values.size())}));
+            mine.push_back(slabOf(values.data(), std::vector<index>(shape.size()), shape));
         write(name, mine);
     }
 }

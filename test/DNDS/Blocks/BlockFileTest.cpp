@@ -257,6 +257,78 @@ TEST(BlockFile, ArraysOfNodesAreCutAsTheirCells) {
     EXPECT_THROW(cells.readNetcdfAuto(path.path(), "u"), LayoutError);
 }
 
+/// The numbers of a variable of any shape.
+std::vector<real> numbersOf(const NetcdfReader &file, const std::string &name) {
+    const std::vector<index> shape = file.variable(name).shape();
+    index size = 1;
+    for (const index n : shape)
+        size *= n;
+    std::vector<real> numbers(toSize(size));
+    file.read(name, slabOf(numbers.data(), std::vector<index>(shape.size()), shape));
+    return numbers;
+}
+
+TEST(BlockFile, StaggeredFieldsHaveCoordinatesOfTheirPoints) {
+    if (!NetcdfReader::built())
+        GTEST_SKIP() << "built without NetCDF";
+    const TemporaryFile path(".nc");
+    const IndexSpace space{"earth", Box::ofShape(std::vector<index>{3, 4}), {false, true}};
+    const auto grid = BlockGrid::blocksOf(here(), space, {2, 2});
+    const BlockField<float> p("p", here(), grid, {});
+    const BlockField<float> u("u", here(), grid, {.components = 2, .centring = Centring::faces(1)});
+    const BlockField<float> v("v", here(), grid, {.centring = Centring::faces(0)});
+    const std::vector<GridAxis> axes{{"lat", {90, 20, -20, -90}, {{"units", "degrees_north"}}, {50, 0, -50}},
+                                     {"lon", {0, 90, 180, 270, 360}, {{"units", "degrees_east"}}}};
+    NetcdfWriter file(here(), path.path());
+    file.variable("p", ElementKind::Float32, declareAxes(file, p, axes));
+    file.variable("u", ElementKind::Float32, declareAxes(file, u, axes));
+    file.variable("v", ElementKind::Float32, declareAxes(file, v, axes));
+    EXPECT_THROW(declareAxes(file, p, std::span(axes).first(1)), ArgumentError);
+    EXPECT_THROW(declareAxes(file, p, std::vector<GridAxis>{axes[0], {"x", {0, 1, 2, 3}}}), ArgumentError);
+    EXPECT_THROW(file.axis({"y", {0, 1, 1}}), ArgumentError);
+    EXPECT_THROW(file.axis({"y", {0, 1, 2}, {}, {0.5}}), ArgumentError);
+    EXPECT_THROW(file.axis({"y", {}}), ArgumentError);
+    writeNetcdf(file, "p", p);
+    writeNetcdf(file, "u", u);
+    writeNetcdf(file, "v", v);
+    file.close();
+    const NetcdfReader in(here(), path.path());
+    const auto dimensionsOf = [&](const std::string &name) {
+        std::vector<std::string> names;
+        for (const NetcdfDimension &dimension : in.variable(name).dimensions)
+            names.push_back(dimension.name);
+        return names;
+    };
+    EXPECT_EQ(dimensionsOf("p"), (std::vector<std::string>{"lat", "lon"}));
+    EXPECT_EQ(dimensionsOf("u"), (std::vector<std::string>{"lat", "lon_node", "component"}));
+    EXPECT_EQ(dimensionsOf("v"), (std::vector<std::string>{"lat_node", "lon"}));
+    EXPECT_EQ(in.values("lat"), (std::vector<real>{50, 0, -50}));
+    EXPECT_EQ(in.values("lon"), (std::vector<real>{45, 135, 225, 315}));
+    EXPECT_EQ(in.values("lat_node"), axes[0].nodes);
+    EXPECT_EQ(in.values("lon_node"), (std::vector<real>{0, 90, 180, 270}));
+    EXPECT_EQ(numbersOf(in, "lat_bnds"), (std::vector<real>{90, 20, 20, -20, -20, -90}));
+    EXPECT_EQ(numbersOf(in, "lon_bnds"), (std::vector<real>{0, 90, 90, 180, 180, 270, 270, 360}));
+    EXPECT_EQ(in.variable("lon").text("bounds"), "lon_bnds");
+    EXPECT_EQ(in.variable("lon_node").text("bounds"), "");
+    EXPECT_EQ(in.variable("lon_node").text("units"), "degrees_east");
+    EXPECT_EQ(in.content().attributes.size(), 1U);
+    EXPECT_EQ(in.content().attributes.front(), NetcdfAttribute("Conventions", "CF-1.8"));
+}
+
+TEST(BlockFile, AnArrayOfNodesIsWrittenWithItsCoordinates) {
+    if (!NetcdfReader::built())
+        GTEST_SKIP() << "built without NetCDF";
+    const TemporaryFile path(".nc");
+    NdArray<double> nodes("nodes");
+    nodes.decompose(here(), {.shape = {2, 3}, .centring = Centring::nodes()});
+    nodes.writeNetcdfOn(std::vector<GridAxis>{{"y", {0, 1, 3}}, {"x", {4, 3, 2, 0}}}, path.path(), "psi",
+                        {{"units", "m2 s-1"}});
+    const NetcdfReader in(here(), path.path());
+    EXPECT_EQ(in.variable("psi").description(), "float64 psi(y_node: 3, x_node: 4)");
+    EXPECT_EQ(in.values("x_node"), (std::vector<real>{4, 3, 2, 0}));
+    EXPECT_EQ(in.content().variables.size(), 3U);
+}
+
 TEST(BlockFile, APeriodWithoutBlocksAtItsLowerEndIsRefused) {
     const IndexSpace space{"ring", Box({0}, {9}), {true}};
     const auto grid = BlockGrid::make({space}, {{Box({4}, {9}), 0, 0}});
