@@ -53,7 +53,7 @@ void BlockFieldCore::copyTo(BlockFieldCore &into) const {
     const auto rows = ExchangePattern::fromBoxes(from->exchange()->sharedContext(), [&] {
         DNDS_CHECK(from->grid()->hasBlocksOf(*to->grid()), ArgumentError,
                    "'{}' cannot move to a grid of other blocks: make it by `rebalanced`", data_->label());
-        DNDS_CHECK(!onHost_.inFlight() && !onDevice_.inFlight(), StateError,
+        DNDS_CHECK(!pulls_[0].inFlight() && !pulls_[1].inFlight() && !pushInFlight(), StateError,
                    "an exchange of '{}' is under way: finish it before the field moves", data_->label());
         if (side_ == MemorySpace::Device)
             into.toDevice();
@@ -97,37 +97,48 @@ void BlockFieldCore::requireMade(SourceLocation where) const {
 
 const std::shared_ptr<Exchange> &BlockFieldCore::ready() {
     requireMade();
-    if (!exchange().made())
+    if (!pulls_[sideNumber()].made())
         initExchangeGhosts();
-    return exchange().get(data_->label());
+    return pulls_[sideNumber()].get(data_->label());
 }
 
-void BlockFieldCore::initExchangeGhosts(const ExchangeOptions &options) {
+void BlockFieldCore::init(OfSides &exchanges, ExchangeOptions options, PushOp op) {
     requireMade();
-    ExchangeOptions here = options;
-    here.space = side_ == MemorySpace::Device ? ExchangeSpace::Device : ExchangeSpace::Host;
+    options.space = side_ == MemorySpace::Device ? ExchangeSpace::Device : ExchangeSpace::Host;
+    options.ghosts = op == PushOp::Sum ? GhostsAfterPush::Zero : GhostsAfterPush::Keep;
     const auto describe = [this] { return ExchangeRequest{pattern_->exchange(), {member()}}; };
-    exchange().init(pattern_->exchange()->context(), data_->label(), describe, here);
+    exchanges[sideNumber()].init(pattern_->exchange()->context(), data_->label(), describe, options, op);
 }
 
-void BlockFieldCore::finishExchangeGhosts() { inFlight().wait(); }
+void BlockFieldCore::initExchangeGhosts(const ExchangeOptions &options) { init(pulls_, options, PushOp::Replace); }
 
-void BlockFieldCore::finishExchangeGhosts(Device::StreamHandle consumer) { inFlight().wait(consumer); }
+void BlockFieldCore::initPushGhosts(PushOp op, const ExchangeOptions &options) {
+    init(pushes_, options, op);
+    pushOps_[sideNumber()] = op;
+}
 
-Exchange &BlockFieldCore::inFlight() {
+void BlockFieldCore::startPushGhosts(PushOp op, Device::StreamHandle producer) {
     requireMade();
-    PersistentExchange &started = onDevice_.inFlight() ? onDevice_ : onHost_; // the side it is on now
-    DNDS_CHECK(started.inFlight(), StateError, "no exchange of the ghosts of '{}' is under way: start one first",
+    if (!pushes_[sideNumber()].made() || pushOps_[sideNumber()] != op)
+        initPushGhosts(op);
+    pushes_[sideNumber()].get(data_->label())->start(producer);
+}
+
+Exchange &BlockFieldCore::inFlight(const OfSides &exchanges, const char *what) const {
+    requireMade();
+    const PersistentExchange &started = exchanges[exchanges[1].inFlight() ? 1 : 0]; // the side it is on now
+    DNDS_CHECK(started.inFlight(), StateError, "no {} of the ghosts of '{}' is under way: start one first", what,
                data_->label());
     return *started.get(data_->label());
 }
 
 const Exchange &BlockFieldCore::bound() const {
     requireMade();
-    DNDS_CHECK(exchange().made(), StateError,
+    const PersistentExchange &pull = pulls_[sideNumber()];
+    DNDS_CHECK(pull.made(), StateError,
                "the ghosts of '{}' were never exchanged on the {}: call initExchangeGhosts or exchangeGhosts first",
                data_->label(), side_ == MemorySpace::Device ? "device" : "host");
-    return *exchange().get(data_->label());
+    return *pull.get(data_->label());
 }
 
 std::string BlockFieldCore::describeExchange() const { return bound().describe(); }

@@ -6,6 +6,7 @@
 #include "DNDS/Exchange/ExchangeGroup.hpp"
 #include "DNDS/Storage/ArrayBase.hpp"
 
+#include <array>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -39,16 +40,41 @@ class BlockFieldCore {
     /// Until it is finished, cells without ghosts are read-only and ghosts unusable. Throws as Exchange::start.
     void startExchangeGhosts(Device::StreamHandle producer = nullptr) { ready()->start(producer); }
     /// Completes the exchange. Throws as Exchange::wait.
-    void finishExchangeGhosts();
+    void finishExchangeGhosts() { inFlight(pulls_, "exchange").wait(); }
     /// The same for the device: work queued on `consumer` from now on runs after the exchange.
-    void finishExchangeGhosts(Device::StreamHandle consumer);
+    void finishExchangeGhosts(Device::StreamHandle consumer) { inFlight(pulls_, "exchange").wait(consumer); }
     /// Starts, and returns an object whose destructor finishes; see Flight. Collective at the first call, as above.
     [[nodiscard]] Flight startGhostFlight(Device::StreamHandle producer = nullptr) { return Flight(ready(), producer); }
+
+    /// Adds what was deposited into ghosts to the cells that they are copies of; PushOp::Min and Max take the least or
+    /// the largest, Replace the last. After a sum these ghosts are zero, ready for the next deposits; after another
+    /// operation they keep their values. Ghosts that are copies of no cell keep theirs, and take no part. Of points
+    /// that blocks share the copies are added to the owner's, and zero then: `exchangeGhosts` makes them equal.
+    /// A cell's contributions are applied in the order of the numbers of their blocks, those of one block in that of
+    /// its regions (`BlockGrid::ghostRegions`): the bits of one grid of blocks are the same on any ranks.
+    /// Collective. Streams and errors as exchangeGhosts; LayoutError for elements that cannot be added.
+    void pushGhosts(PushOp op = PushOp::Sum, Device::StreamHandle producer = nullptr) {
+        startPushGhosts(op, producer);
+        finishPushGhosts();
+    }
+    /// Starts a push. Collective at the first call on each side, and where `op` is another than that of the call before
+    /// on this side; else Local. Until it is finished, neither cells nor ghosts are written. Throws as Exchange::start.
+    void startPushGhosts(PushOp op = PushOp::Sum, Device::StreamHandle producer = nullptr);
+    /// Completes the push. Throws as Exchange::wait.
+    void finishPushGhosts() { inFlight(pushes_, "push").wait(); }
+    /// The same for the device: work queued on `consumer` from now on runs after the push.
+    void finishPushGhosts(Device::StreamHandle consumer) { inFlight(pushes_, "push").wait(consumer); }
+    /// Whether `finishPushGhosts` would return without waiting for peers; see Exchange::ready. Local.
+    bool pushReady() { return inFlight(pushes_, "push").ready(); }
+    /// Whether a push was started and not finished yet. Local.
+    bool pushInFlight() const noexcept { return pushes_[0].inFlight() || pushes_[1].inFlight(); }
 
     /// Sets up the exchange of the field's current side with these options, replacing the previous one. Collective.
     /// `options.space` is ignored. Counts as writing on that side, since ghosts will be written there: the other side
     /// is stale until `toHost` or `toDevice`. Throws as PersistentExchange::init.
     void initExchangeGhosts(const ExchangeOptions &options = {});
+    /// The same for pushes of `op`. `options.ghosts` is ignored, too. Collective. It is no writing.
+    void initPushGhosts(PushOp op = PushOp::Sum, const ExchangeOptions &options = {});
     /// The way of ghosts to this rank, as a readable table or by peer. Local. Throws StateError before the first
     /// exchange on this side.
     std::string describeExchange() const;
@@ -91,18 +117,22 @@ class BlockFieldCore {
         requireMade();
         return *data_;
     }
-    PersistentExchange &exchange() { return side_ == MemorySpace::Device ? onDevice_ : onHost_; }
-    const PersistentExchange &exchange() const { return side_ == MemorySpace::Device ? onDevice_ : onHost_; }
+    /// Exchanges of one direction, on the host and on the device.
+    using OfSides = std::array<PersistentExchange, 2>;
+
+    std::size_t sideNumber() const noexcept { return side_ == MemorySpace::Device ? 1 : 0; }
+    void init(OfSides &exchanges, ExchangeOptions options, PushOp op);
     const std::shared_ptr<Exchange> &ready();
-    Exchange &inFlight();
+    Exchange &inFlight(const OfSides &exchanges, const char *what) const;
     const Exchange &bound() const;
 
     std::shared_ptr<const BlockPattern> pattern_;
     std::shared_ptr<ArrayBase> data_;
     rowsize components_ = 0;
     MemorySpace side_ = MemorySpace::Host;
-    PersistentExchange onHost_{Direction::Pull};
-    PersistentExchange onDevice_{Direction::Pull};
+    OfSides pulls_{PersistentExchange(Direction::Pull), PersistentExchange(Direction::Pull)};
+    OfSides pushes_{PersistentExchange(Direction::Push), PersistentExchange(Direction::Push)};
+    std::array<PushOp, 2> pushOps_{}; ///< operations of `pushes_`
 };
 
 } // namespace DNDS

@@ -18,7 +18,7 @@ namespace {
 
 static_assert(RowBox::loops == maxBlockDims + 1, "components outside, then the dimensions");
 constexpr std::size_t wordsOfRowBox = 1 + 2 * RowBox::loops;
-constexpr std::size_t wordsOfLink = 1 + wordsOfRowBox; ///< the block of the cells, then the rows
+constexpr std::size_t wordsOfLink = 2 + wordsOfRowBox; ///< the blocks of the cells and of the ghosts, then the rows
 
 /// Converts boxes of rows to numbers for messages, and back.
 std::array<index, wordsOfRowBox> boxWordsOf(const RowBox &rows) {
@@ -121,9 +121,9 @@ std::map<int, GhostLinks> ghostsByOwner(const Layout &from, const Layout &to, st
             RowBox ghosts = boxRowsOf(region.ghosts, here, block, to.componentsOutside);
             RowBox cells = boxRowsOf(region.ghosts, region.toSource, source, from.componentsOutside);
             adapt(ghosts, cells);
-            found.links.push_back({block.block, ghosts});
+            found.links.push_back({block.block, region.source, ghosts});
             const auto rows = boxWordsOf(cells);
-            found.words.push_back(region.source);
+            found.words.insert(found.words.end(), {region.source, block.block});
             found.words.insert(found.words.end(), rows.begin(), rows.end());
         }
     return byOwner;
@@ -142,7 +142,8 @@ BlockLinks linksBetween(CommunicatorContext &context, const Layout &from, const 
     for (std::size_t k = 0; k < heard.size(); ++k) {
         PeerLinks &reader = links.given.emplace_back(PeerLinks{heard.ranks[k], {}});
         for (std::span<const index> words = heard.list(k); !words.empty(); words = words.subspan(wordsOfLink))
-            reader.links.push_back({static_cast<int>(words[0]), boxFromWords(words.subspan(1, wordsOfRowBox))});
+            reader.links.push_back({static_cast<int>(words[0]), static_cast<int>(words[1]),
+                                    boxFromWords(words.subspan(2, wordsOfRowBox))});
     }
     return links;
 }
@@ -237,6 +238,24 @@ ExchangePattern::PeerBoxes rowsOf(std::span<const PeerLinks> peers) {
         boxes.append(peer.rank, RowList::boxes(rows));
     }
     return boxes;
+}
+
+std::vector<ExchangePattern::PushedBox> pushOrderOf(std::span<const PeerLinks> given) {
+    std::vector<std::pair<int, ExchangePattern::PushedBox>> byBlock;
+    index place = 0;
+    for (const PeerLinks &peer : given)
+        for (const BlockLink &link : peer.links) {
+            byBlock.push_back({link.other, {link.rows, place}});
+            place += link.rows.size();
+        }
+    constexpr auto block = &std::pair<int, ExchangePattern::PushedBox>::first;
+    if (std::ranges::is_sorted(byBlock, {}, block)) // ranks ascend with blocks
+        return {};
+    std::ranges::stable_sort(byBlock, {}, block);
+    std::vector<ExchangePattern::PushedBox> order;
+    for (const auto &[number, box] : byBlock)
+        order.push_back(box);
+    return order;
 }
 
 } // namespace DNDS

@@ -14,6 +14,7 @@ namespace DNDS {
 /// between fields, "ghosts" are all cells of the target.
 struct BlockLink {
     int block = 0; ///< the block at this end, by its number in the grid
+    int other = 0; ///< the block at the other end
     RowBox rows;   ///< in the memory of this rank
 };
 
@@ -50,5 +51,8 @@ BlockLinks valueLinksOf(CommunicatorContext &context, const BlockPattern &from, 
 
 /// The rows of all links with each rank, for ExchangePattern. Local.
 ExchangePattern::PeerBoxes rowsOf(std::span<const PeerLinks> peers);
+/// The order in which pushes apply what blocks have in ghosts: by the number of the block, and for one block that of
+/// its regions, so that it does not depend on ranks. Empty if that is the order of `given`. Local.
+std::vector<ExchangePattern::PushedBox> pushOrderOf(std::span<const PeerLinks> given);
 
 } // namespace DNDS

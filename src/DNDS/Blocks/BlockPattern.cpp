@@ -55,7 +55,8 @@ std::shared_ptr<const BlockPattern> BlockPattern::make(const CommunicatorView &c
         made->rows_ = made->blocks_.empty() ? 0 : made->blocks_.back().firstRow + made->blocks_.back().rows;
         made->exchange_ = ExchangePattern::fromBoxes(context, [&] {
             // Cells and their ghosts lie in one allocation.
-            return ExchangePattern::Boxes{made->rows_, made->rows_, rowsOf(links.given), rowsOf(links.received)};
+            return ExchangePattern::Boxes{made->rows_, made->rows_, rowsOf(links.given), rowsOf(links.received),
+                                          pushOrderOf(links.given)};
         });
         place = made;
         return std::shared_ptr<const BlockPattern>(made);

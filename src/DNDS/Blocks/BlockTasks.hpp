@@ -12,6 +12,8 @@
 #include <bit>
 #include <concepts>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <tuple>
 #include <type_traits>
 #include <vector>
@@ -108,6 +110,11 @@ class HandleOf<TField> final : public RowsHandle {
   private:
     std::remove_const_t<TField> *field_;
 };
+
+/// Adds a call that starts a push of the field of `array`, or without `op` one that finishes the latest such push. No
+/// ghosts are pulled for it. Local. Throws as GraphModel::add.
+void addPush(GraphModel &graph, BlockFieldCore &field, const std::shared_ptr<ArrayHandle> &array,
+             std::optional<PushOp> op);
 
 inline namespace DNDS_DEVICE_COMPILATION {
 
@@ -258,9 +265,32 @@ struct TaskArgument<TField, does> {
 
 } // namespace Task
 
+/// `BlockField::pushGhosts` as two tasks of a graph, or as one after the other: adds what a call has deposited into
+/// ghosts, which it declares with `Task::owned`, so that no exchange refreshes them first.
+///
+///     step.call("deposit").readsWrites(Task::owned(charge)).run([&](const Task::BlockViews<real> &all) { ... });
+///     pushGhosts(step, charge);
+///     step.task("field", cells.cells()).reads(stencil(charge, {1, 1})).writes(e).run(...);   // exchanges ghosts
+///
+/// Tasks declared between start and finish may read the field's cells. In a plan on the device they wait for all
+/// kernels. The first run sets the push up. Local; throw ArgumentError as Graph::call.
+template <class T>
+void startPushGhosts(Task::Graph &graph, BlockField<T> &field, PushOp op = PushOp::Sum) {
+    Task::addPush(graph.model(), field, std::make_shared<Task::HandleOf<BlockField<T>>>(field), op);
+}
+template <class T>
+void finishPushGhosts(Task::Graph &graph, BlockField<T> &field) {
+    Task::addPush(graph.model(), field, std::make_shared<Task::HandleOf<BlockField<T>>>(field), {});
+}
+template <class T>
+void pushGhosts(Task::Graph &graph, BlockField<T> &field, PushOp op = PushOp::Sum) {
+    startPushGhosts(graph, field, op);
+    finishPushGhosts(graph, field);
+}
+
 inline namespace DNDS_DEVICE_COMPILATION {
 
-/// The same if ghosts beyond the ends of index spaces are filled by rules, after each exchange that plans of `graph`
+/// `stencil` if ghosts beyond the ends of index spaces are filled by rules, after each exchange that plans of `graph`
 /// make: `stencil(step, u, {1, 1}, boundary)`. Tasks that also read `field` by the other `stencil` find these ghosts
 /// filled by the latest exchange. Rules are those of the graph's first run; `boundary.setTime` is for each run.
 /// `boundary` must outlive graph and plans. Local. Throws ArgumentError also for a boundary of another pattern, and if

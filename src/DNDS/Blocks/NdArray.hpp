@@ -133,6 +133,14 @@ class NdArray {
     void startExchangeGhosts(Device::StreamHandle producer = nullptr) { field().startExchangeGhosts(producer); }
     void finishExchangeGhosts() { field().finishExchangeGhosts(); }
     void finishExchangeGhosts(Device::StreamHandle consumer) { field().finishExchangeGhosts(consumer); }
+    void pushGhosts(PushOp op = PushOp::Sum, Device::StreamHandle producer = nullptr) {
+        field().pushGhosts(op, producer);
+    }
+    void startPushGhosts(PushOp op = PushOp::Sum, Device::StreamHandle producer = nullptr) {
+        field().startPushGhosts(op, producer);
+    }
+    void finishPushGhosts() { field().finishPushGhosts(); }
+    void finishPushGhosts(Device::StreamHandle consumer) { field().finishPushGhosts(consumer); }
 
     /// Reads a variable of a NetCDF file, each rank its own part; ghosts are unchanged. The variable has the array's
     /// shape, apart from dimensions of length 1 and a leading one, read at index `step` (-1: the last). Missing values

@@ -22,11 +22,12 @@
 
 namespace DNDS {
 
-/// Combination of pushed ghost rows with the owner's row. Contributions are applied in ascending order of their rank,
-/// so that results do not depend on the order of arrival. Floating-point sums do depend on the distribution of terms
-/// over ranks; those of `ExactAccumulator` do not. `GhostsAfterPush` sets the ghosts' contents after the push.
+/// Combination of pushed ghost rows with the owner's row. Contributions are applied in ascending order of their rank
+/// (on blocks: of their block's number), so that results do not depend on the order of arrival. Floating-point sums do
+/// depend on the distribution of terms over ranks (blocks); those of `ExactAccumulator` do not. `GhostsAfterPush` sets
+/// the ghosts' contents after the push.
 enum class PushOp : unsigned char {
-    Replace, ///< the row of the highest contributing rank stays
+    Replace, ///< the last contribution stays: that of the highest rank (on blocks: number of a block)
     Sum,     ///< element-wise sum of the owner's row and all contributions; again at each push
     Min,
     Max

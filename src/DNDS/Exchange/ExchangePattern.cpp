@@ -185,7 +185,8 @@ ExchangePattern::ExchangePattern(std::shared_ptr<CommunicatorContext> context, s
     : context_(std::move(context)), serial_(serial), fatherSize_(boxes.fatherSize),
       sonSize_(boxes.sonSize), rows_{fatherSize_, sonSize_, countsOf(boxes.given), countsOf(boxes.received)},
       readers_{rows_.given.ranks, rows_.given.starts, {}, std::move(boxes.given.lists)},
-      owners_{rows_.received.ranks, rows_.received.starts, {}, std::move(boxes.received.lists)} {}
+      owners_{rows_.received.ranks, rows_.received.starts, {}, std::move(boxes.received.lists)},
+      pushOrder_(std::move(boxes.pushOrder)) {}
 
 std::vector<index> PeerRows::allRows() const {
     std::vector<index> rows;

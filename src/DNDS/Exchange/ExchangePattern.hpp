@@ -72,12 +72,20 @@ class ExchangePattern : public std::enable_shared_from_this<ExchangePattern> {
             lists.push_back(std::move(rows));
         }
     };
+    /// Given rows, of which copies are pushed back, and the number of the first of them among all rows of `given`.
+    struct PushedBox {
+        RowBox rows;
+        index place = 0;
+    };
     /// As `Rows`.
     struct Boxes {
         index fatherSize = 0;
         index sonSize = 0;
         PeerBoxes given;
         PeerBoxes received;
+        /// All given rows in the order in which pushes apply the copies of each; empty: that of `given`. Pushes of
+        /// arrays whose rows differ in size use that of `given`.
+        std::vector<PushedBox> pushOrder = {};
     };
     /// As `fromLists`, from boxes of rows: some bytes are kept for each box, nothing for a row. Ghosts and owned rows
     /// may be rows of one array. Collective. Cost O(rows received) once, to find ghosts that are received twice.
@@ -123,6 +131,8 @@ class ExchangePattern : public std::enable_shared_from_this<ExchangePattern> {
     /// Ranks that this rank reads from, and the ghosts that each of them owns. Without restriction, those of a mapping
     /// are the ranges [starts[k], starts[k + 1]).
     const PeerRows &owners() const noexcept { return owners_; }
+    /// The order in which pushes apply contributions, if not that of `readers()`: see Boxes. Local.
+    std::span<const PushedBox> pushOrder() const noexcept { return pushOrder_; }
 
     /// Owned rows that some peer (or this rank itself) needs, ascending. Local. O(owned rows) once, then O(1).
     std::span<const index> boundaryRows() const;
@@ -153,6 +163,7 @@ class ExchangePattern : public std::enable_shared_from_this<ExchangePattern> {
     /// Ranks that are sent rows in a pull, and ranks that send them; in a push the other way round.
     PeerRows readers_;
     PeerRows owners_;
+    std::vector<PushedBox> pushOrder_;
     mutable std::once_flag classified_; ///< most exchanges never need it, and set-up must be fast
     mutable std::vector<index> boundary_;
     mutable std::vector<index> inner_;

@@ -33,9 +33,6 @@ Device::Combination combinationOf(PushOp op) {
                                : Device::Combination::Sum;
 }
 
-/// Bytes of all rows together, padding included.
-std::size_t elementBytesOf(const RowLayout &layout) { return layout.parts[0].begin(layout.rows); }
-
 /// Appends values at a multiple of 16 bytes, for lists of several types in one device buffer; returns their offset.
 template <class T>
 std::uint64_t append(std::vector<std::byte> &bytes, const std::vector<T> &values) {
@@ -46,38 +43,82 @@ std::uint64_t append(std::vector<std::byte> &bytes, const std::vector<T> &values
     return at;
 }
 
+/// Calls `function(row, count)` for consecutive rows, in order. O(runs) of a range and boxes, O(rows) of a list.
+template <class Function>
+void forEachRun(const RowBox &box, Function &&function) {
+    box.forEachLine([&](index first) {
+        if (box.strides.back() == 1)
+            return function(first, box.counts.back());
+        for (index k = 0; k < box.counts.back(); ++k)
+            function(first + k * box.strides.back(), index{1});
+    });
+}
+template <class Function>
+void forEachRun(const RowList &rows, Function &&function) {
+    if (rows.isRange() && rows.count() > 0)
+        function(rows.first(), rows.count());
+    for (const index row : rows.list())
+        function(row, index{1});
+    if (rows.boxes() != nullptr)
+        for (const RowBox &box : *rows.boxes())
+            forEachRun(box, function);
+}
+
+/// The numbers of pushed rows in the order in which they are applied. O(rows).
+std::vector<std::size_t> pushOrderOf(const ExchangePattern &pattern, std::size_t rows) {
+    std::vector<std::size_t> order(rows);
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    auto next = order.begin();
+    for (const auto &[box, place] : pattern.pushOrder()) {
+        std::iota(next, next + box.size(), static_cast<std::size_t>(place));
+        next += box.size();
+    }
+    return order;
+}
+
 } // namespace
 
 void combineOnHost(const ExchangePattern &pattern, PushOp op, std::span<const ExchangeMember> members,
                    std::span<const RowLayout> fathers, std::span<std::byte *const> staging) {
     if (staging.empty()) // no rank pushes rows to this one
         return;
-    // Readers ascend by rank, and a row's contributions are applied in that order: sums have the same bits however
-    // messages arrived.
+    // A row's contributions are applied in the order of readers' ranks, or that of the pattern: sums have the same bits
+    // however messages arrived.
     for (std::size_t m = 0, part = 0; m < members.size(); ++m) {
         const RowLayout &father = fathers[m];
         const auto count = static_cast<std::size_t>(father.partCount);
         // Staged rows lie in the order of the readers' lists: one walk over both. O(rows received).
-        const auto forEachRow = [&](std::size_t p, auto &&function) {
+        const auto forEachStaged = [&](std::size_t p, auto &&function) {
             const RowPart &to = father.parts[p];
             const std::byte *from = staging[part + p];
-            pattern.readers().forEachRow([&](index row) {
-                const std::size_t bytes = to.begin(row + 1) - to.begin(row);
-                function(to.base + to.begin(row), from, bytes, row);
-                from += bytes;
-            });
+            const auto run = [&](index row, index rows) {
+                function(row, rows, from);
+                from += to.begin(row + rows) - to.begin(row);
+            };
+            if (to.offsets == nullptr && !pattern.pushOrder().empty())
+                for (const auto &[box, place] : pattern.pushOrder()) {
+                    from = staging[part + p] + to.begin(place);
+                    forEachRun(box, run);
+                }
+            else
+                for (const RowList &list : pattern.readers().lists)
+                    forEachRun(list, run);
         };
         // With an operation, the parts that describe rows (sizes) must agree; otherwise nothing is changed.
         for (std::size_t p = 1; p < count && op != PushOp::Replace; ++p)
-            forEachRow(p, [&](const std::byte *into, const std::byte *from, std::size_t bytes, index row) {
-                if (std::memcmp(into, from, bytes) != 0)
-                    throwOtherSize(row, members[m]);
+            forEachStaged(p, [&](index first, index rows, const std::byte *from) {
+                const RowPart &sizes = father.parts[p];
+                for (index row = first; row < first + rows; ++row)
+                    if (std::memcmp(sizes.base + sizes.begin(row), from + sizes.begin(row) - sizes.begin(first),
+                                    sizes.begin(row + 1) - sizes.begin(row)) != 0)
+                        throwOtherSize(row, members[m]);
             });
         for (std::size_t p = 0; p < count; ++p) {
             const CombineFunction combine = p == 0 ? combineFunction(father.parts[p].kind, op)
                                                    : combineFunction(ElementKind::Opaque, PushOp::Replace);
-            forEachRow(p, [&](std::byte *into, const std::byte *from, std::size_t bytes, index) {
-                combine(into, from, bytes);
+            forEachStaged(p, [&](index first, index rows, const std::byte *from) {
+                const RowPart &to = father.parts[p];
+                combine(to.base + to.begin(first), from, to.begin(first + rows) - to.begin(first));
             });
         }
         part += count;
@@ -96,54 +137,69 @@ void GhostZeroing::joinRuns(std::vector<Run> &runs) {
     runs.resize(kept);
 }
 
+template <class Visit>
+void GhostZeroing::forEachPiece(const RowLayout &son, Visit &&visit) const {
+    constexpr std::size_t atOnce = std::size_t{1} << 20U;
+    // Elements alone (part 0); padding between rows of a run is zeroed with them.
+    for (const Run &run : runs_)
+        for (std::size_t at = son.parts[0].begin(run.first), end = son.parts[0].begin(run.last); at < end;) {
+            const std::size_t bytes = std::min(end - at, atOnce);
+            visit(at, bytes);
+            at += bytes;
+        }
+}
+
 GhostZeroing::GhostZeroing(const ExchangePattern &pattern, std::span<const RowLayout> sons, MemorySpace space,
-                           Device::StreamHandle stream) {
-    // Runs of ghosts from ranges and rows; rows of lists are joined afterwards. O(ghosts log ghosts) where they are
-    // lists.
+                           Device::StreamHandle stream, bool captured)
+    : captured_(captured) {
     for (const RowList &list : pattern.owners().lists)
-        if (list.isRange())
-            runs_.push_back({list.first(), list.first() + list.count()});
-        else
-            list.forEach([&](index row) { runs_.push_back({row, row + 1}); });
+        forEachRun(list, [&](index first, index count) { runs_.push_back({first, first + count}); });
     joinRuns(runs_);
     if (space != MemorySpace::Device)
         return;
-    // The device is zeroed by copies from a buffer of zeros, in pieces of at most 1 MiB.
-    constexpr std::size_t atOnce = std::size_t{1} << 20U;
+    // The device is zeroed by copies from a buffer of zeros.
     std::size_t longest = 0;
-    for (const RowLayout &son : sons)
-        longest = std::max(longest, elementBytesOf(son));
-    const std::vector<std::byte> zeros(std::min(longest, atOnce));
+    for (const RowLayout &son : sons) {
+        std::vector<Device::CopyBlock> blocks;
+        forEachPiece(son, [&](std::size_t at, std::size_t bytes) {
+            blocks.push_back({0, at, bytes});
+            longest = std::max(longest, bytes);
+        });
+        if (!captured_)
+            copies_.addBlocks(blocks);
+    }
+    const std::vector<std::byte> zeros(longest);
     zeros_ = Device::DeviceBuffer<std::byte>(zeros.size());
     Device::copy(zeros_.data(), MemorySpace::Device, zeros.data(), MemorySpace::Host, zeros.size(), stream);
     Device::synchronize(stream);
+    if (!captured_)
+        copies_.prepare(stream);
 }
 
-void GhostZeroing::run(std::span<const RowLayout> sons, Device::StreamHandle stream) const {
-    for (const RowLayout &son : sons)
-        for (const Run &run : runs_) {
-            const RowPart &elements = son.parts[0];
-            // Elements alone (part 0); padding between rows of a run is zeroed with them.
-            std::byte *to = elements.base + elements.begin(run.first);
-            std::size_t left = elements.begin(run.last) - elements.begin(run.first);
-            if (son.space == MemorySpace::Host && left > 0)
-                std::memset(to, 0, left);
-            while (son.space == MemorySpace::Device && left > 0) {
-                const std::size_t bytes = std::min(left, zeros_.size());
-                Device::copy(to, MemorySpace::Device, zeros_.data(), MemorySpace::Device, bytes, stream);
-                to += bytes;
-                left -= bytes;
-            }
-        }
+void GhostZeroing::run(std::span<const RowLayout> sons, Device::StreamHandle stream) {
+    const bool kernel = zeros_.size() > 0 && !captured_;
+    for (std::size_t m = 0; m < sons.size(); ++m) {
+        std::byte *elements = sons[m].parts[0].base;
+        if (kernel)
+            copies_.point(m, zeros_.data(), elements);
+        else
+            forEachPiece(sons[m], [&](std::size_t at, std::size_t bytes) {
+                if (sons[m].space == MemorySpace::Host)
+                    std::memset(elements + at, 0, bytes);
+                else
+                    Device::copy(elements + at, MemorySpace::Device, zeros_.data(), MemorySpace::Device, bytes, stream);
+            });
+    }
+    if (kernel)
+        copies_.launch(stream);
 }
 
 DeviceCombine::DeviceCombine(const ExchangePattern &pattern, PushOp op, std::span<const RowLayout> fathers,
                              Device::StreamHandle stream)
     : op_(op) {
-    // Contributions by row, and for one row in the order of arrival, which is that of ranks.
+    // Contributions by row, and for one row in the order of the host.
     const std::vector<index> arrived = pattern.readers().allRows();
-    std::vector<std::size_t> order(arrived.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::vector<std::size_t> order = pushOrderOf(pattern, arrived.size());
     std::ranges::stable_sort(order, {}, [&](std::size_t k) { return arrived[k]; });
     // CSR: contributions of row r are order[firsts[r]] .. order[firsts[r + 1]].
     std::vector<std::uint64_t> firsts; // first contribution of each row in `order`
@@ -192,8 +248,8 @@ void DeviceCombine::planOperation(Part &part, const RowPart &to, std::span<const
     checks_ = checks_ || part.compare;
     part.kind = to.kind;
     const std::size_t scalar = part.compare ? 1 : scalarBytes(to.kind);
-    // CSR from owned rows to contributions, in ascending order of rank: each row is combined by its own threads,
-    // without atomics, in the host's order.
+    // CSR from owned rows to contributions: each row is combined by its own threads, without atomics, in the host's
+    // order.
     std::vector<Device::CombineTarget> targets(rows_.size() + 1);
     std::vector<std::uint64_t> contributions(order.size());
     for (std::size_t k = 0; k < order.size(); ++k)

@@ -23,12 +23,13 @@ void combineOnHost(const ExchangePattern &pattern, PushOp op, std::span<const Ex
 /// the sizes nor the shapes of rows. On the host at once, on the device queued.
 class GhostZeroing {
   public:
-    /// Local. Allocates all the memory that `run` needs, on the device up to 1 MiB: throws MemoryError. Waits for
-    /// `stream`.
+    /// Local. O(runs of ghosts). Allocates all the memory that `run` needs, on the device up to 1 MiB and 24 bytes a
+    /// run: throws MemoryError. Waits for `stream`. `captured`: graphs may capture `run`, which then queues a copy of
+    /// zeros for each run of ghosts; else it queues one kernel, always on `stream`.
     GhostZeroing(const ExchangePattern &pattern, std::span<const RowLayout> sons, MemorySpace space,
-                 Device::StreamHandle stream);
+                 Device::StreamHandle stream, bool captured);
     /// Local. The rows may have moved since, but not changed.
-    void run(std::span<const RowLayout> sons, Device::StreamHandle stream) const;
+    void run(std::span<const RowLayout> sons, Device::StreamHandle stream);
 
   private:
     /// Ghosts [first, last).
@@ -37,15 +38,19 @@ class GhostZeroing {
         index last;
     };
     static void joinRuns(std::vector<Run> &runs);
+    /// Calls `visit(first byte, bytes)` for the elements of all ghosts, at most 1 MiB at a time.
+    template <class Visit>
+    void forEachPiece(const RowLayout &son, Visit &&visit) const;
 
     std::vector<Run> runs_; ///< runs of ghosts
     /// Source of zeros on the device; empty for the host.
     Device::DeviceBuffer<std::byte> zeros_;
+    DeviceRowCopy copies_; ///< one segment a member; copies zeros as one kernel
+    bool captured_;
 };
 
 /// `combineOnHost` on the device: the lists from staged rows to owned rows are made once, and each push is a few
-/// kernels. Results equal the host's to the bit: contributions to a row are applied in ascending order of rank, without
-/// atomics.
+/// kernels. Results equal the host's to the bit: contributions to a row are applied in the same order, without atomics.
 class DeviceCombine {
   public:
     /// Local. O(rows received). `fathers` and `staging` may move later (`launch` takes them); their rows may not.

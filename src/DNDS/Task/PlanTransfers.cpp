@@ -135,9 +135,10 @@ void PlanTransfers::zeroGhosts(const Part &part, const Executor &where) {
             graph_.arrays[access.array]->member().son(where.space(), Access::Write, sons.emplace_back());
     auto place = zeroing_.find(part.task);
     if (place == zeroing_.end())
-        place =
-            zeroing_.try_emplace(part.task, *graph_.arrays[sums->array]->pattern(), sons, where.space(), where.stream())
-                .first;
+        place = zeroing_
+                    .try_emplace(part.task, *graph_.arrays[sums->array]->pattern(), sons, where.space(), where.stream(),
+                                 true)
+                    .first;
     place->second.run(sons, where.stream());
 }
 

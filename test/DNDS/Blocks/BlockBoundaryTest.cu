@@ -122,7 +122,7 @@ void expectFilled(const BlockField<real> &u, const std::function<real(int, const
         const int space = u.grid()->block(u.block(b).block).space;
         for (rowsize c = 0; c < u.components(); ++c)
             test::forEachIn(u.block(b), u.block(b).extent, [&](const IndexVector &local, const IndexVector &cell) {
-                const bool filled = test::inShape(u.block(b), u.blockPattern()->ghosts(), cell);
+                const bool filled = test::inShape(u.block(b).cells, u.blockPattern()->ghosts(), cell);
                 if (!filled && isBeyondWall(u.grid()->spaces()[toSize(space)], cell))
                     return;
                 ASSERT_EQ(test::at(v, local, c), filled ? expected(space, cell, c) : test::poison<real>())

@@ -102,10 +102,10 @@ void fillField(BlockField<T> &field, int version) {
 }
 
 /// Whether exchanges fill a ghost: in a star only if it lies beyond the block in one dimension. True for cells.
-inline bool inShape(const BlockMemory &block, const GhostWidths &ghosts, const IndexVector &cell) {
+inline bool inShape(const Box &cells, const GhostWidths &ghosts, const IndexVector &cell) {
     int beyond = 0;
-    for (std::size_t d = 0; d < toSize(block.cells.dims); ++d)
-        beyond += cell[d] < block.cells.lower[d] || cell[d] >= block.cells.upper[d] ? 1 : 0;
+    for (std::size_t d = 0; d < toSize(cells.dims); ++d)
+        beyond += cell[d] < cells.lower[d] || cell[d] >= cells.upper[d] ? 1 : 0;
     return ghosts.shape == GhostShape::Box || beyond < 2;
 }
 
@@ -124,7 +124,7 @@ index checkField(const BlockField<T> &field, int version, const Meaning &meaning
             forEachIn(block, block.extent, [&](const IndexVector &local, const IndexVector &cell) {
                 const bool ghost = !block.cells.contains(cell);
                 std::optional<CellOf> means = ghost ? meaning({space, cell}) : CellOf{space, cell};
-                if (!inShape(block, field.blockPattern()->ghosts(), cell))
+                if (!inShape(block.cells, field.blockPattern()->ghosts(), cell))
                     means.reset();
                 meant += ghost && means ? 1 : 0;
                 const T expected = means ? contents<T>(*means, c, version) : poison<T>();

@@ -114,7 +114,7 @@ void expectCopied(const BlockField<T> &to, int version, const Meaning &meaning, 
             forEachIn(block, block.extent, [&](const IndexVector &local, const IndexVector &cell) {
                 const bool ghost = !block.cells.contains(cell);
                 T expected = ghost ? poison<T>() : contents<T>({space, cell}, c, versionBefore);
-                const bool takes = !ghost || (ghosts && inShape(block, to.blockPattern()->ghosts(), cell));
+                const bool takes = !ghost || (ghosts && inShape(block.cells, to.blockPattern()->ghosts(), cell));
                 const auto source = takes ? meaning({space, cell}) : std::nullopt;
                 if (source)
                     expected = combineElements(expected, contents<T>(*source, c, version), op);

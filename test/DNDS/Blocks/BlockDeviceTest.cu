@@ -100,6 +100,51 @@ TEST_F(BlockDevice, EveryGhostOnAllDevicePaths) {
     }
 }
 
+/// Deposits whose sums depend on the order.
+void depositUnevenly(BlockField<real> &u) {
+    for (int b = 0; b < u.blocks(); ++b)
+        forEachIn(u.block(b), u.block(b).extent, [&](const IndexVector &at, const IndexVector &cell) {
+            for (rowsize c = 0; c < u.components(); ++c)
+                test::at(u.view(b), at, c) = contents<real>({u.block(b).block, cell}, c, 1) / 3;
+        });
+}
+
+std::span<const real> valuesOf(const BlockField<real> &u) {
+    return {u.array().data(), toSize(u.array().size() * u.array().rowSize())};
+}
+
+TEST_F(BlockDevice, PushedSumsHaveTheBitsOfTheHost) {
+    const IndexSpace space{"torus", Box({0, 0}, {17, 13}), {true, false}};
+    std::vector<Block> blocks = BlockGrid::blocksOf(world(), space, {3, 4})->blocks();
+    for (std::size_t b = 0; b < blocks.size(); ++b) // ranks do not ascend with blocks
+        blocks[b].rank = static_cast<int>(b * 5) % world().size();
+    const auto grid = BlockGrid::make({space}, blocks);
+    const Device::Stream stream;
+    for (const ComponentOrder order : {ComponentOrder::Inside, ComponentOrder::Outside}) {
+        const BlockFieldOptions options{.ghosts = {2, 1}, .components = 3, .order = order};
+        BlockField<real> expected("expected", world(), grid, options);
+        BlockField<real> u("u", world(), grid, options);
+        for (const PushOp op : {PushOp::Sum, PushOp::Min, PushOp::Max, PushOp::Replace}) {
+            depositUnevenly(expected);
+            expected.pushGhosts(op);
+            for (const TransportKind kind : deviceTransports()) {
+                SCOPED_TRACE(transportName(kind));
+                depositUnevenly(u);
+                u.toDevice();
+                u.initPushGhosts(op, {.transport = kind});
+                u.startPushGhosts(op, stream.handle());
+                u.finishPushGhosts(stream.handle());
+                stream.synchronize();
+                if (u.blocks() > 0) {
+                    EXPECT_THROW((void)std::as_const(u).view(), StaleError) << "the host has old values";
+                }
+                u.toHost();
+                EXPECT_TRUE(std::ranges::equal(valuesOf(u), valuesOf(expected)));
+            }
+        }
+    }
+}
+
 TEST_F(BlockDevice, ExchangesFollowTheFieldFromSideToSide) {
     const IndexSpace space{"torus", Box({0, 0}, {17, 13}), {true, true}};
     BlockField<real> u("u", world(), BlockGrid::cut(world(), space), {.ghosts = {1, 1}});

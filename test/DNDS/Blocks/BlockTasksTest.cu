@@ -185,6 +185,68 @@ TEST(BlockTasksOnDevice, AreAsOnOneArray) {
     runAsDense(Executor::device(stream));
 }
 
+/// Sets `u` to what its cells deposit into themselves and two neighbours; nothing beyond the walls.
+void depositInto(const Task::BlockViews<real> &all) {
+    for (int b = 0; b < all.blocks(); ++b) {
+        const auto u = all.view(b);
+        for (index i = -1; i <= u.extent(0); ++i)
+            for (index j = -1; j <= u.extent(1); ++j)
+                u(i, j) = 0;
+        for (index i = 0; i < u.extent(0); ++i)
+            for (index j = 0; j < u.extent(1); ++j) {
+                const real part = start(u.global(i, 0), u.global(j, 1));
+                u(i, j) += part;
+                u(i, j - 1) += 2 * part;
+                if (u.global(i, 0) + 1 < rows)
+                    u(i + 1, j + 1) += 4 * part;
+            }
+    }
+}
+
+void runDeposits(const Executor &executor) {
+    for (const bool many : {false, true}) {
+        World world(many);
+        const BlockRows cells("cells", world.u.blockPattern());
+        Task::Graph graph("deposits", world.comm);
+        graph.call("deposit").readsWrites(Task::owned(world.u)).run(depositInto);
+        if (many) {
+            pushGhosts(graph, world.u);
+        } else {
+            startPushGhosts(graph, world.u);
+            graph.task("beside", cells.cells()).reads(world.u).readsWrites(world.sum).run(Accumulate{});
+            finishPushGhosts(graph, world.u);
+        }
+        graph.task("mix", cells.cells()).reads(stencil(world.u, {1, 1})).writes(world.v).run(Mix{});
+        Task::Plan plan = graph.compile(executor);
+        Dense deposited;
+        for (index i = 0; i < rows; ++i)
+            for (index j = 0; j < columns; ++j) {
+                deposited.at(i, j) += start(i, j);
+                deposited.at(i, j - 1) += 2 * start(i, j);
+                if (i + 1 < rows)
+                    deposited.at(i + 1, j + 1) += 4 * start(i, j);
+            }
+        Dense mixed = deposited;
+        mixed.mix();
+        for (int run = 0; run < 3; ++run) {
+            plan.run();
+            world.expect(deposited, world.u, "deposits\n" + plan.describe());
+            world.expect(mixed, world.v, "mixed\n" + plan.describe());
+        }
+    }
+}
+
+TEST(BlockTasks, PushDeposits) { runDeposits(Executor::host()); }
+
+TEST(BlockTasks, PushDepositsInThreads) { runDeposits(Executor::hostThreads(3)); }
+
+TEST(BlockTasksOnDevice, PushDeposits) {
+    if (!Device::available())
+        GTEST_SKIP() << Device::unavailableReason();
+    const Device::Stream stream;
+    runDeposits(Executor::device(stream));
+}
+
 struct Grow {
     DNDS_HOST_DEVICE void operator()(const BlockCell &c, const BlockView<real> &u) const {
         for (rowsize k = 0; k < 2; ++k)
