@@ -2,6 +2,7 @@
 /// @brief bench_blocks: ghosts of structured blocks against hand-written MPI, PETSc's DMDA and strided copies.
 #include "CopyMeasurement.hpp"
 #include "Options.hpp"
+#include "PushMeasurement.hpp"
 #include "RunBenchmark.hpp"
 
 #include "DNDS/Blocks/CutBox.hpp"
@@ -22,7 +23,7 @@ struct Options {
     std::vector<int> components{1, 5};
     std::vector<index> widths{1, 2};
     std::vector<std::string> cuts{"x", "z", "best"};
-    std::vector<std::string> what{"box", "many", "own", "copy"};
+    std::vector<std::string> what{"box", "many", "own", "copy", "push"};
     std::vector<std::string> transports{"packed", "node-shared", "auto"};
     index edgeOfBlocks = 32;
     int blocksPerRank = 64;
@@ -40,10 +41,12 @@ std::optional<int> parseOptions(Options &options, int argc, char **argv, Communi
         ->delimiter(',')
         ->check(CLI::IsMember({"x", "z", "best"}))
         ->capture_default_str();
-    app.add_option("--what", options.what,
-                   "box, many (blocks a rank), own (between a rank's own blocks), copy (from slabs to other slabs)")
+    app.add_option(
+           "--what", options.what,
+           "box, many (blocks a rank), own (between a rank's own blocks), copy (from slabs to other slabs), push "
+           "(of ghosts, beside the pull)")
         ->delimiter(',')
-        ->check(CLI::IsMember({"box", "many", "own", "copy"}))
+        ->check(CLI::IsMember({"box", "many", "own", "copy", "push"}))
         ->capture_default_str();
     app.add_option("--transports", options.transports, "the library's transports")
         ->delimiter(',')
@@ -60,8 +63,8 @@ std::optional<int> parseOptions(Options &options, int argc, char **argv, Communi
     return std::nullopt;
 }
 
-/// A cube, one part a rank.
-void measureBox(const Setting &setting, index edge, int components, index width, const std::string &cut) {
+/// A cube, one part a rank: its ghosts, or pushes of them.
+void measureBox(const Setting &setting, index edge, int components, index width, const std::string &cut, bool pushes) {
     const std::array<index, 3> shape{edge, edge, edge};
     const index ranks = setting.comm.size();
     CutOptions options{.ghosts = GhostWidths::uniform(3, width),
@@ -73,10 +76,11 @@ void measureBox(const Setting &setting, index edge, int components, index width,
     const IndexVector parts = chooseParts(Box::ofShape(shape), {}, static_cast<int>(ranks), options).parts;
     const std::string name = fmt::format("{}^3 x {}, {} ghost{}, {} ({} x {} x {})", edge, components, width,
                                          width == 1 ? "" : "s", cut, parts[0], parts[1], parts[2]);
+    const auto grid = BlockGrid::cut(setting.comm, shape, {}, options);
+    if (pushes)
+        return measurePushes(setting, name, grid, width, components);
     std::vector<Contest> contests;
-    contests.push_back(makeContest(
-        setting, std::make_unique<BlockCase>(setting.comm, name, BlockGrid::cut(setting.comm, shape, {}, options),
-                                             width, components)));
+    contests.push_back(makeContest(setting, std::make_unique<BlockCase>(setting.comm, name, grid, width, components)));
     auto &methods = contests.front().methods;
     for (auto make : {&makeGlobalToLocal, &makeLocalToLocal})
         if (auto method = make(*contests.front().of, parts))
@@ -150,11 +154,12 @@ int run(int argc, char **argv, CommunicatorView comm) {
     if (comm.size() == 1)
         say(comm, "1 rank: copies between its own blocks only\n");
     for (const int components : options.components) {
-        if (options.wants("box") && comm.size() > 1)
-            for (const index edge : options.edges)
-                for (const index width : options.widths)
-                    for (const std::string &cut : options.cuts)
-                        measureBox(setting, edge, components, width, cut);
+        for (const bool pushes : {false, true})
+            if (options.wants(pushes ? "push" : "box") && comm.size() > 1)
+                for (const index edge : options.edges)
+                    for (const index width : options.widths)
+                        for (const std::string &cut : options.cuts)
+                            measureBox(setting, edge, components, width, cut, pushes);
         if (options.wants("many") && comm.size() > 1)
             measureMany(setting, options, components);
         if (options.wants("own"))
