@@ -1,7 +1,9 @@
 /// @file main.cpp
 /// @brief bench_blocks: ghosts of structured blocks against hand-written MPI, PETSc's DMDA and strided copies.
 #include "CopyMeasurement.hpp"
+#include "MoveMeasurement.hpp"
 #include "Options.hpp"
+#include "PushMeasurement.hpp"
 #include "RunBenchmark.hpp"
 
 #include "DNDS/Blocks/CutBox.hpp"
@@ -22,7 +24,7 @@ struct Options {
     std::vector<int> components{1, 5};
     std::vector<index> widths{1, 2};
     std::vector<std::string> cuts{"x", "z", "best"};
-    std::vector<std::string> what{"box", "star", "many", "own", "copy"};
+    std::vector<std::string> what{"box", "star", "push", "many", "own", "copy", "move"};
     std::vector<std::string> transports{"packed", "node-shared", "auto"};
     index edgeOfBlocks = 32;
     int blocksPerRank = 64;
@@ -40,12 +42,12 @@ std::optional<int> parseOptions(Options &options, int argc, char **argv, Communi
         ->delimiter(',')
         ->check(CLI::IsMember({"x", "z", "best"}))
         ->capture_default_str();
-    app.add_option(
-           "--what", options.what,
-           "box, star (ghosts without corners beside all of them), many (blocks a rank), own (between a rank's own "
-           "blocks), copy (from slabs to other slabs)")
+    app.add_option("--what", options.what,
+                   "box, star (ghosts without corners beside all of them), push (of ghosts, beside the pull), many "
+                   "(blocks a rank), "
+                   "own (between a rank's own blocks), copy (from slabs to other slabs), move (blocks to other ranks)")
         ->delimiter(',')
-        ->check(CLI::IsMember({"box", "star", "many", "own", "copy"}))
+        ->check(CLI::IsMember({"box", "star", "push", "many", "own", "copy", "move"}))
         ->capture_default_str();
     app.add_option("--transports", options.transports, "the library's transports")
         ->delimiter(',')
@@ -62,8 +64,8 @@ std::optional<int> parseOptions(Options &options, int argc, char **argv, Communi
     return std::nullopt;
 }
 
-/// A cube, one part a rank.
-void measureBox(const Setting &setting, index edge, int components, index width, const std::string &cut) {
+/// A cube, one part a rank: its ghosts, or pushes of them.
+void measureBox(const Setting &setting, index edge, int components, index width, const std::string &cut, bool pushes) {
     const std::array<index, 3> shape{edge, edge, edge};
     const index ranks = setting.comm.size();
     CutOptions options{.ghosts = GhostWidths::uniform(3, width),
@@ -75,10 +77,11 @@ void measureBox(const Setting &setting, index edge, int components, index width,
     const IndexVector parts = chooseParts(Box::ofShape(shape), {}, static_cast<int>(ranks), options).parts;
     const std::string name = fmt::format("{}^3 x {}, {} ghost{}, {} ({} x {} x {})", edge, components, width,
                                          width == 1 ? "" : "s", cut, parts[0], parts[1], parts[2]);
+    const auto grid = BlockGrid::cut(setting.comm, shape, {}, options);
+    if (pushes)
+        return measurePushes(setting, name, grid, width, components);
     std::vector<Contest> contests;
-    contests.push_back(makeContest(
-        setting, std::make_unique<BlockCase>(setting.comm, name, BlockGrid::cut(setting.comm, shape, {}, options),
-                                             width, components)));
+    contests.push_back(makeContest(setting, std::make_unique<BlockCase>(setting.comm, name, grid, width, components)));
     auto &methods = contests.front().methods;
     for (auto make : {&makeGlobalToLocal, &makeLocalToLocal})
         if (auto method = make(*contests.front().of, parts))
@@ -171,18 +174,20 @@ int run(int argc, char **argv, CommunicatorView comm) {
     Setting setting{comm, sync, report, options.common.plan, {}};
     for (const std::string &name : options.transports)
         setting.transports.push_back(transportFromName(name));
-    say(comm, fmt::format("{} ranks, {}, {}\n\"by hand\" is the better of packing and subarray types.\n"
-                          "Goals on a node: z 0.35 and x 0.8 of \"by hand\", best 0.1 of g2l; many blocks 1.15 of one "
-                          "block's us/MB; own blocks 1 of the copy; copies between slabs 1.15 of memcpy.\n",
-                          comm.size(), mpiLibrary(), cpuName()));
+    say(comm, fmt::format(
+                  "{} ranks, {}, {}\n\"by hand\" is the better of packing and subarray types.\n"
+                  "Goals on a node: z 0.35 and x 0.8 of \"by hand\", best 0.1 of g2l; many blocks 1.15 of one "
+                  "block's us/MB; own blocks 1 of the copy; copies between slabs 1.15 of memcpy; moves 3 exchanges.\n",
+                  comm.size(), mpiLibrary(), cpuName()));
     if (comm.size() == 1)
         say(comm, "1 rank: copies between its own blocks only\n");
     for (const int components : options.components) {
-        if (options.wants("box") && comm.size() > 1)
-            for (const index edge : options.edges)
-                for (const index width : options.widths)
-                    for (const std::string &cut : options.cuts)
-                        measureBox(setting, edge, components, width, cut);
+        for (const bool pushes : {false, true})
+            if (options.wants(pushes ? "push" : "box") && comm.size() > 1)
+                for (const index edge : options.edges)
+                    for (const index width : options.widths)
+                        for (const std::string &cut : options.cuts)
+                            measureBox(setting, edge, components, width, cut, pushes);
         if (options.wants("star") && comm.size() > 1)
             for (const index edge : options.edges)
                 for (const index width : options.widths)
@@ -195,6 +200,8 @@ int run(int argc, char **argv, CommunicatorView comm) {
     if (options.wants("copy"))
         for (const index edge : options.edges)
             measureCopies(setting, edge);
+    if (options.wants("move"))
+        measureMoves(setting, options.edgeOfBlocks / 2, options.components.back());
     if (!options.common.json.empty() && comm.rank() == 0)
         report.write(options.common.json);
     return 0;

@@ -227,6 +227,10 @@ class NdArray:
         """Completes what was started."""
         self.field.finish_exchange_ghosts()
 
+    def push_ghosts(self, op="sum"):
+        """Adds what was deposited into ghosts to the cells they stand for: `BlockField.push_ghosts`. Collective."""
+        self.field.push_ghosts(op)
+
     def to_device(self):
         """Makes the device side current, and moves exchanges there."""
         self.field.to_device()

@@ -1,6 +1,7 @@
 #include "Arguments.hpp"
 #include "BlockHandles.hpp"
 #include "Errors.hpp"
+#include "Exchanger.hpp"
 
 #include "DNDS/Blocks/BlockCopy.hpp"
 
@@ -16,14 +17,11 @@ namespace {
 
 using Release = nb::call_guard<nb::gil_scoped_release>;
 
-constexpr Words<PushOp, 4> operations{
-    {{"replace", PushOp::Replace}, {"sum", PushOp::Sum}, {"min", PushOp::Min}, {"max", PushOp::Max}}};
-
 BlockCopyHandle makeCopy(BlockFieldHandle &from, BlockFieldHandle &to, nb::handle axes, bool ghosts,
                          std::string_view op) {
     BlockCopyOptions options{.ghosts = ghosts};
     guarded(to.grid.comm->view, [&] {
-        options.op = chosen(op, "operation", operations);
+        options.op = chosen(op, "operation", pushOps);
         from.requireLanded("be copied");
         to.requireLanded("be the target of a copy");
         if (axes.is_none())

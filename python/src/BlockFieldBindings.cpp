@@ -2,6 +2,7 @@
 #include "Arguments.hpp"
 #include "BlockHandles.hpp"
 #include "Errors.hpp"
+#include "Exchanger.hpp"
 #include "NumpyViews.hpp"
 
 #include <nanobind/stl/string.h>
@@ -217,6 +218,18 @@ void start(BlockFieldHandle &self) {
     self.inFlight = true;
 }
 
+void push(BlockFieldHandle &self, std::string_view word) {
+    PushOp op{};
+    const auto check = [&] {
+        op = chosen(word, "push operation", pushOps);
+        self.requireLanded("push ghosts");
+    };
+    self.pushed ? check() : guarded(self.grid.comm->view, check);
+    const nb::gil_scoped_release others;
+    self.field->core().pushGhosts(op);
+    self.pushed = true;
+}
+
 template <class... Extra>
 void bindExchangesAndMoves(nb::class_<BlockFieldHandle, Extra...> &type) {
     type.def(
@@ -238,6 +251,11 @@ Moves the copies of the side that the field was last brought to by `to_device` o
             R"(Starts the exchange: a context manager whose end finishes it, or call `finish_exchange_ghosts`. Until then cells
 are read-only, and views with ghosts cannot be had. Collective the first time on each side.)")
         .def("finish_exchange_ghosts", &BlockFieldHandle::finish, Release(), "Completes what was started.")
+        .def("push_ghosts", &push, "op"_a = "sum",
+             R"(Adds what was deposited into ghosts to the cells that they stand for, and zeroes them. Collective.
+
+"min" and "max" take the least or the largest, "replace" the last; ghosts then keep their values. Ghosts that stand for no
+cell take no part. Contributions are applied by the number of their block: the same bits on any number of ranks.)")
         .def(
             "describe_exchange", [](BlockFieldHandle &self) { return self.field->core().describeExchange(); },
             "A table of how ghosts reach this rank, and why. Raises StateError before the first exchange. Local.")

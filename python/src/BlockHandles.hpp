@@ -72,6 +72,7 @@ struct BlockFieldHandle {
     GridHandle grid;
     std::shared_ptr<AnyBlockField> field;
     bool inFlight = false;
+    bool pushed = false; ///< until then ranks check the arguments of pushes together
 
     /// Throws StateError while an exchange in flight forbids `what`.
     void requireLanded(const char *what) const;

@@ -1,7 +1,5 @@
 #include "Exchanger.hpp"
 
-#include "Arguments.hpp"
-
 #include <algorithm>
 #include <functional>
 #include <utility>
@@ -13,8 +11,6 @@ using namespace nb::literals;
 
 namespace {
 
-constexpr Words<PushOp, 4> pushOps{
-    {{"replace", PushOp::Replace}, {"sum", PushOp::Sum}, {"min", PushOp::Min}, {"max", PushOp::Max}}};
 constexpr Words<GhostsAfterPush, 2> ghostsAfterPush{{{"keep", GhostsAfterPush::Keep}, {"zero", GhostsAfterPush::Zero}}};
 
 /// A member that refuses while it is in flight in another exchange. Exchanges ask for its rows at each start and tell

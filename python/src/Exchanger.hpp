@@ -2,6 +2,7 @@
 /// @brief Pulls and pushes of one field or of several together, made on first use and kept.
 #pragma once
 
+#include "Arguments.hpp"
 #include "FlightCounts.hpp"
 
 #include "DNDS/Exchange/ExchangeGroup.hpp"
@@ -14,6 +15,10 @@
 #include <vector>
 
 namespace DNDS::Python {
+
+/// The words for operations of pushes.
+inline constexpr Words<PushOp, 4> pushOps{
+    {{"replace", PushOp::Replace}, {"sum", PushOp::Sum}, {"min", PushOp::Min}, {"max", PushOp::Max}}};
 
 /// The operation of a push.
 struct PushMode {

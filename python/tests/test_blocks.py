@@ -174,6 +174,34 @@ def test_many_blocks_a_rank(comm):
         u.view(len(u))
 
 
+def test_deposits_into_ghosts(comm):
+    grid = dnds.BlockGrid.blocks_of((16, 12), (4, 4), periodic=(True, False), comm=comm)
+    u = dnds.BlockField(grid, 2, "int64", ghosts=1)
+    with pytest.raises(dnds.ArgumentError, match="replace, sum, min or max"):
+        u.push_ghosts("add")
+    for b in range(len(u)):
+        u.view(b, ghosts=True)[...] = 1
+    u.push_ghosts()
+    for b in range(len(u)):
+        low, high = u.box(b)
+        along = np.array([2, 1, 1, 2])  # blocks that deposit, by the cell in the block
+        across = along - [low[1] == 0, 0, 0, high[1] == 12]
+        np.testing.assert_array_equal(u.view(b)[..., 1], np.outer(along, across))
+        ghosts = u.view(b, ghosts=True)[1:-1, :, 0]
+        assert (ghosts[:, 0] == (low[1] == 0)).all() and (ghosts[:, -1] == (high[1] == 12)).all(), "walls keep theirs"
+    u.push_ghosts("max")
+    total = comm.allreduce(sum(int(u.view(b)[..., 0].sum()) for b in range(len(u))))
+    assert total == 6 * 4 * (6 * 3 - 2)
+    a = dnds.NdArray("a")
+    a.decompose((8 * comm.size,), ghosts=1, periodic=(True,), comm=comm)
+    a.extent = 1
+    a.push_ghosts()
+    assert a.extent[0] == a.extent[-1] == 0 and a.core[0] == a.core[-1] == 2
+    with a.start_exchange_ghosts():
+        with pytest.raises(dnds.StateError, match="finish_exchange_ghosts"):
+            a.push_ghosts()
+
+
 def test_copies_to_another_cut(comm):
     shape = (9, 14)
     a = dnds.BlockField(dnds.BlockGrid.blocks_of(shape, (4, 5), comm=comm), 2, "float32", ghosts=1, order="outside")
