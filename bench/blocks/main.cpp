@@ -1,6 +1,7 @@
 /// @file main.cpp
 /// @brief bench_blocks: ghosts of structured blocks against hand-written MPI, PETSc's DMDA and strided copies.
 #include "CopyMeasurement.hpp"
+#include "MoveMeasurement.hpp"
 #include "Options.hpp"
 #include "RunBenchmark.hpp"
 
@@ -22,7 +23,7 @@ struct Options {
     std::vector<int> components{1, 5};
     std::vector<index> widths{1, 2};
     std::vector<std::string> cuts{"x", "z", "best"};
-    std::vector<std::string> what{"box", "many", "own", "copy"};
+    std::vector<std::string> what{"box", "many", "own", "copy", "move"};
     std::vector<std::string> transports{"packed", "node-shared", "auto"};
     index edgeOfBlocks = 32;
     int blocksPerRank = 64;
@@ -40,10 +41,12 @@ std::optional<int> parseOptions(Options &options, int argc, char **argv, Communi
         ->delimiter(',')
         ->check(CLI::IsMember({"x", "z", "best"}))
         ->capture_default_str();
-    app.add_option("--what", options.what,
-                   "box, many (blocks a rank), own (between a rank's own blocks), copy (from slabs to other slabs)")
+    app.add_option(
+           "--what", options.what,
+           "box, many (blocks a rank), own (between a rank's own blocks), copy (from slabs to other slabs), move "
+           "(blocks to other ranks)")
         ->delimiter(',')
-        ->check(CLI::IsMember({"box", "many", "own", "copy"}))
+        ->check(CLI::IsMember({"box", "many", "own", "copy", "move"}))
         ->capture_default_str();
     app.add_option("--transports", options.transports, "the library's transports")
         ->delimiter(',')
@@ -143,10 +146,12 @@ int run(int argc, char **argv, CommunicatorView comm) {
     Setting setting{comm, sync, report, options.common.plan, {}};
     for (const std::string &name : options.transports)
         setting.transports.push_back(transportFromName(name));
-    say(comm, fmt::format("{} ranks, {}, {}\n\"by hand\" is the better of packing and subarray types.\n"
-                          "Goals on a node: z 0.35 and x 0.8 of \"by hand\", best 0.1 of g2l; many blocks 1.15 of one "
-                          "block's us/MB; own blocks 1 of the copy; copies between slabs 1.15 of memcpy.\n",
-                          comm.size(), mpiLibrary(), cpuName()));
+    say(comm,
+        fmt::format(
+            "{} ranks, {}, {}\n\"by hand\" is the better of packing and subarray types.\n"
+            "Goals on a node: z 0.35 and x 0.8 of \"by hand\", best 0.1 of g2l; many blocks 1.15 of one "
+            "block's us/MB; own blocks 1 of the copy; copies between slabs 1.15 of memcpy, moves 3 of an exchange.\n",
+            comm.size(), mpiLibrary(), cpuName()));
     if (comm.size() == 1)
         say(comm, "1 rank: copies between its own blocks only\n");
     for (const int components : options.components) {
@@ -163,6 +168,8 @@ int run(int argc, char **argv, CommunicatorView comm) {
     if (options.wants("copy"))
         for (const index edge : options.edges)
             measureCopies(setting, edge);
+    if (options.wants("move"))
+        measureMoves(setting, options.edgeOfBlocks / 2, options.components.back());
     if (!options.common.json.empty() && comm.rank() == 0)
         report.write(options.common.json);
     return 0;
