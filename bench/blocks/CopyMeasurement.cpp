@@ -1,4 +1,5 @@
 #include "CopyMeasurement.hpp"
+#include "SlabMethod.hpp"
 
 #include "DNDS/Blocks/BlockCopy.hpp"
 #include "DNDS/Blocks/BlockField.hpp"
@@ -10,7 +11,6 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <tuple>
 #include <utility>
 
 namespace DNDS::Bench {
@@ -20,27 +20,31 @@ namespace {
 constexpr const char *OnceName = "memcpy";
 constexpr const char *TwiceName = "memcpy twice";
 
-/// The value of a cell; another one in each round.
-double valueOf(index i, index j, index k, index edge, int round) {
-    return static_cast<double>(((i * edge + j) * edge + k) * 8 + round % 8);
-}
+/// Slabs of dimension `from` become slabs of dimension `to`, permuted by `axes`. Dimensions are z, y, x; x is the
+/// fastest.
+struct SlabTurn {
+    const char *name;
+    int from;
+    int to;
+    std::array<int, 3> axes{0, 1, 2};
+};
+constexpr std::array<SlabTurn, 4> turns{SlabTurn{ScatterTurn, 2, 0}, SlabTurn{"z to x", 0, 2},
+                                        SlabTurn{TransposeTurn, 0, 0, {1, 0, 2}},
+                                        SlabTurn{"x and z exchanged", 0, 0, {2, 1, 0}}};
 
-/// A copy of the cube with its fields. The fastest dimension is x, the slowest z.
-class SlabCopy {
+/// A copy of the cube with its fields, by the library.
+class SlabCopy final : public SlabMethod {
   public:
-    SlabCopy(const Setting &setting, std::string name, bool fromZ, std::vector<int> axes, index edge,
-             TransportKind kind)
-        : name_(fmt::format("{}, {}", name, transportName(kind))), edge_(edge), turned_(!axes.empty()),
-          from_("from", setting.comm, slabs(setting.comm, edge, fromZ), {}),
-          to_("to", setting.comm, slabs(setting.comm, edge, !fromZ || turned_), {}),
-          copy_(makeBlockCopy(from_, to_, {.axes = std::move(axes), .transport = kind})) {}
+    SlabCopy(CommunicatorView comm, const SlabTurn &turn, index edge, TransportKind kind)
+        : SlabMethod(fmt::format("{}, {}", turn.name, transportName(kind))), edge_(edge), axes_(turn.axes),
+          from_("from", comm, slabs(comm, edge, turn.from), {}), to_("to", comm, slabs(comm, edge, turn.to), {}),
+          copy_(makeBlockCopy(from_, to_, {.axes = {axes_.begin(), axes_.end()}, .transport = kind})) {}
 
-    const std::string &name() const { return name_; }
-    void run() {
+    void run() override {
         copy_->start();
         copy_->wait();
     }
-    void check(CommunicatorView comm, int round) {
+    void check(CommunicatorView comm, int round) override {
         const auto u = from_.view();
         for (index i = 0; i < u.extent(0); ++i)
             for (index j = 0; j < u.extent(1); ++j)
@@ -53,26 +57,24 @@ class SlabCopy {
                 for (index j = 0; j < v.extent(1); ++j)
                     for (index k = 0; k < v.extent(2); ++k) {
                         const std::array<index, 3> cell{v.global(i, 0), v.global(j, 1), v.global(k, 2)};
-                        const double value = turned_ ? valueOf(cell[2], cell[1], cell[0], edge_, round)
-                                                     : valueOf(cell[0], cell[1], cell[2], edge_, round);
-                        DNDS_CHECK(v(i, j, k) == value, DataError, "{}: cell ({}, {}, {}) is {}, not {}", name_,
+                        const double value = valueOf(cell[toSize(axes_[0])], cell[toSize(axes_[1])],
+                                                     cell[toSize(axes_[2])], edge_, round);
+                        DNDS_CHECK(v(i, j, k) == value, DataError, "{}: cell ({}, {}, {}) is {}, not {}", name(),
                                    cell[0], cell[1], cell[2], v(i, j, k), value);
                     }
         });
     }
 
   private:
-    static std::shared_ptr<const BlockGrid> slabs(CommunicatorView comm, index edge, bool inZ) {
-        const index ranks = comm.size();
+    static std::shared_ptr<const BlockGrid> slabs(CommunicatorView comm, index edge, int dimension) {
         const std::array<index, 3> shape{edge, edge, edge};
-        return BlockGrid::cut(
-            comm, shape, {},
-            {.parts = inZ ? std::vector<index>{ranks, 1, 1} : std::vector<index>{1, 1, ranks}, .ghosts = {}});
+        std::vector<index> parts{1, 1, 1};
+        parts[toSize(dimension)] = comm.size();
+        return BlockGrid::cut(comm, shape, {}, {.parts = parts, .ghosts = {}});
     }
 
-    std::string name_;
     index edge_;
-    bool turned_;
+    std::array<int, 3> axes_;
     BlockField<double> from_;
     BlockField<double> to_;
     std::shared_ptr<Exchange> copy_;
@@ -115,21 +117,25 @@ void report(const Setting &setting, index edge, std::span<const Contestant> cont
 
 } // namespace
 
+double valueOf(index i, index j, index k, index edge, int round) {
+    return static_cast<double>(((i * edge + j) * edge + k) * 8 + round % 8);
+}
+
 void measureCopies(const Setting &setting, index edge) {
-    std::vector<std::unique_ptr<SlabCopy>> copies;
-    std::vector<Contestant> contestants;
+    std::vector<std::unique_ptr<SlabMethod>> copies;
     for (const TransportKind kind : setting.transports)
-        for (const auto &[name, fromZ, axes] : {std::tuple{"x to z", false, std::vector<int>{}},
-                                                {"z to x", true, std::vector<int>{}},
-                                                {"x and z exchanged", true, std::vector<int>{2, 1, 0}}}) {
+        for (const SlabTurn &turn : turns)
             try { // it throws on all ranks or on none
-                copies.push_back(std::make_unique<SlabCopy>(setting, name, fromZ, axes, edge, kind));
+                copies.push_back(std::make_unique<SlabCopy>(setting.comm, turn, edge, kind));
             } catch (const Error &error) {
                 say(setting.comm, fmt::format("{}: skipped, {}\n", transportName(kind), error.message()));
-                continue;
             }
-            contestants.push_back({copies.back()->name(), {}, [&copy = *copies.back()] { copy.run(); }, {}});
-        }
+    for (auto make : {&makePetscScatter, &makeFftwTranspose})
+        if (auto method = make(setting.comm, edge))
+            copies.push_back(std::move(method));
+    std::vector<Contestant> contestants;
+    for (const auto &copy : copies)
+        contestants.push_back({copy->name(), {}, [&copy = *copy] { copy.run(); }, {}});
     const auto each = static_cast<std::size_t>(edge * edge * edge / setting.comm.size());
     const std::vector<double> source(each, 1);
     std::vector<double> buffer(each);

@@ -1,6 +1,7 @@
 /// @file Dmda.cpp
 /// @brief PETSc's distributed arrays as contestants.
 #include "GhostMethod.hpp"
+#include "SlabMethod.hpp"
 
 #include "DNDS/Petsc/Session.hpp"
 
@@ -116,7 +117,101 @@ class LocalToLocal final : public Dmda {
     void rewrite(int round) override { write(local(), extent(), round); }
 };
 
+/// Cells of a DMDA in slabs of x go to those of one in slabs of z.
+class PetscScatter final : public SlabMethod {
+  public:
+    PetscScatter(CommunicatorView comm, index edge)
+        : SlabMethod("x to z, PETSc's VecScatter"),
+          edge_(edge), cuts_{Cut(comm, edge, {comm.size(), 1}), Cut(comm, edge, {1, comm.size()})} {
+        // The natural order of both is that of cells in memory (z, y, x), which gives each its place in the other.
+        const Cut &to = cuts_[1];
+        std::vector<PetscInt> cells;
+        to.visit([&](index z, index y, index x, index) {
+            cells.push_back(static_cast<PetscInt>((z * edge + y) * edge + x));
+        });
+        AO order = nullptr;
+        Petsc::check(DMDAGetAO(cuts_[0].dm, &order), "DMDAGetAO");
+        Petsc::check(AOApplicationToPetsc(order, static_cast<PetscInt>(cells.size()), cells.data()),
+                     "AOApplicationToPetsc");
+        PetscInt first = 0;
+        Petsc::check(VecGetOwnershipRange(to.values, &first, nullptr), "VecGetOwnershipRange");
+        IS sources = nullptr;
+        IS targets = nullptr;
+        const auto count = static_cast<PetscInt>(cells.size());
+        Petsc::check(ISCreateGeneral(comm.handle(), count, cells.data(), PETSC_COPY_VALUES, &sources),
+                     "ISCreateGeneral");
+        Petsc::check(ISCreateStride(comm.handle(), count, first, 1, &targets), "ISCreateStride");
+        Petsc::check(VecScatterCreate(cuts_[0].values, sources, to.values, targets, &scatter_), "VecScatterCreate");
+        ISDestroy(&sources);
+        ISDestroy(&targets);
+    }
+    ~PetscScatter() override { VecScatterDestroy(&scatter_); }
+    void run() override {
+        const Vec from = cuts_[0].values;
+        const Vec to = cuts_[1].values;
+        Petsc::check(VecScatterBegin(scatter_, from, to, INSERT_VALUES, SCATTER_FORWARD), "VecScatterBegin");
+        Petsc::check(VecScatterEnd(scatter_, from, to, INSERT_VALUES, SCATTER_FORWARD), "VecScatterEnd");
+    }
+    void check(CommunicatorView comm, int round) override {
+        double *values = nullptr;
+        Petsc::check(VecGetArray(cuts_[0].values, &values), "VecGetArray");
+        cuts_[0].visit([&](index z, index y, index x, index n) { values[n] = valueOf(z, y, x, edge_, round); });
+        Petsc::check(VecRestoreArray(cuts_[0].values, &values), "VecRestoreArray");
+        run();
+        const double *brought = nullptr;
+        Petsc::check(VecGetArrayRead(cuts_[1].values, &brought), "VecGetArrayRead");
+        comm.guarded([&] {
+            cuts_[1].visit([&](index z, index y, index x, index n) {
+                DNDS_CHECK(brought[n] == valueOf(z, y, x, edge_, round), DataError, "{}: a cell is wrong", name());
+            });
+        });
+        Petsc::check(VecRestoreArrayRead(cuts_[1].values, &brought), "VecRestoreArrayRead");
+    }
+
+  private:
+    /// A cube in so many parts of x and of z, and a vector of its cells.
+    struct Cut {
+        Cut(CommunicatorView comm, index edge, std::array<int, 2> parts) {
+            const auto size = static_cast<PetscInt>(edge);
+            Petsc::check(DMDACreate3d(comm.handle(), DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE,
+                                      DMDA_STENCIL_BOX, size, size, size, parts[0], 1, parts[1], 1, 0, nullptr, nullptr,
+                                      nullptr, &dm),
+                         "DMDACreate3d");
+            Petsc::check(DMSetUp(dm), "DMSetUp");
+            Petsc::check(DMCreateGlobalVector(dm, &values), "DMCreateGlobalVector");
+            Petsc::check(DMDAGetCorners(dm, &low[2], &low[1], &low[0], &count[2], &count[1], &count[0]),
+                         "DMDAGetCorners");
+        }
+        Cut(const Cut &) = delete;
+        Cut &operator=(const Cut &) = delete;
+        ~Cut() {
+            VecDestroy(&values);
+            DMDestroy(&dm);
+        }
+        template <class F>
+        void visit(F f) const {
+            index n = 0;
+            for (index z = low[0]; z < low[0] + count[0]; ++z)
+                for (index y = low[1]; y < low[1] + count[1]; ++y)
+                    for (index x = low[2]; x < low[2] + count[2]; ++x)
+                        f(z, y, x, n++);
+        }
+
+        DM dm = nullptr;
+        Vec values = nullptr;
+        std::array<PetscInt, 3> low{}, count{};
+    };
+
+    index edge_;
+    std::array<Cut, 2> cuts_;
+    VecScatter scatter_ = nullptr;
+};
+
 } // namespace
+
+std::unique_ptr<SlabMethod> makePetscScatter(CommunicatorView comm, index edge) {
+    return std::make_unique<PetscScatter>(comm, edge);
+}
 
 std::shared_ptr<void> startPetsc() { return std::make_shared<Petsc::Session>(); }
 

@@ -1,6 +1,7 @@
 /// @file DmdaAbsent.cpp
 /// @brief Stands for DMDA in builds without PETSc.
 #include "GhostMethod.hpp"
+#include "SlabMethod.hpp"
 
 namespace DNDS::Bench {
 
@@ -8,5 +9,6 @@ std::shared_ptr<void> startPetsc() { return nullptr; }
 
 std::unique_ptr<GhostMethod> makeGlobalToLocal(const BlockCase &, const IndexVector &) { return nullptr; }
 std::unique_ptr<GhostMethod> makeLocalToLocal(const BlockCase &, const IndexVector &) { return nullptr; }
+std::unique_ptr<SlabMethod> makePetscScatter(CommunicatorView, index) { return nullptr; }
 
 } // namespace DNDS::Bench

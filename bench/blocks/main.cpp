@@ -44,8 +44,8 @@ std::optional<int> parseOptions(Options &options, int argc, char **argv, Communi
         ->capture_default_str();
     app.add_option("--what", options.what,
                    "box, star (ghosts without corners beside all of them), push (of ghosts, beside the pull), many "
-                   "(blocks a rank), "
-                   "own (between a rank's own blocks), copy (from slabs to other slabs), move (blocks to other ranks)")
+                   "(blocks a rank), own (between a rank's own blocks), copy (from slabs to other slabs), move (blocks "
+                   "to other ranks)")
         ->delimiter(',')
         ->check(CLI::IsMember({"box", "star", "push", "many", "own", "copy", "move"}))
         ->capture_default_str();
