@@ -110,7 +110,7 @@ void measureStar(const Setting &setting, index edge, int components, index width
         say(setting.comm, fmt::format("{}: {} messages a rank at most, {} in all, {} bytes\n", name,
                                       setting.comm.allReduce(std::ssize(of.receives()), MPI_MAX),
                                       setting.comm.allReduce(std::ssize(of.receives()), MPI_SUM),
-                                      setting.comm.allReduce(of.received(), MPI_SUM) * sizeof(double)));
+                                      setting.comm.allReduce(of.received(), MPI_SUM) * index{sizeof(double)}));
     }
     measure(setting, fmt::format("{}^3 x {}, width {}", edge, components, width), contests);
 }
