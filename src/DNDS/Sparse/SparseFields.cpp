@@ -63,8 +63,11 @@ void SparseFields::State::choosePaths(std::span<const int> ranks, const Channel 
     std::vector<TransportKind> kinds;
     for (std::size_t p = 0; p < peers.size(); ++p) {
         TransportChoice &path = peers[p].path;
-        attempt(whyNotOnDevice,
-                [&] { path = transports.choose(*context, ranks[p], TransportKind::Auto, MemorySpace::Device); });
+        try {
+            path = transports.choose(*context, ranks[p], TransportKind::Auto, MemorySpace::Device);
+        } catch (const StateError &) { // on both ranks of the pair; for lack of memory the set-up fails
+            whyNotOnDevice = std::current_exception();
+        }
         if (!isOnDevice(path.kind)) // also transports that a program has added
             path = {TransportKind::Staged, "staged", path.why};
         kinds.push_back(path.kind);
