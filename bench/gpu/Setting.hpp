@@ -62,5 +62,6 @@ void requireNone(CommunicatorView comm, index wrong, const std::string &what);
 void benchmarkKernels(const Setting &setting);
 void benchmarkGraphs(const Setting &setting);
 void benchmarkPulls(const Setting &setting);
+void benchmarkSparse(const Setting &setting);
 
 } // namespace DNDS::Bench

@@ -1,5 +1,6 @@
 /// @file main.cpp
-/// @brief bench_gpu: row kernels, graphs and pulls on the device against floors and baselines of the same run.
+/// @brief bench_gpu: row kernels, graphs, pulls and exchanges of sparse fields on the device against floors and
+/// baselines of the same run.
 #include "RunBenchmark.hpp"
 #include "Setting.hpp"
 
@@ -20,16 +21,16 @@ int run(int argc, char **argv, CommunicatorView comm) {
     setting.common.plan.blocks = 7;
     setting.common.plan.secondsPerBlock = 0.01;
     setting.common.plan.minRepetitions = 3;
-    CLI::App app("Times row kernels, graphs and pulls on the device.", "bench_gpu");
+    CLI::App app("Times row kernels, graphs, pulls and exchanges of sparse fields on the device.", "bench_gpu");
     setting.common.addTo(app);
     auto *rows = app.add_option("--rows", setting.rows, "rows of a kernel or a pull, in the order of measuring");
     rows->delimiter(',')->check(CLI::Range(16, 100000000));
     auto *widths = app.add_option("--widths", setting.widths, "doubles a row");
     widths->delimiter(',')->check(CLI::Range(1, 1000));
     app.add_option("--transports", setting.transports, "device transports")->delimiter(',')->capture_default_str();
-    app.add_option("--what", setting.what, "kernel, graph (one rank), pull (several ranks); default: what fits")
+    app.add_option("--what", setting.what, "kernel, graph (one rank), pull, sparse (several ranks); default: what fits")
         ->delimiter(',')
-        ->check(CLI::IsMember({"kernel", "graph", "pull"}));
+        ->check(CLI::IsMember({"kernel", "graph", "pull", "sparse"}));
     app.add_option("--seconds", setting.seconds, "begin nothing after so many seconds")->capture_default_str();
     if (const auto code = parse(app, argc, argv, comm))
         return *code;
@@ -41,7 +42,7 @@ int run(int argc, char **argv, CommunicatorView comm) {
     }
     if (setting.what.empty())
         setting.what =
-            comm.size() == 1 ? std::vector<std::string>{"kernel", "graph"} : std::vector<std::string>{"pull"};
+            comm.size() == 1 ? std::vector<std::string>{"kernel", "graph"} : std::vector<std::string>{"sparse", "pull"};
     const int number = rankOnMachine(comm); // as launchers say it, and right where they say nothing
     DNDS_CHECK(Device::available(), NotBuiltError, "bench_gpu measures a device: {}", Device::unavailableReason());
     DNDS_CHECK(comm.size() > 1 || !setting.wants("pull"), ArgumentError, "pulls need at least 2 ranks");
@@ -58,6 +59,8 @@ int run(int argc, char **argv, CommunicatorView comm) {
         benchmarkKernels(setting);
     if (setting.wants("graph"))
         benchmarkGraphs(setting);
+    if (setting.wants("sparse") && setting.timeFor("exchanges of a sparse field"))
+        benchmarkSparse(setting);
     if (setting.wants("pull"))
         benchmarkPulls(setting);
     return 0;

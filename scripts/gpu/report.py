@@ -16,6 +16,7 @@ TITLES = {
     "copy": "The device's own copy rate (bytes read and written)",
     "kernel": "Pack and gather kernels against the floor of bytes moved",
     "pull": "Pulls of ghost rows, by transport",
+    "sparse": "Exchanges of a sparse field, by transport",
     "graph": "Kernel launches against graph replay",
     "heat": "The heat case",
     "euler": "The Euler case",

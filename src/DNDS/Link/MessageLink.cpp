@@ -2,6 +2,8 @@
 
 #include "DNDS/Base/Environment.hpp"
 #include "DNDS/Base/Error.hpp"
+#include "DNDS/Device/DeviceMemory.hpp"
+#include "DNDS/Device/SharedMemory.hpp"
 #include "DNDS/Link/MatchedMessage.hpp"
 #include "DNDS/Link/NodeMailbox.hpp"
 #include "DNDS/Mpi/ArenaNotes.hpp"
@@ -10,6 +12,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <deque>
 #include <new>
 #include <optional>
@@ -32,36 +35,79 @@ auto makeRoom(std::size_t bytes, Allocate &&allocate) {
     }
 }
 
-/// Bytes that follow the size of messages: see `fitsMessage`.
+/// Bytes that follow the size of messages: see `fitsMessage`. On the host, or on the device.
 struct MessageBuffer {
     std::unique_ptr<std::byte[]> memory;
+    Device::DeviceBuffer<std::byte> onDevice;
     std::size_t capacity = 0;
 
-    std::byte *reserve(std::size_t bytes) {
+    /// For the program, or kernels.
+    std::byte *data() const noexcept { return memory ? memory.get() : onDevice.data(); }
+    /// The same for MPI: the emulated device has other addresses for it.
+    void *forMpi() const {
+        return memory || capacity == 0 ? memory.get() : Device::messageAddress(onDevice.data(), capacity);
+    }
+    void reserve(std::size_t bytes, MemorySpace space) {
         if (fitsMessage(capacity, bytes))
-            return memory.get();
-        memory.reset();
-        capacity = 0;
+            return;
+        *this = {};
         if (bytes == 0)
-            return nullptr;
-        memory = makeRoom(bytes, [&] { return std::make_unique_for_overwrite<std::byte[]>(roomForMessage(bytes)); });
-        capacity = roomForMessage(bytes);
-        return memory.get();
+            return;
+        const std::size_t room = roomForMessage(bytes);
+        if (space == MemorySpace::Device)
+            onDevice = Device::DeviceBuffer<std::byte>(room);
+        else
+            memory = makeRoom(bytes, [&] { return std::make_unique_for_overwrite<std::byte[]>(room); });
+        capacity = room;
     }
 };
+
+/// A note in the mailbox of a rank of the node, in place of a message in device memory.
+struct DeviceNote {
+    Device::SharedHandle memory;
+    std::uint64_t bytes = 0;
+};
+
+bool operator==(const Device::SharedHandle &a, const Device::SharedHandle &b) noexcept { return a.bytes == b.bytes; }
 
 } // namespace
 
 /// Both directions to all peers, and the memory that MPI or peers still use after the link is destroyed. Two
 /// carriers with one protocol, at most two messages ahead of the reader: with MPI a buffer is free when its send is
-/// complete; on a node when the reader has counted the message as taken.
+/// complete; on a node when the reader has counted the message as taken. Mailboxes of messages in device memory hold
+/// notes that name the memory: a reader keeps it open, and closes memory that was replaced when it finds its successor.
 struct MessageLink::State {
     /// The next message of a peer by MPI: not found yet, being received, complete in `in` until `take`.
     enum class Arrival : unsigned char { None, Moving, There };
-    /// A send buffer by MPI, free when `request` is null or complete.
+    /// A send buffer by MPI, free when `request` is null or complete; or, in device memory, for a rank of the node.
     struct Outgoing {
         MessageBuffer buffer;
         MPI_Request request = MPI_REQUEST_NULL;
+        /// For a rank of the node: what it opens, whether a message has named it, and the buffer before, which that
+        /// rank may have open until it takes such a message.
+        Device::SharedHandle handle;
+        bool told = false;
+        MessageBuffer before;
+
+        /// Room for `bytes` bytes, when the message before the last was taken. A buffer that is replaced is kept until
+        /// the message that names its successor was taken: then its reader has closed it.
+        void share(std::size_t bytes) {
+            if (told)
+                before = {};
+            if (fitsMessage(buffer.capacity, bytes))
+                return;
+            MessageBuffer old = std::exchange(buffer, {});
+            if (std::exchange(told, false))
+                before = std::move(old);
+            buffer.reserve(bytes, MemorySpace::Device);
+            handle = bytes == 0 ? Device::SharedHandle{} : Device::share(buffer.data());
+        }
+    };
+    /// Device memory of a rank of the node that this one has open, and the message there.
+    struct Opened {
+        Device::SharedHandle handle;
+        Device::SharedMemory memory;
+        std::size_t bytes = 0;
     };
     struct Peer {
         int rank = 0;
@@ -78,8 +124,31 @@ struct MessageLink::State {
         /// On a node: both set by `connect`, instead of all members above; the outbox in the constructor.
         std::optional<NodeOutbox> outbox;
         std::optional<NodeInbox> inbox;
+        /// On a node, in device memory: used in turn, as the sender's `out`.
+        std::array<Opened, 2> opened;
+        std::size_t turnToTake = 0;
+
+        /// Takes note of the message in the inbox.
+        void open() {
+            DeviceNote note;
+            std::memcpy(static_cast<void *>(&note), inbox->message().data(), sizeof note);
+            Opened &here = opened[turnToTake];
+            if (!(here.handle == note.memory)) {
+                here = {};
+                inbox->hold(true);
+                here.memory = Device::SharedMemory(note.memory);
+                here.handle = note.memory;
+            }
+            here.bytes = note.bytes;
+        }
+        /// Closes what this rank has open. Kernels that read it have run.
+        void close() noexcept {
+            opened = {};
+            inbox->hold(false);
+        }
     };
-    std::deque<Peer> peers; ///< MPI knows their addresses
+    std::deque<Peer> peers;                ///< MPI knows their addresses
+    MemorySpace space = MemorySpace::Host; ///< memory of all messages
     std::shared_ptr<NodeArena> arena;
     Channel channel;
     std::thread::id maker = std::this_thread::get_id();
@@ -91,7 +160,8 @@ struct MessageLink::State {
         if (peer.arrival == Arrival::None) {
             if (!peer.matched.find(peer.rank, channel))
                 return false;
-            peer.matched.receive(peer.in.reserve(peer.matched.bytes()), peer.request);
+            peer.in.reserve(peer.matched.bytes(), space);
+            peer.matched.receive(static_cast<std::byte *>(peer.in.forMpi()), peer.request);
             peer.arrival = Arrival::Moving;
         }
         if (peer.arrival == Arrival::Moving && isComplete(peer.request))
@@ -103,8 +173,10 @@ struct MessageLink::State {
         bool all = true;
         for (Peer &peer : peers) {
             const std::exception_ptr failure = attempt([&] { // no memory for a message now; an error of MPI
-                if (peer.inbox)
+                if (peer.inbox) {
+                    peer.close();
                     peer.inbox->takeAll();
+                }
                 for (Outgoing &out : peer.out)
                     all = isComplete(out.request) && all;
                 if (peer.matched.isFound() || peer.arrival == Arrival::Moving) // its sender may wait
@@ -128,19 +200,21 @@ struct MessageLink::State {
 };
 
 MessageLink::MessageLink(std::shared_ptr<CommunicatorContext> context, const Channel &channel,
-                         std::span<const int> peers)
+                         std::span<const int> peers, std::span<const TransportKind> onDevice)
     : context_(std::move(context)), state_(std::make_shared<State>()) {
     // The carrier follows from the topology and from settings that are the same on all ranks: both ends of a pair
     // choose alike without a message.
     state_->channel = channel;
     const NodeTopology &node = context_->node();
     const std::string transport = readEnvironment().transport; // the same on all ranks
-    if (transport.empty() || transport == "auto" || transport == "node-shared")
-        state_->arena = node.arena;
+    const bool byMailbox = transport.empty() || transport == "auto" || transport == "node-shared";
+    state_->arena = node.arena;
+    state_->space = onDevice.empty() ? MemorySpace::Host : MemorySpace::Device;
     for (const int rank : peers) {
+        const std::size_t k = state_->peers.size();
         State::Peer &peer = state_->peers.emplace_back();
         peer.rank = rank;
-        if (state_->arena && node.sameNode(rank)) {
+        if (onDevice.empty() ? byMailbox && node.arena && node.sameNode(rank) : onDevice[k] == TransportKind::Peer) {
             peer.nodeRank = node.nodeRank(rank);
             peer.outbox.emplace(state_->arena);
         }
@@ -152,7 +226,10 @@ MessageLink::~MessageLink() {
     // until MPI has sent what is in flight and readers of the node have taken it.
     if (mpiActive() && !inForkedChild())
         for (State::Peer &peer : state_->peers)
-            peer.inbox.reset(); // its writer does not wait then
+            if (peer.inbox) {
+                peer.close();
+                peer.inbox.reset(); // its writer does not wait then
+            }
     context_->park(
         state_,
         [state = state_.get(), context = context_.get()] { return state->finished(context->revocation().revoked()); },
@@ -188,39 +265,56 @@ std::span<std::byte> MessageLink::prepare(std::size_t k, std::size_t bytes) {
     waitUntil(
         *context_, [&] { return peer.outbox ? peer.outbox->isReady() : isComplete(out.request); },
         [&] { return fmt::format("rank {} to take a message", peer.rank); });
-    if (peer.outbox)
+    if (peer.outbox && state_->space == MemorySpace::Host)
         return {makeRoom(bytes, [&] { return peer.outbox->prepare(bytes); }), bytes};
-    return {out.buffer.reserve(bytes), bytes};
+    peer.outbox ? out.share(bytes) : out.buffer.reserve(bytes, state_->space);
+    return {out.buffer.data(), bytes};
 }
 
 void MessageLink::send(std::size_t k, std::size_t bytes) {
     State::Peer &peer = state_->peers[k];
-    if (peer.outbox)
+    if (peer.outbox && state_->space == MemorySpace::Host)
         return peer.outbox->send(bytes);
     State::Outgoing &out = peer.out[peer.turn];
-    const ByteCount size(bytes);
-    checkMpi(MPI_Isend(out.buffer.memory.get(), size.count(), size.type(), peer.rank, state_->channel.tag,
-                       state_->channel.comm, &out.request),
-             "MPI_Isend");
+    if (peer.outbox) {
+        const DeviceNote note{out.handle, bytes};
+        std::memcpy(makeRoom(sizeof note, [&] { return peer.outbox->prepare(sizeof note); }), &note, sizeof note);
+        peer.outbox->send(sizeof note);
+        out.told = true;
+    } else {
+        const ByteCount size(bytes);
+        checkMpi(MPI_Isend(out.buffer.forMpi(), size.count(), size.type(), peer.rank, state_->channel.tag,
+                           state_->channel.comm, &out.request),
+                 "MPI_Isend");
+    }
     peer.turn = 1 - peer.turn;
 }
 
 bool MessageLink::receive(std::size_t k) {
     State::Peer &peer = state_->peers[k];
-    return peer.inbox ? peer.inbox->isThere() : state_->receive(peer);
+    if (!peer.inbox)
+        return state_->receive(peer);
+    const bool isThere = peer.inbox->isThere();
+    if (isThere && state_->space == MemorySpace::Device)
+        peer.open();
+    return isThere;
 }
 
 std::span<const std::byte> MessageLink::received(std::size_t k) const {
     const State::Peer &peer = state_->peers[k];
-    if (peer.inbox)
+    if (!peer.inbox)
+        return {peer.in.data(), peer.matched.bytes()};
+    if (state_->space == MemorySpace::Host)
         return peer.inbox->message();
-    return {peer.in.memory.get(), peer.matched.bytes()};
+    const State::Opened &here = peer.opened[peer.turnToTake];
+    return {here.memory.as<const std::byte>(), here.bytes};
 }
 
 void MessageLink::take(std::size_t k) {
     State::Peer &peer = state_->peers[k];
     if (peer.inbox)
         peer.inbox->take();
+    peer.turnToTake = 1 - peer.turnToTake;
     peer.arrival = State::Arrival::None;
 }
 
@@ -234,7 +328,11 @@ void MessageLink::renew() {
     state_->channel = context_->renewed(state_->channel);
     for (State::Peer &peer : state_->peers) {
         peer.arrival = State::Arrival::None;
-        peer.turn = 0;
+        peer.turn = peer.turnToTake = 0;
+        for (State::Outgoing &out : peer.out) { // readers have closed all
+            out.told = false;
+            out.before = {};
+        }
         if (peer.outbox)
             peer.outbox->renew();
         if (peer.inbox)
@@ -246,7 +344,7 @@ std::size_t MessageLink::bufferBytes() const noexcept {
     std::size_t bytes = 0;
     for (const State::Peer &peer : state_->peers)
         bytes += peer.in.capacity + peer.out[0].buffer.capacity + peer.out[1].buffer.capacity +
-                 (peer.outbox ? peer.outbox->bytes() : 0);
+                 peer.out[0].before.capacity + peer.out[1].before.capacity + (peer.outbox ? peer.outbox->bytes() : 0);
     return bytes;
 }
 

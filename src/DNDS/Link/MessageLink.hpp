@@ -3,6 +3,7 @@
 #pragma once
 
 #include "DNDS/Mpi/CommunicatorContext.hpp"
+#include "DNDS/Transport/TransportTypes.hpp"
 
 #include <cstddef>
 #include <memory>
@@ -16,7 +17,11 @@ namespace DNDS {
 class MessageLink {
   public:
     /// `channel` is its own. Local: then all ranks call `connect`. Throws std::bad_alloc.
-    MessageLink(std::shared_ptr<CommunicatorContext> context, const Channel &channel, std::span<const int> peers);
+    /// `onDevice`: the transport of each peer, for messages in device memory, which kernels fill and read: `Peer`,
+    /// straight from this device to the peer's; `Direct`, by MPI; others: none are sent. Empty: messages in host
+    /// memory. Kernels that fill a message have run when it is sent, kernels that read it when it is taken.
+    MessageLink(std::shared_ptr<CommunicatorContext> context, const Channel &channel, std::span<const int> peers,
+                std::span<const TransportKind> onDevice = {});
     MessageLink(const MessageLink &) = delete;
     MessageLink &operator=(const MessageLink &) = delete;
     /// Does not wait.
@@ -29,7 +34,8 @@ class MessageLink {
     std::span<std::byte> prepare(std::size_t k, std::size_t bytes);
     /// Sends the first bytes of what was prepared.
     void send(std::size_t k, std::size_t bytes);
-    /// Whether the next message of peer `k` is there. Does not wait. Throws MemoryError where there is no room for it.
+    /// Whether the next message of peer `k` is there. Does not wait. Throws MemoryError where there is no room for it;
+    /// StateError where device memory of a peer cannot be opened.
     bool receive(std::size_t k);
     /// The message that is there, until `take`.
     std::span<const std::byte> received(std::size_t k) const;

@@ -40,6 +40,7 @@ struct NodeMailbox {
     alignas(64) std::atomic<std::uint64_t> sent{0}; ///< messages, which are then complete in memory
     std::array<Entry, entries> ring;
     alignas(64) std::atomic<std::uint64_t> taken{0}; ///< messages that the reader has used
+    std::atomic<std::uint32_t> readerOpen{0};        ///< it has memory open that messages name: see `NodeInbox::hold`
     std::atomic<std::uint32_t> readerClosed{0};      ///< it will not touch the sender's memory any more
 };
 
@@ -62,8 +63,8 @@ class NodeOutbox {
     std::byte *prepare(std::size_t bytes);
     /// Sends the first bytes of what was prepared.
     void send(std::size_t bytes) noexcept;
-    /// Whether the reader has taken everything, or has ended.
-    bool isEmpty() const noexcept { return wasTaken(sent_); }
+    /// Whether the reader has taken everything and holds nothing, or has ended.
+    bool isEmpty() const noexcept { return wasTaken(sent_) && box_->readerOpen.load(std::memory_order_acquire) == 0; }
     /// Starts over, while the reader is not reading, and before the reader starts over itself.
     void renew() noexcept;
     /// The size of both buffers.
@@ -107,6 +108,8 @@ class NodeInbox {
     /// The message that is there, in the sender's memory: valid until it is taken. Throws as the constructor.
     std::span<const std::byte> message() const;
     void take() noexcept { box_->taken.store(++taken_, std::memory_order_release); }
+    /// Whether this side has memory open that messages name, which the sender keeps as long.
+    void hold(bool open) noexcept { box_->readerOpen.store(open ? 1 : 0, std::memory_order_release); }
     /// Takes all messages that are there, unread.
     void takeAll() noexcept {
         while (isThere())

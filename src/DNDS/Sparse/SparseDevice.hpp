@@ -22,7 +22,7 @@ struct SparseKind {
 };
 
 /// Cells to be copied, compared with the default, or both. Rows count cells; elements are aligned; memory is on the
-/// device, or pinned.
+/// device, or pinned. Jobs of one run are in no order.
 struct SparseJob {
     const std::byte *source = nullptr;         ///< null: the default value
     const std::uint32_t *sourceRows = nullptr; ///< null: contiguous
@@ -31,6 +31,7 @@ struct SparseJob {
     std::uint64_t cells = 0;
     SparseKind elements;
     std::int32_t flag = -1; ///< index of the flag that becomes 1 where an element is above the threshold; -1: no test
+    std::int32_t combination = -1; ///< a Device::Combination of what is at the destination with the source; -1: none
     real threshold = 0;
 };
 

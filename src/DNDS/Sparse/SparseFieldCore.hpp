@@ -95,8 +95,8 @@ class SparseFieldCore {
     /// `SparseFields::pushGhosts` for this field alone. Collective the first time, then between peers. Throws as there.
     void pushGhosts(PushOp op = PushOp::Sum);
     /// Sets the ghosts that stand for cells to the default, in all blocks: before deposits for a push, if an exchange,
-    /// or `swapStages`, has filled them. A push clears those of stage 0 itself. On the host. Local, O(ghosts). Throws
-    /// IndexError; StaleError for blocks on the device; StateError during an exchange.
+    /// or `swapStages`, has filled them. A push clears those of stage 0 itself. Local, O(ghosts); waits for the device.
+    /// Throws IndexError; MemoryError; StateError during an exchange.
     void clearGhosts(int stage = 0);
     /// The exchange of this field alone, for its steps. Collective the first time.
     SparseFields &exchange();

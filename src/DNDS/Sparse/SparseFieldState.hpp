@@ -2,6 +2,7 @@
 /// @brief State of a sparse field, as exchanges see it: no element type.
 #pragma once
 
+#include "DNDS/Sparse/SparseDevice.hpp"
 #include "DNDS/Sparse/SparseElements.hpp"
 #include "DNDS/Sparse/SparseFieldCore.hpp"
 #include "DNDS/Sparse/SparseMessage.hpp"
@@ -63,8 +64,14 @@ struct SparseFieldState {
     std::size_t firstWitness(int block) const;
     static std::uint64_t nextGeneration() noexcept;
     /// Sets the ghosts that stand for cells to the default, in all blocks; `defaults` are cells of the largest shape.
-    /// On the host.
-    void clearGhosts(int stage, const std::byte *defaults) const noexcept;
+    /// Or adds jobs that do so to those of `device`.
+    void clearGhosts(int stage, const std::byte *defaults, SparseDevice *device) const;
+    SparseKind kind() const {
+        return {elements->bits(), elements->kind(), static_cast<std::uint32_t>(options.components)};
+    }
+    /// A copy between cells of two blocks on the device; without `from` of the default, without `to` none yet. With the
+    /// threshold for allocation.
+    SparseJob jobOf(const ChannelEnd *from, const ChannelEnd *to, int stage = 0) const;
     void requireNoFlight(std::string_view what) const;
     /// Everything that ranks must agree on.
     std::string describe() const;

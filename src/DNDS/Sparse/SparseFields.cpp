@@ -2,6 +2,7 @@
 
 #include "DNDS/Base/ContentHash.hpp"
 #include "DNDS/Base/Error.hpp"
+#include "DNDS/Base/Table.hpp"
 #include "DNDS/Mpi/Communicator.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
 #include "DNDS/Mpi/Wait.hpp"
@@ -20,10 +21,13 @@ namespace {
 
 bool isLocal(BoundaryType which) { return which != BoundaryType::NonLocal; }
 bool isNonLocal(BoundaryType which) { return which != BoundaryType::Local; }
+/// Whether DNDS was built for a device: the same on all ranks.
+bool hasDevices() { return Device::name() != "absent"; }
 
 } // namespace
 
-SparseFields::State::State(std::string label, std::span<SparseFieldCore *const> cores, const Channel &channel)
+SparseFields::State::State(std::string label, std::span<SparseFieldCore *const> cores, const Channel &channel,
+                           const Channel &deviceChannel)
     : name(std::move(label)), title(fmt::format("the exchange of '{}'", name)), pattern(cores.front()->pattern()),
       context(pattern->context()) {
     std::size_t widest = 0;
@@ -46,7 +50,40 @@ SparseFields::State::State(std::string label, std::span<SparseFieldCore *const> 
         peers.emplace_back();
     }
     link = std::make_unique<MessageLink>(context, channel, ranks);
+    if (hasDevices())
+        choosePaths(ranks, deviceChannel);
     context->enlist(*this);
+}
+
+/// The paths of data between devices, by the rules of exchanges of arrays. Both ranks of a pair choose alike, also
+/// where they find that the transport of DNDS_TRANSPORT is impossible: the error is thrown when fields are on the
+/// device.
+void SparseFields::State::choosePaths(std::span<const int> ranks, const Channel &channel) {
+    const TransportTable &transports = TransportTable::of(*context);
+    std::vector<TransportKind> kinds;
+    for (std::size_t p = 0; p < peers.size(); ++p) {
+        TransportChoice &path = peers[p].path;
+        try {
+            path = transports.choose(*context, ranks[p], TransportKind::Auto, MemorySpace::Device);
+        } catch (const StateError &) { // on both ranks of the pair; for lack of memory the set-up fails
+            whyNotOnDevice = std::current_exception();
+        }
+        if (!isOnDevice(path.kind)) // also transports that a program has added
+            path = {TransportKind::Staged, "staged", path.why};
+        kinds.push_back(path.kind);
+    }
+    deviceLink = std::make_unique<MessageLink>(context, channel, ranks, kinds);
+}
+
+std::string SparseFields::State::describe() const {
+    Table table({8, -12, 0});
+    const bool there = members.front().field->space == MemorySpace::Device;
+    table.text = fmt::format("exchange of '{}'{}\n", name, there ? " on the device" : "");
+    table.add({"peer", "path", "why"});
+    for (std::size_t p = 0; p < peers.size(); ++p)
+        table.add({fmt::to_string(pattern->peers()[p].rank), there ? peers[p].path.name : "host",
+                   there ? peers[p].path.why : std::string()});
+    return table.text;
 }
 
 SparseFields::State::~State() {
@@ -88,6 +125,8 @@ void SparseFields::State::begin() {
     for (const Member &member : members)
         places.add(static_cast<std::uint64_t>(member.field->places.front()));
     stages = places.value();
+    if (onDevice() && whyNotOnDevice)
+        std::rethrow_exception(whyNotOnDevice);
     if (onDevice() && device == nullptr)
         device = std::make_unique<SparseDevice>();
     if (device != nullptr)
@@ -112,7 +151,7 @@ void SparseFields::State::leave() noexcept {
     for (Peer &peer : peers) {
         peer.given.reset();
         peer.received.reset();
-        peer.arrived = false;
+        peer.accepted = peer.apart = peer.arrived = false;
     }
 }
 
@@ -124,11 +163,16 @@ void SparseFields::State::abandon(std::string_view why) noexcept {
 
 bool SparseFields::State::settle() noexcept {
     leave();
-    return link->settle();
+    if (device != nullptr) // kernels that an error has left
+        static_cast<void>(attempt([&] { Device::synchronize(device->stream()); }));
+    const bool settled = link->settle();
+    return (deviceLink == nullptr || deviceLink->settle()) && settled;
 }
 
 void SparseFields::State::renew() {
     link->renew();
+    if (deviceLink != nullptr)
+        deviceLink->renew();
     epoch = 0;
 }
 
@@ -150,15 +194,12 @@ void SparseFields::State::build() {
     }
 }
 
-/// Copies a rim to host memory; returns whether a value is above the threshold.
+/// Copies a rim to host memory, where the device has not packed it; returns whether a value is above the threshold.
 bool SparseFields::State::packRim(const Member &member, const ChannelEnd &channel, std::byte *to) {
     const RowGather &copy = member.gather(channel);
     const SparseFieldState &field = *member.field;
-    if (onDevice()) {
-        const Packed &rim = packed[nextPacked++];
-        std::memcpy(to, device->forRims(0) + rim.offset, copy.bytes());
-        return rim.aboveThreshold;
-    }
+    if (onDevice())
+        return packedAbove[nextPacked++];
     copy.gather(field.memory(channel.block), to);
     const std::size_t count = copy.bytes() / field.elements->bytes();
     return field.elements->firstAbove(to, count, field.options.allocationThreshold) < count;
@@ -180,14 +221,13 @@ void SparseFields::State::sendNonLocal() {
     if (onDevice())
         packOnDevice();
     for (std::size_t p = 0; p < peers.size(); ++p) {
-        const std::size_t bytes = pack(p);
-        link->send(p, bytes);
+        traffic.bytes += sendTo(p);
         ++traffic.messages;
-        traffic.bytes += bytes;
     }
 }
 
-std::size_t SparseFields::State::pack(std::size_t p) {
+/// Packs what goes to peer `p`, and sends it; returns the bytes.
+std::size_t SparseFields::State::sendTo(std::size_t p) {
     Peer &peer = peers[p];
     const std::vector<ChannelEnd> &channels = outgoing(p);
     std::size_t count = 0;
@@ -196,21 +236,23 @@ std::size_t SparseFields::State::pack(std::size_t p) {
     const std::size_t aboveStart = sparseHeaderBytes + peer.present.size() * sizeof(std::uint64_t);
     const std::size_t dataStart = aboveStart + Bits::words(count) * sizeof(std::uint64_t);
     const std::size_t depositorBytes = push ? count * sizeof(std::int32_t) : 0;
-    std::byte *const to = link->prepare(p, dataStart + peer.maxBytes + 8 * members.size() + depositorBytes).data();
+    const std::size_t dataBytes = sendsApart(p) ? 0 : peer.maxBytes + 8 * members.size();
+    std::byte *const to = link->prepare(p, dataStart + dataBytes + depositorBytes).data();
     auto *const aboveBits = reinterpret_cast<std::uint64_t *>(to + aboveStart);
     std::memset(aboveBits, 0, dataStart - aboveStart);
-    std::size_t end = dataStart;
+    std::byte *const data = to + dataStart;
+    DataPlaces places;
     std::size_t number = 0; // of channels with data
-    std::size_t lastField = 0;
     depositors.clear();
     Bits::forEach(peer.present.data(), peer.present.size(), [&](std::size_t bit) {
         const std::size_t f = bit / channels.size();
         const ChannelEnd &channel = channels[bit % channels.size()];
         const SparseFieldState &field = *members[f].field;
-        const std::size_t at = f == lastField ? end : alignTo8(end);
-        const bool aboveThreshold = packRim(members[f], channel, to + at);
-        const bool sends =
-            aboveThreshold || (push ? differs(members[f], channel, to + at) : field.options.sendBelowThreshold);
+        const std::size_t at = places.next(f);
+        const bool aboveThreshold = packRim(members[f], channel, data + at);
+        const bool sends = onDevice() ? packedSent[nextPacked - 1]
+                                      : aboveThreshold || (push ? differs(members[f], channel, data + at)
+                                                                : field.options.sendBelowThreshold);
         peer.given.send(sends ? ChannelEvent::Send : ChannelEvent::SendNull, title);
         if (!sends)
             return Bits::unset(peer.present.data(), bit);
@@ -220,16 +262,22 @@ std::size_t SparseFields::State::pack(std::size_t p) {
             depositors.push_back(pattern->blocks()[toSize(channel.block)].block);
         ++number;
         ++(aboveThreshold ? traffic.aboveThreshold : traffic.belowThreshold);
-        end = at + members[f].gather(channel).bytes();
-        lastField = f;
+        places.add(f, members[f].gather(channel).bytes());
     });
-    if (!depositors.empty())
-        std::memcpy(to + end, depositors.data(), depositors.size() * sizeof(std::int32_t));
-    end += depositors.size() * sizeof(std::int32_t);
-    const SparseHeader header{epoch, kind(), stages, dataStart};
+    const bool apart = sendsApart(p) && places.end > 0;
+    if (apart)
+        deviceLink->send(p, places.end);
+    else if (onDevice() && places.end > 0)
+        std::memcpy(data, peer.packed, places.end);
+    const std::size_t here = apart ? 0 : places.end;
+    const std::size_t numberBytes = depositors.size() * sizeof(std::int32_t);
+    if (numberBytes > 0)
+        std::memcpy(data + here, depositors.data(), numberBytes);
+    const SparseHeader header{epoch, kind(), stages, static_cast<std::uint32_t>(dataStart), apart ? 1U : 0U};
     std::memcpy(to, &header, sparseHeaderBytes);
     std::ranges::copy(peer.present, reinterpret_cast<std::uint64_t *>(to + sparseHeaderBytes));
-    return end;
+    link->send(p, dataStart + here + numberBytes);
+    return dataStart + places.end + numberBytes;
 }
 
 /// Whether all has come on the channels of one side.
@@ -240,9 +288,11 @@ bool SparseFields::State::receive(Side side) {
         local.advanceAll(ChannelEvent::Receive, title);
     bool all = true;
     for (std::size_t p = 0; p < peers.size() && side == NonLocal; ++p) {
-        if (!peers[p].arrived && link->receive(p))
+        Peer &peer = peers[p];
+        if (!peer.accepted && link->receive(p))
             accept(p);
-        all = all && peers[p].arrived;
+        peer.arrived = peer.accepted && (!peer.apart || deviceLink->receive(p));
+        all = all && peer.arrived;
     }
     if (all)
         step(side, ExchangeCall::Receive);
@@ -263,15 +313,21 @@ void SparseFields::State::accept(std::size_t p) {
                "rank {} sends another stage of a field of '{}' than this rank in exchange {}: call swapStages() alike "
                "on all ranks",
                rank, name, epoch);
+    DNDS_CHECK(header.apart == 0 || sendsApart(p), StateError,
+               "rank {} sends blocks of '{}' from its device, and those of this rank are on the host: call toDevice() "
+               "on all ranks, or set DNDS_FORCE_HOST_STAGING=1",
+               rank, name);
     const std::vector<ChannelEnd> &channels = incoming(p);
     Peer &peer = peers[p];
-    forEachReceived(p, [&](std::size_t f, std::size_t k, bool aboveThreshold, const std::byte * /*data*/) {
+    peer.apart = header.apart != 0;
+    peer.data = link->received(p).data() + header.dataStart;
+    forEachReceived(p, [&](std::size_t f, std::size_t k, bool aboveThreshold, std::size_t /*at*/) {
         peer.received.send(ChannelEvent::Send, title);
         if (aboveThreshold && !members[f].field->allocated.test(channels[k].block))
             members[f].wanted.set(channels[k].block);
     });
     peer.received.advanceAll(ChannelEvent::Receive, title);
-    peer.arrived = true;
+    peer.accepted = true;
 }
 
 std::string SparseFields::State::awaited() const {
@@ -310,11 +366,11 @@ void SparseFields::State::setNonLocal(bool freshOnly) {
             member.scatter(channel).scatter(member.defaults.data(), member.field->memory(channel.block));
         });
     for (std::size_t p = 0; p < peers.size(); ++p)
-        forEachReceived(p, [&](std::size_t f, std::size_t k, bool /*aboveThreshold*/, const std::byte *data) {
+        forEachReceived(p, [&](std::size_t f, std::size_t k, bool /*aboveThreshold*/, std::size_t at) {
             const Member &member = members[f];
             const ChannelEnd &channel = pattern->peers()[p].received[k];
             if ((freshOnly ? member.fresh : member.field->allocated).test(channel.block))
-                member.scatter(channel).scatter(data, member.field->memory(channel.block));
+                member.scatter(channel).scatter(peers[p].data + at, member.field->memory(channel.block));
         });
 }
 
@@ -375,8 +431,10 @@ void SparseFields::State::endExchange() {
     for (std::size_t p = 0; p < peers.size(); ++p) {
         peers[p].received.end(ChannelEvent::Discard, title);
         peers[p].given.end(ChannelEvent::Release, title);
-        peers[p].arrived = false;
         link->take(p);
+        if (peers[p].apart)
+            deviceLink->take(p);
+        peers[p].accepted = peers[p].apart = peers[p].arrived = false;
     }
     for (const Side side : {Local, NonLocal})
         step(side, ExchangeCall::End);
@@ -396,6 +454,7 @@ SparseFields::SparseFields(std::string name, std::span<SparseFieldCore *const> f
     const auto context = pattern->context();
     const CommunicatorView comm = context->comm();
     const Channel channel = context->nextChannel(); // before anything can fail: ranks stay in step
+    const Channel deviceChannel = hasDevices() ? context->nextChannel() : channel;
     std::vector<std::string> texts;
     comm.guarded([&] {
         for (const SparseFieldCore *field : fields) {
@@ -415,14 +474,18 @@ SparseFields::SparseFields(std::string name, std::span<SparseFieldCore *const> f
                         "'{}'",
                         first == nullptr ? "nothing" : *first, comm.rank(), k < texts.size() ? texts[k] : "nothing"));
     });
+    if (hasDevices()) // fields may go there at any time, but only a set-up may try what MPI and devices can do
+        TransportTable::of(*context).prepare(*context, MemorySpace::Device);
     comm.guarded([&] {
-        state_ = std::make_unique<State>(std::move(name), fields, channel);
+        state_ = std::make_unique<State>(std::move(name), fields, channel, deviceChannel);
         ContentHash hash;
         for (const std::string &text : texts)
             hash.addText(text);
         state_->signature = hash.value();
     });
     state_->link->connect();
+    if (hasDevices())
+        state_->deviceLink->connect();
 }
 
 SparseFields::~SparseFields() = default;
@@ -496,6 +559,8 @@ void SparseFields::abandon() noexcept { state_->abandon("the program has abandon
 
 const std::string &SparseFields::name() const noexcept { return state_->name; }
 
+std::string SparseFields::describe() const { return state_->describe(); }
+
 bool SparseFields::inFlight() const noexcept { return state_->inFlight(); }
 
 std::vector<Array<std::uint8_t, 0> *> SparseFields::rows() const {
@@ -507,7 +572,8 @@ std::vector<Array<std::uint8_t, 0> *> SparseFields::rows() const {
 
 SparseTraffic SparseFields::traffic() const {
     SparseTraffic traffic = state_->traffic;
-    traffic.bufferBytes = state_->link->bufferBytes();
+    traffic.bufferBytes =
+        state_->link->bufferBytes() + (state_->deviceLink != nullptr ? state_->deviceLink->bufferBytes() : 0);
     return traffic;
 }
 

@@ -57,13 +57,17 @@ struct SparseTraffic {
 ///
 /// The other way, `pushGhosts` adds what blocks have left in their ghosts to the cells that these stand for.
 ///
+/// Fields are in one space, on all ranks. Between devices rims go by the transports of arrays, chosen by the same rules
+/// (docs/reference/gpu-transports.md); headers and the bits that say what is there go by the host.
+///
 /// What fails on one rank - no memory at the pool's limit or the machine's, steps out of order, ranks that make
 /// different exchanges - throws there, ends the exchange and revokes the communicator: see `recover`, after which
 /// exchanges continue. Cells keep their values; ghosts are stale. An object that is destroyed in flight revokes as
 /// well; between exchanges ranks may destroy theirs in any order. One object is used by one thread at a time.
 class SparseFields {
   public:
-    /// Collective; all ranks give the same fields in the same order. Throws on all ranks ArgumentError for one that is
+    /// Collective; all ranks give the same fields in the same order. The first one on a communicator tries what devices
+    /// can do, where DNDS is built for one. Throws on all ranks ArgumentError for one that is
     /// named twice, or fields on different patterns (for no field at all on this rank only); StateError naming what
     /// differs between ranks.
     SparseFields(std::string name, std::initializer_list<SparseFieldCore *> fields)
@@ -104,11 +108,10 @@ class SparseFields {
     /// - Afterwards ghosts are the default, ready for deposits. Ghosts that stand for no cell are left alone.
     /// - Pushes free no blocks, and do not count for `deallocationCount`.
     ///
-    /// In flight neither cells nor ghosts may be written; `receiveBoundBufs` says whether all has come. Blocks are on
-    /// the host. Local, but waits for peers. After an error cells and ghosts of this rank are as before, and those of
-    /// others may have been changed. Throws ArgumentError for another default, or PushOp::Replace; StateError for
-    /// blocks on the device, or ranks that make different exchanges; MemoryError; RevokedError, PeerError as
-    /// `waitUntil`.
+    /// In flight neither cells nor ghosts may be written; `receiveBoundBufs` says whether all has come. Local, but
+    /// waits for peers. After an error cells and ghosts of this rank are as before, unless its device ran out of
+    /// memory, and those of others may have been changed. Throws ArgumentError for another default, or PushOp::Replace;
+    /// StateError for ranks that make different exchanges; MemoryError; RevokedError, PeerError as `waitUntil`.
     void pushGhosts(PushOp op = PushOp::Sum) {
         startPushGhosts(op);
         finishPushGhosts();
@@ -138,6 +141,8 @@ class SparseFields {
     /// The name for messages, and whether an exchange has started that was not finished. Local.
     const std::string &name() const noexcept;
     bool inFlight() const noexcept;
+    /// The transport for each peer, and why, as text: as `describePull` of arrays. Local.
+    std::string describe() const;
     /// For task graphs: those of the fields.
     std::vector<Array<std::uint8_t, 0> *> rows() const;
     /// The counts so far on this rank. Local.

@@ -1,20 +1,26 @@
-// The steps of exchanges of fields on the device: each looks at all channels at a time.
+// The steps of exchanges and pushes of fields on the device: each looks at all channels at a time.
+//
+// Messages come in two parts there, except staged ones: the header and its bits, which the host needs to allocate
+// blocks, by the host's link; and the packed rims, which only kernels read, by the link in device memory. Both links
+// keep the order of messages, which tells the parts of one exchange from those of the next one. Where no rim is sent
+// there is no second part, and fields on the host that send to fields on a device put the data after the header, as
+// staged ones do.
 
 #include "DNDS/Sparse/SparseFieldsState.hpp"
 
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace DNDS {
 
-/// A copy between rims; without `from` of the default, without `to` none yet.
-SparseJob SparseFields::State::jobOf(const Member &member, const ChannelEnd *from, const ChannelEnd *to) const {
+SparseJob SparseFieldState::jobOf(const ChannelEnd *from, const ChannelEnd *to, int stage) const {
     SparseJob job;
-    job.elements = member.kind();
-    job.threshold = member.field->options.allocationThreshold;
-    const auto place = [&](const ChannelEnd &end, auto &memory, const std::uint32_t *&rows) {
+    job.elements = kind();
+    job.threshold = options.allocationThreshold;
+    const auto place = [&](const ChannelEnd &end, auto &at, const std::uint32_t *&rows) {
         const SparsePattern::DeviceRows &shape = pattern->deviceRows(end.shape);
-        memory = member.field->memory(end.block) + toSize(shape.first) * member.field->cellBytes;
+        at = memory(end.block, stage) + toSize(shape.first) * cellBytes;
         rows = shape.rows;
         job.cells = static_cast<std::uint64_t>(shape.count);
     };
@@ -33,7 +39,7 @@ void SparseFields::State::sendLocalOnDevice() {
         flags.push_back(asks ? static_cast<std::int32_t>(asked++) : -1);
         if (!asks)
             return;
-        SparseJob job = jobOf(member, &channel.from, nullptr);
+        SparseJob job = member.field->jobOf(&channel.from, nullptr);
         job.flag = flags.back();
         device->add(job);
     });
@@ -45,75 +51,112 @@ void SparseFields::State::sendLocalOnDevice() {
     });
 }
 
-/// Packs and compares what goes to all peers, straight into pinned memory.
+/// Packs and compares what goes to all peers: into messages in device memory, or pinned memory.
 void SparseFields::State::packOnDevice() {
-    packed.clear();
-    nextPacked = 0;
-    std::size_t bytes = 0;
-    const auto forEachRim = [&](const auto &visit) {
-        for (std::size_t p = 0; p < peers.size(); ++p) {
-            const std::vector<ChannelEnd> &given = pattern->peers()[p].given;
-            Bits::forEach(peers[p].present.data(), peers[p].present.size(),
-                          [&](std::size_t bit) { visit(members[bit / given.size()], given[bit % given.size()]); });
-        }
-    };
-    forEachRim([&](const Member &member, const ChannelEnd &channel) {
-        packed.push_back({bytes, false});
-        bytes = alignTo8(bytes + member.gather(channel).bytes());
-    });
-    std::byte *const rims = device->forRims(bytes);
     std::size_t number = 0;
-    forEachRim([&](const Member &member, const ChannelEnd &channel) {
-        SparseJob job = jobOf(member, &channel, nullptr);
-        job.destination = rims + packed[number].offset;
-        job.flag = static_cast<std::int32_t>(number++);
-        device->add(job);
-    });
-    const std::span<const std::uint32_t> aboveThreshold = device->run(packed.size());
-    for (std::size_t k = 0; k < packed.size(); ++k)
-        packed[k].aboveThreshold = aboveThreshold[k] != 0;
+    const auto forEachRim = [&](std::size_t p, const auto &visit) { // with a job that compares
+        const std::vector<ChannelEnd> &channels = outgoing(p);
+        Bits::forEach(peers[p].present.data(), peers[p].present.size(), [&](std::size_t bit) {
+            const std::size_t f = bit / channels.size();
+            const ChannelEnd &channel = channels[bit % channels.size()];
+            SparseJob job = members[f].field->jobOf(&channel, nullptr);
+            job.flag = static_cast<std::int32_t>(number++);
+            visit(f, channel, job);
+        });
+    };
+    const auto compareInto = [&](std::vector<bool> &into) {
+        const std::span<const std::uint32_t> flags = device->run(number);
+        into.assign(flags.begin(), flags.end());
+        number = nextPacked = 0;
+    };
+    // One kernel packs and compares, where all rims are sent.
+    // Rims that may stay here are compared first, so that the others have no gaps between them. Deposits stay if they
+    // are nothing but defaults.
+    const auto mayStay = [&](std::size_t f) { return push || !members[f].field->options.sendBelowThreshold; };
+    for (std::size_t p = 0; p < peers.size(); ++p)
+        forEachRim(p, [&](std::size_t f, const ChannelEnd & /*channel*/, SparseJob &job) {
+            job.threshold = push ? 0 : job.threshold;
+            if (mayStay(f))
+                device->add(job);
+        });
+    compareInto(packedSent);
+    std::size_t pinnedBytes = 0;
+    const auto roomFor = [&](const Peer &peer) { return alignTo8(peer.maxBytes) + 8 * members.size(); };
+    for (std::size_t p = 0; p < peers.size(); ++p)
+        pinnedBytes += sendsApart(p) ? 0 : roomFor(peers[p]);
+    std::byte *pinned = device->forRims(pinnedBytes);
+    for (std::size_t p = 0; p < peers.size(); ++p) {
+        Peer &peer = peers[p];
+        if (!sendsApart(p))
+            peer.packed = std::exchange(pinned, pinned + roomFor(peer));
+        else if (peer.maxBytes > 0)
+            peer.packed = deviceLink->prepare(p, roomFor(peer)).data();
+        DataPlaces places;
+        forEachRim(p, [&](std::size_t f, const ChannelEnd &channel, SparseJob &job) {
+            if (!mayStay(f))
+                packedSent[number - 1] = true;
+            if (!packedSent[number - 1])
+                return;
+            job.destination = peer.packed + places.add(f, members[f].gather(channel).bytes());
+            device->add(job);
+        });
+    }
+    compareInto(packedAbove);
 }
 
 void SparseFields::State::setLocalOnDevice(bool freshOnly) {
     forEachBound(freshOnly, [&](const Member &member, std::size_t k, bool received) {
         const LocalChannel &channel = pattern->localChannels()[k];
-        device->add(jobOf(member, received ? &channel.from : nullptr, &channel.to));
+        device->add(member.field->jobOf(received ? &channel.from : nullptr, &channel.to));
     });
     static_cast<void>(device->run(0));
 }
 
-void SparseFields::State::setNonLocalOnDevice(bool freshOnly) {
-    std::size_t bytes = 0;
-    std::vector<std::size_t> starts;
-    for (std::size_t p = 0; p < peers.size(); ++p) {
-        starts.push_back(bytes);
-        bytes += alignTo8(link->received(p).size());
-    }
-    std::byte *const there = device->forMessages(bytes);
-    if (!freshOnly) // fresh blocks hold the default
-        forEachAbsent(
-            [&](const Member &member, const ChannelEnd &channel) { device->add(jobOf(member, nullptr, &channel)); });
-    for (std::size_t p = 0; p < peers.size(); ++p) {
+/// Makes `data` of all peers device memory, to which staged data are copied.
+void SparseFields::State::takeToDevice() {
+    const auto stagedBytes = [&](std::size_t p) {
         const std::span<const std::byte> message = link->received(p);
-        Device::copy(there + starts[p], MemorySpace::Device, message.data(), MemorySpace::Host, message.size(),
-                     device->stream());
-        forEachReceived(p, [&](std::size_t f, std::size_t k, bool /*aboveThreshold*/, const std::byte *data) {
+        return peers[p].apart ? 0 : toSize(message.data() + message.size() - peers[p].data);
+    };
+    std::size_t bytes = 0;
+    for (std::size_t p = 0; p < peers.size(); ++p)
+        bytes += alignTo8(stagedBytes(p));
+    std::byte *there = device->forMessages(bytes);
+    for (std::size_t p = 0; p < peers.size(); ++p) {
+        if (peers[p].apart) {
+            peers[p].data = deviceLink->received(p).data();
+        } else {
+            const std::size_t staged = stagedBytes(p);
+            Device::copy(there, MemorySpace::Device, peers[p].data, MemorySpace::Host, staged, device->stream());
+            peers[p].data = std::exchange(there, there + alignTo8(staged));
+        }
+    }
+}
+
+void SparseFields::State::setNonLocalOnDevice(bool freshOnly) {
+    if (!freshOnly) { // fresh blocks hold the default, and messages are on the device
+        takeToDevice();
+        forEachAbsent([&](const Member &member, const ChannelEnd &channel) {
+            device->add(member.field->jobOf(nullptr, &channel));
+        });
+    }
+    for (std::size_t p = 0; p < peers.size(); ++p)
+        forEachReceived(p, [&](std::size_t f, std::size_t k, bool /*aboveThreshold*/, std::size_t at) {
             const Member &member = members[f];
             const ChannelEnd &channel = pattern->peers()[p].received[k];
             if (!(freshOnly ? member.fresh : member.field->allocated).test(channel.block))
                 return;
-            SparseJob job = jobOf(member, nullptr, &channel);
-            job.source = there + starts[p] + (data - message.data());
+            SparseJob job = member.field->jobOf(nullptr, &channel);
+            job.source = peers[p].data + at;
             device->add(job);
         });
-    }
     static_cast<void>(device->run(0));
     Device::synchronize(device->stream()); // copies of messages without any job
 }
 
 void SparseFields::State::fillOnDevice(const Member &member, int block, std::byte *memory) {
     SparseJob job;
-    job.elements = member.kind();
+    job.elements = member.field->kind();
     job.destination = memory;
     job.cells = member.field->totalBytes(block) / member.field->cellBytes;
     device->add(job);
@@ -128,7 +171,7 @@ std::vector<bool> SparseFields::State::emptyOnDevice() {
             field.allocated.forEach([&](int block) {
                 for (const RowRange &rows : pattern->cellRows(block)) {
                     SparseJob job;
-                    job.elements = member.kind();
+                    job.elements = member.field->kind();
                     job.source = field.memory(block) + toSize(rows.first) * field.cellBytes;
                     job.cells = static_cast<std::uint64_t>(rows.last - rows.first);
                     job.flag = static_cast<std::int32_t>(number);

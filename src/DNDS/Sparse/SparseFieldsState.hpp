@@ -12,9 +12,11 @@
 #include "DNDS/Sparse/SparseFields.hpp"
 #include "DNDS/Sparse/SparseMessage.hpp"
 #include "DNDS/Transport/RowScatter.hpp"
+#include "DNDS/Transport/TransportTable.hpp"
 
 #include <array>
 #include <cstring>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <span>
@@ -37,32 +39,31 @@ struct SparseFields::State final : Recoverable {
 
         const RowGather &gather(const ChannelEnd &end) const { return copies->gathers[toSize(end.shape)]; }
         const RowScatter &scatter(const ChannelEnd &end) const { return copies->scatters[toSize(end.shape)]; }
-        SparseKind kind() const {
-            return {field->elements->bits(), field->elements->kind(),
-                    static_cast<std::uint32_t>(field->options.components)};
-        }
         /// Whether rims of this field for a block are compared with the threshold.
         bool asks(int to) const {
             return !field->options.sendBelowThreshold || !(field->allocated.test(to) || wanted.test(to));
         }
-    };
-    /// A rim that the device has packed.
-    struct Packed {
-        std::size_t offset = 0; ///< in pinned memory
-        bool aboveThreshold = false;
     };
     struct Peer {
         ChannelStates given;                ///< the sender's ends
         ChannelStates received;             ///< the receiver's ends
         std::vector<std::uint64_t> present; ///< a bit a channel: its block is there
         std::size_t maxBytes = 0;           ///< upper bound of the data to send
-        bool arrived = false;
+        bool accepted = false;              ///< its message is there
+        bool apart = false;                 ///< with data in a message of their own
+        bool arrived = false;               ///< the data are there, too
+        std::byte *packed = nullptr;        ///< the data to send, where the device has packed them
+        const std::byte *data = nullptr;    ///< the data that came, in the space of the fields
+        TransportChoice path;               ///< the transport of messages in device memory
     };
     /// The two groups of channels: the index of `steps`.
     enum Side : std::size_t { Local, NonLocal };
 
     // Set-up.
-    State(std::string label, std::span<SparseFieldCore *const> cores, const Channel &channel);
+    State(std::string label, std::span<SparseFieldCore *const> cores, const Channel &channel,
+          const Channel &deviceChannel);
+    void choosePaths(std::span<const int> ranks, const Channel &channel);
+    std::string describe() const;
     ~State() override;
 
     // Steps.
@@ -76,7 +77,7 @@ struct SparseFields::State final : Recoverable {
     void build();
     void sendLocal();
     void sendNonLocal();
-    std::size_t pack(std::size_t p);
+    std::size_t sendTo(std::size_t p);
     bool receive(Side side);
     void accept(std::size_t p);
     void set(Side side);
@@ -123,11 +124,16 @@ struct SparseFields::State final : Recoverable {
     /// Calls `visit(field, end of the channel)` for ghosts for which nothing came from other ranks.
     template <class Visit>
     void forEachAbsent(Visit &&visit);
-    /// Calls `visit(field, channel's number, whether it is above the threshold, data)` for all that the message from
-    /// peer `p` holds.
+    /// Calls `visit(field, channel's number, whether it is above the threshold, place in the data)` for all that the
+    /// message from peer `p` holds.
     template <class Visit>
     void forEachReceived(std::size_t p, Visit &&visit) const;
     bool packRim(const Member &member, const ChannelEnd &channel, std::byte *to);
+    /// Whether data for peer `p` are messages in device memory.
+    bool sendsApart(std::size_t p) const noexcept { return onDevice() && isOnDevice(peers[p].path.kind); }
+    static bool isOnDevice(TransportKind kind) noexcept {
+        return kind == TransportKind::Peer || kind == TransportKind::Direct;
+    }
 
     // Pushes: messages have the same form, and travel the channels from their ends to their beginnings.
     void startPush(PushOp op);
@@ -141,6 +147,7 @@ struct SparseFields::State final : Recoverable {
     void findLocalDeposits(std::vector<Deposit> &found);
     void findReceivedDeposits(std::size_t p, std::vector<Deposit> &found) const;
     void apply(const Deposit &deposit, std::vector<std::byte> &lost);
+    void applyOnDevice(std::span<const Deposit> deposits);
     /// The ends of the channels of peer `p` at which data leave this rank, and at which they arrive.
     const std::vector<ChannelEnd> &outgoing(std::size_t p) const {
         return push ? pattern->peers()[p].received : pattern->peers()[p].given;
@@ -153,10 +160,10 @@ struct SparseFields::State final : Recoverable {
 
     // The same on the device, all channels at a time.
     bool onDevice() const noexcept { return space == MemorySpace::Device; }
-    SparseJob jobOf(const Member &member, const ChannelEnd *from, const ChannelEnd *to) const;
     void packOnDevice();
     void sendLocalOnDevice();
     void setLocalOnDevice(bool freshOnly);
+    void takeToDevice();
     void setNonLocalOnDevice(bool freshOnly);
     /// Writes the default to all of a block.
     void fillOnDevice(const Member &member, int block, std::byte *memory);
@@ -173,10 +180,13 @@ struct SparseFields::State final : Recoverable {
     std::optional<PushOp> push;           ///< set in a push
     std::vector<std::int32_t> depositors; ///< numbers of the depositing blocks in a message
     std::unique_ptr<MessageLink> link;
-    std::vector<std::byte> scratch;        ///< for the largest shape of the widest field
-    MemorySpace space = MemorySpace::Host; ///< the same for all fields in this exchange
-    std::unique_ptr<SparseDevice> device;  ///< made by the first exchange there
-    std::vector<Packed> packed;            ///< in the order of messages
+    std::unique_ptr<MessageLink> deviceLink; ///< messages in device memory; null without devices
+    std::exception_ptr whyNotOnDevice;       ///< DNDS_TRANSPORT asks for what cannot be
+    std::vector<std::byte> scratch;          ///< for the largest shape of the widest field
+    MemorySpace space = MemorySpace::Host;   ///< the same for all fields in this exchange
+    std::unique_ptr<SparseDevice> device;    ///< made by the first exchange there
+    std::vector<bool> packedAbove;           ///< rims that the device has packed: above the threshold
+    std::vector<bool> packedSent;            ///< rims that are sent
     std::size_t nextPacked = 0;
     std::uint64_t signature = 0;
     std::uint64_t epoch = 0;
@@ -202,20 +212,15 @@ template <class Visit>
 void SparseFields::State::forEachReceived(std::size_t p, Visit &&visit) const {
     const std::vector<ChannelEnd> &channels = incoming(p);
     const std::byte *const from = link->received(p).data();
-    SparseHeader header;
-    std::memcpy(&header, from, sparseHeaderBytes);
     const auto *const present = reinterpret_cast<const std::uint64_t *>(from + sparseHeaderBytes);
     const std::size_t words = Bits::words(channels.size() * members.size());
     const std::uint64_t *const aboveThreshold = present + words;
-    std::size_t at = header.dataStart;
+    DataPlaces places;
     std::size_t number = 0;
-    std::size_t lastField = 0;
     Bits::forEach(present, words, [&](std::size_t bit) {
         const std::size_t f = bit / channels.size();
-        at = f == lastField ? at : alignTo8(at);
-        visit(f, bit % channels.size(), Bits::test(aboveThreshold, number++), from + at);
-        at += members[f].gather(channels[bit % channels.size()]).bytes();
-        lastField = f;
+        const std::size_t k = bit % channels.size();
+        visit(f, k, Bits::test(aboveThreshold, number++), places.add(f, members[f].gather(channels[k]).bytes()));
     });
 }
 

@@ -67,8 +67,13 @@ struct SparseJobsKernel {
             if (flag == 0 && isAbove(value, background, job.threshold))
                 flag = 1;
         }
-        if (job.destination != nullptr)
-            Device::storeAs(job.destination + place(job.destinationRows), value);
+        if (job.destination == nullptr)
+            return;
+        std::byte *const to = job.destination + place(job.destinationRows);
+        Device::storeAs(to, job.combination < 0
+                                ? value
+                                : Device::combineElement(Device::loadAs<T>(to), value,
+                                                         static_cast<Device::Combination>(job.combination)));
     }
 };
 

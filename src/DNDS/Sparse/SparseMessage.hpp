@@ -12,17 +12,34 @@ namespace DNDS {
 
 /// Header of a message. Then come, for each field and channel, a bit that says whether data follow (channel c of
 /// field f is bit f * channels + c); for each of these a bit that says whether a value is above the threshold; and from
-/// `dataStart` on the data in the same order, those of each field from a multiple of 8 bytes on. Last, in pushes, the
-/// numbers of the blocks from which these data are, 4 bytes each.
+/// `dataStart` on the data in the same order, at their `DataPlaces`, or they are a message of their own, in device
+/// memory. Last, in pushes, the numbers of the blocks from which these data are, 4 bytes each.
 struct SparseHeader {
     std::uint64_t epoch = 0;
     std::uint64_t signature = 0; ///< signature of pattern, fields and thresholds; plus 1 + PushOp in pushes
     std::uint64_t stages = 0;    ///< hash of the positions of the stages 0, which `swapStages` moves
-    std::uint64_t dataStart = 0; ///< in bytes
+    std::uint32_t dataStart = 0; ///< in bytes
+    std::uint32_t apart = 0;     ///< 1: data are a message of their own
 };
 inline constexpr std::size_t sparseHeaderBytes = sizeof(SparseHeader);
 
 constexpr std::size_t alignTo8(std::size_t bytes) { return (bytes + 7) / 8 * 8; }
+
+/// The places of rims in the data of a message: one after another, those of each field from a multiple of 8 bytes on.
+struct DataPlaces {
+    std::size_t end = 0;
+    std::size_t field = 0; ///< field of the last rim
+
+    /// The place of a rim of field `f` if it is the next one.
+    std::size_t next(std::size_t f) const noexcept { return f == field ? end : alignTo8(end); }
+    /// The same, and it is.
+    std::size_t add(std::size_t f, std::size_t bytes) noexcept {
+        const std::size_t at = next(f);
+        end = at + bytes;
+        field = f;
+        return at;
+    }
+};
 
 /// Bits in words of the caller.
 namespace Bits {

@@ -1,5 +1,6 @@
 // Pushes: what blocks have deposited into their ghosts goes to the cells that these stand for.
 
+#include "DNDS/Device/RowKernels.hpp"
 #include "DNDS/Exchange/Combine.hpp"
 #include "DNDS/Mpi/Wait.hpp"
 #include "DNDS/Sparse/SparseFieldsState.hpp"
@@ -7,6 +8,7 @@
 #include <algorithm>
 #include <cstring>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 namespace DNDS {
@@ -50,11 +52,14 @@ void combineRows(const RowList &rows, std::size_t cellBytes, CombineFunction com
 
 } // namespace
 
-void SparseFieldState::clearGhosts(int stage, const std::byte *defaults) const noexcept {
-    const auto &scatters = pattern->copies(cellBytes).scatters; // made before: for the exchange, or by the caller
+void SparseFieldState::clearGhosts(int stage, const std::byte *defaults, SparseDevice *device) const {
+    const auto &scatters = pattern->copies(cellBytes).scatters;
     allocated.forEach([&](int block) {
         const auto clear = [&](const ChannelEnd &end) {
-            scatters[toSize(end.shape)].scatter(defaults, memory(block, stage));
+            if (device != nullptr)
+                device->add(jobOf(nullptr, &end, stage));
+            else
+                scatters[toSize(end.shape)].scatter(defaults, memory(block, stage));
         };
         for (const SparsePattern::Place &place : pattern->receivedBy(block))
             clear(pattern->peers()[toSize(place.peer)].received[toSize(place.channel)]);
@@ -68,25 +73,25 @@ void SparseFieldCore::clearGhosts(int stage) {
                options().stages, stage);
     const SparseFieldState &state = this->state();
     state.requireNoFlight("cleared");
-    DNDS_CHECK(state.space == MemorySpace::Host, StaleError,
-               "the blocks of '{}' are on the device: call toHost() first", name());
-    static_cast<void>(state.pattern->copies(state.cellBytes));
+    if (state.space == MemorySpace::Device) {
+        SparseDevice device;
+        state.clearGhosts(stage, nullptr, &device);
+        static_cast<void>(device.run(0));
+        return;
+    }
     std::vector<std::byte> defaults(toSize(state.pattern->maxCells()) * state.cellBytes);
     state.elements->fill(defaults.data(), defaults.size() / state.elements->bytes());
-    state.clearGhosts(stage, defaults.data());
+    state.clearGhosts(stage, defaults.data(), nullptr);
 }
 
 void SparseFields::State::startPush(PushOp op) {
     DNDS_CHECK(!inFlight(), StateError, "a push cannot begin: {} is not finished", title);
-    for (const Member &member : members) {
-        DNDS_CHECK(member.field->space == MemorySpace::Host, StateError,
-                   "the blocks of '{}' are on the device: call toHost() before a push", member.field->name);
+    for (const Member &member : members)
         DNDS_CHECK(member.field->elements->isIdentity(op), ArgumentError,
                    "the default of '{}', {}, is not the identity of the push: 0 for PushOp::Sum, infinity for Min and "
                    "-infinity for Max (the largest and the lowest integer), no value for Replace. Deposit into a field "
                    "with such a default",
                    member.field->name, member.field->elements->describe());
-    }
     begin();
     push = op;
     step(Local, ExchangeCall::Send);
@@ -94,28 +99,42 @@ void SparseFields::State::startPush(PushOp op) {
 }
 
 void SparseFields::State::findLocalDeposits(std::vector<Deposit> &found) {
-    for (std::size_t f = 0; f < members.size(); ++f) {
-        Member &member = members[f];
-        const SparseFieldState &field = *member.field;
-        field.allocated.forEach([&](int block) {
-            for (const std::int32_t k : pattern->localTo(block)) {
-                const LocalChannel &channel = pattern->localChannels()[toSize(k)];
-                const bool aboveThreshold = packRim(member, channel.to, scratch.data());
-                if (!aboveThreshold && !differs(member, channel.to, scratch.data()))
-                    continue;
-                found.push_back(
-                    {f, channel.from, pattern->blocks()[toSize(block)].block, toSize(k), &channel.to, nullptr});
-                if (aboveThreshold && !field.allocated.test(channel.from.block))
-                    member.wanted.set(channel.from.block);
+    const auto forEachGhosts = [&](const auto &visit) {
+        for (std::size_t f = 0; f < members.size(); ++f)
+            members[f].field->allocated.forEach([&](int block) {
+                for (const std::int32_t k : pattern->localTo(block))
+                    visit(f, block, toSize(k), pattern->localChannels()[toSize(k)]);
+            });
+    };
+    std::span<const std::uint32_t> flags; // two for each: differs, above
+    std::size_t next = 0;
+    if (onDevice()) {
+        forEachGhosts([&](std::size_t f, int /*block*/, std::size_t /*k*/, const LocalChannel &channel) {
+            SparseJob job = members[f].field->jobOf(&channel.to, nullptr);
+            for (const real threshold : {real{0}, job.threshold}) {
+                job.threshold = threshold;
+                job.flag = static_cast<std::int32_t>(next++);
+                device->add(job);
             }
         });
+        flags = device->run(std::exchange(next, 0));
     }
+    forEachGhosts([&](std::size_t f, int block, std::size_t k, const LocalChannel &channel) {
+        Member &member = members[f];
+        const std::size_t flag = std::exchange(next, next + 2);
+        const bool above = onDevice() ? flags[flag + 1] != 0 : packRim(member, channel.to, scratch.data());
+        if (!above && (onDevice() ? flags[flag] == 0 : !differs(member, channel.to, scratch.data())))
+            return;
+        found.push_back({f, channel.from, pattern->blocks()[toSize(block)].block, k, &channel.to, nullptr});
+        if (above && !member.field->allocated.test(channel.from.block))
+            member.wanted.set(channel.from.block);
+    });
 }
 
 void SparseFields::State::findReceivedDeposits(std::size_t p, std::vector<Deposit> &found) const {
     const std::size_t before = found.size();
-    forEachReceived(p, [&](std::size_t f, std::size_t k, bool /*aboveThreshold*/, const std::byte *data) {
-        found.push_back({f, incoming(p)[k], 0, k, nullptr, data});
+    forEachReceived(p, [&](std::size_t f, std::size_t k, bool /*aboveThreshold*/, std::size_t at) {
+        found.push_back({f, incoming(p)[k], 0, k, nullptr, peers[p].data + at});
     });
     const std::span<const std::byte> message = link->received(p);
     const std::byte *number = message.data() + message.size() - (found.size() - before) * sizeof(std::int32_t);
@@ -128,23 +147,63 @@ void SparseFields::State::apply(const Deposit &deposit, std::vector<std::byte> &
     const Member &member = members[deposit.field];
     const SparseFieldState &field = *member.field;
     const int block = deposit.cells.block;
+    const bool there = field.allocated.test(block);
+    if (there ? onDevice() : !field.freeing)
+        return;
     const std::byte *data = deposit.data;
+    // On the device only deposits that are lost come here: few, so that their blocks are copied one by one.
     if (deposit.from != nullptr) {
-        member.gather(*deposit.from).gather(field.memory(deposit.from->block), scratch.data());
+        const std::byte *from = field.memory(deposit.from->block);
+        if (onDevice()) {
+            lost.resize(field.stageBytes(deposit.from->block));
+            field.copyToHost(lost.data(), from, lost.size());
+            from = lost.data();
+        }
+        member.gather(*deposit.from).gather(from, scratch.data());
+        data = scratch.data();
+    } else if (onDevice()) {
+        field.copyToHost(scratch.data(), data, member.gather(deposit.cells).bytes());
         data = scratch.data();
     }
     const auto combine = [&](std::byte *into) {
         combineRows(pattern->rows(deposit.cells.shape), field.cellBytes, combineFunction(field.elements->kind(), *push),
                     into, data);
     };
-    if (field.allocated.test(block))
+    if (there)
         return combine(field.memory(block));
-    if (!field.freeing)
-        return;
     lost.resize(field.stageBytes(block)); // within its capacity
     field.elements->fill(lost.data(), lost.size() / field.elements->bytes());
     combine(lost.data());
     field.freeing(block, lost.data());
+}
+
+/// Combines deposits, in their order, with the cells of allocated blocks: the first of each block in one kernel, then
+/// the second of each, and so on.
+void SparseFields::State::applyOnDevice(std::span<const Deposit> deposits) {
+    const Device::Combination combination = *push == PushOp::Min   ? Device::Combination::Min
+                                            : *push == PushOp::Max ? Device::Combination::Max
+                                                                   : Device::Combination::Sum;
+    // Jobs of one run are in no order, and two deposits for one block may meet in a cell: so no run has two of a block.
+    // A box has up to 26 deposits, one a neighbour, of which most are for edges and corners: few cells.
+    bool any = true;
+    for (std::size_t round = 0; any; ++round) {
+        any = false;
+        std::size_t first = 0; // of the same block
+        for (std::size_t k = 0; k < deposits.size(); ++k) {
+            const Deposit &deposit = deposits[k];
+            const SparseFieldState &field = *members[deposit.field].field;
+            if (deposit.field != deposits[first].field || deposit.cells.block != deposits[first].cells.block)
+                first = k;
+            if (k - first != round || !field.allocated.test(deposit.cells.block))
+                continue;
+            SparseJob job = field.jobOf(deposit.from, &deposit.cells);
+            job.source = deposit.from != nullptr ? job.source : deposit.data;
+            job.combination = static_cast<std::int32_t>(combination);
+            device->add(job);
+            any = true;
+        }
+        static_cast<void>(device->run(0));
+    }
 }
 
 void SparseFields::State::finishPush() {
@@ -154,6 +213,8 @@ void SparseFields::State::finishPush() {
     waitUntil(
         *context, [&] { return receive(NonLocal); }, [&] { return awaited(); });
     static_cast<void>(receive(Local));
+    if (onDevice())
+        takeToDevice();
     for (std::size_t p = 0; p < peers.size(); ++p)
         findReceivedDeposits(p, deposits);
     std::ranges::sort(deposits, {}, &Deposit::order);
@@ -163,10 +224,16 @@ void SparseFields::State::finishPush() {
         if (const SparseFieldState &field = *members[deposit.field].field;
             field.freeing && !field.allocated.test(deposit.cells.block))
             lost.reserve(field.stageBytes(deposit.cells.block));
-    for (const Deposit &deposit : deposits) // from here on nothing fails
+    if (onDevice()) {
+        applyOnDevice(deposits);
+        Device::synchronize(device->stream()); // copies of messages without any job
+    }
+    for (const Deposit &deposit : deposits) // from here on nothing fails on the host
         apply(deposit, lost);
     for (const Member &member : members)
-        member.field->clearGhosts(0, member.defaults.data());
+        member.field->clearGhosts(0, member.defaults.data(), onDevice() ? device.get() : nullptr);
+    if (onDevice())
+        static_cast<void>(device->run(0));
     for (const Side side : {Local, NonLocal})
         step(side, ExchangeCall::Set);
     endExchange();

@@ -1,16 +1,20 @@
 // Sparse fields on the device: the same blocks, bits and counts as on the host.
 
+#include "DNDS/Device/DeviceMemory.hpp"
 #include "DNDS/Device/ParallelFor.hpp"
 #include "DNDS/Device/Stream.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
 #include "DNDS/Mpi/ThrowsOnAll.hpp"
+#include "DNDS/Sparse/DevicePath.hpp"
 #include "DNDS/Sparse/ObjectPool.hpp"
 #include "DNDS/Sparse/SparseCase.hpp"
+#include "support/ScopedVariable.hpp"
 
 #include <gtest/gtest.h>
 
 #include <limits>
 #include <memory>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -20,12 +24,22 @@ namespace {
 
 CommunicatorView world() { return {MPI_COMM_WORLD}; }
 
-class SparseOnDevice : public testing::Test {
+/// By each way of messages between devices.
+class SparseOnDevice : public testing::TestWithParam<const char *> {
   protected:
     void SetUp() override {
         if (!Device::available())
             GTEST_SKIP() << Device::unavailableReason();
+        owner = Communicator::duplicate(MPI_COMM_WORLD);
+        if (const auto whyNot = whyNotBy(GetParam(), world()))
+            GTEST_SKIP() << *whyNot;
     }
+    static bool is(std::string_view name) { return GetParam() == name; }
+    CommunicatorView world() const { return owner.view(); }
+
+    const ScopedVariable transport{"DNDS_TRANSPORT", GetParam()};
+    const ScopedVariable pretend{"DNDS_EMULATED_DEVICE", "gpu-aware-mpi"};
+    Communicator owner;
 };
 
 /// Values around the thresholds, which are 0.5 and 0.25 or so, and now and then something wild.
@@ -122,7 +136,7 @@ struct Species {
     }
 };
 
-TEST_F(SparseOnDevice, DecidesAndSendsWhatTheHostDoes) {
+TEST_P(SparseOnDevice, DecidesAndSendsWhatTheHostDoes) {
     for (const SparseGrid &grid : sparseGrids())
         for (const bool sendBelowThreshold : {true, false}) {
             SCOPED_TRACE(testing::Message()
@@ -156,7 +170,7 @@ TEST_F(SparseOnDevice, DecidesAndSendsWhatTheHostDoes) {
 
 const SparseGrid torus{"torus", {{"torus", Box({0, 0}, {24, 16}), {true, true}}}, {5, 4}, {1, 1}};
 
-TEST_F(SparseOnDevice, FieldsMoveToOtherRanks) {
+TEST_P(SparseOnDevice, FieldsMoveToOtherRanks) {
     for (const SparseGrid &grid : sparseGrids()) {
         SCOPED_TRACE(grid.name);
         auto pattern = SparsePattern::make(world(), grid.on(world()), grid.ghosts);
@@ -180,7 +194,7 @@ TEST_F(SparseOnDevice, FieldsMoveToOtherRanks) {
     }
 }
 
-TEST_F(SparseOnDevice, BlocksThatArriveHaveTheDefaultElsewhere) {
+TEST_P(SparseOnDevice, BlocksThatArriveHaveTheDefaultElsewhere) {
     SparseField<real> u("u", SparsePattern::make(world(), torus.on(world()), torus.ghosts), {.components = 2}, 3.5);
     if (const int first = u.pattern()->localOf(0); first >= 0) {
         u.allocate(first);
@@ -201,7 +215,7 @@ TEST_F(SparseOnDevice, BlocksThatArriveHaveTheDefaultElsewhere) {
         }
 }
 
-TEST_F(SparseOnDevice, FieldsOfOneExchangeAreInOneSpace) {
+TEST_P(SparseOnDevice, FieldsOfOneExchangeAreInOneSpace) {
     const auto pattern = SparsePattern::make(world(), torus.on(world()), torus.ghosts);
     SparseField<real> u("u", pattern);
     SparseField<real> v("v", pattern);
@@ -216,7 +230,7 @@ TEST_F(SparseOnDevice, FieldsOfOneExchangeAreInOneSpace) {
     both.finishExchangeGhosts();
 }
 
-TEST_F(SparseOnDevice, MemoryThatEndsIsRecoveredFrom) {
+TEST_P(SparseOnDevice, MemoryThatEndsIsRecoveredFrom) {
     const auto pattern = SparsePattern::make(world(), torus.on(world()), torus.ghosts);
     SparseField<real> u("u", pattern);
     const bool mine = u.pattern()->localOf(0) >= 0;
@@ -239,6 +253,129 @@ TEST_F(SparseOnDevice, MemoryThatEndsIsRecoveredFrom) {
     recover(world());
     u.exchangeGhosts();
     EXPECT_EQ(world().allReduce(static_cast<int>(u.allocatedBlocks().size()), MPI_SUM), 4); // a corner reaches three
+}
+
+/// Eight blocks in a ring, with rims of 512 cells.
+const SparseGrid ring{"ring", {{"ring", Box({0, 0}, {4 * 8, 256}), {true, true}}}, {4, 256}, {2, 2}};
+
+void fill(SparseField<real> &field, real first) {
+    for (int b = 0; b < field.blocks(); ++b) {
+        field.allocate(b);
+        const auto v = field.view(b);
+        for (index n = 0; n < v.size(); ++n)
+            for (rowsize c = 0; c < v.components(); ++c)
+                v(v.indexOf(n, 0), v.indexOf(n, 1), c) =
+                    first + static_cast<real>(field.block(b).block * 100'000 + n * 16 + c);
+    }
+}
+
+TEST_P(SparseOnDevice, CopiesOfMessagesPassTheHostWhereItSaysSo) {
+    SparseField<real> u("u", SparsePattern::make(world(), ring.on(world()), ring.ghosts), {.components = 12});
+    fill(u, 1);
+    u.toDevice();
+    SparseFields &exchange = u.exchange();
+    const std::string paths = exchange.describe();
+    expectContains(paths, "exchange of 'u' on the device");
+    const auto count = [&](std::string_view way) {
+        std::size_t found = 0;
+        for (std::size_t at = 0; (at = paths.find("  " + std::string(way) + ' ', at)) != std::string::npos; ++at)
+            ++found;
+        return found;
+    };
+    const std::size_t peers = u.pattern()->peers().size();
+    EXPECT_EQ(count("peer") + count("direct") + count("staged"), peers + 1) << paths; // "peer" heads a column
+    std::size_t onNode = 0;
+    for (const PeerChannels &peer : u.pattern()->peers())
+        onNode += u.pattern()->context()->node().sameNode(peer.rank) ? 1U : 0U;
+    EXPECT_EQ(count("peer"), 1 + (is("peer") ? onNode : 0)) << paths;
+    EXPECT_EQ(count("staged"), is("staged") ? peers : 0) << paths;
+    const auto before = Device::transfers();
+    exchange.exchangeGhosts();
+    const std::size_t copied = Device::transfers().bytesToDevice - before.bytesToDevice;
+    const auto sent = static_cast<std::size_t>(exchange.traffic().bytes); // as much comes
+    EXPECT_TRUE(peers == 0 || (is("staged") ? copied >= sent : copied < sent / 4)) << copied << " of " << sent;
+}
+
+/// Messages of any size, none included, one after another; buffers grow and shrink.
+TEST_P(SparseOnDevice, MessagesGrowShrinkAndVanish) {
+    const auto pattern = SparsePattern::make(world(), ring.on(world()), ring.ghosts);
+    const auto make = [&](const char *name, rowsize components) {
+        return SparseField<real>(name, pattern,
+                                 {.components = components, .allocationThreshold = 1e300, .deallocationCount = 0});
+    };
+    for (int object = 0; object < 3; ++object) {
+        SparseField<real> host[] = {make("wide on the host", 12), make("narrow on the host", 1)};
+        SparseField<real> device[] = {make("wide", 12), make("narrow", 1)};
+        SparseFields ofHost("host", {&host[0], &host[1]});
+        SparseFields ofDevice("device", {&device[0], &device[1]});
+        for (std::uint64_t round = 0; round < 12; ++round) {
+            SCOPED_TRACE(round);
+            for (std::uint64_t f = 0; f < 2; ++f)
+                for (int b = 0; b < host[f].blocks(); ++b) {
+                    const auto number = static_cast<std::uint64_t>(host[f].block(b).block);
+                    const bool there = drawn(4, {number, round, f}) < (round + f) % 4;
+                    for (auto *field : {&host[f], &device[f]}) {
+                        there ? field->allocate(b) : field->free(b);
+                        if (there)
+                            field->view(b)(0, 0) = field->view(b)(3, 255) = static_cast<real>(number + round);
+                    }
+                }
+            for (auto &field : device)
+                field.toDevice();
+            ofHost.exchangeGhosts();
+            ofDevice.exchangeGhosts();
+            for (int f = 0; f < 2; ++f)
+                expectSame(host[f], device[f]);
+        }
+    }
+    world().barrier();
+    pattern->context()->progressParked();
+    EXPECT_FALSE(pattern->context()->hasParked());
+}
+
+TEST_P(SparseOnDevice, RanksWhoseFieldsAreOnTheHostThrow) {
+    const auto pattern = SparsePattern::make(world(), torus.on(world()), torus.ghosts);
+    SparseField<real> u("u", pattern);
+    fill(u, 1);
+    SparseFields exchange(u);
+    if (world().rank() > 0)
+        u.toDevice();
+    bool apart = false; // some rank sends device memory to rank 0
+    for (const PeerChannels &peer : pattern->peers())
+        apart = apart || ((peer.rank == 0 || world().rank() == 0) && !is("staged") &&
+                          (is("direct") || pattern->context()->node().sameNode(peer.rank)));
+    if (world().allReduce(apart ? 1 : 0, MPI_MAX) == 0) {
+        exchange.exchangeGhosts();
+    } else {
+        const std::string why = messageOf<Error>([&] {
+            for (;;) // the others may go ahead by one exchange
+                exchange.exchangeGhosts();
+        });
+        expectContains(why, "from its device, and those of this rank are on the host");
+        recover(world());
+    }
+    u.toDevice();
+    exchange.exchangeGhosts();
+    SparseField<real> expected("expected", pattern);
+    fill(expected, 1);
+    expected.exchangeGhosts();
+    expectSame(expected, u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Paths, SparseOnDevice, testing::Values("staged", "direct", "peer"));
+
+TEST(SparseOnDeviceByRequest, ThrowsWhereThePathIsImpossible) {
+    if (!Device::available() || world().size() == 1)
+        GTEST_SKIP() << "no device, or no peer";
+    const ScopedVariable transport("DNDS_TRANSPORT", "direct");
+    const ScopedVariable refused("DNDS_DISABLE_GPU_AWARE_MPI", "1");
+    const Communicator owner = Communicator::duplicate(MPI_COMM_WORLD);
+    SparseField<real> u("u", SparsePattern::make(owner.view(), torus.on(owner.view()), torus.ghosts));
+    fill(u, 1);
+    u.exchangeGhosts(); // on the host it is not asked for
+    u.toDevice();
+    if (!u.pattern()->peers().empty())
+        expectContains(messageOf<Error>([&] { u.exchangeGhosts(); }), "the direct transport is asked for");
 }
 
 /// Elements of a pool of views.

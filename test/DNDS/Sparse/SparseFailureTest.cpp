@@ -53,10 +53,14 @@ struct Case {
         for (int k = 0; k < 3; ++k)
             exchange->exchangeGhosts();
     }
-    void expectEqual() const {
+    void expectEqual() {
         ASSERT_EQ(u.allocatedBlocks(), expected.allocatedBlocks());
+        const bool there = u.space() == MemorySpace::Device;
+        u.toHost();
         for (const int b : u.allocatedBlocks())
             EXPECT_TRUE(sameBits(elementsOf(std::as_const(u).view(b)), elementsOf(std::as_const(expected).view(b))));
+        if (there)
+            u.toDevice();
     }
 };
 
@@ -115,12 +119,30 @@ const Fault faults[] = {
     {"MakesAnotherOne", "DNDS_WAIT_TIMEOUT", true, [](Case &now) { now.other->exchangeGhosts(); }},
 };
 
+/// Faults that end with data in device memory on their way, and some without.
+std::vector<Fault> faultsOnDevice() {
+    std::vector<Fault> some;
+    for (const Fault &fault : faults)
+        for (const std::string_view name :
+             {"StartsTwice", "HasNoRoomForBlocks", "AbandonsIt", "DestroysIt", "SwapsStages"})
+            if (fault.name == name)
+                some.push_back(fault);
+    return some;
+}
+
 void PrintTo(const Fault &fault, std::ostream *to) { *to << fault.name; }
 
 class SparseFailure : public testing::TestWithParam<std::tuple<Fault, const char *>> {
   protected:
     static const Fault &fault() { return std::get<0>(GetParam()); }
     static bool is(std::string_view name) { return fault().name == name; }
+    static bool onDevice() { return std::get<1>(GetParam()) == std::string_view("peer") || direct(); }
+    static bool direct() { return std::get<1>(GetParam()) == std::string_view("direct"); }
+    void SetUp() override {
+        if (onDevice() && Device::name() != "emulated")
+            GTEST_SKIP() << "needs a device that has these ways everywhere: the emulated one";
+    }
+    const ScopedVariable pretend{"DNDS_EMULATED_DEVICE", "gpu-aware-mpi"};
 
     /// Rank `failing` fails, all throw, recover, and exchange again.
     static void failAndRecover(Case &now, int failing) {
@@ -154,6 +176,8 @@ TEST_P(SparseFailure, StopsAllRanksAndIsRecoveredFrom) {
     for (const int failing : {0, world().size() - 1}) {
         SCOPED_TRACE(failing);
         Case now;
+        if (onDevice())
+            now.u.toDevice();
         failAndRecover(now, failing);
     }
 }
@@ -163,6 +187,8 @@ TEST_P(SparseFailure, ManyTimesTakesNoMemory) {
         GTEST_SKIP() << "takes long";
     const ScopedVariable carrier("DNDS_TRANSPORT", std::get<1>(GetParam()));
     Case now;
+    if (onDevice())
+        now.u.toDevice();
     std::size_t before = 0;
     for (int k = 0; k < 20 && !HasFatalFailure(); ++k) {
         failAndRecover(now, k % world().size());
@@ -176,6 +202,13 @@ TEST_P(SparseFailure, ManyTimesTakesNoMemory) {
 
 INSTANTIATE_TEST_SUITE_P(Faults, SparseFailure,
                          testing::Combine(testing::ValuesIn(faults), testing::Values("auto", "packed")),
+                         [](const auto &chosenOne) {
+                             return fmt::format("{}_{}", std::get<0>(chosenOne.param).name,
+                                                std::get<1>(chosenOne.param));
+                         });
+
+INSTANTIATE_TEST_SUITE_P(FaultsOnDevice, SparseFailure,
+                         testing::Combine(testing::ValuesIn(faultsOnDevice()), testing::Values("peer", "direct")),
                          [](const auto &chosenOne) {
                              return fmt::format("{}_{}", std::get<0>(chosenOne.param).name,
                                                 std::get<1>(chosenOne.param));

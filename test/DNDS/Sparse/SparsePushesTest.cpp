@@ -2,18 +2,63 @@
 
 #include "DNDS/Exchange/ExchangeGroup.hpp"
 #include "DNDS/Mpi/Survival.hpp"
+#include "DNDS/Sparse/DevicePath.hpp"
 #include "DNDS/Sparse/SparseCase.hpp"
 #include "DNDS/Sparse/SparseReductions.hpp"
+#include "support/ScopedVariable.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
+#include <string_view>
 #include <tuple>
 
 namespace DNDS::test {
 namespace {
 
-CommunicatorView world() { return {MPI_COMM_WORLD}; }
+/// That of the test, on which its way of messages is chosen.
+MPI_Comm inUse = MPI_COMM_WORLD;
+CommunicatorView world() { return {inUse}; }
+
+struct Pushed;
+
+/// On the host, and on the device with each way of messages there.
+class SparsePushes : public testing::TestWithParam<const char *> {
+  protected:
+    void SetUp() override {
+        if (!onDevice())
+            return;
+        if (!Device::available())
+            GTEST_SKIP() << Device::unavailableReason();
+        transport.emplace("DNDS_TRANSPORT", GetParam());
+        owner = Communicator::duplicate(MPI_COMM_WORLD);
+        if (const auto whyNot = whyNotBy(GetParam(), owner.view()))
+            GTEST_SKIP() << *whyNot;
+        inUse = owner.view().handle();
+    }
+    void TearDown() override { inUse = MPI_COMM_WORLD; }
+    static bool onDevice() { return GetParam() != std::string_view("host"); }
+    /// Runs `call` with the fields where the test wants them.
+    template <class Call>
+    static void run(const std::vector<SparseFieldCore *> &fields, Call &&call) {
+        for (SparseFieldCore *field : fields)
+            if (onDevice())
+                field->toDevice();
+        call();
+        for (SparseFieldCore *field : fields)
+            field->toHost();
+    }
+    template <class T>
+    static void expectTheDensePush(const std::shared_ptr<const SparsePattern> &pattern,
+                                   const std::shared_ptr<const BlockPattern> &densePattern, PushOp op,
+                                   std::uint64_t round);
+    static Pushed pushAndPull(const SparseGrid &grid, const CommunicatorView &comm);
+
+    std::optional<ScopedVariable> transport;
+    const ScopedVariable pretend{"DNDS_EMULATED_DEVICE", "gpu-aware-mpi"};
+    Communicator owner;
+};
 
 /// The grids of all tests, and some random ones: the same on all ranks.
 std::vector<SparseGrid> gridsToPush() {
@@ -62,8 +107,9 @@ T identityOf(PushOp op) {
 
 /// A sparse field at threshold 0 and a dense one with the same contents: deposits in some ghosts of some blocks.
 template <class T>
-void expectTheDensePush(const std::shared_ptr<const SparsePattern> &pattern,
-                        const std::shared_ptr<const BlockPattern> &densePattern, PushOp op, std::uint64_t round) {
+void SparsePushes::expectTheDensePush(const std::shared_ptr<const SparsePattern> &pattern,
+                                      const std::shared_ptr<const BlockPattern> &densePattern, PushOp op,
+                                      std::uint64_t round) {
     constexpr rowsize components = 2;
     const T background = identityOf<T>(op);
     SparseField<T> sparse("sparse", pattern, {.components = components, .stages = 2}, background);
@@ -84,7 +130,7 @@ void expectTheDensePush(const std::shared_ptr<const SparsePattern> &pattern,
     ExchangeGroup group;
     group.add(dense);
     group.pushOnce(op, op == PushOp::Sum ? ExchangeOptions{.ghosts = GhostsAfterPush::Zero} : ExchangeOptions{});
-    sparse.pushGhosts(op);
+    run({&sparse}, [&] { sparse.pushGhosts(op); });
     for (int b = 0; b < sparse.blocks(); ++b) {
         const auto whole = elementsOf(std::as_const(dense).view(b));
         if (!sparse.isAllocated(b)) {
@@ -104,7 +150,7 @@ void expectTheDensePush(const std::shared_ptr<const SparsePattern> &pattern,
     EXPECT_EQ(sparse.exchange().traffic().frees, 0U);
 }
 
-TEST(SparsePushes, AreTheDenseOnesAtThreshold0) {
+TEST_P(SparsePushes, AreTheDenseOnesAtThreshold0) {
     for (const SparseGrid &grid : gridsToPush()) {
         SCOPED_TRACE(grid.name);
         const auto blocks = grid.on(world());
@@ -138,7 +184,7 @@ struct Given {
 };
 
 /// Loud and quiet deposits, multiples of 1/64, whose sums are exact in any order.
-TEST(SparsePushes, AllocateAboveTheThresholdAndCountTheRest) {
+TEST_P(SparsePushes, AllocateAboveTheThresholdAndCountTheRest) {
     constexpr real threshold = 0.75;
     for (const SparseGrid &grid : gridsToPush())
         for (std::uint64_t round = 0; round < 3; ++round) {
@@ -181,7 +227,7 @@ TEST(SparsePushes, AllocateAboveTheThresholdAndCountTheRest) {
                 else
                     expected[given.cell] += given.value; // and some of others
             const DroppedSums<real> dropped(u);
-            u.pushGhosts();
+            run({&u}, [&] { u.pushGhosts(); });
             EXPECT_EQ(dropped.sums()[0], lost);
             for (int b = 0; b < u.blocks(); ++b) {
                 ASSERT_EQ(u.isAllocated(b), after[toSize(u.block(b).block)] == 1) << "block " << u.block(b).block;
@@ -213,7 +259,7 @@ struct Pushed {
 };
 
 /// Three fields, pushed and pulled in turn: sums of real numbers of any size.
-Pushed pushAndPull(const SparseGrid &grid, const CommunicatorView &comm) {
+Pushed SparsePushes::pushAndPull(const SparseGrid &grid, const CommunicatorView &comm) {
     const auto pattern = SparsePattern::make(comm, grid.on(comm), grid.ghosts);
     SparseField<real> mass("mass", pattern,
                            {.components = 2, .stages = 2, .allocationThreshold = 1e-2, .deallocationThreshold = 1e-3});
@@ -243,13 +289,15 @@ Pushed pushAndPull(const SparseGrid &grid, const CommunicatorView &comm) {
         deposit(mass, round);
         deposit(heat, round);
         deposit(count, round);
-        all.startPushGhosts();
-        while (!all.receiveBoundBufs()) {
-        }
-        all.finishPushGhosts();
-        EXPECT_FALSE(all.inFlight());
-        if (round % 2 == 1)
-            all.exchangeGhosts();
+        run({&mass, &heat, &count}, [&] {
+            all.startPushGhosts();
+            while (!all.receiveBoundBufs()) {
+            }
+            all.finishPushGhosts();
+            EXPECT_FALSE(all.inFlight());
+            if (round % 2 == 1)
+                all.exchangeGhosts();
+        });
     }
     Pushed result{{}, dropped.sums()};
     const auto keep = [&](const auto &field) {
@@ -264,7 +312,7 @@ Pushed pushAndPull(const SparseGrid &grid, const CommunicatorView &comm) {
     return result;
 }
 
-TEST(SparsePushes, HaveTheSameBitsOnAnyNumberOfRanks) {
+TEST_P(SparsePushes, HaveTheSameBitsOnAnyNumberOfRanks) {
     for (const SparseGrid &grid : gridsToPush()) {
         SCOPED_TRACE(grid.name);
         const Pushed alone = pushAndPull(grid, {MPI_COMM_SELF});
@@ -280,7 +328,7 @@ TEST(SparsePushes, HaveTheSameBitsOnAnyNumberOfRanks) {
 }
 
 /// Particles of mass 1 at multiples of 1/8 of a cell, each in the 2 x 2 cells that are nearest (cloud in cell).
-TEST(SparsePushes, ParticlesNearFacesKeepTheirMass) {
+TEST_P(SparsePushes, ParticlesNearFacesKeepTheirMass) {
     const SparseGrid grid{"torus", {{"torus", Box({0, 0}, {40, 24}), {true, true}}}, {8, 6}, {1, 1}};
     const auto blocks = grid.on(world());
     const auto pattern = SparsePattern::make(world(), blocks, grid.ghosts);
@@ -309,17 +357,17 @@ TEST(SparsePushes, ParticlesNearFacesKeepTheirMass) {
             u(li, lj + dj) += (1 - wx) * wy;
             u(li + di, lj + dj) += wx * wy;
         }
-        mass.pushGhosts();
+        run({&mass}, [&] { mass.pushGhosts(); });
         EXPECT_EQ(sums(mass)[0] + dropped.sums()[0], static_cast<real>(particles));
         if (threshold == 0) {
             EXPECT_EQ(dropped.sums()[0], 0);
         }
-        mass.pushGhosts(); // nothing is left in ghosts
+        run({&mass}, [&] { mass.pushGhosts(); }); // nothing is left in ghosts
         EXPECT_EQ(sums(mass)[0] + dropped.sums()[0], static_cast<real>(particles));
     }
 }
 
-TEST(SparsePushes, ClearGhostsLeavesCellsAndWalls) {
+TEST_P(SparsePushes, ClearGhostsLeavesCellsAndWalls) {
     const SparseGrid grid = sparseGrids()[1]; // a plane with walls
     const auto blocks = grid.on(world());
     SparseField<real> u("u", SparsePattern::make(world(), blocks, grid.ghosts), {.stages = 2});
@@ -331,7 +379,7 @@ TEST(SparsePushes, ClearGhostsLeavesCellsAndWalls) {
                            [&](const IndexVector &cell, std::uint64_t, bool) { at(u.view(b, stage), cell, 0) = 5; });
     }
     u.swapStages(0, 1);
-    u.clearGhosts(1);
+    run({&u}, [&] { u.clearGhosts(1); });
     for (const int b : u.allocatedBlocks())
         forEachElement(u.block(b), [&](const IndexVector &cell, std::uint64_t, bool ghost) {
             EXPECT_EQ(at(u.view(b), cell, 0), 5);
@@ -340,7 +388,9 @@ TEST(SparsePushes, ClearGhostsLeavesCellsAndWalls) {
     EXPECT_THROW(u.clearGhosts(2), IndexError);
 }
 
-TEST(SparsePushes, Misuse) {
+INSTANTIATE_TEST_SUITE_P(Places, SparsePushes, testing::Values("host", "staged", "direct", "peer"));
+
+TEST(MisuseOfSparsePushes, Throws) {
     const SparseGrid grid = sparseGrids().front();
     const auto pattern = SparsePattern::make(world(), grid.on(world()), grid.ghosts);
     SparseField<real> u("u", pattern), warm("warm", pattern, {}, 20.0);
@@ -375,12 +425,6 @@ TEST(SparsePushes, Misuse) {
     settle();
     least.pushGhosts(PushOp::Min);
     world().barrier(); // or the next failure stops ranks that are still in the push
-    if (Device::available()) {
-        u.toDevice();
-        expectContains(refused([&] { u.pushGhosts(); }), "toHost()");
-        EXPECT_THROW(u.clearGhosts(), StaleError);
-        u.toHost();
-    }
     u.pushGhosts();
     u.exchangeGhosts();
 }
