@@ -5,6 +5,8 @@
 #include "DNDS/Sparse/SparseCase.hpp"
 #include "DNDS/Sparse/SparseReductions.hpp"
 
+#include "support/World.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -12,8 +14,6 @@
 
 namespace DNDS::test {
 namespace {
-
-CommunicatorView world() { return {MPI_COMM_WORLD}; }
 
 /// The grids of all tests, and some random ones: the same on all ranks.
 std::vector<SparseGrid> gridsToPush() {
