@@ -40,13 +40,13 @@ function(dnds_target_flags target)
   endif()
 endfunction()
 
-# dnds_unity(<library> [APART <source>...]): with DNDS_FAST_COMPILE, six sources of a folder are compiled as one, which takes
+# dnds_unity(<target> [APART <source>...]): with DNDS_FAST_COMPILE, six sources of a folder are compiled as one, which takes
 # little more than half the time under sanitizers. APART: those that define a name which others of the folder define, too.
-function(dnds_unity library)
+function(dnds_unity target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "APART")
   if(DNDS_FAST_COMPILE)
-    set_target_properties(${library} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
-    get_target_property(sources ${library} SOURCES)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+    get_target_property(sources ${target} SOURCES)
     list(FILTER sources INCLUDE REGEX "[.]cpp$")
     foreach(source IN LISTS sources)
       cmake_path(GET source PARENT_PATH folder)
@@ -58,7 +58,7 @@ function(dnds_unity library)
       set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${folder}_${group})
     endforeach()
     # GCC asks for it of types outside the first file of a unit only.
-    target_compile_options(${library} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>")
+    target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>")
     set_source_files_properties(${arg_APART} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   endif()
 endfunction()

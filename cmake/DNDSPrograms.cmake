@@ -138,15 +138,16 @@ function(dnds_test_library target)
 endfunction()
 
 # dnds_add_mpi_test(<name> <source>... [RANKS <n>...] [TIMEOUT <seconds>] [LABELS <label>...] [LIBRARIES <target>...]
-#                   [ENVIRONMENT <VAR=value>...])
+#                   [ENVIRONMENT <VAR=value>...] [APART <source>...])
 # A GoogleTest executable <name> whose main starts MPI (test/support/MpiMain.cpp), run on 1, 2, 3 and 8 ranks unless
-# RANKS says otherwise.
+# RANKS says otherwise. APART: as dnds_unity has it.
 function(dnds_add_mpi_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "RANKS;LABELS;LIBRARIES;ENVIRONMENT")
-  add_executable(${name} ${arg_UNPARSED_ARGUMENTS})
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "RANKS;LABELS;LIBRARIES;ENVIRONMENT;APART")
+  add_executable(${name} ${arg_UNPARSED_ARGUMENTS} ${arg_APART})
   target_link_libraries(${name} PRIVATE DNDS::DNDS dnds_test_mpi_main ${arg_LIBRARIES})
   dnds_test_flags(${name})
   dnds_test_headers(${name})
+  dnds_unity(${name} APART ${arg_APART})
   dnds_add_mpi_run(
     ${name}
     TARGET ${name}
@@ -157,10 +158,10 @@ function(dnds_add_mpi_test name)
 endfunction()
 
 # dnds_add_serial_test(<name> <source>... [TIMEOUT <seconds>] [LABELS <label>...] [LIBRARIES <target>...]
-#                      [ENVIRONMENT <VAR=value>...])
+#                      [ENVIRONMENT <VAR=value>...] [APART <source>...])
 # A GoogleTest executable <name> that runs without MPI, as one ctest test.
 function(dnds_add_serial_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "LABELS;LIBRARIES;ENVIRONMENT")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "LABELS;LIBRARIES;ENVIRONMENT;APART")
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 60)
   endif()
@@ -168,10 +169,11 @@ function(dnds_add_serial_test name)
     set(arg_LABELS core)
   endif()
   math(EXPR timeout "${arg_TIMEOUT} * ${DNDS_TEST_TIME_FACTOR}")
-  add_executable(${name} ${arg_UNPARSED_ARGUMENTS})
+  add_executable(${name} ${arg_UNPARSED_ARGUMENTS} ${arg_APART})
   target_link_libraries(${name} PRIVATE DNDS::DNDS dnds_test_serial_main ${arg_LIBRARIES})
   dnds_test_flags(${name})
   dnds_test_headers(${name})
+  dnds_unity(${name} APART ${arg_APART})
   dnds_label_target(${name} ${arg_LABELS})
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(

@@ -7,7 +7,7 @@
 #   --only CHECK      one of format, lists, layers, kernel_types, collectives, shell, names, settings, performance, weight,
 #                     subjects, descriptions, python
 #   --subject FILE    whether a commit's message in a file has a subject of at most 72 characters, for a hook
-#   --tidy            clang-tidy over src/ instead of everything else; needs a configured build/release
+#   --tidy            clang-tidy over src/ and python/src/, source by source, instead of everything else; configures build/tidy
 #   --tidy-seconds N  stop clang-tidy after N seconds, without failing (default 300)
 #
 # clang-format and clang-tidy are used in version 14 only, because each version formats a little differently.
@@ -221,8 +221,11 @@ check_tidy() {
         echo "skipped: clang-tidy 14 is neither installed nor to be had from PyPI"
         return
     fi
-    if [ ! -f build/release/compile_commands.json ]; then
-        echo "skipped: build/release is not configured (cmake --preset release)"
+    # A folder of its own, since build/release may join sources (DNDS_FAST_COMPILE).
+    mkdir -p build/tidy
+    if ! cmake --preset release -B build/tidy >build/tidy/configure.log 2>&1; then
+        cat build/tidy/configure.log
+        failed+=("clang-tidy: build/tidy could not be configured")
         return
     fi
     # Only what the release preset compiles: clang-tidy would guess the flags of other files. What changed last comes
@@ -230,12 +233,12 @@ check_tidy() {
     mapfile -t units < <(
         { git log --format= --name-only -- src python/src 2>/dev/null || true; files 'src/*.cpp' 'python/src/*.cpp'; } |
             awk '!seen[$0]++' | while read -r file; do
-            ! grep -qF "\"file\": \"$PWD/$file\"" build/release/compile_commands.json || echo "$file"
+            ! grep -qF "\"file\": \"$PWD/$file\"" build/tidy/compile_commands.json || echo "$file"
         done
     )
-    local output=build/release/clang-tidy.log
+    local output=build/tidy/clang-tidy.log
     printf '%s\0' "${units[@]}" | timeout "$tidy_seconds" xargs -0 -n 1 -P "$(nproc)" \
-        "$clang_tidy" --quiet -p build/release 2>/dev/null | tee "$output" || status=$?
+        "$clang_tidy" --quiet -p build/tidy 2>/dev/null | tee "$output" || status=$?
     if grep -q ': error: ' "$output"; then
         failed+=("clang-tidy")
     elif [ $status -eq 124 ]; then

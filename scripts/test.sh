@@ -2,7 +2,7 @@
 # Installs what is missing, builds DNDS and runs its tests.
 #
 #   scripts/test.sh [--preset NAME]... [--label REGEX] [--target NAME] [--jobs N] [--quick] [--werror]
-#                   [--fast-compile] [--verify-headers] [--no-install] [--build-only | --test-only]
+#                   [--fast-compile] [--unoptimized] [--verify-headers] [--no-install] [--build-only | --test-only]
 #
 #   --preset NAME     a preset of CMakePresets.json (release, debug, tsan, emulated, cuda, mpich); may be repeated;
 #                     release unless given
@@ -11,8 +11,9 @@
 #   --jobs N          compile and test N at a time (default: the number of processors)
 #   --quick           leave out slow tests and those on 8 ranks
 #   --werror          turn compiler warnings into errors
-#   --fast-compile    for machines: several sources of a library at a time, debug information that suffices for traces,
-#                     and fewer of the sanitizers' checks in programs; takes half the time
+#   --fast-compile    for machines: several sources of a library or test at a time, debug information that suffices for traces,
+#                     and fewer of the sanitizers' checks in programs; takes half the time. A new build/release has it.
+#   --unoptimized     compile with -O0, where the speed of what is tested does not matter
 #   --verify-headers  compile every public header by itself, too
 #   --no-install      install nothing
 #   --build-only      run no tests
@@ -32,6 +33,7 @@ ctest_options=()
 build_options=()
 werror=OFF
 fast_compile=OFF
+unoptimized=()
 verify_headers=false
 install=true
 build=true
@@ -48,12 +50,13 @@ while [ $# -gt 0 ]; do
     --quick) ctest_options+=(--label-exclude '^(slow|np8)$') ;;
     --werror) werror=ON ;;
     --fast-compile) fast_compile=ON ;;
+    --unoptimized) unoptimized=(-DCMAKE_BUILD_TYPE=Debug) ;;
     --verify-headers) verify_headers=true ;;
     --no-install) install=false ;;
     --build-only) test=false ;;
     --test-only) build=false ;;
     -h | --help)
-        sed -n '2,22s/^# \{0,1\}//p' "$0"
+        sed -n '2,23s/^# \{0,1\}//p' "$0"
         exit 0
         ;;
     *) fail "unknown option $1 (see --help)" ;;
@@ -105,11 +108,16 @@ tell_skipped() {
 
 # build_preset NAME: configures, and compiles what was asked for.
 build_preset() {
-    local preset=$1 directory=build/$1
+    local preset=$1 directory=build/$1 join=("-DDNDS_FAST_COMPILE=$fast_compile")
+    # Nobody has objects in a new folder that another way of compiling would throw away.
+    if [ "$preset$fast_compile" = releaseOFF ]; then
+        join=()
+        [ -e "$directory/CMakeCache.txt" ] || join=(-DDNDS_FAST_COMPILE=ON)
+    fi
     say "$preset: configuring"
     mkdir -p "$directory"
     local log=$directory/configure.log
-    if ! cmake --preset "$preset" -DDNDS_WARNINGS_AS_ERRORS=$werror -DDNDS_FAST_COMPILE=$fast_compile \
+    if ! cmake --preset "$preset" "${unoptimized[@]}" -DDNDS_WARNINGS_AS_ERRORS=$werror "${join[@]}" \
         "-DDNDS_CCACHE=${DNDS_CCACHE:-OFF}" \
         >"$log" 2>&1; then
         cat "$log"

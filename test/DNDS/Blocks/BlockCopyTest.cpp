@@ -3,6 +3,7 @@
 #include "DNDS/Blocks/BlockCase.hpp"
 #include "DNDS/Blocks/ZoneCase.hpp"
 #include "DNDS/Mpi/ThrowsOnAll.hpp"
+#include "support/World.hpp"
 
 #include <fmt/ranges.h>
 
@@ -13,8 +14,6 @@
 
 namespace DNDS::test {
 namespace {
-
-CommunicatorView world() { return {MPI_COMM_WORLD}; }
 
 /// Random numbers that are the same on all ranks.
 class Dice {

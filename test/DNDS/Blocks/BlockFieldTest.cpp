@@ -4,14 +4,13 @@
 #include "DNDS/Blocks/BlockCase.hpp"
 #include "DNDS/Exchange/ExchangeGroup.hpp"
 #include "DNDS/Mpi/ThrowsOnAll.hpp"
+#include "support/World.hpp"
 
 #include <chrono>
 #include <thread>
 
 namespace DNDS::test {
 namespace {
-
-CommunicatorView world() { return {MPI_COMM_WORLD}; }
 
 /// A shape, what is periodic, ghosts, and how it is cut.
 struct Config {

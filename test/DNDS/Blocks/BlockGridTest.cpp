@@ -3,6 +3,7 @@
 #include "DNDS/Mpi/CommunicatorContext.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/Mpi/ThrowsOnAll.hpp"
+#include "support/World.hpp"
 
 #include <gtest/gtest.h>
 
@@ -13,8 +14,6 @@
 
 namespace DNDS::test {
 namespace {
-
-CommunicatorView world() { return {MPI_COMM_WORLD}; }
 
 IndexSpace plane() { return {"plane", Box({2, -1}, {21, 14}), {false, true}}; }
 

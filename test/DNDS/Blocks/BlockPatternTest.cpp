@@ -1,13 +1,12 @@
 #include "DNDS/Blocks/BlockPattern.hpp"
 
 #include "DNDS/Mpi/ThrowsOnAll.hpp"
+#include "support/World.hpp"
 
 #include <gtest/gtest.h>
 
 namespace DNDS::test {
 namespace {
-
-CommunicatorView world() { return {MPI_COMM_WORLD}; }
 
 std::shared_ptr<const BlockGrid> torus() {
     return BlockGrid::blocksOf(world(), {"torus", Box({0, 0}, {12, 10}), {true, true}}, {4, 5});

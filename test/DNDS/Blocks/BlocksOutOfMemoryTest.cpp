@@ -5,11 +5,10 @@
 
 #include "DNDS/Blocks/BlockCase.hpp"
 #include "support/FailingAllocations.hpp"
+#include "support/World.hpp"
 
 namespace DNDS::test {
 namespace {
-
-CommunicatorView world() { return {MPI_COMM_WORLD}; }
 
 TEST(BlocksOutOfMemory, EndsTheSetUpOnAllRanks) {
     if (world().size() > 4)

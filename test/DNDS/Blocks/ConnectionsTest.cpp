@@ -3,13 +3,12 @@
 #include "DNDS/Blocks/BlockCase.hpp"
 #include "DNDS/Blocks/ZoneCase.hpp"
 #include "DNDS/Mpi/ThrowsOnAll.hpp"
+#include "support/World.hpp"
 
 #include <random>
 
 namespace DNDS::test {
 namespace {
-
-CommunicatorView world() { return {MPI_COMM_WORLD}; }
 
 /// The zones cut into blocks of two cells a dimension, dealt to the ranks.
 std::vector<Block> dealt(const std::vector<IndexSpace> &spaces, index width) {

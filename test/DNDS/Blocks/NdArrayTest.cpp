@@ -2,11 +2,10 @@
 
 #include "DNDS/Blocks/BlockCase.hpp"
 #include "DNDS/Mpi/ThrowsOnAll.hpp"
+#include "support/World.hpp"
 
 namespace DNDS::test {
 namespace {
-
-CommunicatorView world() { return {MPI_COMM_WORLD}; }
 
 TEST(NdArray, TheShortWay) {
     NdArray<float> temperature("temperature");

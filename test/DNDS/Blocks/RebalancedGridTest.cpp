@@ -3,6 +3,8 @@
 #include "DNDS/Blocks/BlockCase.hpp"
 #include "DNDS/Mpi/ThrowsOnAll.hpp"
 
+#include "support/World.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -15,8 +17,6 @@
 
 namespace DNDS::test {
 namespace {
-
-CommunicatorView world() { return {MPI_COMM_WORLD}; }
 
 std::shared_ptr<const BlockGrid> lineOf(int blocks) {
     return BlockGrid::blocksOf(world(), {"line", Box({0}, {blocks}), {true}}, {1});

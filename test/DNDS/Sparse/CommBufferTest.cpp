@@ -3,6 +3,7 @@
 #include "DNDS/Mpi/CommunicatorContext.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
 #include "DNDS/Mpi/ThrowsOnAll.hpp"
+#include "support/World.hpp"
 
 #include <numeric>
 #include <optional>
@@ -10,8 +11,6 @@
 
 namespace DNDS::test {
 namespace {
-
-CommunicatorView world() { return {MPI_COMM_WORLD}; }
 
 template <class Receive>
 void waitFor(const Receive &receive) {

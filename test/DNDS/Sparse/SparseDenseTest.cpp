@@ -2,11 +2,10 @@
 
 #include "DNDS/Mpi/ThrowsOnAll.hpp"
 #include "DNDS/Sparse/SparseCase.hpp"
+#include "support/World.hpp"
 
 namespace DNDS::test {
 namespace {
-
-CommunicatorView world() { return {MPI_COMM_WORLD}; }
 
 TEST(SparseDense, ThereAndBack) {
     for (const SparseGrid &grid : sparseGrids())

@@ -7,13 +7,12 @@
 #include "DNDS/Mpi/Survival.hpp"
 #include "support/FailingAllocations.hpp"
 #include "support/ScopedVariable.hpp"
+#include "support/World.hpp"
 
 #include <memory>
 
 namespace DNDS::test {
 namespace {
-
-CommunicatorView world() { return {MPI_COMM_WORLD}; }
 
 const SparseGrid torus{"torus", {{"torus", Box({0, 0}, {24, 16}), {true, true}}}, {4, 4}, {1, 1}};
 

@@ -3,14 +3,13 @@
 #include "DNDS/Mpi/ThrowsOnAll.hpp"
 #include "DNDS/Sparse/SparseCase.hpp"
 #include "support/ScopedVariable.hpp"
+#include "support/World.hpp"
 
 #include <algorithm>
 #include <map>
 
 namespace DNDS::test {
 namespace {
-
-CommunicatorView world() { return {MPI_COMM_WORLD}; }
 
 /// A sparse field at threshold 0 and dense ones that hold the same.
 template <class T>

@@ -4,10 +4,10 @@
 #include "DNDS/Sparse/SparseCase.hpp"
 #include "DNDS/Sparse/SparseReductions.hpp"
 
+#include "support/World.hpp"
+
 namespace DNDS::test {
 namespace {
-
-CommunicatorView world() { return {MPI_COMM_WORLD}; }
 
 const SparseGrid ring{"ring", {{"ring", Box({0}, {64}), {true}}}, {4}, {1}};
 

@@ -4,6 +4,8 @@
 #include "DNDS/Sparse/SparseCase.hpp"
 #include "DNDS/Sparse/SparseReductions.hpp"
 
+#include "support/World.hpp"
+
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -12,8 +14,6 @@
 
 namespace DNDS::test {
 namespace {
-
-CommunicatorView world() { return {MPI_COMM_WORLD}; }
 
 /// Two species that drift through a grid, spread, and vanish.
 template <class T>

@@ -4,14 +4,13 @@
 #include "DNDS/Sparse/SparseCase.hpp"
 #include "DNDS/Sparse/SparseElements.hpp"
 #include "DNDS/Transport/RowGather.hpp"
+#include "support/World.hpp"
 
 #include <cmath>
 #include <limits>
 
 namespace DNDS::test {
 namespace {
-
-CommunicatorView world() { return {MPI_COMM_WORLD}; }
 
 TEST(SparsePattern, ChannelsAreTheGhostRegions) {
     for (const SparseGrid &grid : sparseGrids()) {

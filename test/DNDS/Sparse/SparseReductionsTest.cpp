@@ -2,11 +2,10 @@
 
 #include "DNDS/Blocks/BlockFile.hpp"
 #include "DNDS/Sparse/SparseCase.hpp"
+#include "support/World.hpp"
 
 namespace DNDS::test {
 namespace {
-
-CommunicatorView world() { return {MPI_COMM_WORLD}; }
 
 /// A value for a cell in some blocks, of any size; elsewhere the default.
 real valueOf(int number, const IndexVector &cell, rowsize c) {

@@ -3,13 +3,13 @@
 #include "DNDS/Sparse/SparseCase.hpp"
 #include "DNDS/Sparse/SparseRows.hpp"
 
+#include "support/World.hpp"
+
 #include <limits>
 #include <memory>
 
 namespace DNDS::test {
 namespace {
-
-CommunicatorView world() { return {MPI_COMM_WORLD}; }
 
 const SparseGrid circle{"circle", {{"circle", Box({0}, {64}), {true}}}, {4}, {1}};
 

@@ -4,6 +4,7 @@
 #include "DNDS/Device/Stream.hpp"
 #include "DNDS/Mpi/Survival.hpp"
 #include "DNDS/Sparse/SparseCase.hpp"
+#include "support/World.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -14,8 +15,6 @@
 
 namespace DNDS::test {
 namespace {
-
-CommunicatorView world() { return {MPI_COMM_WORLD}; }
 
 constexpr SparseFieldOptions options{
     .stages = 2, .allocationThreshold = 1e-3, .deallocationThreshold = 1e-4, .deallocationCount = 2};

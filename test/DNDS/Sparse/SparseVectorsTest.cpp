@@ -8,13 +8,12 @@
 #include "DNDS/Sparse/SparseCase.hpp"
 #include "DNDS/Sparse/SparseDense.hpp"
 #include "DNDS/Sparse/SparseRows.hpp"
+#include "support/World.hpp"
 
 #include <limits>
 
 namespace DNDS::test {
 namespace {
-
-CommunicatorView world() { return {MPI_COMM_WORLD}; }
 
 /// A sparse field with random blocks, and the dense one that has its values.
 struct SparseTwins {
