@@ -4,6 +4,7 @@
 #   scripts/bench.sh NAME [--ranks 2,4] [--quick] [--json FILE] [--jobs N] [--no-petsc] [--no-install] [ARGUMENT]...
 #   scripts/bench.sh NAME --record [--runs 5]
 #   scripts/bench.sh euler --openfoam [ARGUMENT]...
+#   scripts/bench.sh task --delays 0,5,20,100 [ARGUMENT]...
 #   scripts/bench.sh --plot [NAME]...
 #
 #   NAME         a folder of bench/; its program is bench_NAME
@@ -16,6 +17,7 @@
 #   --plot       draw the ratios of all records, of all benchmarks or those named: build/bench-history/NAME.svg
 #   --preset P   the build (default bench); the history names it
 #   --openfoam   beside OpenFOAM's rhoCentralFoam, where that is installed; arguments go to bench/euler/openfoam.py
+#   --delays L   on two "hosts" joined by a network of so many microseconds more, as root; arguments go to bench/task/latency.py
 #   --no-petsc   do not install PETSc, the baseline of some benchmarks
 #   --no-install install nothing
 #   --help       this text; after NAME: builds the program and lists its own options
@@ -37,10 +39,11 @@ packages=(--petsc)
 install=true
 help=false
 openfoam=false
+delays=
 arguments=()
 while [ $# -gt 0 ]; do
     case "$1" in
-    --ranks | --json | --jobs | --runs | --preset) [ $# -ge 2 ] || fail "$1 needs a value" ;;
+    --ranks | --json | --jobs | --runs | --preset | --delays) [ $# -ge 2 ] || fail "$1 needs a value" ;;
     esac
     case "$1" in
     --ranks) ranks=$2 && shift ;;
@@ -54,12 +57,13 @@ while [ $# -gt 0 ]; do
         python=$(scripts/find-python.sh matplotlib) || fail "pictures need it: scripts/install-deps.sh --plot"
         exec "$python" scripts/bench/plot.py "$@"
         ;;
+    --delays) delays=$2 && shift ;;
     --openfoam) openfoam=true && packages=(--plot) ;;
     --no-petsc) packages=() ;;
     --no-install) install=false ;;
     -h | --help)
         if [ -z "$name" ]; then
-            sed -n '2,22s/^# \{0,1\}//p' "$0"
+            sed -n '2,24s/^# \{0,1\}//p' "$0"
             exit 0
         fi
         help=true
@@ -71,6 +75,7 @@ done
 if [ -z "$name" ] || [ ! -d "bench/$name" ]; then
     fail "which benchmark? There are: $(cd bench && find . -mindepth 1 -maxdepth 1 -type d ! -name support -printf '%f ')"
 fi
+[ -z "$delays" ] || [ "$name" = task ] || fail "--delays is for task"
 if $record && { [ ${#arguments[@]} -gt 0 ] || [ "$ranks" != 2,4 ] || [ -n "$json" ]; }; then
     fail "--record takes ranks and arguments from scripts/bench/programs.py, so that records compare"
 fi
@@ -103,6 +108,12 @@ if $openfoam; then
     ! $help || options+=(--help)
     [ -z "$json" ] || options+=(--json "$json")
     exec "$python" bench/euler/openfoam.py "${options[@]}" "${arguments[@]}"
+fi
+if [ -n "$delays" ]; then
+    options=(--delays "$delays" --program "$PWD/$program" --cable "$PWD/$folder/dnds_cable")
+    ! $help || options+=(--help)
+    [ -z "$json" ] || options+=(--json "$json")
+    exec bench/task/latency.py "${options[@]}" "${arguments[@]}"
 fi
 if $help; then
     scripts/mpirun.sh 1 "$program" --help

@@ -51,6 +51,11 @@ def fit(records, key):
     return max(v for _, v in points) - slope * p1, slope
 
 
+def message_time(messages, latencies, size, machine):
+    """Seconds of an overhead for each message, of latencies one after another, and of `size` bytes (LogGP)."""
+    return messages * machine["overhead"] + latencies * machine["latency"] + size / machine["bandwidth"]
+
+
 class Phase:
     """What one phase asks for, on any number of ranks."""
 
@@ -71,10 +76,10 @@ class Phase:
 
     def seconds(self, ranks, machine):
         each = machine["bandwidth"] / min(machine["ranks_per_node"], ranks)
+        of_rank = machine | {"bandwidth": each}
         steps = 2 * math.ceil(math.log2(max(2, ranks)))
         return {
-            "messages": self.messages * machine["overhead"] + (machine["latency"] if self.messages else 0)
-            + self.bytes / each,
+            "messages": message_time(self.messages, 1 if self.messages else 0, self.bytes, of_rank),
             "collectives": (self.collectives + self.communicators) * steps * machine["latency"],
             "O(ranks)": self.collective_bytes(ranks) / each + self.kept * ranks / COPY
             + self.communicators * ranks * SECONDS_A_RANK_OF_A_COMMUNICATOR,
@@ -101,8 +106,7 @@ class Model:
         on_node = min(ranks, machine["ranks_per_node"])
         crossing = halo_bytes(self.options.cells * on_node, self.options.row_bytes) if ranks > on_node else 0
         copied = halo_bytes(self.options.cells, self.options.row_bytes)
-        return (phase.messages * machine["overhead"] + machine["latency"] + copied / COPY
-                + crossing / machine["bandwidth"])
+        return message_time(phase.messages, 1, crossing, machine) + copied / COPY
 
     def setup(self, ranks, machine):
         """Seconds of each part of a start: numberings and exchanges of one field, and the mesh by the curve."""

@@ -6,6 +6,8 @@
 #include "Options.hpp"
 #include "Report.hpp"
 
+#include <span>
+#include <utility>
 #include <vector>
 
 namespace DNDS::Bench {
@@ -21,6 +23,7 @@ struct Setting {
     int rows = 0;                                  ///< rows of a chunk: numbers that it adds up
     std::vector<index> cells{1000, 20000, 500000}; ///< cells of meshes, about, over all ranks
     std::vector<index> taskRows{1, 8, 64};         ///< rows of small tasks
+    int steps = 10;                                ///< of latency and messages in what is timed at once
     std::vector<index> rankCells{500, 2000};       ///< cells of latency-bound meshes, about, on each rank
     std::vector<index> sharedCells{20000, 200000}; ///< cells of meshes for threads and ranks, about
 };
@@ -39,6 +42,14 @@ void benchmarkPlans(const Setting &setting);
 /// Steps on small meshes with two layers of ghosts: pulls by hand, and plans with dropped, fused and recomputed pulls.
 /// Collective. Throws DataError if results differ.
 void benchmarkLatency(const Setting &setting);
+
+/// Latency, overhead and bandwidth of messages between ranks 0 and 1; pulls of several fields in one message a peer, or
+/// in one each. Collective. Throws DataError if a pull gives wrong ghosts.
+void benchmarkMessages(const Setting &setting);
+
+/// Of the turns of one way, in microseconds of each of its `steps`: the median over turns of their medians, and the
+/// least time.
+std::pair<double, double> medianAndLeast(std::span<const Block> blocks, int steps);
 
 /// The same steps in one rank with two threads beside two ranks; needs two ranks. Collective. Throws DataError if
 /// results differ.

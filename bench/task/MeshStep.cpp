@@ -71,7 +71,8 @@ SquareMesh::SquareMesh(CommunicatorView comm, index cells)
       metrics(Geom::computeMetrics(mesh)) {}
 
 MeshStep::MeshStep(const SquareMesh &square)
-    : mesh_(square.mesh), view_(Geom::viewOf(square.mesh, square.metrics)), flux_("flux", mesh_.comm) {
+    : mesh_(square.mesh), view_(Geom::viewOf(square.mesh, square.metrics)), flux_("flux", mesh_.comm),
+      mpi_(Communicator::duplicate(mesh_.comm)) {
     const auto attach = [&](auto &field, const char *name) {
         field.initPair(name, mesh_.comm);
         field.father->resize(mesh_.cells.owned);
@@ -90,6 +91,12 @@ MeshStep::MeshStep(const SquareMesh &square)
         const bool edge = std::max(mesh_.faceCells(face, 0), mesh_.faceCells(face, 1)) >= mesh_.cells.owned;
         (edge ? edgeFaces_ : innerFaces_).push_back(face);
     }
+    const auto byMpi = [&](auto &field, int tag, int width) {
+        const HandPull::Field rows{field.father->data(), field.son->data(), width};
+        return std::make_unique<HandPull>(*mesh_.cells.pattern, mpi_.view(), tag, std::vector{rows});
+    };
+    stateByMpi_ = byMpi(u_, 1, 1);
+    gradientByMpi_ = byMpi(gradient_, 2, 2);
     reset();
     material_.trans.startPersistentPull();
     material_.trans.waitPersistentPull();
@@ -127,7 +134,7 @@ Task::Plan MeshStep::compile(const Executor &executor, const Task::CompileOption
 
 void MeshStep::byHandGradients(std::span<const index> cells) {
     const GradientKernel kernel{view_};
-    const auto u = std::as_const(u_).view();
+    const auto u = std::as_const(u_).view(GhostUse::Unchecked); // the library does not see pulls by MPI
     const auto gradient = gradient_.father->view();
     for (const index cell : cells)
         kernel(cell, u, gradient);
@@ -135,35 +142,45 @@ void MeshStep::byHandGradients(std::span<const index> cells) {
 
 void MeshStep::byHandFluxes(std::span<const LocalIndex> faces) {
     const FluxKernel kernel{view_};
-    const auto u = std::as_const(u_).view();
-    const auto gradient = std::as_const(gradient_).view();
+    const auto u = std::as_const(u_).view(GhostUse::Unchecked);
+    const auto gradient = std::as_const(gradient_).view(GhostUse::Unchecked);
     const auto material = std::as_const(material_).view();
     const auto flux = flux_.view();
     for (const LocalIndex face : faces)
         kernel(face, u, gradient, material, flux);
 }
 
-void MeshStep::advanceByHand(bool overlap) {
-    const auto &pattern = *mesh_.cells.pattern;
-    u_.trans.startPersistentPull();
-    if (overlap)
-        byHandGradients(pattern.innerRows());
-    u_.trans.waitPersistentPull();
-    if (!overlap)
-        byHandGradients(pattern.innerRows());
-    byHandGradients(pattern.boundaryRows());
-    gradient_.trans.startPersistentPull();
-    if (overlap)
-        byHandFluxes(innerFaces_);
-    gradient_.trans.waitPersistentPull();
-    if (!overlap)
-        byHandFluxes(innerFaces_);
-    byHandFluxes(edgeFaces_);
+void MeshStep::byHandUpdate() {
     const UpdateKernel kernel{view_};
     const auto flux = std::as_const(flux_).view();
     const auto u = u_.father->view();
     for (index cell = 0; cell < mesh_.cells.owned; cell++)
         kernel(cell, flux, u);
+}
+
+void MeshStep::innerGradients() { byHandGradients(mesh_.cells.pattern->innerRows()); }
+void MeshStep::innerFluxes() { byHandFluxes(innerFaces_); }
+
+void MeshStep::advanceByHand(bool overlap, Pulls by) {
+    const auto pullBeside = [&](auto &field, HandPull &byMpi, auto &&work) {
+        if (by == Pulls::Persistent)
+            field.trans.startPersistentPull();
+        else if (by == Pulls::Mpi)
+            byMpi.start();
+        if (overlap)
+            work();
+        if (by == Pulls::Persistent)
+            field.trans.waitPersistentPull();
+        else if (by == Pulls::Mpi)
+            byMpi.wait();
+        if (!overlap)
+            work();
+    };
+    pullBeside(u_, *stateByMpi_, [this] { innerGradients(); });
+    byHandGradients(mesh_.cells.pattern->boundaryRows());
+    pullBeside(gradient_, *gradientByMpi_, [this] { innerFluxes(); });
+    byHandFluxes(edgeFaces_);
+    byHandUpdate();
 }
 
 } // namespace DNDS::Bench

@@ -26,12 +26,15 @@ int run(int argc, char **argv, CommunicatorView comm) {
     app.add_option("--chunks", setting.chunks, "of a part")->delimiter(',')->check(CLI::PositiveNumber);
     app.add_option("--parts", setting.parts, "of a run")->check(CLI::PositiveNumber)->capture_default_str();
     app.add_option("--rows", setting.rows, "numbers that a chunk adds up")->check(CLI::NonNegativeNumber);
-    std::vector<std::string> what{"team", "plans", "latency", "threads", "euler"};
-    app.add_option("--what", what, "team, plans, latency, threads, euler")
+    std::vector<std::string> what{"team", "plans", "latency", "messages", "threads", "euler"};
+    app.add_option("--what", what, "team, plans, latency, messages, threads, euler")
         ->delimiter(',')
-        ->check(CLI::IsMember({"team", "plans", "latency", "threads", "euler"}));
+        ->check(CLI::IsMember({"team", "plans", "latency", "messages", "threads", "euler"}));
     app.add_option("--task-rows", setting.taskRows, "of small tasks")->delimiter(',')->check(CLI::PositiveNumber);
     app.add_option("--rank-cells", setting.rankCells, "on each rank")->delimiter(',')->check(CLI::PositiveNumber);
+    app.add_option("--steps", setting.steps, "timed at once: fewer meet an undisturbed moment sooner; even numbers")
+        ->check(CLI::PositiveNumber)
+        ->capture_default_str();
     auto *shared =
         app.add_option("--shared-cells", setting.sharedCells, "of all ranks, beside threads")->delimiter(',');
     if (const auto code = parse(app, argc, argv, comm))
@@ -42,11 +45,9 @@ int run(int argc, char **argv, CommunicatorView comm) {
         setting.cells = {200, 1000};
     if (common.quick && shared->count() == 0)
         setting.sharedCells = {2000};
-    const std::map<std::string, void (*)(const Setting &)> all{{"team", benchmarkThreadTeam},
-                                                               {"plans", benchmarkPlans},
-                                                               {"euler", benchmarkEulerStep},
-                                                               {"latency", benchmarkLatency},
-                                                               {"threads", benchmarkThreads}};
+    const std::map<std::string, void (*)(const Setting &)> all{
+        {"team", benchmarkThreadTeam}, {"plans", benchmarkPlans},       {"euler", benchmarkEulerStep},
+        {"latency", benchmarkLatency}, {"messages", benchmarkMessages}, {"threads", benchmarkThreads}};
     for (const std::string &each : what)
         all.at(each)(setting);
     if (!common.json.empty() && comm.rank() == 0)
