@@ -5,7 +5,6 @@
 
 #include "DNDS/Exchange/FieldCase.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
-#include "DNDS/Transport/NodeSharedTransport.hpp"
 #include "DNDS/Transport/TransportTable.hpp"
 #include "support/ScopedVariable.hpp"
 
