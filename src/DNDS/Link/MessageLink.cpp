@@ -155,7 +155,7 @@ MessageLink::~MessageLink() {
             peer.inbox.reset(); // its writer does not wait then
     context_->park(
         state_,
-        [state = state_.get(), context = context_.get()] { return state->finished(context->revocation().revoked()); },
+        [state = state_.get(), context = context_.get()] { return state->finished(context->revoked()); },
         state_->maker);
 }
 

@@ -129,7 +129,7 @@ void MessageService::wait(std::uint64_t memory, std::size_t most, const std::str
     waitUntil(
         context_, [&] { return few() || (progress(), few()); },
         [&] { return fmt::format("rank {} to {} of '{}'", awaited.rank, workOf(awaited.verb), name); });
-    context_.revocation().requireValid(); // requests abandoned by a recovery have no results
+    context_.requireValid(); // requests abandoned by a recovery have no results
 }
 
 void MessageService::forget(const std::byte *to, std::size_t bytes) noexcept {
@@ -200,7 +200,7 @@ bool MessageService::progress() noexcept {
     if (!context_.alive() || inForkedChild())
         return false;
     const std::unique_lock lock(mutex_, std::try_to_lock);
-    if (!lock || context_.revocation().revoked())
+    if (!lock || context_.revoked())
         return false; // another thread makes progress, or requests wait for a recovery
     try {
         return receiveAll();
