@@ -154,8 +154,7 @@ MessageLink::~MessageLink() {
         for (State::Peer &peer : state_->peers)
             peer.inbox.reset(); // its writer does not wait then
     context_->park(
-        state_,
-        [state = state_.get(), context = context_.get()] { return state->finished(context->revoked()); },
+        state_, [state = state_.get(), context = context_.get()] { return state->finished(context->revoked()); },
         state_->maker);
 }
 
