@@ -89,8 +89,6 @@ class PersistentExchanges {
     bool inFlight() const noexcept { return pull_.inFlight() || push_.inFlight(); }
     /// Path of the persistent pull to each peer. Local. Throws StateError before `initPersistentPull`.
     std::vector<PeerPath> pullPaths() const { return pull().paths(); }
-    /// The same for the persistent push.
-    std::vector<PeerPath> pushPaths() const { return push().paths(); }
 
   protected:
     PersistentExchanges() = default;
