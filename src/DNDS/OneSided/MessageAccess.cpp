@@ -35,6 +35,20 @@ const char *workOf(RemoteVerb verb) {
 
 } // namespace
 
+/// Header of a message; operands or results follow.
+struct MessageService::Header {
+    std::uint64_t number = 0;
+    std::uint64_t memory = 0; ///< 0: an answer
+    RemoteOperation operation{};
+};
+
+/// A message that MPI may still read.
+struct MessageService::Sending {
+    MPI_Request request = MPI_REQUEST_NULL;
+    std::uint64_t memory = 0;
+    std::vector<std::byte> message;
+};
+
 MessageService &MessageService::of(CommunicatorContext &context) {
     // One service a communicator, made by its first heap or window that needs it; enlisted, so that a recovery
     // settles it.
