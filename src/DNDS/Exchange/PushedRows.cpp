@@ -85,12 +85,12 @@ void combineOnHost(const ExchangePattern &pattern, PushOp op, std::span<const Ex
 }
 
 /// Sorts runs and joins neighbours, so that one call zeroes them. O(runs log(runs)).
-void GhostZeroing::joinRuns(std::vector<Run> &runs) {
-    std::ranges::sort(runs, {}, &Run::first);
+void GhostZeroing::joinRuns(std::vector<IndexRange> &runs) {
+    std::ranges::sort(runs, {}, &IndexRange::begin);
     std::size_t kept = 0;
-    for (const Run &run : runs)
-        if (kept > 0 && runs[kept - 1].last == run.first)
-            runs[kept - 1].last = run.last;
+    for (const IndexRange &run : runs)
+        if (kept > 0 && runs[kept - 1].end == run.begin)
+            runs[kept - 1].end = run.end;
         else
             runs[kept++] = run;
     runs.resize(kept);
@@ -121,11 +121,11 @@ GhostZeroing::GhostZeroing(const ExchangePattern &pattern, std::span<const RowLa
 
 void GhostZeroing::run(std::span<const RowLayout> sons, Device::StreamHandle stream) const {
     for (const RowLayout &son : sons)
-        for (const Run &run : runs_) {
+        for (const IndexRange &run : runs_) {
             const RowPart &elements = son.parts[0];
             // Elements alone (part 0); padding between rows of a run is zeroed with them.
-            std::byte *to = elements.base + elements.begin(run.first);
-            std::size_t left = elements.begin(run.last) - elements.begin(run.first);
+            std::byte *to = elements.base + elements.begin(run.begin);
+            std::size_t left = elements.begin(run.end) - elements.begin(run.begin);
             if (son.space == MemorySpace::Host && left > 0)
                 std::memset(to, 0, left);
             while (son.space == MemorySpace::Device && left > 0) {

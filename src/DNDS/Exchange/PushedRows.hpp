@@ -5,6 +5,7 @@
 #include "DNDS/Device/DeviceMemory.hpp"
 #include "DNDS/Device/RowKernels.hpp"
 #include "DNDS/Exchange/Exchange.hpp"
+#include "DNDS/Mpi/EvenSplit.hpp"
 #include "DNDS/Transport/DeviceRowCopy.hpp"
 
 #include <optional>
@@ -31,14 +32,9 @@ class GhostZeroing {
     void run(std::span<const RowLayout> sons, Device::StreamHandle stream) const;
 
   private:
-    /// Ghosts [first, last).
-    struct Run {
-        index first;
-        index last;
-    };
-    static void joinRuns(std::vector<Run> &runs);
+    static void joinRuns(std::vector<IndexRange> &runs);
 
-    std::vector<Run> runs_; ///< runs of ghosts
+    std::vector<IndexRange> runs_; ///< runs of ghosts
     /// Source of zeros on the device; empty for the host.
     Device::DeviceBuffer<std::byte> zeros_;
 };
