@@ -6,7 +6,6 @@
 #pragma once
 
 #include "DNDS/Array/ArrayDof.hpp"
-#include "DNDS/Device/Hooks.hpp"
 #include "DNDS/Index/Mappings.hpp"
 #include "DNDS/Linear/SparseMatrix.hpp"
 #include "DNDS/Mpi/Communicator.hpp"
@@ -96,7 +95,7 @@ class Vector {
     HYPRE_ParVector get() const noexcept { return vector_.get(); }
 
   private:
-    std::unique_ptr<std::remove_pointer_t<HYPRE_ParVector>, Device::EndBy<HYPRE_ParVectorDestroy>> vector_;
+    std::unique_ptr<std::remove_pointer_t<HYPRE_ParVector>, EndWithMpi<HYPRE_ParVectorDestroy>> vector_;
 };
 
 /// A ParCSR matrix of hypre with the entries of a SparseMatrix, on its own communicator: blocks become b rows and b
