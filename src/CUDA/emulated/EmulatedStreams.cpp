@@ -4,10 +4,61 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
 #include <thread>
 #include <utility>
+#include <vector>
 
 namespace DNDS::Device {
+
+/// Work and its dependencies, by number within its graph.
+struct EmulatedNode {
+    EmulatedWork work;
+    std::vector<std::size_t> after;
+};
+
+/// A graph under construction, shared by its streams and events.
+struct EmulatedCapture {
+    std::vector<EmulatedNode> nodes;
+    std::vector<StreamHandle> streams; ///< streams that joined; the first one began the capture
+    bool broken = false;               ///< whether an operation occurred that graphs cannot hold
+    bool ended = false;
+};
+
+/// Nodes are numbered in the order of capture.
+struct GraphImpl {
+    std::vector<EmulatedNode> nodes;
+};
+
+/// All members are guarded by the mutex of EmulatedStreams.
+struct EventImpl {
+    std::uint64_t recorded = 0; ///< number of records
+    std::uint64_t reached = 0;  ///< the latest of these records that the device has passed
+    std::exception_ptr failure; ///< failure of the stream at the last record
+    std::shared_ptr<EmulatedCapture> capture;
+    std::vector<std::size_t> captured; ///< nodes that precede the event
+};
+
+/// One step of a stream: work, a record of an event, or a wait for one.
+struct EmulatedEntry {
+    EmulatedWork work;
+    SharedEvent record; ///< event to record, if set
+    SharedEvent wait;   ///< event to wait for, if set, until `version` has been passed
+    std::uint64_t version = 0;
+};
+
+/// A queue. All members are guarded by EmulatedStreams' mutex.
+struct StreamImpl {
+    std::deque<EmulatedEntry> entries;
+    bool running = false;       ///< whether the front entry is executing
+    std::exception_ptr failure; ///< failure of a kernel, not yet reported
+    std::shared_ptr<EmulatedCapture> capture;
+    std::vector<std::size_t> captured; ///< nodes that the next node depends on
+
+    bool idle() const { return entries.empty() && !running; }
+};
 
 namespace {
 
@@ -18,10 +69,9 @@ void appendMissing(std::vector<std::size_t> &to, const std::vector<std::size_t> 
             to.push_back(node);
 }
 
-} // namespace
-
-// A random topological order: any node without open predecessors may run next, which exposes missing dependencies.
-// O(nodes + edges). Method: Kahn, Topological sorting of large networks, Communications of the ACM 5, 1962.
+// Runs nodes in a random topological order: any node without open predecessors may run next, which exposes missing
+// dependencies. O(nodes + edges). Method: Kahn, Topological sorting of large networks, Communications of the ACM 5,
+// 1962.
 void runNodes(const std::vector<EmulatedNode> &nodes, std::mt19937 &random) {
     std::vector<std::size_t> missing(nodes.size());
     std::vector<std::vector<std::size_t>> before(nodes.size());
@@ -44,7 +94,9 @@ void runNodes(const std::vector<EmulatedNode> &nodes, std::mt19937 &random) {
     }
 }
 
-EmulatedStreams::EmulatedStreams() : random_(std::random_device{}()) {}
+} // namespace
+
+EmulatedStreams::EmulatedStreams() : default_(new StreamImpl), random_(std::random_device{}()) {}
 
 // Priorities are ignored: any order that dependencies allow occurs anyway.
 StreamHandle EmulatedStreams::create() {
@@ -143,6 +195,8 @@ void EmulatedStreams::synchronizeAll() {
 // ---------------------------------------------------------------------------------------------------------------------
 // Events
 
+SharedEvent EmulatedStreams::makeEvent() { return std::make_shared<EventImpl>(); }
+
 // The event keeps the number of the record: later records do not move waits that were queued before.
 void EmulatedStreams::record(const SharedEvent &event, StreamHandle handle) {
     const Lock lock(mutex_);
@@ -160,7 +214,7 @@ void EmulatedStreams::wait(StreamHandle handle, const SharedEvent &event) {
     StreamImpl &stream = resolve(handle);
     const bool inCapture = event->capture && !event->capture->ended;
     if (inCapture && !stream.capture) {
-        if (&stream == &default_) {
+        if (&stream == default_) {
             event->capture->broken = true;
             throw StateError("the default stream cannot join the capture of a graph");
         }
@@ -217,7 +271,7 @@ void EmulatedStreams::beginCapture(StreamHandle stream) {
 }
 
 // Members leave the capture before anything is checked, so that streams are usable after a failure.
-std::unique_ptr<GraphImpl> EmulatedStreams::endCapture(StreamHandle stream) {
+GraphHandle EmulatedStreams::endCapture(StreamHandle stream) {
     const Lock lock(mutex_);
     DNDS_CHECK(stream && stream->capture, StateError, "no work of this stream is being captured");
     const std::shared_ptr<EmulatedCapture> capture = stream->capture;
@@ -246,9 +300,7 @@ std::unique_ptr<GraphImpl> EmulatedStreams::endCapture(StreamHandle stream) {
     }
     DNDS_CHECK(std::find(joined.begin(), joined.end(), false) == joined.end(), StateError,
                "the graph is void: a stream that joined the capture was not joined back by an event");
-    auto graph = std::make_unique<GraphImpl>();
-    graph->nodes = std::move(capture->nodes);
-    return graph;
+    return new GraphImpl{std::move(capture->nodes)};
 }
 
 bool EmulatedStreams::isCapturing(StreamHandle stream) {
@@ -265,6 +317,8 @@ void EmulatedStreams::launch(const GraphImpl &graph, StreamHandle stream) {
     }
     push(stream, [nodes = graph.nodes, random = std::mt19937(seed)]() mutable { runNodes(nodes, random); });
 }
+
+void EmulatedStreams::destroy(GraphHandle graph) noexcept { delete graph; }
 
 // ---------------------------------------------------------------------------------------------------------------------
 // The threads

@@ -44,7 +44,7 @@ EmulatedStreams &streams() { return EmulatedDevice::instance().streams; }
 
 /// An event; its handle is the owner's address.
 struct EventOwner {
-    SharedEvent event = std::make_shared<EventImpl>();
+    SharedEvent event = EmulatedStreams::makeEvent();
 };
 // Queued entries share the event, so that its owner may end before them.
 const SharedEvent &eventOf(EventHandle handle) {
@@ -244,13 +244,13 @@ void beginCapture(StreamHandle stream) {
     DNDS_CHECK(!emulatedDeviceOption("no-graphs"), StateError, "emulated device: capturing work is refused");
     streams().beginCapture(stream);
 }
-GraphHandle endCapture(StreamHandle stream) { return streams().endCapture(stream).release(); }
+GraphHandle endCapture(StreamHandle stream) { return streams().endCapture(stream); }
 bool isCapturing(StreamHandle stream) { return streams().isCapturing(stream); }
 void launchGraph(GraphHandle graph, StreamHandle stream) {
     DNDS_CHECK(graph != nullptr, ArgumentError, "this graph has no work: capture some first");
     streams().launch(*graph, stream);
 }
-void destroyGraph(GraphHandle graph) noexcept { delete graph; }
+void destroyGraph(GraphHandle graph) noexcept { EmulatedStreams::destroy(graph); }
 
 void callHost(StreamHandle stream, void (*function)(void *), void *argument) {
     requireNotLost();

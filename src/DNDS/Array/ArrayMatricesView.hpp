@@ -108,20 +108,15 @@ struct OneMatrix {
     }
 };
 
-/// Several matrices a row, in CSR rows.
-struct MatrixBatches {
-    static constexpr bool batch = true;
-    static constexpr rowsize rowSize = NonUniformSize;
-    static constexpr rowsize rowMax = NonUniformSize;
-};
-
-/// Any number of m x n matrices a row; m and n are positive numbers, or DynamicSize.
+/// Any number of m x n matrices a row, in CSR rows; m and n are positive numbers, or DynamicSize.
 template <rowsize m, rowsize n>
-struct EqualMatrices : MatrixBatches {
+struct EqualMatrices {
     static_assert((m > 0 || m == DynamicSize) && (n > 0 || n == DynamicSize),
                   "matrices of one size have a positive number of rows and columns, or DynamicSize");
 
+    static constexpr bool batch = true;
     static constexpr bool hasRowHeaders = false;
+    static constexpr rowsize rowSize = NonUniformSize, rowMax = NonUniformSize;
     static constexpr MatrixShape declared{m, n};
     static constexpr MatrixShape limit{m, n};
 
@@ -192,9 +187,11 @@ class MatrixBatchRow {
     rowsize size_;
 };
 
-/// Several matrices a row, of any number and shapes, stored in the rows: see MatrixBatchRow.
-struct DifferingMatrices : MatrixBatches {
+/// Several matrices a row, of any number and shapes, stored in CSR rows: see MatrixBatchRow.
+struct DifferingMatrices {
+    static constexpr bool batch = true;
     static constexpr bool hasRowHeaders = true;
+    static constexpr rowsize rowSize = NonUniformSize, rowMax = NonUniformSize;
     static constexpr MatrixShape declared{};
     static constexpr MatrixShape limit{};
 

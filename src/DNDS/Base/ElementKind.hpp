@@ -32,40 +32,33 @@ inline constexpr int elementKinds = static_cast<int>(ElementKind::Accumulator) +
 /// The name used in messages and layout signatures, for example "float64".
 std::string_view elementKindName(ElementKind kind);
 
-namespace detail {
-template <class T>
-struct ScalarOf {
-    using type = T;
-};
-template <class T, std::size_t N>
-struct ScalarOf<std::array<T, N>> {
-    using type = typename ScalarOf<T>::type;
-};
-} // namespace detail
-
 /// The kind of `T`; arrays of scalars (`std::array`) count as their scalar.
 template <class T>
 constexpr ElementKind elementKindOf() {
-    using S = typename detail::ScalarOf<T>::type;
-    if constexpr (std::is_floating_point_v<S>) {
-        if constexpr (sizeof(S) == 4)
+    if constexpr (requires {
+                      std::tuple_size<T>::value;
+                      typename T::value_type;
+                  }) { // std::array
+        return elementKindOf<typename T::value_type>();
+    } else if constexpr (std::is_floating_point_v<T>) {
+        if constexpr (sizeof(T) == 4)
             return ElementKind::Float32;
-        else if constexpr (sizeof(S) == 8)
+        else if constexpr (sizeof(T) == 8)
             return ElementKind::Float64;
         else
             return ElementKind::Opaque;
-    } else if constexpr (std::is_integral_v<S> && !std::is_same_v<S, bool>) {
-        constexpr bool isSigned = std::is_signed_v<S>;
-        if constexpr (sizeof(S) == 1)
+    } else if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+        constexpr bool isSigned = std::is_signed_v<T>;
+        if constexpr (sizeof(T) == 1)
             return isSigned ? ElementKind::Int8 : ElementKind::UInt8;
-        else if constexpr (sizeof(S) == 2)
+        else if constexpr (sizeof(T) == 2)
             return isSigned ? ElementKind::Int16 : ElementKind::UInt16;
-        else if constexpr (sizeof(S) == 4)
+        else if constexpr (sizeof(T) == 4)
             return isSigned ? ElementKind::Int32 : ElementKind::UInt32;
         else
             return isSigned ? ElementKind::Int64 : ElementKind::UInt64;
     } else {
-        return std::is_same_v<S, ExactAccumulator> ? ElementKind::Accumulator : ElementKind::Opaque;
+        return std::is_same_v<T, ExactAccumulator> ? ElementKind::Accumulator : ElementKind::Opaque;
     }
 }
 

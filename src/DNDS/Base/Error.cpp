@@ -67,7 +67,9 @@ Error::Error(ErrorKind kind, std::string message, SourceLocation where)
     lastMessage.keep(message_);
 }
 
-Detail::LastError Detail::lastError() noexcept { return {lastWhat.get(), lastMessage.get()}; }
+std::pair<std::string_view, std::string_view> Detail::lastError() noexcept {
+    return {lastWhat.get(), lastMessage.get()};
+}
 
 void throwError(ErrorKind kind, std::string message, SourceLocation where) {
     if (kind == ErrorKind::Revoked)

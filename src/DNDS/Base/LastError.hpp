@@ -3,15 +3,12 @@
 #pragma once
 
 #include <string_view>
+#include <utility>
 
 namespace DNDS::Detail {
 
-/// The texts of the Error that this thread constructed last, truncated to about 1000 characters; empty if there was
-/// none. Valid until the next one. Local.
-struct LastError {
-    std::string_view what;    ///< the whole text
-    std::string_view message; ///< without kind, rank and location
-};
-LastError lastError() noexcept;
+/// The whole text of the Error that this thread constructed last, and that without kind, rank and location; truncated
+/// to about 1000 characters, empty if there was none. Valid until the next one. Local.
+std::pair<std::string_view, std::string_view> lastError() noexcept;
 
 } // namespace DNDS::Detail

@@ -3,7 +3,7 @@
 #include "DNDS/Base/ContentHash.hpp"
 #include "DNDS/Base/Table.hpp"
 #include "DNDS/Exchange/ExchangeState.hpp"
-#include "DNDS/Mpi/NodeTopology.hpp"
+#include "DNDS/Mpi/Revocation.hpp"
 #include "DNDS/Mpi/Wait.hpp"
 #include "DNDS/Transport/TransportDescriptor.hpp"
 

@@ -48,12 +48,14 @@ class ExchangePattern : public std::enable_shared_from_this<ExchangePattern> {
 
     /// The rows that one rank gives and gets in a pull. Lists are in the order of ranks; row k from rank s to rank r is
     /// the same row in the lists of both. A rank may exchange rows with itself. A row may be given several times.
-    struct Rows {
+    template <class Lists>
+    struct PulledRows {
         index fatherSize = 0; ///< owned rows
         index sonSize = 0;    ///< number of ghosts; those without sender are left alone
-        RankLists given;      ///< own rows, to readers
-        RankLists received;   ///< ghosts, from owners; each of them once
+        Lists given;          ///< own rows, to readers
+        Lists received;       ///< ghosts, from owners; each of them once
     };
+    using Rows = PulledRows<RankLists>;
     /// From lists of rows, without global numbers: halos of structured blocks, say. Collective; one reduction without
     /// errors. Errors of `describe` are thrown on all ranks. Throws on all ranks IndexError for rows that do not exist,
     /// ArgumentError for lists out of order or ghosts received twice, StateError naming a pair of ranks where one
@@ -77,12 +79,7 @@ class ExchangePattern : public std::enable_shared_from_this<ExchangePattern> {
         RowBox rows;
         index place = 0;
     };
-    /// As `Rows`.
-    struct Boxes {
-        index fatherSize = 0;
-        index sonSize = 0;
-        PeerBoxes given;
-        PeerBoxes received;
+    struct Boxes : PulledRows<PeerBoxes> {
         /// All given rows in the order in which pushes apply the copies of each; empty: that of `given`. Pushes of
         /// arrays whose rows differ in size use that of `given`.
         std::vector<PushedBox> pushOrder = {};

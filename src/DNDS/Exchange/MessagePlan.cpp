@@ -86,7 +86,7 @@ void requireSameOrder(const CommunicatorView &comm, const ExchangeIdentity &iden
 
 bool MessagePlan::sameAs(const MessagePlan &other) const {
     const auto same = [](const auto &a, const auto &b) {
-        const auto bytes = [](const auto &part) { return bytesOf(part); };
+        const auto bytes = [](const auto &part) { return part.bytes(); };
         return a.peer == b.peer && a.bytes == b.bytes && a.widths == b.widths &&
                std::ranges::equal(a.parts, b.parts, {}, bytes, bytes);
     };

@@ -126,12 +126,12 @@ void combineOnHost(const ExchangePattern &pattern, PushOp op, std::span<const Ex
 }
 
 /// Sorts runs and joins neighbours, so that one call zeroes them. O(runs log(runs)).
-void GhostZeroing::joinRuns(std::vector<Run> &runs) {
-    std::ranges::sort(runs, {}, &Run::first);
+void GhostZeroing::joinRuns(std::vector<IndexRange> &runs) {
+    std::ranges::sort(runs, {}, &IndexRange::begin);
     std::size_t kept = 0;
-    for (const Run &run : runs)
-        if (kept > 0 && runs[kept - 1].last == run.first)
-            runs[kept - 1].last = run.last;
+    for (const IndexRange &run : runs)
+        if (kept > 0 && runs[kept - 1].end == run.begin)
+            runs[kept - 1].end = run.end;
         else
             runs[kept++] = run;
     runs.resize(kept);
@@ -141,8 +141,8 @@ template <class Visit>
 void GhostZeroing::forEachPiece(const RowLayout &son, Visit &&visit) const {
     constexpr std::size_t atOnce = std::size_t{1} << 20U;
     // Elements alone (part 0); padding between rows of a run is zeroed with them.
-    for (const Run &run : runs_)
-        for (std::size_t at = son.parts[0].begin(run.first), end = son.parts[0].begin(run.last); at < end;) {
+    for (const IndexRange &run : runs_)
+        for (std::size_t at = son.parts[0].begin(run.begin), end = son.parts[0].begin(run.end); at < end;) {
             const std::size_t bytes = std::min(end - at, atOnce);
             visit(at, bytes);
             at += bytes;

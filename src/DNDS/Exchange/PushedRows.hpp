@@ -5,6 +5,7 @@
 #include "DNDS/Device/DeviceMemory.hpp"
 #include "DNDS/Device/RowKernels.hpp"
 #include "DNDS/Exchange/Exchange.hpp"
+#include "DNDS/Mpi/EvenSplit.hpp"
 #include "DNDS/Transport/DeviceRowCopy.hpp"
 
 #include <optional>
@@ -32,17 +33,12 @@ class GhostZeroing {
     void run(std::span<const RowLayout> sons, Device::StreamHandle stream);
 
   private:
-    /// Ghosts [first, last).
-    struct Run {
-        index first;
-        index last;
-    };
-    static void joinRuns(std::vector<Run> &runs);
+    static void joinRuns(std::vector<IndexRange> &runs);
     /// Calls `visit(first byte, bytes)` for the elements of all ghosts, at most 1 MiB at a time.
     template <class Visit>
     void forEachPiece(const RowLayout &son, Visit &&visit) const;
 
-    std::vector<Run> runs_; ///< runs of ghosts
+    std::vector<IndexRange> runs_; ///< runs of ghosts
     /// Source of zeros on the device; empty for the host.
     Device::DeviceBuffer<std::byte> zeros_;
     DeviceRowCopy copies_; ///< one segment a member; copies zeros as one kernel

@@ -59,6 +59,17 @@ inline HYPRE_BigInt toHypreInt(index number, const char *what) {
     return made;
 }
 
+/// For std::unique_ptr: ends an object of hypre by its function, unless MPI has ended.
+template <auto end>
+struct EndWithMpi {
+    /// `object` is not null.
+    template <class T>
+    void operator()(T *object) const noexcept {
+        if (mpiActive())
+            end(object);
+    }
+};
+
 /// Owned rows of an array as a vector of hypre, in their memory on the host. The array must outlive it.
 class Vector {
   public:
@@ -84,10 +95,7 @@ class Vector {
     HYPRE_ParVector get() const noexcept { return vector_.get(); }
 
   private:
-    struct Destroy {
-        void operator()(HYPRE_ParVector vector) const noexcept { HYPRE_ParVectorDestroy(vector); }
-    };
-    std::unique_ptr<std::remove_pointer_t<HYPRE_ParVector>, Destroy> vector_;
+    std::unique_ptr<std::remove_pointer_t<HYPRE_ParVector>, EndWithMpi<HYPRE_ParVectorDestroy>> vector_;
 };
 
 /// A ParCSR matrix of hypre with the entries of a SparseMatrix, on its own communicator: blocks become b rows and b
@@ -140,13 +148,6 @@ class Matrix {
     }
 
   private:
-    struct Destroy {
-        void operator()(HYPRE_IJMatrix matrix) const noexcept {
-            if (mpiActive())
-                HYPRE_IJMatrixDestroy(matrix);
-        }
-    };
-
     static CommunicatorView commOf(const SparseMatrix<b> &matrix) {
         DNDS_CHECK(matrix.sharedPattern() != nullptr, StateError, "this matrix has been moved from");
         return matrix.pattern().unknowns()->context().comm();
@@ -210,7 +211,7 @@ class Matrix {
 
     Communicator comm_;
     std::shared_ptr<const GlobalMapping> global_;
-    std::unique_ptr<std::remove_pointer_t<HYPRE_IJMatrix>, Destroy> matrix_;
+    std::unique_ptr<std::remove_pointer_t<HYPRE_IJMatrix>, EndWithMpi<HYPRE_IJMatrixDestroy>> matrix_;
     HYPRE_ParCSRMatrix parcsr_ = nullptr; ///< in it
 };
 
@@ -275,15 +276,8 @@ class BoomerAmg {
     HYPRE_Solver get() const noexcept { return solver_.get(); }
 
   private:
-    struct Destroy {
-        void operator()(HYPRE_Solver solver) const noexcept {
-            if (mpiActive())
-                HYPRE_BoomerAMGDestroy(solver);
-        }
-    };
-
     Matrix<b> matrix_;
-    std::unique_ptr<std::remove_pointer_t<HYPRE_Solver>, Destroy> solver_;
+    std::unique_ptr<std::remove_pointer_t<HYPRE_Solver>, EndWithMpi<HYPRE_BoomerAMGDestroy>> solver_;
 };
 
 } // namespace DNDS::Hypre

@@ -3,12 +3,15 @@
 ///
 /// - `MatrixPattern`: its sparsity pattern
 /// - `GlobalEntries`: its entries by global numbers, as other libraries take them
+/// - `eigenMatrix`: a matrix on one rank for Eigen
 #pragma once
 
 #include "DNDS/Array/ArrayAdjacency.hpp"
 #include "DNDS/Array/ArrayDof.hpp"
 #include "DNDS/Exchange/ExchangePattern.hpp"
 #include "DNDS/Index/Mappings.hpp"
+
+#include <Eigen/SparseCore>
 
 #include <algorithm>
 #include <cstddef>
@@ -256,5 +259,19 @@ struct GlobalEntries {
     std::vector<Int> own;     ///< [owned rows] entries in columns of this rank
     std::vector<Int> others;  ///< [owned rows] entries in columns of other ranks
 };
+
+/// The matrix as a sparse matrix of Eigen that shares its memory. For matrices of numbers on one rank. Rows are not
+/// sorted by columns; a column-major copy is: `Eigen::SparseMatrix<real> sorted = eigenMatrix(a);`, which direct
+/// solvers take. Local, O(1). Throws StateError if rows have ghost columns, as on several ranks.
+inline Eigen::Map<const Eigen::SparseMatrix<real, Eigen::RowMajor, LocalIndex>>
+eigenMatrix(const SparseMatrix<1> &matrix) {
+    const MatrixPattern &pattern = matrix.pattern();
+    DNDS_CHECK(pattern.borderRows().empty(), StateError,
+               "the matrix '{}' has {} rows with ghost columns here: Eigen's matrices are those of one rank",
+               matrix.name(), pattern.borderRows().size());
+    const auto entries = static_cast<Eigen::Index>(matrix.values().size());
+    return {pattern.rows(),          pattern.rows(),           entries,
+            pattern.starts().data(), pattern.columns().data(), matrix.values().data()};
+}
 
 } // namespace DNDS

@@ -231,8 +231,7 @@ MessageLink::~MessageLink() {
                 peer.inbox.reset(); // its writer does not wait then
             }
     context_->park(
-        state_,
-        [state = state_.get(), context = context_.get()] { return state->finished(context->revocation().revoked()); },
+        state_, [state = state_.get(), context = context_.get()] { return state->finished(context->revoked()); },
         state_->maker);
 }
 

@@ -5,6 +5,7 @@
 #include "DNDS/Mpi/AtFinalize.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
+#include "DNDS/Mpi/Revocation.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -167,7 +168,7 @@ void CommunicatorContext::connect(int ranksPerNode) {
     // which MPI may have kept the number and late messages (Revocation::connect).
     const auto now = static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch().count());
     const std::uint64_t identity = view_.allReduce(now, MPI_MAX);
-    view_.guarded([&] { revocation_.connect(view_, *node_, identity); });
+    view_.guarded([&] { revocation_->connect(view_, *node_, identity); });
 }
 
 void CommunicatorContext::addDuplicate() {
@@ -177,12 +178,23 @@ void CommunicatorContext::addDuplicate() {
     checkMpi(MPI_Comm_set_attr(owners.back().view().handle(), keys().duplicate, this), "MPI_Comm_set_attr");
 }
 
+/// Memory that MPI still used when its owner was destroyed, and the question whether it still does.
+struct CommunicatorContext::Parked {
+    std::shared_ptr<void> kept;
+    std::function<bool()> finished;
+};
+
 CommunicatorContext::CommunicatorContext(CommunicatorView user)
-    : servesThreads_(mpiServesAllThreads()), view_(user), node_(std::make_unique<NodeTopology>()) {
+    : servesThreads_(mpiServesAllThreads()), revocation_(std::make_unique<Revocation>()), view_(user),
+      node_(std::make_unique<NodeTopology>()) {
     owned_.reserve(1);
 }
 
 CommunicatorContext::~CommunicatorContext() = default;
+
+void CommunicatorContext::requireValid(SourceLocation where) { revocation_->requireValid(where); }
+
+bool CommunicatorContext::revoked() const noexcept { return revocation_->revoked(); }
 
 const CommunicatorView &CommunicatorContext::comm(SourceLocation where) const {
     if (!alive()) [[unlikely]]
@@ -311,7 +323,7 @@ void CommunicatorContext::release() noexcept {
         // After a failure there are messages that no rank receives. MPI gives the number of the communicator to the
         // next one, which would get them.
         MPI_Request here = MPI_REQUEST_NULL;
-        const bool failed = !freed && revocation_.revoked();
+        const bool failed = !freed && revocation_->revoked();
         if (failed)
             checkMpi(MPI_Ibarrier(view_.handle(), &here), "MPI_Ibarrier");
         for (int met = 0; here != MPI_REQUEST_NULL && std::chrono::steady_clock::now() < end;) {

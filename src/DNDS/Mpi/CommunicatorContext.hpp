@@ -6,7 +6,6 @@
 
 #include "DNDS/Base/Error.hpp"
 #include "DNDS/Mpi/Communicator.hpp"
-#include "DNDS/Mpi/Revocation.hpp"
 
 #include <atomic>
 #include <cstdint>
@@ -70,6 +69,7 @@ class ThreadUse {
 };
 
 struct NodeTopology;
+class Revocation;
 
 /// A communicator and a tag of its own: messages on different channels never mix.
 struct Channel {
@@ -159,7 +159,7 @@ class CommunicatorContext : public std::enable_shared_from_this<CommunicatorCont
     decltype(auto) running(std::string_view call, std::string_view name, Body &&body,
                            SourceLocation where = SourceLocation::current()) {
         if (alive()) // else `body` throws
-            revocation_.requireValid(where);
+            requireValid(where);
         try {
             return std::forward<Body>(body)();
         } catch (...) {
@@ -168,7 +168,11 @@ class CommunicatorContext : public std::enable_shared_from_this<CommunicatorCont
     }
     /// Reports the failure of this rank in `call` of `name`. Local, does not wait.
     void revoke(std::string_view call, std::string_view name, const std::exception_ptr &failure) noexcept;
-    Revocation &revocation() noexcept { return revocation_; }
+    /// Throws RevokedError if the communicator is revoked. Local. Cost: as Revocation::requireValid.
+    void requireValid(SourceLocation where = SourceLocation::current());
+    /// Whether some rank has failed, as far as this node knows. Local; one load.
+    bool revoked() const noexcept;
+    Revocation &revocation() noexcept { return *revocation_; }
 
     /// Makes the communicator and all its users usable again, after a failure on any rank: operations in flight are
     /// cancelled, epochs start over, and messages from before match nothing. Owned rows keep their values; ghosts are
@@ -255,11 +259,7 @@ class CommunicatorContext : public std::enable_shared_from_this<CommunicatorCont
     void release() noexcept;
 
   private:
-    /// Memory that MPI still used when its owner was destroyed, and the question whether it still does.
-    struct Parked {
-        std::shared_ptr<void> kept;
-        std::function<bool()> finished;
-    };
+    struct Parked;
     using ParkedList = std::list<Parked>;
     /// Objects that are never freed, but reachable, so that leak checkers do not report them.
     static ParkedList &forEver();
@@ -293,7 +293,7 @@ class CommunicatorContext : public std::enable_shared_from_this<CommunicatorCont
     std::recursive_mutex settingUp_;
     std::vector<Communicator> owned_;    ///< for collectives, and for channels until the first recovery
     std::vector<Communicator> channels_; ///< channels after it, in place of `owned_`
-    Revocation revocation_;
+    std::unique_ptr<Revocation> revocation_;
     /// From DNDS_WAIT_TIMEOUT, the same on all ranks; seconds.
     double waitTimeout_ = 0;
     std::mutex enlisting_; ///< guards `recoverables_`

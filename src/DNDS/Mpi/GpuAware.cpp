@@ -47,7 +47,7 @@ bool libraryClaims() {
 
 } // namespace
 
-GpuAwareClaim claimOfMpi() {
+std::pair<bool, std::string> claimOfMpi() {
     if (listsCuda())
         return {true, "MPI lists the memory kind cuda"};
     if (libraryClaims())

@@ -175,7 +175,7 @@ MessageReduction::~MessageReduction() {
     std::function<bool()> ended = [state = state_.get()] { return state->settle(); };
     if (context_.alive())
         ended = [state = state_.get(), &context = context_] {
-            return context.revocation().revoked() ? state->settle() : state->end();
+            return context.revoked() ? state->settle() : state->end();
         };
     context_.park(state_, ended, state_->maker);
 }

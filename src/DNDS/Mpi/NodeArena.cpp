@@ -1,5 +1,6 @@
 #include "DNDS/Mpi/NodeArena.hpp"
 
+#include "DNDS/Base/BlockAllocator.hpp"
 #include "DNDS/Base/Error.hpp"
 
 #include <algorithm>
@@ -24,6 +25,21 @@ std::size_t blockBytes(std::size_t bytes) { return roundedUp(std::max<std::size_
 
 } // namespace
 
+/// One anonymous file: its mapping, which of its addresses are allocated, and which of its pages have memory.
+struct NodeArena::OwnSegment {
+    SharedSegment memory;
+    BlockAllocator blocks;
+    SegmentPages pages;
+};
+
+/// An allocation that another rank may still write to until it sets `until`, which lies in shared memory; null:
+/// no rank does.
+struct NodeArena::Retired {
+    void *address;
+    std::size_t bytes;
+    const std::atomic<std::uint32_t> *until;
+};
+
 NodeArena::NodeArena(int nodeRank, int nodeSize) : nodeRank_(nodeRank), nodeSize_(nodeSize) {
     own_.reserve(ArenaHeader::maxSegments); // the header is read while another thread may add a segment
     addSegment(firstSegmentBytes);
@@ -33,6 +49,10 @@ NodeArena::NodeArena(int nodeRank, int nodeSize) : nodeRank_(nodeRank), nodeSize
 NodeArena::~NodeArena() {
     if (!own_.empty())
         Detail::removeActivityRecord(ownHeader().activity);
+}
+
+ArenaHeader &NodeArena::ownHeader() const noexcept {
+    return *reinterpret_cast<ArenaHeader *>(own_.front().memory.base());
 }
 
 ActivityRecord::Activity NodeArena::activity(int nodeRank) {

@@ -2,7 +2,6 @@
 /// @brief Memory of this rank that the other ranks of its node can write to.
 #pragma once
 
-#include "DNDS/Base/BlockAllocator.hpp"
 #include "DNDS/Mpi/Communicator.hpp"
 #include "DNDS/Mpi/PeerMemory.hpp"
 #include "DNDS/Mpi/SegmentPages.hpp"
@@ -92,21 +91,10 @@ class NodeArena : public std::pmr::memory_resource {
     std::size_t bytesHeld() const noexcept;
 
   private:
-    /// One anonymous file: its mapping, which of its addresses are allocated, and which of its pages have memory.
-    struct OwnSegment {
-        SharedSegment memory;
-        BlockAllocator blocks;
-        SegmentPages pages;
-    };
-    /// An allocation that another rank may still write to until it sets `until`, which lies in shared memory; null:
-    /// no rank does.
-    struct Retired {
-        void *address;
-        std::size_t bytes;
-        const std::atomic<std::uint32_t> *until;
-    };
+    struct OwnSegment;
+    struct Retired;
     NodeArena(int nodeRank, int nodeSize);
-    ArenaHeader &ownHeader() const noexcept { return *reinterpret_cast<ArenaHeader *>(own_.front().memory.base()); }
+    ArenaHeader &ownHeader() const noexcept;
     /// This rank's identity, for `create`; writes the mark that others compare.
     PeerMemory::Announcement announce();
 

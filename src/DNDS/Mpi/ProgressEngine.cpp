@@ -3,7 +3,19 @@
 #include "DNDS/Base/Error.hpp"
 #include "DNDS/Mpi/Communicator.hpp"
 
+#include <atomic>
+#include <cstddef>
+#include <mutex>
+#include <vector>
+
 namespace DNDS {
+
+/// Operations in flight of one thread; an operation that ends on another thread takes the lock.
+struct ProgressEngine::List {
+    std::mutex mutex; ///< held while steps run, so that nothing is destroyed meanwhile
+    std::vector<ProgressEngine *> items;
+    std::atomic<std::size_t> count{0}; ///< number of items, to be read without the lock
+};
 
 std::shared_ptr<ProgressEngine::List> &ProgressEngine::list() noexcept {
     // Shared with the operations in it: an operation may outlive the thread that started it, and delists itself.

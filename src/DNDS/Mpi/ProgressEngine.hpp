@@ -2,14 +2,10 @@
 /// @brief Progress of all operations that a thread has in flight, while it waits for one.
 #pragma once
 
-#include <atomic>
-#include <cstddef>
 #include <exception>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <utility>
-#include <vector>
 
 namespace DNDS {
 
@@ -37,12 +33,7 @@ class ProgressEngine {
     static bool busy() noexcept;
 
   private:
-    /// Operations in flight of one thread; an operation that ends on another thread takes the lock.
-    struct List {
-        std::mutex mutex; ///< held while steps run, so that nothing is destroyed meanwhile
-        std::vector<ProgressEngine *> items;
-        std::atomic<std::size_t> count{0}; ///< number of items, to be read without the lock
-    };
+    struct List;
     /// The list of this thread; null until its first operation.
     static std::shared_ptr<List> &list() noexcept;
 

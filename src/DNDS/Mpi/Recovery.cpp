@@ -4,6 +4,7 @@
 #include "DNDS/Mpi/CommunicatorContext.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/Mpi/ProgressEngine.hpp"
+#include "DNDS/Mpi/Revocation.hpp"
 #include "DNDS/Mpi/Wait.hpp"
 
 #include <algorithm>
@@ -45,17 +46,17 @@ void CommunicatorContext::revoke(std::string_view call, std::string_view name,
     if (!alive())
         return;
     try {
-        revocation_.revoke(name.empty() ? std::string(call) : fmt::format("{} '{}'", call, name),
-                           Detail::textOf(failure));
+        revocation_->revoke(name.empty() ? std::string(call) : fmt::format("{} '{}'", call, name),
+                            Detail::textOf(failure));
     } catch (const std::exception &) { // no memory for more text
-        revocation_.revoke(call, "it had no memory to say how");
+        revocation_->revoke(call, "it had no memory to say how");
     }
 }
 
 void CommunicatorContext::failRunning(std::string_view call, std::string_view name, SourceLocation where) {
     const std::exception_ptr failure = std::current_exception();
     if (alive() && holds<PeerError>(failure)) // seen from here; that rank's own message is more precise
-        revocation_.requireValid(where);
+        revocation_->requireValid(where);
     revoke(call, name, failure);
     std::rethrow_exception(failure);
 }
@@ -169,7 +170,7 @@ void CommunicatorContext::recover() {
     // made equal and the failure is forgotten.
     const SetUp setUp(*this);
     const ActivityScope activity("recover");
-    revocation_.revoke("recover", "this rank wants all ranks to begin anew"); // running ranks are told
+    revocation_->revoke("recover", "this rank wants all ranks to begin anew"); // running ranks are told
     // Receives first, so that messages in transit are received here, and not by cancelled operations.
     static_cast<void>(settleAll());
     meet("all ranks to call recover", true);
@@ -203,7 +204,7 @@ void CommunicatorContext::recover() {
     nextTag_ = static_cast<int>(counts[0]);
     serial_ = counts[1];
     // Between meetings: no rank can find the old failure afterwards, or lose a new one.
-    revocation_.forget();
+    revocation_->forget();
     meet("all ranks to end their recovery", false);
 }
 

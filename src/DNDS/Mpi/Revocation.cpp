@@ -28,6 +28,23 @@ std::string Detail::textOf(const std::exception_ptr &failure) {
     return said.message;
 }
 
+/// The message to neighbours on other nodes. Sent as bytes, so ranks represent numbers alike.
+struct Revocation::Notice {
+    std::uint64_t generation = 0; ///< generation of the communicator: its identity, and how often it has recovered
+    std::uint32_t failed = 0;     ///< as in the record
+    std::array<char, RevocationRecord::maxBytes> text{};
+};
+
+/// A notice on its way, at an address that does not change while MPI reads it.
+struct Revocation::Sent {
+    Notice notice;
+    std::vector<MPI_Request> requests;
+
+    bool complete() noexcept;
+};
+
+Revocation::Revocation() = default;
+
 Revocation::~Revocation() {
     if (!mpiActive())
         return;

@@ -42,7 +42,7 @@ struct RevocationRecord {
 class Revocation {
   public:
     /// For a communicator of one rank, which is never revoked, and before `connect`.
-    Revocation() = default;
+    Revocation();
     Revocation(const Revocation &) = delete;
     Revocation &operator=(const Revocation &) = delete;
     ~Revocation();
@@ -75,12 +75,8 @@ class Revocation {
     void forget() noexcept;
 
   private:
-    /// The message to neighbours on other nodes. Sent as bytes, so ranks represent numbers alike.
-    struct Notice {
-        std::uint64_t generation = 0; ///< generation of the communicator: its identity, and how often it has recovered
-        std::uint32_t failed = 0;     ///< as in the record
-        std::array<char, RevocationRecord::maxBytes> text{};
-    };
+    struct Notice;
+    struct Sent;
 
     /// Writes the record, unless another rank was first; `failed` as there.
     void note(std::uint32_t failed, std::string_view text) noexcept;
@@ -108,13 +104,6 @@ class Revocation {
     std::uint64_t generation_ = 0;
     /// The notice of this generation was sent to the neighbours.
     bool forwarded_ = false;
-    /// A notice on its way, at an address that does not change while MPI reads it.
-    struct Sent {
-        Notice notice;
-        std::vector<MPI_Request> requests;
-
-        bool complete() noexcept;
-    };
     std::vector<std::unique_ptr<Sent>> sent_; ///< this generation's and earlier ones': MPI may still read them
 };
 

@@ -71,7 +71,7 @@ class ActivityScope {
             enter(call, name, number);
     }
     /// For a blocking collective call of MPI, reported when it lasts longer than DNDS_WAIT_TIMEOUT.
-    static ActivityScope collective(std::string_view call) noexcept { return ActivityScope(call, Collective{}); }
+    static ActivityScope collective(std::string_view call) noexcept { return ActivityScope(call, Collective::Yes); }
     ActivityScope(const ActivityScope &) = delete;
     ActivityScope &operator=(const ActivityScope &) = delete;
     ~ActivityScope() {
@@ -87,7 +87,7 @@ class ActivityScope {
 
   private:
     /// Selects the constructor for blocking calls of MPI, which cannot be left.
-    struct Collective {};
+    enum class Collective : bool { Yes };
     ActivityScope(std::string_view call, Collective /*kind*/) noexcept : collective_(true) {
         if (on().load(std::memory_order_relaxed)) [[unlikely]]
             enter(call, {}, 0);

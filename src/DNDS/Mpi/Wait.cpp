@@ -3,6 +3,7 @@
 #include "DNDS/Mpi/NodeArena.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/Mpi/ProgressEngine.hpp"
+#include "DNDS/Mpi/Revocation.hpp"
 #include "DNDS/Mpi/RollCall.hpp"
 
 namespace DNDS {

@@ -37,6 +37,12 @@ void forEachWord(AtomicRequest request, const void *from, void *to, std::size_t 
 
 } // namespace
 
+/// Written by kernels, read by the host: pinned, so that neither copies.
+struct DeviceAccess::Pinned {
+    FaultRecord faults;
+    std::uint64_t result = 0;
+};
+
 DeviceAccess::DeviceAccess(std::shared_ptr<CommunicatorContext> context, std::byte *base,
                            const std::vector<std::uint64_t> &bytes, const std::string &name)
     : context_(std::move(context)), rank_(context_->comm().rank()) {

@@ -73,6 +73,8 @@ class DeviceAccess final : public RemoteAccess {
     void close() override;
 
   private:
+    struct Pinned;
+
     /// The handle of this rank's memory, or an error that says which memory can be shared.
     static Device::SharedHandle shareOrExplain(const std::byte *base, const std::string &name);
     std::byte *base(int rank) const noexcept { return bases_[static_cast<std::size_t>(rank)]; }
@@ -93,11 +95,6 @@ class DeviceAccess final : public RemoteAccess {
     Device::DeviceBuffer<std::byte *> deviceBases_;
     Device::DeviceBuffer<std::uint64_t> deviceBytes_;
     Device::DeviceBuffer<std::uint8_t> deviceNoAtomics_; ///< empty if all may be changed
-    /// Written by kernels, read by the host: pinned, so that neither copies.
-    struct Pinned {
-        FaultRecord faults;
-        std::uint64_t result = 0;
-    };
     std::shared_ptr<Pinned> pinned_;
     std::mutex mutex_; ///< the proxy operates on it, too
     std::string whyNoWaits_;

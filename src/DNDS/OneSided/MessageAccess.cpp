@@ -35,6 +35,20 @@ const char *workOf(RemoteVerb verb) {
 
 } // namespace
 
+/// Header of a message; operands or results follow.
+struct MessageService::Header {
+    std::uint64_t number = 0;
+    std::uint64_t memory = 0; ///< 0: an answer
+    RemoteOperation operation{};
+};
+
+/// A message that MPI may still read.
+struct MessageService::Sending {
+    MPI_Request request = MPI_REQUEST_NULL;
+    std::uint64_t memory = 0;
+    std::vector<std::byte> message;
+};
+
 MessageService &MessageService::of(CommunicatorContext &context) {
     // One service a communicator, made by its first heap or window that needs it; enlisted, so that a recovery
     // settles it.
@@ -129,7 +143,7 @@ void MessageService::wait(std::uint64_t memory, std::size_t most, const std::str
     waitUntil(
         context_, [&] { return few() || (progress(), few()); },
         [&] { return fmt::format("rank {} to {} of '{}'", awaited.rank, workOf(awaited.verb), name); });
-    context_.revocation().requireValid(); // requests abandoned by a recovery have no results
+    context_.requireValid(); // requests abandoned by a recovery have no results
 }
 
 void MessageService::forget(const std::byte *to, std::size_t bytes) noexcept {
@@ -200,7 +214,7 @@ bool MessageService::progress() noexcept {
     if (!context_.alive() || inForkedChild())
         return false;
     const std::unique_lock lock(mutex_, std::try_to_lock);
-    if (!lock || context_.revocation().revoked())
+    if (!lock || context_.revoked())
         return false; // another thread makes progress, or requests wait for a recovery
     try {
         return receiveAll();

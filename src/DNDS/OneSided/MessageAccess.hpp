@@ -60,18 +60,8 @@ class MessageService final : public Recoverable {
     void renew() override;
 
   private:
-    /// Header of a message; operands or results follow.
-    struct Header {
-        std::uint64_t number = 0;
-        std::uint64_t memory = 0; ///< 0: an answer
-        RemoteOperation operation{};
-    };
-    /// A message that MPI may still read.
-    struct Sending {
-        MPI_Request request = MPI_REQUEST_NULL;
-        std::uint64_t memory = 0;
-        std::vector<std::byte> message;
-    };
+    struct Header;
+    struct Sending;
     /// A request of this rank that waits for its answer; results go to `to`, if not null.
     struct Pending {
         std::uint64_t memory;

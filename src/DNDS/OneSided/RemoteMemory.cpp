@@ -7,6 +7,7 @@
 #include "DNDS/Device/KernelLoading.hpp"
 #include "DNDS/Mpi/NodeArena.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
+#include "DNDS/Mpi/Revocation.hpp"
 #include "DNDS/Mpi/Wait.hpp"
 #include "DNDS/OneSided/DeviceAccess.hpp"
 #include "DNDS/OneSided/HostProxy.hpp"
@@ -199,7 +200,7 @@ RemoteMemory::~RemoteMemory() {
             if (passing)
                 context_->revocation().revoke("its program",
                                               fmt::format("an exception on rank {} destroyed '{}'", rank_, name_));
-            if (!context_->revocation().revoked() && destroyedOn_ < 0) {
+            if (!context_->revoked() && destroyedOn_ < 0) {
                 close();
                 return;
             }

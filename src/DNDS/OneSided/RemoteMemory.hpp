@@ -251,14 +251,14 @@ class RemoteMemory final : public Recoverable {
     template <class Body>
     std::invoke_result_t<Body> moving(RemoteCall call, Body &&body) {
         static_cast<void>(context_->comm());
-        if (context_->revocation().revoked()) [[unlikely]]
+        if (context_->revoked()) [[unlikely]]
             requireValid();
         return checked(call, std::forward<Body>(body));
     }
     /// Throws StateError if the communicator was freed, RevokedError if it is revoked.
     void requireValid() {
         static_cast<void>(context_->comm());
-        context_->revocation().requireValid();
+        context_->requireValid();
     }
     /// Throws StateError if a rank has destroyed its part.
     void requireWhole() const {

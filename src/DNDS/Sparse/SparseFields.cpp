@@ -5,6 +5,7 @@
 #include "DNDS/Base/Table.hpp"
 #include "DNDS/Mpi/Communicator.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
+#include "DNDS/Mpi/Revocation.hpp"
 #include "DNDS/Mpi/Wait.hpp"
 #include "DNDS/Sparse/SparseFieldsState.hpp"
 

@@ -6,6 +6,7 @@
 #include "DNDS/Base/Types.hpp"
 #include "DNDS/Device/Hooks.hpp"
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -77,9 +78,9 @@ class HostDeviceBuffer {
 
     /// The version of the contents from which these were last pulled, 0 for none. It belongs to the contents: `swap`,
     /// moves and `rehost` keep it, copies repeat it, new bytes have none, writing does not change it.
-    std::uint64_t pulledFrom() const noexcept { return pulled_.from; }
+    std::uint64_t pulledFrom() const noexcept { return pulled_[0]; }
     /// Identifies the code that changed them after that pull (rotated periodic images), 0 for none.
-    std::uint64_t finishedBy() const noexcept { return pulled_.finishedBy; }
+    std::uint64_t finishedBy() const noexcept { return pulled_[1]; }
     void setPulledFrom(std::uint64_t version, std::uint64_t finishedBy = 0) noexcept {
         pulled_ = {version, finishedBy};
     }
@@ -186,10 +187,7 @@ class HostDeviceBuffer {
     bool deviceValid_ = false;
     /// 0 if written since the last query; drawn by the query, so that writing costs one store.
     mutable std::atomic<std::uint64_t> version_ = 0;
-    struct Pulled {
-        std::uint64_t from = 0, finishedBy = 0;
-    };
-    Pulled pulled_;
+    std::array<std::uint64_t, 2> pulled_{}; ///< `pulledFrom` and `finishedBy`
     /// Copies not yet waited for, null for none: memory may be freed or copied only after a wait.
     mutable std::shared_ptr<CopiesInFlight> inFlight_;
 };

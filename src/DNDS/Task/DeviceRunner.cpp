@@ -2,6 +2,8 @@
 
 #include "DNDS/Base/ContentHash.hpp"
 #include "DNDS/Base/Error.hpp"
+#include "DNDS/Device/DeviceMemory.hpp"
+#include "DNDS/Task/Trace.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -27,14 +29,28 @@ Device::DeviceBuffer<T> onDevice(const std::vector<T> &values) {
 
 } // namespace
 
-// Runs on a thread of the device's driver, between the kernels of the stream.
-void DeviceTimes::begin(void *times) { static_cast<DeviceTimes *>(times)->span.begin = Trace::now(); }
+/// Lists of rows of a part on the device.
+/// Owns the lists; `rows` and `sums` point into them, in device memory.
+struct Plan::DeviceRunner::Rows {
+    Device::DeviceBuffer<LocalIndex> list, targets, starts;
+    PartRows rows;
+    Contributions sums;
+};
 
-void DeviceTimes::end(void *times) {
-    DeviceTimes &taken = *static_cast<DeviceTimes *>(times);
-    taken.span.end = Trace::now();
-    taken.trace->record(taken.span);
-}
+/// Times of device work, taken by host functions queued before and after it.
+/// The device calls these functions on its own host thread, between the kernels of the stream. They must not call the
+/// device.
+struct Plan::DeviceRunner::Times {
+    Trace *trace = nullptr;
+    Trace::Span span;
+
+    static void begin(void *times) { static_cast<Times *>(times)->span.begin = Trace::now(); }
+    static void end(void *times) {
+        Times &taken = *static_cast<Times *>(times);
+        taken.span.end = Trace::now();
+        taken.trace->record(taken.span);
+    }
+};
 
 /// A run becomes a single graph if every step is device work that can be captured: no calls or swaps, and exchanges
 /// that need no host (PlanTransfers::capturable).
@@ -240,6 +256,10 @@ void Plan::DeviceRunner::runPart(const Part &part, const Rows &rows) {
         task.body->run(executor, rows.rows, 0, rows.rows.count);
 }
 
+const PartRows &Plan::DeviceRunner::reducedRows(std::size_t reduction, std::size_t k) const {
+    return reducedRows_[reduction][k].rows;
+}
+
 Device::StreamHandle Plan::DeviceRunner::streamOf(DeviceBatch::StreamId streamId) const {
     return streamId == Inner ? inner_.handle() : boundary_.handle();
 }
@@ -250,15 +270,15 @@ void Plan::DeviceRunner::record(std::size_t step, DeviceBatch::StreamId streamId
     if (times_.empty())
         return work();
     const Part &part = state_.plan.parts[state_.plan.steps[step].what];
-    DeviceTimes &times = times_[step];
+    Times &times = times_[step];
     times.trace = state_.trace.trace;
     times.span = {.kind = Trace::Kind::Part,
                   .name = state_.trace.names[part.task],
                   .rows = part.rows.count,
                   .thread = streamId == Inner ? Trace::innerStream : Trace::boundaryStream};
-    Device::callHost(streamOf(streamId), &DeviceTimes::begin, &times);
+    Device::callHost(streamOf(streamId), &Times::begin, &times);
     work();
-    Device::callHost(streamOf(streamId), &DeviceTimes::end, &times);
+    Device::callHost(streamOf(streamId), &Times::end, &times);
 }
 
 void Plan::DeviceRunner::runParts(const Batch &batch) {
@@ -281,7 +301,7 @@ void Plan::DeviceRunner::runBatch(Batch &batch) {
 
 /// Functions of the program see arrays on the host, which costs a synchronization and two copies of them; launches,
 /// exchanges and swaps take them where they are.
-void Plan::DeviceRunner::callOnHost(const PlanStep &step) {
+void Plan::DeviceRunner::runCallOrSwap(const PlanStep &step) {
     const TaskModel &task = state_.graph.tasks[step.what];
     if (!state_.isDue(task))
         return;
@@ -319,7 +339,7 @@ void Plan::DeviceRunner::issue(Batch &batch) {
         break;
     case StepKind::Call:
     case StepKind::Swap:
-        callOnHost(step);
+        runCallOrSwap(step);
         break;
     }
     if (batch.awaited)

@@ -2,10 +2,8 @@
 /// @brief Runs a plan on two streams of the device, from graphs where they can be captured.
 #pragma once
 
-#include "DNDS/Device/DeviceMemory.hpp"
 #include "DNDS/Device/Stream.hpp"
 #include "DNDS/Task/PlanState.hpp"
-#include "DNDS/Task/Trace.hpp"
 
 #include <map>
 #include <optional>
@@ -35,25 +33,6 @@ struct DeviceBatch {
     std::map<std::uint64_t, Device::Graph> graphs;
 };
 
-/// Lists of rows of a part on the device.
-/// Owns the lists; `rows` and `sums` point into them, in device memory.
-struct DeviceRows {
-    Device::DeviceBuffer<LocalIndex> list, targets, starts;
-    PartRows rows;
-    Contributions sums;
-};
-
-/// Times of device work, taken by host functions queued before and after it.
-/// The device calls these functions on its own host thread, so a span begins when the stream reaches it, not when it
-/// was queued. They must not call the device.
-struct DeviceTimes {
-    Trace *trace = nullptr;
-    Trace::Span span;
-
-    static void begin(void *times);
-    static void end(void *times);
-};
-
 /// The device's side of a plan. Parts that the next exchange sends, or that need the results of the last one, run on a
 /// stream of high priority, as do exchanges; the others on a second stream. Consecutive parts of a stream
 /// are a batch: run directly the first time, captured the second time, replayed from then on. Local.
@@ -77,11 +56,12 @@ class Plan::DeviceRunner {
 
     const PlanGraphs &use() const noexcept { return use_; }
     /// The rows of list `k` of a reduction, on the device.
-    const PartRows &reducedRows(std::size_t reduction, std::size_t k) const { return reducedRows_[reduction][k].rows; }
+    const PartRows &reducedRows(std::size_t reduction, std::size_t k) const;
 
   private:
+    struct Rows;
+    struct Times;
     using Batch = DeviceBatch;
-    using Rows = DeviceRows;
     using StreamId = DeviceBatch::StreamId;
     static constexpr StreamId Inner = DeviceBatch::Inner, Boundary = DeviceBatch::Boundary;
 
@@ -114,7 +94,7 @@ class Plan::DeviceRunner {
     std::uint64_t memoryKey() const;
     /// Runs a call or a swap: launches without waiting, exchanges after all queued work, others with their arrays on
     /// the host.
-    void callOnHost(const PlanStep &step);
+    void runCallOrSwap(const PlanStep &step);
 
     State &state_;
     // Streams before everything that is queued on them.
@@ -123,7 +103,7 @@ class Plan::DeviceRunner {
     std::vector<Batch> batches_;
     /// [steps] The batch of each step.
     std::vector<std::size_t> batchOf_;
-    std::vector<DeviceTimes> times_;             ///< [steps], while tracing
+    std::vector<Times> times_;                   ///< [steps], while tracing
     std::vector<Rows> rows_;                     ///< [parts]
     std::vector<Rows> finishRows_;               ///< [finishes]
     std::vector<std::vector<Rows>> reducedRows_; ///< [reductions][lists]

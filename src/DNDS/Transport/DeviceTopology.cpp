@@ -228,9 +228,9 @@ void DeviceTopology::tryMpi(CommunicatorContext &context, bool available) {
         } else if (!available) {
             whyNot = Device::unavailableReason();
         } else if (whyNot = Device::whyNoMessages(); whyNot.empty()) {
-            const GpuAwareClaim said =
-                Device::name() == "emulated" ? GpuAwareClaim{true, "the emulated MPI says so"} : claimOfMpi();
-            (said.claimed ? claim : whyNot) = said.source;
+            const auto [claimed, source] =
+                Device::name() == "emulated" ? std::pair(true, std::string("the emulated MPI says so")) : claimOfMpi();
+            (claimed ? claim : whyNot) = source;
         }
     });
     const auto allFine = [&] { return comm.allReduce(whyNot.empty() ? 1 : 0, MPI_MIN) == 1; };

@@ -1,7 +1,6 @@
-#include "DNDS/Transport/LocalTransport.hpp"
-
 #include "DNDS/Transport/BoxToBox.hpp"
 #include "DNDS/Transport/DeviceRowCopy.hpp"
+#include "DNDS/Transport/TransportDescriptor.hpp"
 
 #include <cstring>
 #include <utility>

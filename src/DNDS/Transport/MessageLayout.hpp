@@ -28,7 +28,7 @@ class MessageLayout {
             for (const auto &part : peer.parts) {
                 total_ = roundUp(total_, partAlignment);
                 offsets.push_back(total_);
-                total_ += bytesOf(part);
+                total_ += part.bytes();
             }
             begins_.push_back(begin);
             bytes_.push_back(total_ - begin);

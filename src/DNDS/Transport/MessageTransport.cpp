@@ -1,27 +1,10 @@
 #include "DNDS/Transport/MessageTransport.hpp"
 
+#include "DNDS/Storage/HostDeviceBuffer.hpp"
+
 #include <algorithm>
 
 namespace DNDS {
-
-namespace {
-
-/// Absolute addresses go with MPI_BOTTOM, so that one datatype can span several arrays.
-std::size_t addressOf(const std::byte *pointer) { return reinterpret_cast<std::size_t>(pointer); }
-
-/// The lines of the table that packed messages and datatypes have in common.
-template <class Made>
-TransportDescriptor describeHostMessages(TransportKind kind, const char *name) {
-    TransportDescriptor transport;
-    transport.kind = kind;
-    transport.name = name;
-    transport.servesHost = transport.pollsMpi = true;
-    transport.reach = [](const CommunicatorContext &, int) { return Reach::yes(); };
-    transport.make = [](TransportPlan plan, const TransportSetup &) { return std::make_unique<Made>(std::move(plan)); };
-    return transport;
-}
-
-} // namespace
 
 std::string PersistentMessages::awaited() const {
     for (std::size_t k = 0; !received_ && k < plan_.incoming.size(); ++k)
@@ -51,6 +34,85 @@ void PersistentMessages::addReceive(void *to, int count, MPI_Datatype type) {
     const int peer = plan_.incoming[receives_.size()].peer;
     checkMpi(MPI_Recv_init(to, count, type, peer, plan_.channel.tag, plan_.channel.comm, receives_.add()),
              "MPI_Recv_init");
+}
+
+namespace {
+
+/// Of rows in host memory: receives straight into the destinations, with no unpacking where one run of one array is
+/// exchanged, and the MPI library's own scattering into blocks elsewhere. Derived classes define what is sent.
+class MessageTransport : public PersistentMessages {
+  public:
+    explicit MessageTransport(TransportPlan plan) : PersistentMessages(std::move(plan)) {}
+
+    void replacePlan(TransportPlan plan) final {
+        plan_ = std::move(plan);
+        bound_ = {};
+    }
+    void bind(const Endpoints &endpoints) final;
+    void start() final;
+    bool progress() final { return progressMessages(); }
+    void renew(const CommunicatorContext &context) final;
+
+  protected:
+    /// Makes `sends_` one persistent send a peer. Only the sources matter, and they differ from the last call's.
+    virtual void bindSends(const Endpoints &endpoints) = 0;
+    /// Prepares and starts each send.
+    virtual void startSends() = 0;
+
+  private:
+    /// One persistent receive a peer, at the destinations' addresses or by a datatype over them.
+    void bindReceives(const Endpoints &endpoints);
+
+    Endpoints bound_; ///< the memory for which the requests were made
+    /// Of receives: kept as long as their requests, as they may own datatypes.
+    std::vector<ByteCount> sizes_;
+    std::vector<Datatype> types_;
+};
+
+/// Rows are gathered into one buffer a peer; rows that are contiguous already are sent from where they are.
+class PackedTransport final : public MessageTransport {
+  public:
+    using MessageTransport::MessageTransport;
+
+  private:
+    void bindSends(const Endpoints &endpoints) override;
+    void startSends() override;
+
+    /// Bases of the parts to gather from at the next start.
+    std::vector<const std::byte *> sources_;
+    bool allPacked_ = false;          ///< the sends do not depend on the sources' addresses
+    std::vector<std::byte *> packed_; ///< a place in `buffer_` for each peer; null where nothing is packed
+    /// All packed messages; the counts of sends, which may own datatypes.
+    HostDeviceBuffer buffer_;
+    std::vector<ByteCount> sizes_;
+};
+
+/// MPI derived datatypes describe the rows where they lie; runs of rows are joined into blocks.
+class DatatypeTransport final : public MessageTransport {
+  public:
+    using MessageTransport::MessageTransport;
+
+  private:
+    void bindSends(const Endpoints &endpoints) override;
+    void startSends() override { sends_.startAll(); }
+
+    /// One a message, kept as long as its request.
+    std::vector<Datatype> types_;
+};
+
+/// Absolute addresses go with MPI_BOTTOM, so that one datatype can span several arrays.
+std::size_t addressOf(const std::byte *pointer) { return reinterpret_cast<std::size_t>(pointer); }
+
+/// The lines of the table that packed messages and datatypes have in common.
+template <class Made>
+TransportDescriptor describeHostMessages(TransportKind kind, const char *name) {
+    TransportDescriptor transport;
+    transport.kind = kind;
+    transport.name = name;
+    transport.servesHost = transport.pollsMpi = true;
+    transport.reach = [](const CommunicatorContext &, int) { return Reach::yes(); };
+    transport.make = [](TransportPlan plan, const TransportSetup &) { return std::make_unique<Made>(std::move(plan)); };
+    return transport;
 }
 
 void MessageTransport::renew(const CommunicatorContext &context) {
@@ -100,13 +162,6 @@ void MessageTransport::start() {
     sent_ = false;
     receives_.startAll();
     startSends();
-}
-
-TransportDescriptor PackedTransport::describe() {
-    TransportDescriptor transport = describeHostMessages<PackedTransport>(TransportKind::Packed, "packed");
-    transport.order = 1;
-    transport.preference = 10;
-    return transport;
 }
 
 void PackedTransport::bindSends(const Endpoints &endpoints) {
@@ -161,10 +216,6 @@ void PackedTransport::startSends() {
     }
 }
 
-TransportDescriptor DatatypeTransport::describe() {
-    return describeHostMessages<DatatypeTransport>(TransportKind::Datatype, "datatype");
-}
-
 void DatatypeTransport::bindSends(const Endpoints &endpoints) {
     sends_.clear();
     types_.clear();
@@ -177,6 +228,19 @@ void DatatypeTransport::bindSends(const Endpoints &endpoints) {
                 all.push_back({addressOf(endpoints.sources[p]) + block.offset, block.bytes});
         addSend(MPI_BOTTOM, 1, types_.emplace_back(Datatype::fromBlocks(all)).handle());
     }
+}
+
+} // namespace
+
+TransportDescriptor describePackedTransport() {
+    TransportDescriptor transport = describeHostMessages<PackedTransport>(TransportKind::Packed, "packed");
+    transport.order = 1;
+    transport.preference = 10;
+    return transport;
+}
+
+TransportDescriptor describeDatatypeTransport() {
+    return describeHostMessages<DatatypeTransport>(TransportKind::Datatype, "datatype");
 }
 
 } // namespace DNDS

@@ -14,25 +14,16 @@
 
 namespace DNDS {
 
-/// A message of this rank to one peer: rows of each source part.
-struct Outgoing {
+/// A message to or from one peer: rows of each part, which are gathered from sources or scattered to destinations.
+template <class Rows>
+struct PeerMessage {
     int peer = 0;
-    std::vector<RowGather> parts;
+    std::vector<Rows> parts;
     std::size_t bytes = 0;
     std::uint64_t widths = 0; ///< a hash of the rows' own widths, where they have such (CSR): both sides must agree
 };
-
-/// The bytes of the rows of a part.
-inline std::size_t bytesOf(const RowGather &part) { return part.bytes(); }
-inline std::size_t bytesOf(const RowScatter &part) { return part.bytes(); }
-
-/// A message from one peer to this rank: rows of each destination part.
-struct Incoming {
-    int peer = 0;
-    std::vector<RowScatter> parts;
-    std::size_t bytes = 0;
-    std::uint64_t widths = 0;
-};
+using Outgoing = PeerMessage<RowGather>;
+using Incoming = PeerMessage<RowScatter>;
 
 /// The traffic of one exchange with some peers. A message holds the rows of all parts, part after part. Peers ascend. A
 /// peer that gives or gets no bytes is left out.

@@ -35,7 +35,8 @@ struct TransportSetup {
 };
 
 /// One line of the table of transports (`TransportTable`). A new transport is a class, a function that returns its
-/// descriptor, and, if it comes with DNDS, that function's name in the list of `TransportTable.cpp`.
+/// descriptor, and, if it comes with DNDS, that function in the list at the end of this file and in
+/// `TransportTable.cpp`.
 struct TransportDescriptor {
     TransportKind kind = TransportKind::Auto; ///< Auto: the table gives it a number
     std::string name;                         ///< its name in DNDS_TRANSPORT and in reports
@@ -65,5 +66,14 @@ struct TransportDescriptor {
     /// Whether it moves rows between arrays in this memory space.
     bool serves(MemorySpace space) const noexcept { return space == MemorySpace::Device ? servesDevice : servesHost; }
 };
+
+/// The transports that come with DNDS, each in a source of its own.
+TransportDescriptor describeDatatypeTransport();
+TransportDescriptor describePackedTransport();
+TransportDescriptor describeNodeSharedTransport();
+TransportDescriptor describeLocalTransport();
+TransportDescriptor describeStagedTransport();
+TransportDescriptor describeDirectTransport();
+TransportDescriptor describePeerTransport();
 
 } // namespace DNDS

@@ -1,11 +1,6 @@
 #include "DNDS/Transport/TransportTable.hpp"
 
 #include "DNDS/Base/Environment.hpp"
-#include "DNDS/Transport/DeviceMessageTransport.hpp"
-#include "DNDS/Transport/DevicePeerTransport.hpp"
-#include "DNDS/Transport/LocalTransport.hpp"
-#include "DNDS/Transport/MessageTransport.hpp"
-#include "DNDS/Transport/NodeSharedTransport.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -14,10 +9,10 @@ namespace DNDS {
 
 namespace {
 
-/// The table. A transport that comes with DNDS has its line here, and is known nowhere else.
+/// The table. A transport that comes with DNDS has its line here.
 constexpr TransportDescriptor (*builtIn[])() = {
-    DatatypeTransport::describe, PackedTransport::describe, NodeSharedTransport::describe, describeLocalTransport,
-    describeStagedTransport,     describeDirectTransport,   DevicePeerTransport::describe,
+    describeDatatypeTransport, describePackedTransport, describeNodeSharedTransport, describeLocalTransport,
+    describeStagedTransport,   describeDirectTransport, describePeerTransport,
 };
 
 /// For names outside of any communicator.
@@ -126,6 +121,12 @@ void TransportTable::prepare(CommunicatorContext &context, MemorySpace space) co
         if (line->serves(space) && line->prepare)
             line->prepare(context);
 }
+
+/// A transport that must be used wherever it is meant for the peer, and the origin of the request; null: free choice.
+struct TransportTable::RequestedTransport {
+    const TransportDescriptor *transport = nullptr;
+    const char *why = "";
+};
 
 TransportTable::RequestedTransport TransportTable::requestedTransport(TransportKind requested,
                                                                       MemorySpace space) const {

@@ -63,12 +63,7 @@ class TransportTable {
                                                  const TransportSetup &setup) const;
 
   private:
-    /// A transport that must be used wherever it is meant for the peer, and the origin of the request; null: free
-    /// choice.
-    struct RequestedTransport {
-        const TransportDescriptor *transport = nullptr;
-        const char *why = "";
-    };
+    struct RequestedTransport;
     /// By the caller, else by DNDS_TRANSPORT. Throws as `choose`.
     RequestedTransport requestedTransport(TransportKind requested, MemorySpace space) const;
     /// As `at`, for transports that share the descriptor.

@@ -112,8 +112,8 @@ void markByNodes(const GlobalMapping &blocks, CellRecords &cells, const SourceMe
         for (const index node : corners)
             nodes.add(node);
     });
-    const NodeMarks marks = fetchNodeMarks(blocks, source, nodes.numbers());
-    const auto marksOf = [&](index node) { return marks.of(static_cast<std::size_t>(nodes.find(node))); };
+    const CsrLists<int> marks = fetchNodeMarks(blocks, source, nodes.numbers());
+    const auto marksOf = [&](index node) { return marks[static_cast<std::size_t>(nodes.find(node))]; };
     forEachBoundaryFace([&](index c, int slot, std::span<const index> corners) {
         for (const int mark : commonMarks(corners, marksOf))
             cells.marks.push_back({c, slot, mark, 0});

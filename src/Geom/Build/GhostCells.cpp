@@ -106,7 +106,7 @@ class AroundNodes {
     /// Words: number of cells, cells, number of partners, {partner, step} each.
     void answer(index node, std::vector<index> &reply) const {
         const auto at = static_cast<std::size_t>(sharing_.nodes.find(node));
-        const auto cells = CellRecords::row(sharing_.around.starts, sharing_.around.cells, static_cast<index>(at));
+        const auto cells = sharing_.cellsAround[at];
         reply.push_back(static_cast<index>(cells.size()));
         reply.insert(reply.end(), cells.begin(), cells.end());
         const auto partners = sharing_.partnersOf(node);

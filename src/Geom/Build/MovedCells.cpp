@@ -205,7 +205,7 @@ std::vector<FaceMark> marksOf(const UnstructuredMesh &mesh) {
 } // namespace
 
 /// Four exchanges: sort keys, new numbers of ghosts, records, marks.
-MovedCells moveCells(const UnstructuredMesh &mesh, std::span<const int> targets) {
+std::pair<MigratedCells, Redistribute> moveCells(const UnstructuredMesh &mesh, std::span<const int> targets) {
     std::vector<index> keys;
     Redistribute rows = sortedRows(mesh, targets, keys);
     CellWriter writer(mesh, withGhosts(mesh.cells, rows.newNumbers()));

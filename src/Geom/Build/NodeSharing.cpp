@@ -76,8 +76,8 @@ std::vector<NodePartner> routePartners(const GlobalMapping &blocks, const NodeSh
 /// Collects the cells around own nodes from all ranks. Collective.
 /// Ranks send the cells around shared nodes to the nodes' owners. Nodes that only own cells have are needed for the
 /// second layer on, when ghosts' nodes are asked about.
-NodeSharing::Around collectAround(const GlobalMapping &cellMapping, const CellRecords &cells,
-                                  const NodeSharing &sharing, int layers) {
+CsrLists<index> collectAround(const GlobalMapping &cellMapping, const CellRecords &cells, const NodeSharing &sharing,
+                              int layers) {
     CommunicatorContext &context = *cellMapping.context();
     const int here = context.comm().rank();
     // An own node by its number here, a cell by its global number.
@@ -114,15 +114,15 @@ NodeSharing::Around collectAround(const GlobalMapping &cellMapping, const CellRe
         const LocalIndex node = sharing.nodes.find(reader.next());
         own.push_back({node, reader.next()});
     }
-    NodeSharing::Around around;
+    CsrLists<index> around;
     around.starts.assign(toSize(sharing.nodes.size()) + 1, 0);
     for (const Pair &pair : own)
         around.starts[static_cast<std::size_t>(pair.node) + 1]++;
     std::partial_sum(around.starts.begin(), around.starts.end(), around.starts.begin());
-    around.cells.resize(own.size());
+    around.values.resize(own.size());
     std::vector<index> next(around.starts.begin(), around.starts.end() - 1);
     for (const Pair &pair : own)
-        around.cells[toSize(next[static_cast<std::size_t>(pair.node)]++)] = pair.cell;
+        around.values[toSize(next[static_cast<std::size_t>(pair.node)]++)] = pair.cell;
     return around;
 }
 
@@ -309,7 +309,7 @@ NodeSharing shareNodes(const GlobalMapping &blocks, const GlobalMapping &cellMap
         checkManifold(blocks, cells, sharing, users, origin);
     sharing.partners = routePartners(blocks, sharing, partners);
     if (layers > 0)
-        sharing.around = collectAround(cellMapping, cells, sharing, layers);
+        sharing.cellsAround = collectAround(cellMapping, cells, sharing, layers);
     return sharing;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "DNDS/Geom/Build/PeriodicLinks.hpp"
+#include "DNDS/Geom/Source/CsrLists.hpp"
 #include "DNDS/Geom/Source/NumberTable.hpp"
 
 namespace DNDS::Geom {
@@ -18,10 +19,7 @@ struct NodeSharing {
 
     /// For nodes that this rank owns: the global numbers of the cells around each. For one layer of ghosts, only of
     /// nodes about which others ask: shared nodes and nodes with partners.
-    struct Around {
-        std::vector<index> starts; ///< [nodes + 1]; rows of nodes of others are empty
-        std::vector<index> cells;
-    } around;
+    CsrLists<index> cellsAround; ///< [nodes] empty for nodes of others
     /// The periodic partners of nodes that this rank owns; ascending.
     std::vector<NodePartner> partners;
 

@@ -84,20 +84,21 @@ void describeLike(const UnstructuredMesh &before, UnstructuredMesh &mesh) {
 /// The steps of `build` without reading, checking and partitioning. File numbers make the result equal to a mesh
 /// built from the file with the same parts: blocks of nodes, keys of faces, and orders depend on nothing else. Links
 /// across periodic boundaries depend on positions and are found again.
-RebuiltMesh rebuild(const UnstructuredMesh &before, std::span<const int> targets, const MeshOptions &options) {
+std::pair<UnstructuredMesh, Redistribute> rebuild(const UnstructuredMesh &before, std::span<const int> targets,
+                                                  const MeshOptions &options) {
     const CommunicatorView &comm = before.comm;
     checkTargets(before, targets, options);
     UnstructuredMesh mesh(comm);
     describeLike(before, mesh);
     const std::vector<Point> points = ownPoints(before);
     // The same bounds as at the first build: they decide which images a transform makes.
-    const NodeBounds bounds = nodeBoundsOf(comm, points);
+    const auto [lower, upper] = nodeBoundsOf(comm, points);
     auto [cells, rows] = moveCells(before, targets);
     const SourceMesh source = nodesInBlocks(before, points);
     const auto nodeBlocks = GlobalMapping::create(comm, source.nodes());
     if (comm.size() > 1 && before.ghostLayers == 0)
         linkFaces(*nodeBlocks, cells.cells, before.origin);
-    ImageTable images(source.periodic, bounds.lower, bounds.upper);
+    ImageTable images(source.periodic, lower, upper);
     const PeriodicResult periodic = linkPeriodic(*nodeBlocks, cells.cells, source, images);
     const CellNumbers numbers = assembleMesh(
         mesh, std::move(cells), {*nodeBlocks, source.coordinates, periodic.partners}, images, options, nullptr);
@@ -107,7 +108,8 @@ RebuiltMesh rebuild(const UnstructuredMesh &before, std::span<const int> targets
 
 } // namespace
 
-RebuiltMesh rebuildMesh(const UnstructuredMesh &before, std::span<const int> targets, const MeshOptions &options) {
+std::pair<UnstructuredMesh, Redistribute> rebuildMesh(const UnstructuredMesh &before, std::span<const int> targets,
+                                                      const MeshOptions &options) {
     const ActivityScope activity("rebuildMesh");
     return failTogether(before.comm, [&] { return rebuild(before, targets, options); });
 }

@@ -7,19 +7,15 @@
 #include "DNDS/Index/Redistribute.hpp"
 
 #include <span>
+#include <utility>
 
 namespace DNDS::Geom {
 
-/// A mesh, and the movement of the rows of cells to it from its predecessor.
-struct RebuiltMesh {
-    UnstructuredMesh mesh;
-    Redistribute cells;
-};
-
 /// Builds the mesh that `buildMesh` would make of the same file for the parts `targets`, [own cells] ranks, from
-/// `before`, without finding faces and neighbours again. Collective; O(own cells before and after, ghosts) memory. Of
-/// the options, uses ghosts and the order of cells. Throws on all ranks ArgumentError for invalid targets; StateError
-/// for a mesh that was moved from.
-RebuiltMesh rebuildMesh(const UnstructuredMesh &before, std::span<const int> targets, const MeshOptions &options);
+/// `before`, without finding faces and neighbours again. Returns also the movement of the rows of cells to it.
+/// Collective; O(own cells before and after, ghosts) memory. Of the options, uses ghosts and the order of cells. Throws
+/// on all ranks ArgumentError for invalid targets; StateError for a mesh that was moved from.
+std::pair<UnstructuredMesh, Redistribute> rebuildMesh(const UnstructuredMesh &before, std::span<const int> targets,
+                                                      const MeshOptions &options);
 
 } // namespace DNDS::Geom

@@ -38,13 +38,12 @@ struct Marks {
 /// ranks with the faces. Collective. Throws DataError on all ranks if a set names something that does not exist.
 Marks readMarks(CommunicatorContext &context, const Model &model, const Elements &elements, TreeSource &source);
 
-/// An element of one of the two lists, as one number.
-/// Queries and sorts need elements of both lists in one number.
-struct ElementKey {
-    static index make(index ordinal, bool inCells) { return 2 * ordinal + (inCells ? 1 : 0); }
-    static index ordinal(index key) { return key / 2; }
-    static bool inCells(index key) { return key % 2 != 0; }
-};
+/// An element of one of the two lists, as one number: queries and sorts need elements of both lists in one.
+namespace ElementKey {
+inline index make(index ordinal, bool inCells) { return 2 * ordinal + (inCells ? 1 : 0); }
+inline index ordinal(index key) { return key / 2; }
+inline bool inCells(index key) { return key % 2 != 0; }
+} // namespace ElementKey
 
 /// This rank's share of the pairs that non-periodic connections join.
 /// Nodes are pairs already; faces are resolved by FaceJoiner, which needs their corners.

@@ -50,10 +50,10 @@ Uses numberUses(CommunicatorView comm, std::size_t ofCells, std::size_t ofBounda
 
 /// A record is the use's number, the number of corners and the corners, ascending; it goes to a rank chosen by them.
 /// Faces with the same corners meet at one rank, whichever cells list them.
-void address(const FaceList &faces, index firstUse, int ranks, Letters &letters) {
+void address(const CsrLists<index> &faces, index firstUse, int ranks, Letters &letters) {
     std::vector<index> key;
     for (std::size_t f = 0; f < faces.size(); f++) {
-        key.assign(faces.face(f).begin(), faces.face(f).end());
+        key.assign(faces[f].begin(), faces[f].end());
         std::sort(key.begin(), key.end());
         std::uint64_t hash = 0;
         for (const index corner : key)
@@ -111,8 +111,8 @@ RankLists findFirst(const RankLists &received, index cellUses, const std::string
 // A rendezvous by the hash of the corners finds the first use of each face; the ranks of first uses number these by a
 // prefix sum, and the others ask for the numbers. O(own faces log own faces) time on average. Invariant: numbers follow
 // the order of first uses, so they do not depend on the number of ranks.
-NumberedFaces numberFaces(CommunicatorContext &context, const FaceList &ofCells, const FaceList &ofBoundary,
-                          const std::string &origin) {
+NumberedFaces numberFaces(CommunicatorContext &context, const CsrLists<index> &ofCells,
+                          const CsrLists<index> &ofBoundary, const std::string &origin) {
     const CommunicatorView comm = context.comm();
     const Uses uses = numberUses(comm, ofCells.size(), ofBoundary.size());
     const index firstUse = uses.cellStarts[static_cast<std::size_t>(comm.rank())];

@@ -2,31 +2,13 @@
 /// @brief Numbers the faces of polyhedral cells without duplicates. Part of CgnsWriter.
 #pragma once
 
+#include "DNDS/Geom/Source/CsrLists.hpp"
 #include "DNDS/Mpi/CommunicatorContext.hpp"
 
-#include <cstddef>
-#include <span>
 #include <string>
 #include <vector>
 
 namespace DNDS::Geom::Detail {
-
-/// Faces as lists of corners.
-/// CSR rows of global nodes.
-struct FaceList {
-    std::vector<index> starts{0};
-    std::vector<index> corners;
-
-    std::size_t size() const noexcept { return starts.size() - 1; }
-    std::span<const index> face(std::size_t f) const {
-        return std::span<const index>(corners).subspan(static_cast<std::size_t>(starts[f]),
-                                                       static_cast<std::size_t>(starts[f + 1] - starts[f]));
-    }
-    void append(std::span<const index> face) {
-        corners.insert(corners.end(), face.begin(), face.end());
-        starts.push_back(static_cast<index>(corners.size()));
-    }
-};
 
 /// All faces of the mesh are faces of cells; a boundary face is one of them.
 struct NumberedFaces {
@@ -36,11 +18,11 @@ struct NumberedFaces {
     std::vector<index> ofBoundary; ///< [own faces of the boundary]
 };
 
-/// Faces are equal if they have the same corners in any order; they are numbered in the order in which cells, rank by
-/// rank, first list them: the same on any number of ranks. Collective; O(own faces) memory on average, four sparse
-/// exchanges. Throws DataError on all ranks, with `origin`, if a face has more than two cells or a boundary face
-/// belongs to no cell.
-NumberedFaces numberFaces(CommunicatorContext &context, const FaceList &ofCells, const FaceList &ofBoundary,
-                          const std::string &origin);
+/// Faces are lists of their corners, global nodes. They are equal if they have the same corners in any order; they are
+/// numbered in the order in which cells, rank by rank, first list them: the same on any number of ranks. Collective;
+/// O(own faces) memory on average, four sparse exchanges. Throws DataError on all ranks, with `origin`, if a face has
+/// more than two cells or a boundary face belongs to no cell.
+NumberedFaces numberFaces(CommunicatorContext &context, const CsrLists<index> &ofCells,
+                          const CsrLists<index> &ofBoundary, const std::string &origin);
 
 } // namespace DNDS::Geom::Detail

@@ -35,7 +35,7 @@ FaceElements uniqueFaces(CommunicatorView comm, const ElementBlock &faces) {
 }
 
 /// Appends the faces of a cell, corners only, seen from outside counter-clockwise; returns how many.
-index appendFaces(const ElementBlock &cells, index cell, FaceList &faces) {
+index appendFaces(const ElementBlock &cells, index cell, CsrLists<index> &faces) {
     const auto nodes = cells.nodesOf(cell);
     const ElementType type = cells.types[static_cast<std::size_t>(cell)];
     index count = 0;
@@ -114,13 +114,13 @@ class ElementMaker {
 
     /// NGON_n has the faces, each as the first of its cells lists it; NFACE_n the cells.
     void makePolyhedralSections() {
-        FaceList ofCells;
+        CsrLists<index> ofCells;
         std::vector<index> counts;
         comm_.guarded([&] {
             for (index c = 0; c < mesh_.cells.size(); c++)
                 counts.push_back(appendFaces(mesh_.cells, c, ofCells));
         });
-        FaceList ofBoundary;
+        CsrLists<index> ofBoundary;
         for (index f = 0; f < faces_.block.size(); f++)
             ofBoundary.append(cornersOf(faces_.block, f));
         // Each face gets one number, wherever its two cells are.
@@ -133,7 +133,7 @@ class ElementMaker {
         for (std::size_t f = 0; f < ofCells.size(); f++) {
             if (!numbered.listedFirst[f])
                 continue;
-            for (const index corner : ofCells.face(f))
+            for (const index corner : ofCells[f])
                 faces.connectivity.push_back(corner + 1);
             faces.starts.push_back(static_cast<index>(faces.connectivity.size()));
         }

@@ -1,4 +1,4 @@
-#include "DNDS/Geom/Clusters/SourceClusters.hpp"
+#include "DNDS/Geom/Clusters/MeshClusters.hpp"
 
 #include "DNDS/Geom/Partition/SpaceFillingCurve.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"

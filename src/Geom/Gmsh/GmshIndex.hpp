@@ -6,6 +6,7 @@
 #include "DNDS/Geom/Gmsh/GmshElements.hpp"
 
 #include <array>
+#include <compare>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -35,10 +36,8 @@ struct GmshGroup {
     index entity;
     index group;
 
-    friend bool operator==(const GmshGroup &, const GmshGroup &) = default;
-    friend bool operator<(const GmshGroup &a, const GmshGroup &b) {
-        return std::tie(a.dimension, a.entity, a.group) < std::tie(b.dimension, b.entity, b.group);
-    }
+    friend auto operator<=>(const GmshGroup &,
+                            const GmshGroup &) = default; // NOLINT(modernize-use-nullptr): false alarm
 };
 
 /// A part of a curve or surface of a partitioned mesh, or one that separates two parts of its parent.

@@ -16,6 +16,13 @@ namespace DNDS::Geom {
 
 namespace {
 
+/// Arguments of `describeOtherFile`.
+struct FileStart {
+    std::string_view bytes;
+    index size;
+    std::span<const std::string> hdfNames;
+};
+
 using namespace std::string_view_literals;
 
 constexpr std::string_view blanks = " \t\r\n";
@@ -224,23 +231,24 @@ std::string sentence(std::string_view what, std::string_view advice) {
 } // namespace
 
 /// The first signature that fits decides.
-std::string describeOtherFile(const FileStart &file) {
-    if (file.bytes.empty())
+std::string describeOtherFile(std::string_view bytes, index size, std::span<const std::string> hdfNames) {
+    const FileStart file{bytes, size, hdfNames};
+    if (bytes.empty())
         return "it is empty";
     // Entries in the root of files that the CGNS library wrote.
     const auto isCgns = [](std::string_view name) {
         return name == "CGNSLibraryVersion" || name == " format" || name == " hdf5version";
     };
-    if (std::ranges::find(file.hdfNames, "CGNSLibraryVersion") != file.hdfNames.end())
+    if (std::ranges::find(hdfNames, "CGNSLibraryVersion") != hdfNames.end())
         return "";
     const auto *const found =
         std::ranges::find_if(signatures, [&](const Signature &signature) { return fits(signature, file); });
     if (found != signatures.end())
         return sentence(found->what, found->advice);
-    if (file.hdfNames.empty() || std::ranges::any_of(file.hdfNames, isCgns))
+    if (hdfNames.empty() || std::ranges::any_of(hdfNames, isCgns))
         return "";
     // A few names show which program wrote the file.
-    const auto shown = file.hdfNames.first(std::min<std::size_t>(file.hdfNames.size(), 5));
+    const auto shown = hdfNames.first(std::min<std::size_t>(hdfNames.size(), 5));
     return sentence(fmt::format("an HDF5 file without CGNS: its root has '{}'", fmt::join(shown, "', '")),
                     "convert what it describes to CGNS, Gmsh, OpenFOAM, SU2 or UGRID");
 }

@@ -10,15 +10,9 @@
 
 namespace DNDS::Geom {
 
-/// Data about a file, without reading all of it.
-struct FileStart {
-    std::string_view bytes;                  ///< the first ones
-    index size = 0;                          ///< size of the whole file; 0 if unknown
-    std::span<const std::string> hdfNames{}; ///< in the root group of an HDF5 file
-};
-
 /// "it is a Medit mesh; Gmsh converts it: ..." for files of other formats, found in one table of signatures; "" for
-/// files that DNDS reads and for unknown ones. Local.
-std::string describeOtherFile(const FileStart &file);
+/// files that DNDS reads and for unknown ones. `bytes` are the first ones of `size` (0 if unknown), `hdfNames` those in
+/// the root group of an HDF5 file. Local.
+std::string describeOtherFile(std::string_view bytes, index size, std::span<const std::string> hdfNames);
 
 } // namespace DNDS::Geom

@@ -82,7 +82,7 @@ Recognized recognize(CommunicatorView comm, const std::string &path) {
             std::ranges::find(names, "CGNSLibraryVersion") == names.end())
             file.format = MeshFormat::VtkHdf;
         else if (file.format == MeshFormat::Unknown || !names.empty())
-            other[0] = describeOtherFile({first, opened.size(), names});
+            other[0] = describeOtherFile(first, opened.size(), names);
         if (!other[0].empty())
             file.format = MeshFormat::Unknown;
     });
@@ -106,7 +106,7 @@ MeshFormat meshFormatOf(std::string_view firstBytes) {
         return MeshFormat::Ugrid;
     if (isVtu(firstBytes))
         return MeshFormat::Vtu;
-    if (!describeOtherFile({firstBytes}).empty())
+    if (!describeOtherFile(firstBytes, 0, {}).empty())
         return MeshFormat::Unknown;
     const std::size_t begin = firstBytes.find_first_not_of(" \t\r\n");
     if (begin != std::string_view::npos && firstBytes[begin] == '$' && begin + 1 < firstBytes.size() &&

@@ -318,8 +318,8 @@ class LevelRefiner {
         for (const auto &[key, node] : placed_.held)
             for (const index corner : cornersOf(key))
                 corners.add(corner);
-        const NodeMarks marks = fetchNodeMarks(*blocks_, coarse_, corners.numbers());
-        const auto marksOf = [&](index node) { return marks.of(static_cast<std::size_t>(corners.find(node))); };
+        const CsrLists<int> marks = fetchNodeMarks(*blocks_, coarse_, corners.numbers());
+        const auto marksOf = [&](index node) { return marks[static_cast<std::size_t>(corners.find(node))]; };
         for (const auto &[key, node] : placed_.held)
             for (const int mark : commonMarks(cornersOf(key), marksOf))
                 fine.nodeMarks.push_back({mark, node});

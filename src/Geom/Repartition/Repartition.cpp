@@ -98,9 +98,9 @@ const char *wordOf(MeshEntityKind kind) {
 
 MovedMesh::MovedMesh(const UnstructuredMesh &mesh, std::span<const int> targets, const MeshOptions &options)
     : before_(mesh), after_(mesh.comm), patterns_{mesh.cells.pattern, mesh.nodes.pattern, mesh.faces.pattern} {
-    RebuiltMesh made = rebuildMesh(mesh, targets, options);
-    mesh.comm.guarded([&] { cells_ = std::make_unique<const Redistribute>(std::move(made.cells)); });
-    after_ = std::move(made.mesh);
+    auto [after, cells] = rebuildMesh(mesh, targets, options);
+    mesh.comm.guarded([&, &moved = cells] { cells_ = std::make_unique<const Redistribute>(std::move(moved)); });
+    after_ = std::move(after);
 }
 
 bool MovedMesh::wasOn(MeshEntityKind kind, const std::shared_ptr<const ExchangePattern> &pattern) const noexcept {

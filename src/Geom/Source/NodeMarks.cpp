@@ -10,7 +10,7 @@ namespace DNDS::Geom {
 /// Rendezvous by node blocks: marks go to the owner of their node's block, whichever rank read them, and are sorted
 /// and made unique there; then each rank asks the owners of its nodes. Two sparse exchanges and one query; O(marks +
 /// nodes) memory.
-NodeMarks fetchNodeMarks(const GlobalMapping &blocks, const SourceMesh &source, std::span<const index> nodes) {
+CsrLists<int> fetchNodeMarks(const GlobalMapping &blocks, const SourceMesh &source, std::span<const index> nodes) {
     CommunicatorContext &context = *blocks.context();
     const int ranks = context.comm().size();
     const RankLists sent =
@@ -46,11 +46,9 @@ NodeMarks fetchNodeMarks(const GlobalMapping &blocks, const SourceMesh &source, 
             for (index count = reader.next(); count > 0; count--)
                 found[i].push_back(static_cast<int>(reader.next()));
         });
-    NodeMarks result;
-    for (const std::vector<int> &marks : found) {
-        result.marks.insert(result.marks.end(), marks.begin(), marks.end());
-        result.starts.push_back(static_cast<index>(result.marks.size()));
-    }
+    CsrLists<int> result;
+    for (const std::vector<int> &marks : found)
+        result.append(marks);
     return result;
 }
 

@@ -2,6 +2,7 @@
 /// @brief The marks of nodes of a source, asked for on any rank.
 #pragma once
 
+#include "DNDS/Geom/Source/CsrLists.hpp"
 #include "DNDS/Geom/Source/SourceMesh.hpp"
 #include "DNDS/Index/Mappings.hpp"
 
@@ -12,20 +13,9 @@
 
 namespace DNDS::Geom {
 
-/// The marks of a list of nodes, ascending, one after the other.
-/// CSR rows, in the order of the nodes that were asked for.
-struct NodeMarks {
-    std::vector<index> starts{0}; ///< [nodes + 1]
-    std::vector<int> marks;
-
-    std::span<const int> of(std::size_t node) const {
-        return std::span<const int>(marks).subspan(toSize(starts[node]), toSize(starts[node + 1] - starts[node]));
-    }
-};
-
-/// For each of `nodes`, which are distinct, the marks that the source gives it. Collective; `blocks` numbers the nodes
-/// of the source.
-NodeMarks fetchNodeMarks(const GlobalMapping &blocks, const SourceMesh &source, std::span<const index> nodes);
+/// For each of `nodes`, which are distinct, the marks that the source gives it, ascending. Collective; `blocks` numbers
+/// the nodes of the source.
+CsrLists<int> fetchNodeMarks(const GlobalMapping &blocks, const SourceMesh &source, std::span<const index> nodes);
 
 /// The marks that all `nodes` have; `marksOf(node)` are those of one, ascending. Local.
 /// A face is in a patch given by nodes if the intersection of its corners' marks has the patch. O(sum of the marks);

@@ -37,7 +37,7 @@ ImageTable::ImageTable(const std::vector<PeriodicConnection> &connections, const
     for (std::size_t c = 0; c < connections.size(); c++) {
         motions_.push_back(motionOf(connections[c].transform));
         // The earliest equal or inverse motion represents each connection.
-        PeriodicStep step{static_cast<int>(c), 1};
+        MeshImage::Steps step{static_cast<int>(c), 1};
         for (std::size_t earlier = c; earlier-- > 0;) {
             if (sameMotion(motions_[earlier], motions_[c], lower, upper))
                 step = {static_cast<int>(earlier), 1};
@@ -51,15 +51,13 @@ ImageTable::ImageTable(const std::vector<PeriodicConnection> &connections, const
 }
 
 int ImageTable::stepAt(int connection, int side) const {
-    const PeriodicStep step = canonical_[static_cast<std::size_t>(connection)];
-    const bool forward = (side == 1) == (step.direction > 0); // a cell at the second side has neighbours at the first
+    const MeshImage::Steps step = canonical_[static_cast<std::size_t>(connection)];
+    const bool forward = (side == 1) == (step.times > 0); // a cell at the second side has neighbours at the first
     const int number = 1 + 2 * step.connection + (forward ? 0 : 1);
     DNDS_CHECK(number < FaceLink::maxSteps, DataError, "{} periodic connections with different motions are too many",
                motions_.size());
     return number;
 }
-
-PeriodicStep ImageTable::generatorStep(int step) const { return {(step - 1) / 2, (step - 1) % 2 == 0 ? 1 : -1}; }
 
 /// Multiplied in ascending order of connections; with commuting steps any order gives the same motion.
 RigidMotion ImageTable::motionOfSteps(const std::vector<MeshImage::Steps> &steps) const {
@@ -82,14 +80,14 @@ int ImageTable::compose(int image, int step) {
     const auto [found, isNew] = composed_.try_emplace({image, step}, 0);
     if (!isNew)
         return found->second;
-    const PeriodicStep move = generatorStep(step);
+    const MeshImage::Steps move = generatorStep(step);
     std::vector<MeshImage::Steps> steps = images_[static_cast<std::size_t>(image)].steps;
     auto place = steps.begin();
     while (place != steps.end() && place->connection < move.connection)
         ++place;
     if (place == steps.end() || place->connection != move.connection)
         place = steps.insert(place, {move.connection, 0});
-    place->times += move.direction;
+    place->times += move.times;
     if (place->times == 0)
         steps.erase(place);
     const auto [number, unknown] = numbers_.try_emplace(steps, static_cast<int>(images_.size()));

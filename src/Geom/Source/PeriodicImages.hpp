@@ -11,12 +11,6 @@
 
 namespace DNDS::Geom {
 
-/// A step across a periodic boundary: `direction` times the motion of connection `connection`, +1 or -1.
-struct PeriodicStep {
-    int connection;
-    int direction;
-};
-
 /// Numbers the images that this rank's ghosts need: 0 is the mesh itself. Steps across different connections are
 /// assumed to commute, as they do wherever periodic boundaries meet in an edge. All functions are Local.
 /// Ranks number images in the order in which they meet them, so the numbers are local; MeshImage::Steps identify an
@@ -41,11 +35,13 @@ class ImageTable {
     const RigidMotion &motion(int image) const { return images_[static_cast<std::size_t>(image)].motion; }
 
   private:
-    PeriodicStep generatorStep(int step) const;
+    /// The step as the motion of a connection, applied once (+1) or backwards (-1).
+    static MeshImage::Steps generatorStep(int step) { return {(step - 1) / 2, (step - 1) % 2 == 0 ? 1 : -1}; }
     RigidMotion motionOfSteps(const std::vector<MeshImage::Steps> &steps) const;
 
-    std::vector<RigidMotion> motions_;    ///< [connections]
-    std::vector<PeriodicStep> canonical_; ///< [connections] the first connection of like motion, and its direction
+    std::vector<RigidMotion> motions_; ///< [connections]
+    /// [connections] The first connection of like motion, +1 or, for the inverse, -1 times.
+    std::vector<MeshImage::Steps> canonical_;
     /// By number; image 0 has no steps.
     std::vector<MeshImage> images_;
     /// The numbers of `images_`, by their steps.

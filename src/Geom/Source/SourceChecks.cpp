@@ -412,7 +412,7 @@ std::vector<Point> fetchCoordinates(const GlobalMapping &blocks, std::span<const
     return points;
 }
 
-NodeBounds nodeBoundsOf(CommunicatorView comm, std::span<const Point> points) {
+std::pair<Point, Point> nodeBoundsOf(CommunicatorView comm, std::span<const Point> points) {
     std::array<real, 6> bounds; // lower and negated upper ones
     bounds.fill(std::numeric_limits<real>::infinity());
     for (const Point &point : points)
@@ -421,13 +421,13 @@ NodeBounds nodeBoundsOf(CommunicatorView comm, std::span<const Point> points) {
             bounds[d + 3] = std::min(bounds[d + 3], -point[d]);
         }
     comm.allReduce(bounds.data(), 6, MPI_MIN);
-    NodeBounds result;
+    Point lower{}, upper{};
     for (std::size_t d = 0; d < 3; d++)
         if (bounds[d] <= -bounds[d + 3]) {
-            result.lower[d] = bounds[d] + 0.0; // no -0.0, whichever of both zeros a reduction returns
-            result.upper[d] = -bounds[d + 3] + 0.0;
+            lower[d] = bounds[d] + 0.0; // no -0.0, whichever of both zeros a reduction returns
+            upper[d] = -bounds[d + 3] + 0.0;
         }
-    return result;
+    return {lower, upper};
 }
 
 /// One pass over the cells. A negative measure means mirrored; of polyhedra the faces are first made consistent with

@@ -14,6 +14,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace DNDS::Geom {
@@ -84,12 +85,9 @@ std::vector<real> fetchRows(const GlobalMapping &blocks, std::span<const real> o
 std::vector<Point> fetchCoordinates(const GlobalMapping &blocks, std::span<const Point> ownCoordinates,
                                     std::span<const index> nodes);
 
-/// The box around the points of all ranks; zeros without points. Collective; one reduction.
-struct NodeBounds {
-    Point lower{};
-    Point upper{};
-};
-NodeBounds nodeBoundsOf(CommunicatorView comm, std::span<const Point> points);
+/// The lower and the upper corner of the box around the points of all ranks; zeros without points. Collective; one
+/// reduction.
+std::pair<Point, Point> nodeBoundsOf(CommunicatorView comm, std::span<const Point> points);
 
 /// Positions of cells; `orientCells` fills it in.
 struct SourceGeometry {

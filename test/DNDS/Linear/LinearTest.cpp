@@ -8,7 +8,6 @@
 #include "DNDS/Exchange/ExchangeCounts.hpp"
 #include "DNDS/Exchange/Report.hpp"
 #include "DNDS/Linear/BlockJacobi.hpp"
-#include "DNDS/Linear/EigenMatrix.hpp"
 #include "DNDS/Linear/Krylov.hpp"
 #include "DNDS/Linear/SparseMatrix.hpp"
 

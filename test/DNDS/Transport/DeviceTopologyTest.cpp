@@ -139,7 +139,7 @@ TEST_F(DeviceTopologies, ATransportOfTheOtherSpaceIsAnError) {
     fresh.expectPaths(TransportKind::Peer, "asked for", {.transport = TransportKind::Peer});
 }
 
-TEST(GpuAware, ClaimsSayWhereTheyComeFrom) { EXPECT_FALSE(claimOfMpi().source.empty()); }
+TEST(GpuAware, ClaimsSayWhereTheyComeFrom) { EXPECT_FALSE(claimOfMpi().second.empty()); }
 
 } // namespace
 } // namespace DNDS
