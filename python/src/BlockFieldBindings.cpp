@@ -58,27 +58,6 @@ class BlockFieldOf final : public AnyBlockField {
     BlockField<T> field_;
 };
 
-/// "cells", "nodes", ("faces", 0), ("edges", 1). Throws ArgumentError for anything else.
-Centring centringOf(nb::handle given, int dims) {
-    std::string word;
-    if (nb::try_cast(given, word)) {
-        if (word == "cells")
-            return Centring::cells();
-        if (word == "nodes")
-            return Centring::nodes();
-    } else if (int dim = 0; nb::isinstance<nb::sequence>(given) && nb::len(given) == 2 &&
-                            nb::try_cast(nb::object(given[0]), word) && nb::try_cast(nb::object(given[1]), dim) &&
-                            dim >= 0 && dim < dims) {
-        if (word == "faces")
-            return Centring::faces(dim);
-        if (word == "edges")
-            return Centring::edges(dim);
-    }
-    throw ArgumentError(fmt::format(R"(there is no centring {}: it is "cells", "nodes", ("faces", d) or ("edges", d), )"
-                                    "of dimension d from 0 to {}",
-                                    nb::repr(given).c_str(), dims - 1));
-}
-
 } // namespace
 
 BlockFieldHandle *blockFieldOf(nb::handle given) {

@@ -57,6 +57,26 @@ GhostWidths ghostWidthsOf(nb::handle ghosts, int dims, std::string_view shape) {
     return widths;
 }
 
+Centring centringOf(nb::handle given, int dims) {
+    std::string word;
+    if (nb::try_cast(given, word)) {
+        if (word == "cells")
+            return Centring::cells();
+        if (word == "nodes")
+            return Centring::nodes();
+    } else if (int dim = 0; nb::isinstance<nb::sequence>(given) && nb::len(given) == 2 &&
+                            nb::try_cast(nb::object(given[0]), word) && nb::try_cast(nb::object(given[1]), dim) &&
+                            dim >= 0 && dim < dims) {
+        if (word == "faces")
+            return Centring::faces(dim);
+        if (word == "edges")
+            return Centring::edges(dim);
+    }
+    throw ArgumentError(fmt::format(R"(there is no centring {}: it is "cells", "nodes", ("faces", d) or ("edges", d), )"
+                                    "of dimension d from 0 to {}",
+                                    nb::repr(given).c_str(), dims - 1));
+}
+
 namespace {
 
 std::array<bool, maxBlockDims> periodicOf(nb::handle periodic, int dims) {

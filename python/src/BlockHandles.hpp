@@ -102,6 +102,8 @@ std::shared_ptr<AnyBlockField> makeBlockField(ElementKind kind, const std::strin
 /// Ghost widths of `dims` dimensions: None, one integer for all, or a list of integers and pairs (low, high); and their
 /// shape, "box" or "star". Local. Throws ArgumentError for anything else.
 GhostWidths ghostWidthsOf(nanobind::handle ghosts, int dims, std::string_view shape = "box");
+/// "cells", "nodes", ("faces", 0), ("edges", 1). Throws ArgumentError for anything else.
+Centring centringOf(nanobind::handle given, int dims);
 /// A tuple of as many numbers as there are dimensions, and back. Local. `indicesOf` throws ArgumentError.
 nanobind::tuple tupleOf(const IndexVector &numbers, int dims);
 IndexVector indicesOf(nanobind::handle numbers, int dims, const char *what);
