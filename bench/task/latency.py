@@ -54,8 +54,8 @@ class Network:
         self.records = records
         network = next(r for r in records if r["benchmark"] == "network")
         self.one_way = network["one_way_us"]
-        self.machine = {"latency": network["latency_us"], "overhead": network["overhead_us"],
-                        "bandwidth": network["bytes_per_us"]}
+        overhead = min(network["overhead_us"], self.one_way)
+        self.machine = {"latency": self.one_way - overhead, "overhead": overhead, "bandwidth": network["bytes_per_us"]}
 
     def of(self, benchmark, cells):
         return {r["method"]: r for r in self.records if r["benchmark"] == benchmark and r["cells_per_rank"] == cells}
