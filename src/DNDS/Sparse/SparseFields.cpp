@@ -203,9 +203,8 @@ std::size_t SparseFields::State::pack(std::size_t p) {
     std::size_t number = 0; // of channels with data
     std::size_t lastField = 0;
     depositors.clear();
-    Bits::forEach(peer.present.data(), peer.present.size(), [&](std::size_t bit) {
-        const std::size_t f = bit / channels.size();
-        const ChannelEnd &channel = channels[bit % channels.size()];
+    forEachChannel(peer.present.data(), peer.present.size(), channels.size(), [&](std::size_t f, std::size_t k) {
+        const ChannelEnd &channel = channels[k];
         const SparseFieldState &field = *members[f].field;
         const std::size_t at = f == lastField ? end : alignTo8(end);
         const bool aboveThreshold = packRim(members[f], channel, to + at);
@@ -213,7 +212,7 @@ std::size_t SparseFields::State::pack(std::size_t p) {
             aboveThreshold || (push ? differs(members[f], channel, to + at) : field.options.sendBelowThreshold);
         peer.given.send(sends ? ChannelEvent::Send : ChannelEvent::SendNull, title);
         if (!sends)
-            return Bits::unset(peer.present.data(), bit);
+            return Bits::unset(peer.present.data(), f * channels.size() + k);
         if (aboveThreshold)
             Bits::set(aboveBits, number);
         if (push)

@@ -53,8 +53,8 @@ void SparseFields::State::packOnDevice() {
     const auto forEachRim = [&](const auto &visit) {
         for (std::size_t p = 0; p < peers.size(); ++p) {
             const std::vector<ChannelEnd> &given = pattern->peers()[p].given;
-            Bits::forEach(peers[p].present.data(), peers[p].present.size(),
-                          [&](std::size_t bit) { visit(members[bit / given.size()], given[bit % given.size()]); });
+            forEachChannel(peers[p].present.data(), peers[p].present.size(), given.size(),
+                           [&](std::size_t f, std::size_t k) { visit(members[f], given[k]); });
         }
     };
     forEachRim([&](const Member &member, const ChannelEnd &channel) {

@@ -13,6 +13,7 @@
 #include "DNDS/Sparse/SparseMessage.hpp"
 #include "DNDS/Transport/RowScatter.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <memory>
@@ -33,7 +34,9 @@ struct SparseFields::State final : Recoverable {
         std::vector<std::byte> defaults; ///< for the largest shape
         BlockBits wanted;                ///< blocks that got a value above the threshold and are absent
         BlockBits fresh;                 ///< blocks that this exchange has allocated
-        std::vector<std::uint32_t> sent; ///< [blocks] where the states of a block's channels begin in `local`
+        /// [blocks] where the states of a block's channels begin in `local`; `nothingSent` for blocks that were absent
+        std::vector<std::uint32_t> sent;
+        static constexpr std::uint32_t nothingSent = UINT32_MAX;
 
         const RowGather &gather(const ChannelEnd &end) const { return copies->gathers[toSize(end.shape)]; }
         const RowScatter &scatter(const ChannelEnd &end) const { return copies->scatters[toSize(end.shape)]; }
@@ -97,9 +100,8 @@ struct SparseFields::State final : Recoverable {
 
     /// Whether data have come on a channel within this rank; on a channel of peer `p`.
     bool hasData(const Member &member, const LocalChannel &channel) const {
-        const int from = channel.from.block;
-        return member.field->allocated.test(from) && !member.fresh.test(from) &&
-               local[member.sent[toSize(from)] + toSize(channel.place)] == ChannelState::Received;
+        const std::uint32_t sent = member.sent[toSize(channel.from.block)];
+        return sent != Member::nothingSent && local[sent + toSize(channel.place)] == ChannelState::Received;
     }
     bool hasData(std::size_t p, std::size_t bit) const {
         return Bits::test(reinterpret_cast<const std::uint64_t *>(link->received(p).data() + sparseHeaderBytes), bit);
@@ -188,7 +190,8 @@ struct SparseFields::State final : Recoverable {
 template <class Visit>
 void SparseFields::State::forEachSending(Visit &&visit) {
     std::uint32_t number = 0;
-    for (Member &member : members)
+    for (Member &member : members) {
+        std::ranges::fill(member.sent, Member::nothingSent);
         member.field->allocated.forEach([&](int block) {
             const std::span<const std::int32_t> channels = pattern->localFrom(block);
             member.sent[toSize(block)] = number;
@@ -196,6 +199,7 @@ void SparseFields::State::forEachSending(Visit &&visit) {
             for (const std::int32_t k : channels)
                 visit(member, pattern->localChannels()[toSize(k)]);
         });
+    }
 }
 
 template <class Visit>
@@ -210,11 +214,10 @@ void SparseFields::State::forEachReceived(std::size_t p, Visit &&visit) const {
     std::size_t at = header.dataStart;
     std::size_t number = 0;
     std::size_t lastField = 0;
-    Bits::forEach(present, words, [&](std::size_t bit) {
-        const std::size_t f = bit / channels.size();
+    forEachChannel(present, words, channels.size(), [&](std::size_t f, std::size_t k) {
         at = f == lastField ? at : alignTo8(at);
-        visit(f, bit % channels.size(), Bits::test(aboveThreshold, number++), from + at);
-        at += members[f].gather(channels[bit % channels.size()]).bytes();
+        visit(f, k, Bits::test(aboveThreshold, number++), from + at);
+        at += members[f].gather(channels[k]).bytes();
         lastField = f;
     });
 }
