@@ -6,7 +6,7 @@
 # Without options: compiler, CMake, Ninja, Open MPI, fmt, Eigen, GoogleTest, CLI11, nlohmann-json, PT-Scotch,
 # parallel HDF5, parallel NetCDF, the CGNS library and zlib.
 #   --mpich  MPICH besides Open MPI (preset mpich)
-#   --petsc  PETSc, petsc4py and hypre: for DNDS::Petsc, dnds.petsc, DNDS::Hypre, and as the baseline of some benchmarks
+#   --petsc  PETSc, petsc4py and hypre: for DNDS::Petsc, dnds.petsc, DNDS::Hypre; with p4est as baselines of benchmarks
 #   --plot   Matplotlib, h5py and netCDF4, for pictures and to read what was written
 #   --lint   what continuous integration needs besides: ccache, clang-format, clang-tidy, doxygen, shellcheck, iproute2
 #            (network tests), spdlog (an example), VTK and meshio (tests of the Python package use them)
@@ -26,7 +26,7 @@ python=false
 for argument in "$@"; do
     case "$argument" in
     --mpich) packages+=(mpich libmpich-dev) ;;
-    --petsc) optional+=(petsc-dev python3-petsc4py libhypre-dev) ;;
+    --petsc) optional+=(petsc-dev python3-petsc4py libhypre-dev libp4est-dev) ;;
     --plot) packages+=(python3 python3-numpy python3-matplotlib python3-h5py python3-netcdf4) ;;
     --lint) packages+=(ccache clang-format-14 clang-tidy-14 doxygen libspdlog-dev shellcheck git iproute2
         python3-meshio python3-venv

@@ -63,7 +63,7 @@ class Regimes {
 void report(const Setting &setting, const std::string &title, std::span<const Entry> entries,
             std::span<const double> megabytes, const Regimes &times, Regime regime) {
     Table table({fmt::format("{}, {} ({} ns)", title, regimeName(regime), numberOrDash(times[0].latency)), "us", "min",
-                 "p90", "us/MB", "/by hand", "/g2l", "/l2l", "/copy", "reps"});
+                 "p90", "us/MB", "/by hand", "/g2l", "/l2l", "/p4est", "/copy", "reps"});
     const BlockCase *last = nullptr;
     for (std::size_t k = 0; k < entries.size(); ++k) {
         const BlockCase &of = *entries[k].of;
@@ -71,7 +71,7 @@ void report(const Setting &setting, const std::string &title, std::span<const En
         if (own.blocks == 0)
             continue;
         if (last != &of && entries.front().of != entries.back().of)
-            table.add({" " + of.name(), "", "", "", "", "", "", "", "", ""});
+            table.add({" " + of.name(), "", "", "", "", "", "", "", "", "", ""});
         last = &of;
         Record record;
         record["benchmark"] = "blocks";
@@ -91,6 +91,7 @@ void report(const Setting &setting, const std::string &title, std::span<const En
         for (const auto &[key, baseline] : {std::pair{"ratio_to_by_hand", times.bestByHand(of)},
                                             {"ratio_to_global_to_local", times.timeOf(of, GlobalToLocalName)},
                                             {"ratio_to_local_to_local", times.timeOf(of, LocalToLocalName)},
+                                            {"ratio_to_p4est", times.timeOf(of, P4estName)},
                                             {"ratio_to_strided_copy", times.timeOf(of, StridedCopyName)}}) {
             record[key] = numberOrNull(own.microseconds / baseline);
             row.push_back(numberOrDash(own.microseconds / baseline));

@@ -41,6 +41,7 @@ inline constexpr const char *PackedName = "packed by hand";
 inline constexpr const char *SubarrayName = "subarray types";
 inline constexpr const char *GlobalToLocalName = "DMDA global-to-local";
 inline constexpr const char *LocalToLocalName = "DMDA local-to-local";
+inline constexpr const char *P4estName = "p4est";
 inline constexpr const char *StridedCopyName = "strided copy";
 
 /// Persistent MPI, one packed message a peer; copies between own blocks by loops. Collective.
@@ -56,6 +57,10 @@ std::unique_ptr<GhostMethod> makeDnds(const BlockCase &of, TransportKind kind);
 /// PETSc's distributed arrays of the same cells and parts; null without PETSc. Collective.
 std::unique_ptr<GhostMethod> makeGlobalToLocal(const BlockCase &of, const IndexVector &parts);
 std::unique_ptr<GhostMethod> makeLocalToLocal(const BlockCase &of, const IndexVector &parts);
+
+/// The ghost layer of a uniform forest of p4est; null without p4est, or where its parts are others: it cuts a cube
+/// whose edge is a power of two along Morton's order. Collective.
+std::unique_ptr<GhostMethod> makeP4est(const BlockCase &of, const IndexVector &parts);
 
 /// Starts PETSc, as long as what this returns lives; does nothing in builds without it.
 std::shared_ptr<void> startPetsc();

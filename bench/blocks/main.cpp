@@ -1,5 +1,5 @@
 /// @file main.cpp
-/// @brief bench_blocks: ghosts of structured blocks against hand-written MPI, PETSc's DMDA and strided copies.
+/// @brief bench_blocks: ghosts of structured blocks against hand-written MPI, PETSc's DMDA, p4est and strided copies.
 #include "CopyMeasurement.hpp"
 #include "MoveMeasurement.hpp"
 #include "Options.hpp"
@@ -83,7 +83,7 @@ void measureBox(const Setting &setting, index edge, int components, index width,
     std::vector<Contest> contests;
     contests.push_back(makeContest(setting, std::make_unique<BlockCase>(setting.comm, name, grid, width, components)));
     auto &methods = contests.front().methods;
-    for (auto make : {&makeGlobalToLocal, &makeLocalToLocal})
+    for (auto make : {&makeGlobalToLocal, &makeLocalToLocal, &makeP4est})
         if (auto method = make(*contests.front().of, parts))
             methods.push_back(std::move(method));
     measure(setting, name, contests);

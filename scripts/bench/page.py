@@ -36,7 +36,8 @@ def value_of(case, key):
 
 
 def table(spec, lines):
-    """The rows of a table in the order of the record; nothing where the record has none of its cases."""
+    """The rows of a table in the order of the record, without columns of which the record has nothing, as of baselines
+    that were not installed; nothing where it has none of its cases."""
     rows = {}
     for line in lines:
         case = line["case"]
@@ -51,9 +52,9 @@ def table(spec, lines):
             rows[name][number] = cell(line["ratios"][column.ratio])
     if not rows:
         return []
-    return report.table([*spec.rows.values(), *(column.title for column in spec.columns)],
-                        [[*name, *(cells.get(number, "") for number in range(len(spec.columns)))]
-                         for name, cells in rows.items()])
+    shown = [number for number in range(len(spec.columns)) if any(number in cells for cells in rows.values())]
+    return report.table([*spec.rows.values(), *(spec.columns[number].title for number in shown)],
+                        [[*name, *(cells.get(number, "") for number in shown)] for name, cells in rows.items()])
 
 
 def caption(name, lines):

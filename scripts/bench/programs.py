@@ -66,14 +66,14 @@ PROGRAMS = {
     "blocks": Program(
         arguments="--edges 64 --widths 1 --cuts x,z --transports auto --blocks 4 --block-seconds 0.01",
         case=("case", "components", "method"),
-        ratios=("ratio_to_by_hand", "ratio_to_strided_copy", "ratio_to_global_to_local"),
+        ratios=("ratio_to_by_hand", "ratio_to_strided_copy", "ratio_to_global_to_local", "ratio_to_p4est"),
         only={"method": ("auto",)},
         method="method",
         least={"least_to_by_hand": ("packed by hand", "subarray types"), "least_to_strided_copy": ("strided copy",),
-               "least_to_global_to_local": ("DMDA global-to-local",)},
+               "least_to_global_to_local": ("DMDA global-to-local",), "least_to_p4est": ("p4est",)},
         tables=(Table({"case": "ghosts of"}, (
             Column("time / by hand", "least_to_by_hand"), Column("/ a copy in the process", "least_to_strided_copy"),
-            Column("/ DMDA", "least_to_global_to_local")), {"components": 5}),)),
+            Column("/ DMDA", "least_to_global_to_local"), Column("/ p4est", "least_to_p4est")), {"components": 5}),)),
     "mesh": Program(
         arguments="--cases tetrahedra:100000 --repeats 1",
         case=("fill", "cells", "method"),

@@ -105,6 +105,8 @@ class Page(unittest.TestCase):
         self.assertEqual(page.table(PROGRAM.tables[0], lines), [
             "| ghosts | 1 rank | 2 ranks |", "|---|---|---|", "| box | 0.50 | 1.00 (0.90-1.10) |",
             "| many |  | 0.012 (0.01-0.02) |"])
+        self.assertEqual(page.table(PROGRAM.tables[0], [line()]), [
+            "| ghosts | 2 ranks |", "|---|---|", "| box | 1.00 (0.90-1.10) |"])
         self.assertEqual(page.table(PROGRAM.tables[0], [line(case={"ranks": 8})]), [])
         with self.assertRaisesRegex(SystemExit, "two cases for '2 ranks' of 'box'"):
             page.table(PROGRAM.tables[0], [line(), line(case={"ranks": 2, "case": "box", "method": "other"})])

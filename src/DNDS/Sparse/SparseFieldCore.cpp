@@ -53,6 +53,7 @@ void SparseFieldState::take(int block, BlockPool::Owner memory) noexcept {
     Memory &mine = blocks[toSize(block)];
     mine.owner = std::move(memory);
     mine.bytes = mine.owner->write(space, name); // `reserve` has checked that it can be
+    mine.stageBytes = stageBytes(block);
     mine.witness = firstWitness(block);
     mine.below = 0;
     if (space == MemorySpace::Host)

@@ -27,6 +27,7 @@ struct SparseFieldState {
     struct Memory {
         BlockPool::Owner owner;
         std::byte *bytes = nullptr; ///< in the field's space
+        std::size_t stageBytes = 0; ///< size of a stage
         std::size_t witness = 0;    ///< the element of stage 0 that was last found above the threshold
         int below = 0;              ///< consecutive exchanges in which the block was below it
     };
@@ -46,7 +47,8 @@ struct SparseFieldState {
     /// Copies `bytes` bytes of allocated blocks to the host, from wherever these are, and waits; `from` is there.
     void copyToHost(std::byte *to, const std::byte *from, std::size_t bytes) const;
     std::byte *memory(int block, int stage = 0) const {
-        return blocks[toSize(block)].bytes + stageBytes(block) * toSize(places[toSize(stage)]);
+        const Memory &there = blocks[toSize(block)];
+        return there.bytes + there.stageBytes * toSize(places[toSize(stage)]);
     }
 
     /// Allocates memory for a block in the field's space, not yet its own. Throws MemoryError.

@@ -245,9 +245,8 @@ std::size_t SparseFields::State::sendTo(std::size_t p) {
     DataPlaces places;
     std::size_t number = 0; // of channels with data
     depositors.clear();
-    Bits::forEach(peer.present.data(), peer.present.size(), [&](std::size_t bit) {
-        const std::size_t f = bit / channels.size();
-        const ChannelEnd &channel = channels[bit % channels.size()];
+    forEachChannel(peer.present.data(), peer.present.size(), channels.size(), [&](std::size_t f, std::size_t k) {
+        const ChannelEnd &channel = channels[k];
         const SparseFieldState &field = *members[f].field;
         const std::size_t at = places.next(f);
         const bool aboveThreshold = packRim(members[f], channel, data + at);
@@ -256,7 +255,7 @@ std::size_t SparseFields::State::sendTo(std::size_t p) {
                                                                 : field.options.sendBelowThreshold);
         peer.given.send(sends ? ChannelEvent::Send : ChannelEvent::SendNull, title);
         if (!sends)
-            return Bits::unset(peer.present.data(), bit);
+            return Bits::unset(peer.present.data(), f * channels.size() + k);
         if (aboveThreshold)
             Bits::set(aboveBits, number);
         if (push)

@@ -56,13 +56,13 @@ void SparseFields::State::packOnDevice() {
     std::size_t number = 0;
     const auto forEachRim = [&](std::size_t p, const auto &visit) { // with a job that compares
         const std::vector<ChannelEnd> &channels = outgoing(p);
-        Bits::forEach(peers[p].present.data(), peers[p].present.size(), [&](std::size_t bit) {
-            const std::size_t f = bit / channels.size();
-            const ChannelEnd &channel = channels[bit % channels.size()];
-            SparseJob job = members[f].field->jobOf(&channel, nullptr);
-            job.flag = static_cast<std::int32_t>(number++);
-            visit(f, channel, job);
-        });
+        forEachChannel(peers[p].present.data(), peers[p].present.size(), channels.size(),
+                       [&](std::size_t f, std::size_t k) {
+                           const ChannelEnd &channel = channels[k];
+                           SparseJob job = members[f].field->jobOf(&channel, nullptr);
+                           job.flag = static_cast<std::int32_t>(number++);
+                           visit(f, channel, job);
+                       });
     };
     const auto compareInto = [&](std::vector<bool> &into) {
         const std::span<const std::uint32_t> flags = device->run(number);

@@ -14,6 +14,7 @@
 #include "DNDS/Transport/RowScatter.hpp"
 #include "DNDS/Transport/TransportTable.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <exception>
@@ -35,7 +36,9 @@ struct SparseFields::State final : Recoverable {
         std::vector<std::byte> defaults; ///< for the largest shape
         BlockBits wanted;                ///< blocks that got a value above the threshold and are absent
         BlockBits fresh;                 ///< blocks that this exchange has allocated
-        std::vector<std::uint32_t> sent; ///< [blocks] where the states of a block's channels begin in `local`
+        /// [blocks] where the states of a block's channels begin in `local`; `nothingSent` for blocks that were absent
+        std::vector<std::uint32_t> sent;
+        static constexpr std::uint32_t nothingSent = UINT32_MAX;
 
         const RowGather &gather(const ChannelEnd &end) const { return copies->gathers[toSize(end.shape)]; }
         const RowScatter &scatter(const ChannelEnd &end) const { return copies->scatters[toSize(end.shape)]; }
@@ -98,9 +101,8 @@ struct SparseFields::State final : Recoverable {
 
     /// Whether data have come on a channel within this rank; on a channel of peer `p`.
     bool hasData(const Member &member, const LocalChannel &channel) const {
-        const int from = channel.from.block;
-        return member.field->allocated.test(from) && !member.fresh.test(from) &&
-               local[member.sent[toSize(from)] + toSize(channel.place)] == ChannelState::Received;
+        const std::uint32_t sent = member.sent[toSize(channel.from.block)];
+        return sent != Member::nothingSent && local[sent + toSize(channel.place)] == ChannelState::Received;
     }
     bool hasData(std::size_t p, std::size_t bit) const {
         return Bits::test(reinterpret_cast<const std::uint64_t *>(link->received(p).data() + sparseHeaderBytes), bit);
@@ -198,7 +200,8 @@ struct SparseFields::State final : Recoverable {
 template <class Visit>
 void SparseFields::State::forEachSending(Visit &&visit) {
     std::uint32_t number = 0;
-    for (Member &member : members)
+    for (Member &member : members) {
+        std::ranges::fill(member.sent, Member::nothingSent);
         member.field->allocated.forEach([&](int block) {
             const std::span<const std::int32_t> channels = pattern->localFrom(block);
             member.sent[toSize(block)] = number;
@@ -206,6 +209,7 @@ void SparseFields::State::forEachSending(Visit &&visit) {
             for (const std::int32_t k : channels)
                 visit(member, pattern->localChannels()[toSize(k)]);
         });
+    }
 }
 
 template <class Visit>
@@ -217,9 +221,7 @@ void SparseFields::State::forEachReceived(std::size_t p, Visit &&visit) const {
     const std::uint64_t *const aboveThreshold = present + words;
     DataPlaces places;
     std::size_t number = 0;
-    Bits::forEach(present, words, [&](std::size_t bit) {
-        const std::size_t f = bit / channels.size();
-        const std::size_t k = bit % channels.size();
+    forEachChannel(present, words, channels.size(), [&](std::size_t f, std::size_t k) {
         visit(f, k, Bits::test(aboveThreshold, number++), places.add(f, members[f].gather(channels[k]).bytes()));
     });
 }

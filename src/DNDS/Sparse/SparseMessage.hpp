@@ -58,6 +58,18 @@ void forEach(const std::uint64_t *bits, std::size_t words, Visit &&visit) {
 
 } // namespace Bits
 
+/// Calls `visit(field, channel)` for set bits, ascending; bit field * channels + channel may be unset meanwhile.
+template <class Visit>
+void forEachChannel(const std::uint64_t *bits, std::size_t words, std::size_t channels, Visit &&visit) {
+    std::size_t field = 0;
+    std::size_t first = 0; // of this field: no divisions
+    Bits::forEach(bits, words, [&](std::size_t bit) {
+        for (; bit - first >= channels; first += channels)
+            ++field;
+        visit(field, bit - first);
+    });
+}
+
 /// One bit a block of this rank.
 class BlockBits {
   public:
