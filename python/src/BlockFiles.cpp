@@ -123,16 +123,20 @@ Coordinate coordinateOf(const NetcdfReader &file, const std::string &name) {
     const std::string bounds = file.variable(name).text("bounds");
     std::erase_if(read.attributes, [](const NetcdfAttribute &attribute) { return attribute.name == "bounds"; });
     const auto cells = static_cast<index>(read.values.size());
-    if (!file.content().has(bounds) || file.variable(bounds).shape() != std::vector<index>{cells, 2})
+    if (cells == 0 || !file.content().has(bounds) || file.variable(bounds).shape() != std::vector<index>{cells, 2})
         return read;
-    std::vector<real> ends(2 * toSize(cells));
+    std::vector<real> ends(2 * toSize(cells)); // [cells x 2]
     file.read(bounds, slabOf(ends.data(), {0, 0}, {cells, 2}));
-    for (std::size_t k = 0; k < toSize(cells); ++k) {
-        if (k > 0 && ends[2 * k] != ends[2 * k - 1])
-            return read;
-        read.nodes.push_back(ends[2 * k]);
+    // Files name the lesser end of a cell first where coordinates descend, too: then the second one is the upper node.
+    const bool turned = cells > 1 && ends[0] == ends[3];
+    std::vector<real> nodes{ends[turned ? 1 : 0]};
+    for (std::size_t k = 0; k < ends.size(); k += 2) {
+        const auto [first, second] = turned ? std::pair(ends[k + 1], ends[k]) : std::pair(ends[k], ends[k + 1]);
+        if (first != nodes.back())
+            return read; // a gap
+        nodes.push_back(second);
     }
-    read.nodes.push_back(ends.back());
+    read.nodes = std::move(nodes);
     return read;
 }
 

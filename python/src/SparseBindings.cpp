@@ -185,6 +185,13 @@ nb::object perComponent(const std::vector<real> &values) {
     return values.size() == 1 ? nb::cast(values.front()) : nb::cast(values);
 }
 
+/// Lets other threads of Python run in a collective call.
+template <class Call>
+auto unlocked(Call &&call) {
+    const nb::gil_scoped_release others;
+    return call();
+}
+
 std::shared_ptr<const SparsePattern> patternOf(const GridHandle &grid, const GhostWidths &widths) {
     for (const auto &[known, pattern] : *grid.sparse)
         if (known == widths)
@@ -264,23 +271,27 @@ void bindValues(nb::class_<SparseHandle, Extra...> &type) {
 Collective the first time, then between peers. Raises MemoryError on a rank where memory ends, which stops the others by
 RevokedError.)")
         .def_prop_ro(
-            "traffic", [](const SparseHandle &self) { return trafficOf(self.core().exchange().traffic()); },
+            "traffic",
+            [](const SparseHandle &self) {
+                return trafficOf(unlocked([&] { return self.core().exchange().traffic(); }));
+            },
             nb::sig("def traffic(self) -> dict[str, int]"),
             "What exchanges of this field alone have done on this rank. Collective the first time.")
         .def(
-            "sums", [](const SparseHandle &self) { return perComponent(self.field->sums()); },
+            "sums", [](const SparseHandle &self) { return perComponent(unlocked([&] { return self.field->sums(); })); },
             nb::sig("def sums(self) -> float | list[float]"),
             "The sum over all cells of all ranks, a list for several components; the same bits on any number of "
             "ranks. Collective.")
         .def(
-            "norms2", [](const SparseHandle &self) { return perComponent(self.field->norms2()); },
+            "norms2",
+            [](const SparseHandle &self) { return perComponent(unlocked([&] { return self.field->norms2(); })); },
             nb::sig("def norms2(self) -> float | list[float]"),
             "The root of the sum of squares, as `sums`. Collective.")
         .def(
             "extrema",
             [](const SparseHandle &self) -> nb::object {
                 nb::list all;
-                for (const Extrema &one : self.field->extrema())
+                for (const Extrema &one : unlocked([&] { return self.field->extrema(); }))
                     all.append(nb::make_tuple(one.least, one.largest));
                 return nb::len(all) == 1 ? nb::object(all[0]) : nb::object(all);
             },
@@ -290,7 +301,8 @@ RevokedError.)")
             "count_dropped", [](const SparseHandle &self) { self.field->countDropped(); },
             "Counts from now on what is lost with blocks that exchanges free: see `dropped_sums`. On all ranks. Local.")
         .def(
-            "dropped_sums", [](const SparseHandle &self) { return perComponent(self.field->dropped()); },
+            "dropped_sums",
+            [](const SparseHandle &self) { return perComponent(unlocked([&] { return self.field->dropped(); })); },
             nb::sig("def dropped_sums(self) -> float | list[float]"),
             "What blocks held beyond the default when exchanges freed them, since `count_dropped`. What else a "
             "conservative scheme loses has left through faces whose ghosts were the default. Collective.")

@@ -126,6 +126,8 @@ Task::Adjacency BlockRows::stencil(const std::shared_ptr<const BlockPattern> &pa
                                    bool boundaryFilled) {
     const int dims = pattern->grid()->dims();
     widths.requireFor(dims);
+    DNDS_CHECK(pattern->centring().ofCells(), ArgumentError,
+               "a stencil is of cells: this field has its values at nodes, faces or edges");
     for (int d = 0; d < dims; ++d)
         DNDS_CHECK(widths.low[toSize(d)] <= pattern->ghosts().low[toSize(d)] &&
                        widths.high[toSize(d)] <= pattern->ghosts().high[toSize(d)],

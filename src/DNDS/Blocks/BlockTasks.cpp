@@ -1,5 +1,6 @@
 #include "DNDS/Blocks/BlockTasks.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace DNDS::Task {
@@ -21,12 +22,28 @@ class BlockPush final : public CalledExchange {
     PushOp op_;
 };
 
-/// The object of the last start of this field's pushes, which its finish shares.
-std::shared_ptr<CalledExchange> startedPush(const GraphModel &graph, BlockFieldCore &field) {
-    for (std::size_t k = graph.tasks.size(); k-- > 0;)
-        if (const auto *push = dynamic_cast<const BlockPush *>(graph.tasks[k].exchange.get());
+/// Whether a task may come between the start and the finish of a push: it neither writes the array nor reads ghosts,
+/// into which a plan would pull while the push reads them.
+bool fitsBetween(const TaskModel &task, std::size_t array) {
+    return std::ranges::all_of(task.accesses, [array](const ArrayAccess &access) {
+        const bool owned = access.range == AccessRange::SameRow || access.range == AccessRange::Owned;
+        return access.array != array || (access.mode == AccessMode::Reads && owned);
+    });
+}
+
+/// The object of the last start of this field's pushes, which its finish shares. Throws ArgumentError for tasks since
+/// then that do not fit.
+std::shared_ptr<CalledExchange> startedPush(const GraphModel &graph, BlockFieldCore &field, std::size_t array) {
+    for (std::size_t k = graph.tasks.size(); k-- > 0;) {
+        const TaskModel &task = graph.tasks[k];
+        if (const auto *push = dynamic_cast<const BlockPush *>(task.exchange.get());
             push != nullptr && push->isOf(field))
-            return graph.tasks[k].exchange;
+            return task.exchange;
+        DNDS_CHECK(fitsBetween(task, array), ArgumentError,
+                   "task '{}' writes '{}' or reads its ghosts between the start and the finish of their push: declare "
+                   "it before the start or after the finish",
+                   task.name, field.name());
+    }
     return std::make_shared<BlockPush>(field, PushOp::Sum); // without a start the push says so when it runs
 }
 
@@ -37,9 +54,9 @@ void addPush(GraphModel &graph, BlockFieldCore &field, const std::shared_ptr<Arr
     TaskModel task;
     task.name = fmt::format("{} push of '{}'", op ? "start" : "finish", field.name());
     task.kind = TaskKind::Call;
-    task.accesses.push_back(
-        {graph.add(array), op ? AccessMode::Reads : AccessMode::ReadsWrites, AccessRange::Owned, {}, {}});
-    task.exchange = op ? std::make_shared<BlockPush>(field, *op) : startedPush(graph, field);
+    const std::size_t number = graph.add(array);
+    task.accesses.push_back({number, op ? AccessMode::Reads : AccessMode::ReadsWrites, AccessRange::Owned, {}, {}});
+    task.exchange = op ? std::make_shared<BlockPush>(field, *op) : startedPush(graph, field, number);
     task.startsExchange = op.has_value();
     graph.add(std::move(task));
 }

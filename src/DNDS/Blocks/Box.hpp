@@ -175,7 +175,7 @@ struct Centring {
     static Centring edges(int dim);
 
     /// Whether all values are at the cells' middles.
-    bool ofCells() const noexcept { return *this == Centring{}; }
+    bool ofCells() const noexcept { return nodal == Centring{}.nodal; }
     /// This centring in `dims` dimensions.
     Centring in(int dims) const noexcept {
         Centring centring = *this;
@@ -194,8 +194,6 @@ struct Centring {
             points.lower[toSize(d)] -= nodal[toSize(d)] ? 1 : 0;
         return points;
     }
-
-    friend bool operator==(const Centring &, const Centring &) = default;
 };
 
 /// Calls `function(cell)` for all cells, the last dimension fastest. Local.

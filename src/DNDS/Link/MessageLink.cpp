@@ -99,8 +99,10 @@ struct MessageLink::State {
             MessageBuffer old = std::exchange(buffer, {});
             if (std::exchange(told, false))
                 before = std::move(old);
-            buffer.reserve(bytes, MemorySpace::Device);
-            handle = bytes == 0 ? Device::SharedHandle{} : Device::share(buffer.data());
+            MessageBuffer next;
+            next.reserve(bytes, MemorySpace::Device);
+            handle = bytes == 0 ? Device::SharedHandle{} : Device::share(next.data());
+            buffer = std::move(next); // after the handle, which may throw: an empty buffer is replaced again
         }
     };
     /// Device memory of a rank of the node that this one has open, and the message there.

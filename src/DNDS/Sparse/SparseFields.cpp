@@ -149,11 +149,8 @@ void SparseFields::State::leave() noexcept {
     steps = {};
     push.reset();
     local.reset();
-    for (Peer &peer : peers) {
-        peer.given.reset();
-        peer.received.reset();
+    for (Peer &peer : peers)
         peer.accepted = peer.apart = peer.arrived = false;
-    }
 }
 
 void SparseFields::State::abandon(std::string_view why) noexcept {
@@ -253,7 +250,6 @@ std::size_t SparseFields::State::sendTo(std::size_t p) {
         const bool sends = onDevice() ? packedSent[nextPacked - 1]
                                       : aboveThreshold || (push ? differs(members[f], channel, data + at)
                                                                 : field.options.sendBelowThreshold);
-        peer.given.send(sends ? ChannelEvent::Send : ChannelEvent::SendNull, title);
         if (!sends)
             return Bits::unset(peer.present.data(), f * channels.size() + k);
         if (aboveThreshold)
@@ -322,11 +318,9 @@ void SparseFields::State::accept(std::size_t p) {
     peer.apart = header.apart != 0;
     peer.data = link->received(p).data() + header.dataStart;
     forEachReceived(p, [&](std::size_t f, std::size_t k, bool aboveThreshold, std::size_t /*at*/) {
-        peer.received.send(ChannelEvent::Send, title);
         if (aboveThreshold && !members[f].field->allocated.test(channels[k].block))
             members[f].wanted.set(channels[k].block);
     });
-    peer.received.advanceAll(ChannelEvent::Receive, title);
     peer.accepted = true;
 }
 
@@ -429,8 +423,6 @@ void SparseFields::State::complete() {
 void SparseFields::State::endExchange() {
     local.end(ChannelEvent::Discard, title);
     for (std::size_t p = 0; p < peers.size(); ++p) {
-        peers[p].received.end(ChannelEvent::Discard, title);
-        peers[p].given.end(ChannelEvent::Release, title);
         link->take(p);
         if (peers[p].apart)
             deviceLink->take(p);

@@ -48,8 +48,6 @@ struct SparseFields::State final : Recoverable {
         }
     };
     struct Peer {
-        ChannelStates given;                ///< the sender's ends
-        ChannelStates received;             ///< the receiver's ends
         std::vector<std::uint64_t> present; ///< a bit a channel: its block is there
         std::size_t maxBytes = 0;           ///< upper bound of the data to send
         bool accepted = false;              ///< its message is there

@@ -236,6 +236,21 @@ void runDeposits(const Executor &executor) {
     }
 }
 
+TEST(BlockTasks, NothingPullsOrWritesWhileGhostsArePushed) {
+    World world(false);
+    const BlockRows cells("cells", world.u.blockPattern());
+    for (const bool writes : {false, true}) {
+        Task::Graph graph("deposits", world.comm);
+        startPushGhosts(graph, world.u);
+        if (writes)
+            graph.task("between", cells.cells()).reads(world.v).readsWrites(world.u).run(Accumulate{});
+        else
+            graph.task("between", cells.cells()).reads(stencil(world.u, {1, 1})).writes(world.v).run(Mix{});
+        expectContains(messageOnAll<ArgumentError>([&] { finishPushGhosts(graph, world.u); }),
+                       "task 'between' writes 'u' or reads its ghosts");
+    }
+}
+
 TEST(BlockTasks, PushDeposits) { runDeposits(Executor::host()); }
 
 TEST(BlockTasks, PushDepositsInThreads) { runDeposits(Executor::hostThreads(3)); }

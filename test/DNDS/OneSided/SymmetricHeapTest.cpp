@@ -91,7 +91,7 @@ TEST(SymmetricHeap, AllocationsThatDifferAreRefusedOnAllRanks) {
 TEST(SymmetricHeap, WrongAccessesSayWhatAndWhere) {
     SymmetricHeap heap(MPI_COMM_WORLD, 8192, MemorySpace::Host, "the heap of the test");
     SymmetricHeap other(MPI_COMM_WORLD, 8192);
-    const auto words = heap.allocate<int>(10);
+    const auto tenWords = heap.allocate<int>(10);
     const auto freed = heap.allocate<int>(10);
     const auto foreign = other.allocate<int>(10);
     heap.free(freed);
@@ -102,19 +102,19 @@ TEST(SymmetricHeap, WrongAccessesSayWhatAndWhere) {
     MPI_Barrier(MPI_COMM_WORLD);
     std::vector<int> values(20);
     const int n = worldSize();
-    std::string text = messageOf<IndexError>([&] { heap.put(words, values.data(), 10, n); });
+    std::string text = messageOf<IndexError>([&] { heap.put(tenWords, values.data(), 10, n); });
     expectContains(text, fmt::format("the heap of the test: put of 40 bytes"));
     expectContains(text, fmt::format("of rank {}: ranks are 0 to {}", n, n - 1));
-    text = messageOf<IndexError>([&] { heap.put(words + 5, values.data(), 6, 0); });
+    text = messageOf<IndexError>([&] { heap.put(tenWords + 5, values.data(), 6, 0); });
     expectContains(
         text, "the heap of the test: put of 6 elements of 4 bytes from element 5 of an allocation of 10 on rank 0");
-    text = messageOf<IndexError>([&] { heap.get(values.data(), words - 1, 1, 0); });
+    text = messageOf<IndexError>([&] { heap.get(values.data(), tenWords - 1, 1, 0); });
     expectContains(text, "get of 1 elements of 4 bytes from element -1 of an allocation of 10");
-    messageOf<IndexError>([&] { heap.get(values.data(), words, SIZE_MAX / 2, 0); });
-    messageOf<IndexError>([&] { heap.putStrided(words, 5, values.data(), 1, 3, 0); });
-    messageOf<ArgumentError>([&] { heap.putStrided(words, 1, values.data(), 0, 3, 0); });
-    messageOf<ArgumentError>([&] { heap.getStrided(values.data(), 0, words, 1, 3, 0); });
-    messageOf<IndexError>([&] { heap.putValue(words, 1, -1); });
+    messageOf<IndexError>([&] { heap.get(values.data(), tenWords, SIZE_MAX / 2, 0); });
+    messageOf<IndexError>([&] { heap.putStrided(tenWords, 5, values.data(), 1, 3, 0); });
+    messageOf<ArgumentError>([&] { heap.putStrided(tenWords, 1, values.data(), 0, 3, 0); });
+    messageOf<ArgumentError>([&] { heap.getStrided(values.data(), 0, tenWords, 1, 3, 0); });
+    messageOf<IndexError>([&] { heap.putValue(tenWords, 1, -1); });
     expectContains(messageOf<StateError>([&] { heap.putValue(freed, 1, 0); }), "this memory was freed");
     expectContains(messageOf<ArgumentError>([&] { heap.putValue(foreign, 1, 0); }), "another heap");
     messageOf<ArgumentError>([&] { heap.putValue(SymmetricPointer<int>{}, 1, 0); });
