@@ -177,7 +177,8 @@ VtkGridField vtkField(const BlockField<T> &field) {
             fileSlabs(field, std::vector<index>(toSize(3 - dims)))};
 }
 
-/// Cells (or points, each once) as rows with ids, for checkpoints that any number of ranks and any blocks can read:
+/// Cells (or points) as rows with ids, for checkpoints that any number of ranks and any blocks can read. Points that
+/// index spaces share are rows of each of these: exchange ghosts first, so that all of them have the owner's value.
 ///
 ///     CheckpointWriter writer(comm, "run.h5", {.mesh = u.grid()->cellsSignature()});
 ///     const CellRows rows = cellRows(u);

@@ -72,7 +72,8 @@ struct SparseLinks {
 /// The common part of sparse fields with one grid and ghost widths: how a block lies in memory, and the channels
 /// between blocks, 8 bytes an end, whatever the number of fields. A channel leads from the cells of one block to the
 /// ghosts of another one that are copies of them; ghosts in the shape of a star have 6 a block instead of 26.
-/// Immutable, except the pool of the fields' memory.
+/// Immutable, except the pool of the fields' memory and lists that are made when fields first need them: fields of one
+/// pattern are used by one thread at a time.
 ///
 ///     const auto pattern = SparsePattern::make(comm, grid, {2, 2, 2});
 ///     pattern->pool().setLimit(std::size_t{4} << 30);        // bytes for blocks on this rank
