@@ -33,8 +33,8 @@ TEST(Centring, CellsAreTheDefault) {
     const auto cells = BlockPattern::make(here(), grid, {1, 1});
     EXPECT_EQ(BlockPattern::make(here(), grid, {1, 1}, 0, Centring::faces(2)), cells) << "two dimensions";
     EXPECT_NE(BlockPattern::make(here(), grid, {1, 1}, 0, Centring::faces(0)), cells);
-    EXPECT_EQ(Centring::faces(0).in(2), Centring::edges(1).in(2));
-    EXPECT_EQ(Centring::edges(2).in(2), Centring::nodes().in(2));
+    EXPECT_EQ(Centring::faces(0).in(2).nodal, Centring::edges(1).in(2).nodal);
+    EXPECT_EQ(Centring::edges(2).in(2).nodal, Centring::nodes().in(2).nodal);
     for (int b = 0; b < static_cast<int>(cells->blocks().size()); ++b) {
         ASSERT_EQ(cells->owned(b).size(), 1U);
         EXPECT_EQ(cells->owned(b)[0], cells->blocks()[toSize(b)].cells);
@@ -405,7 +405,7 @@ TEST(Centring, FieldsMoveWithTheirBlocks) {
     BlockField<real> u("u", here(), grid, {.ghosts = {1, 2}, .centring = Centring::nodes()});
     std::vector<real> costs(grid->blocksOfRank(here().rank()).size(), here().rank() == 0 ? 5 : 1);
     u = u.moved(grid->rebalanced(here(), costs));
-    EXPECT_EQ(u.blockPattern()->centring(), Centring::nodes().in(2));
+    EXPECT_EQ(u.blockPattern()->centring().in(2).nodal, Centring::nodes().in(2).nodal);
     expectPoints(u, moduloPeriods(grid->spaces()[0]));
 }
 
