@@ -64,13 +64,13 @@ TEST(CraftedCheckpoint, OfElementsThatAreNoWholeNumbersIsRefused) {
 /// Nothing in the file has the size of such rows.
 TEST(CraftedCheckpoint, OfAnyNumberOfRowsWithoutBytesTakesNoMemory) {
     const TemporaryFolder folder;
-    constexpr index rows = index{1} << 39;
+    constexpr index manyRows = index{1} << 39;
     const std::string path =
-        crafted(folder, "none", [](CheckpointArray &array, auto &) { array.rows = array.blockRows = rows; });
+        crafted(folder, "none", [](CheckpointArray &array, auto &) { array.rows = array.blockRows = manyRows; });
     const CheckpointReader reader(world(), path, {.anyMesh = true});
     reader.verify();
     Array<real, DynamicSize> none;
-    reader.read("none", none, std::vector<index>{0, rows - 1});
+    reader.read("none", none, std::vector<index>{0, manyRows - 1});
     EXPECT_EQ(none.size(), 2);
 }
 

@@ -26,13 +26,13 @@ std::vector<index> countsOf(const std::vector<index> &ids) {
 }
 
 TEST(IdShares, AreEvenWhereverTheIdsAre) {
-    constexpr index rows = 1000;
+    constexpr index ids = 1000;
     constexpr index largest = std::numeric_limits<index>::max();
     const auto expectEven = [](const char *what, const std::function<index(index)> &id) {
-        const std::vector<index> counts = countsOf(spreadIds(world(), rows, 1, id));
+        const std::vector<index> counts = countsOf(spreadIds(world(), ids, 1, id));
         for (const index count : counts) {
-            EXPECT_GE(count, rows / world().size()) << what;
-            EXPECT_LE(count, (rows + world().size() - 1) / world().size()) << what;
+            EXPECT_GE(count, ids / world().size()) << what;
+            EXPECT_LE(count, (ids + world().size() - 1) / world().size()) << what;
         }
     };
     expectEven("from 0", [](index row) { return row; });

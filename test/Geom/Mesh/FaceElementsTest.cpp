@@ -17,18 +17,18 @@
 namespace DNDS::Geom {
 namespace {
 
-using test::BoxCells;
+using Cells = test::BoxCells;
 using test::Order;
 
-UnstructuredMesh build(BoxCells cells, Order order) {
+UnstructuredMesh build(Cells cells, Order order) {
     const auto bent = [](const Point &p) { return Point{p[0] + 0.05 * p[1] * p[1], p[1] + 0.03 * p[0], p[2]}; };
     return buildMesh(CommunicatorView(MPI_COMM_WORLD),
                      test::curve(test::makeBox({.cells = cells}), order, bent).slice(CommunicatorView(MPI_COMM_WORLD)));
 }
 
 TEST(FaceElements, HaveTheCornersOfTheFaceAndLeaveItsFirstCell) {
-    for (const BoxCells cells : {BoxCells::Mixed, BoxCells::Tetrahedra, BoxCells::Hexahedra, BoxCells::Polyhedra,
-                                 BoxCells::Quadrilaterals, BoxCells::Triangles, BoxCells::Polygons}) {
+    for (const Cells cells : {Cells::Mixed, Cells::Tetrahedra, Cells::Hexahedra, Cells::Polyhedra,
+                              Cells::Quadrilaterals, Cells::Triangles, Cells::Polygons}) {
         SCOPED_TRACE(static_cast<int>(cells));
         const UnstructuredMesh mesh = build(cells, Order::Complete);
         const FaceElements faces = faceElements(mesh);
@@ -43,7 +43,7 @@ TEST(FaceElements, HaveTheCornersOfTheFaceAndLeaveItsFirstCell) {
             ASSERT_NE(start, listed.end());
             std::rotate(listed.begin(), start, listed.end());
             EXPECT_TRUE(std::equal(listed.begin(), listed.end(), corners.begin())) << "face " << f;
-            if (faces.sources[toSize(f)].cell != noEntity && cells != BoxCells::Polygons) {
+            if (faces.sources[toSize(f)].cell != noEntity && cells != Cells::Polygons) {
                 EXPECT_EQ(elementLayout(type).order, 2);
             }
         }
@@ -51,7 +51,7 @@ TEST(FaceElements, HaveTheCornersOfTheFaceAndLeaveItsFirstCell) {
 }
 
 TEST(FaceElements, CloseAroundTheirCells) {
-    for (const BoxCells cells : {BoxCells::Mixed, BoxCells::Tetrahedra, BoxCells::Hexahedra}) {
+    for (const Cells cells : {Cells::Mixed, Cells::Tetrahedra, Cells::Hexahedra}) {
         const UnstructuredMesh mesh = build(cells, Order::Serendipity);
         const MeshMetrics metrics = computeMetrics(mesh, {.curved = true});
         const FaceElements faces = faceElements(mesh);
@@ -122,7 +122,7 @@ TEST(FaceElements, BothCellsMeetInTheSamePoints) {
 }
 
 TEST(FaceElements, OfPolygonsHaveNoPlaceInReferenceElements) {
-    const UnstructuredMesh mesh = build(BoxCells::Polygons, Order::Linear);
+    const UnstructuredMesh mesh = build(Cells::Polygons, Order::Linear);
     const FaceElements faces = faceElements(mesh);
     for (const LocalIndex face : mesh.boundaryFaces) {
         if (mesh.cellTypes[static_cast<std::size_t>(mesh.faceCells(face, 0))] == ElementType::Polygon) {
