@@ -36,6 +36,8 @@ class AnyBoundary {
     virtual void set(const char *rule, const BlockFace &face, nb::handle value, rowsize component) = 0;
     /// As `fillGhosts`, on the host. Local. Throws what functions raise.
     virtual void fill(const BlockFieldHandle &field) = 0;
+    /// For the garbage collector: functions often hold the boundary's owner.
+    virtual int visitFunctions(visitproc visit, void *arg) const = 0;
 };
 
 /// What C++ fills, before Python's functions do.
@@ -81,12 +83,19 @@ class BoundaryOf final : public AnyBoundary {
         for (int d = 0; d < maxBlockDims; ++d) {
             forBoxes(Executor::host(), rules_.boxes(d),
                      BoundaryKernel<T, Zero>{elements, {}, rules_.timeIn(MemorySpace::Host)});
-            for (const BoundaryBox<T> &box : rules_.boxes(d))
+            const std::vector<BoundaryBox<T>> boxes(rules_.boxes(d).begin(), rules_.boxes(d).end());
+            for (const BoundaryBox<T> &box : boxes) // of now: functions may set rules
                 if (box.rule == BoundaryRule::Function && box.size() > 0) {
                     ghosts.data = elements + box.first;
                     call(box, ghosts, hold);
                 }
         }
+    }
+
+    int visitFunctions(visitproc visit, void *arg) const override {
+        for (const auto &[place, function] : functions_)
+            Py_VISIT(function.ptr());
+        return 0;
     }
 
   private:
@@ -166,6 +175,21 @@ BlockFace faceOf(const BoundaryHandle &self, nb::handle given) {
     return face;
 }
 
+int visitBoundary(PyObject *self, visitproc visit, void *arg) {
+    Py_VISIT(Py_TYPE(self));
+    const auto *boundary = nb::inst_ready(self) ? nb::inst_ptr<BoundaryHandle>(self) : nullptr;
+    return boundary != nullptr && boundary->rules ? boundary->rules->visitFunctions(visit, arg) : 0;
+}
+
+int clearBoundary(PyObject *self) {
+    const auto rules = std::move(nb::inst_ptr<BoundaryHandle>(self)->rules); // what goes with them may look here
+    return 0;
+}
+
+PyType_Slot slots[] = {{Py_tp_traverse, reinterpret_cast<void *>(visitBoundary)},
+                       {Py_tp_clear, reinterpret_cast<void *>(clearBoundary)},
+                       {0, nullptr}};
+
 using Component = std::optional<rowsize>;
 using Boundaries = nb::class_<BoundaryHandle>;
 
@@ -191,7 +215,7 @@ void bindRule(Boundaries &type, const char *rule, const char *text) {
 } // namespace
 
 void bindBlockBoundary(nb::module_ &module) {
-    Boundaries type(module, "BlockBoundary",
+    Boundaries type(module, "BlockBoundary", nb::type_slots(slots),
                     R"(Rules for the ghosts beyond the ends of a grid, where it is neither periodic nor connected.
 
     walls = dnds.BlockBoundary(u)
@@ -215,9 +239,11 @@ ghosts, centring, components and type of the first. They are applied on the host
         "field"_a, nb::sig("def __init__(self, field: BlockField | NdArray) -> None"), "No rules yet. Local.");
     bindValueRule(type, "constant", "value", "Ghosts are a number. Local.");
     bindRule(type, "nearest", "Ghosts are copies of the nearest cell: no gradient. Local.");
-    bindValueRule(type, "mirror", "factor",
-                  "The first ghost is `factor` times the cell at the face, the second times the next cell, and so on. "
-                  "Local. Raises ArgumentError where a block is thinner than its ghosts.");
+    bindValueRule(
+        type, "mirror", "factor",
+        "The first ghost is `factor` times the cell at the face (or the node next to the one on it), the second "
+        "times the next, and so on. "
+        "Local. Raises ArgumentError where a block is thinner than its ghosts.");
     bindValueRule(type, "dirichlet", "value",
                   "A value on the face itself: the mean of a ghost and the cell that it mirrors. As `mirror`. Local.");
     bindValueRule(

@@ -14,7 +14,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <type_traits>
 #include <utility>
 
@@ -215,6 +214,13 @@ Numbers numbersOf(nb::handle given, const char *what) {
     return numbers;
 }
 
+/// Whether two arrays that both have numbers of a dimension have the same.
+bool sameNumbers(const Numbers &a, const Numbers &b, const std::string &dimension) {
+    const auto one = a.find(dimension);
+    const auto other = b.find(dimension);
+    return one == a.end() || other == b.end() || one->second == other->second;
+}
+
 /// A variable to be written: an NdArray.
 struct WrittenArray {
     BlockFieldHandle *field = nullptr;
@@ -244,8 +250,9 @@ struct WrittenArray {
         }
     }
 
-    /// Declares it, with the coordinates that no variable before it has. Local.
-    void declare(NetcdfWriter &file, std::set<std::string> &known, bool steps) const {
+    /// Declares it, with the coordinates that no variable before it has; `known` are these, by dimension. Local. Throws
+    /// ArgumentError for other coordinates of the same dimension.
+    void declare(NetcdfWriter &file, std::map<std::string, const WrittenArray *> &known, bool steps) const {
         const std::vector<index> shape = field->field->shapeInFile();
         for (std::size_t d = 0; d < dims.size(); ++d) {
             const std::string &name = dims[d];
@@ -254,8 +261,16 @@ struct WrittenArray {
             const auto its = axisAttributes.find(name);
             const auto axis = its == axisAttributes.end() ? std::vector<NetcdfAttribute>{} : its->second;
             file.dimension(name, shape.at(d));
-            if ((list == coordinates.end() && nodes == bounds.end()) || !known.insert(name).second)
+            if (list == coordinates.end() && nodes == bounds.end())
                 continue;
+            if (const auto [first, isNew] = known.try_emplace(name, this); !isNew) {
+                DNDS_CHECK(sameNumbers(coordinates, first->second->coordinates, name) &&
+                               sameNumbers(bounds, first->second->bounds, name),
+                           ArgumentError,
+                           "'{}' and '{}' have other coordinates or bounds in dimension '{}': give it two names",
+                           first->second->variable, variable, name);
+                continue;
+            }
             const std::vector<real> values = list == coordinates.end() ? std::vector<real>{} : list->second;
             if (nodes != bounds.end())
                 file.axis({name, nodes->second, axis, values});
@@ -290,7 +305,7 @@ void writeArrays(nb::handle path, const nb::dict &arrays, std::optional<real> ti
             file.unlimited("time");
             file.variable("time", ElementKind::Float64, {"time"}, {{"units", timeUnits}});
         }
-        std::set<std::string> known;
+        std::map<std::string, const WrittenArray *> known;
         for (const WrittenArray &array : written)
             array.declare(file, known, time.has_value());
         if (time || !known.empty())

@@ -240,6 +240,9 @@ def test_coordinates_of_staggered_arrays_in_files(comm, shared_path):
         for d, nodes in t.bounds.items():
             np.testing.assert_array_equal(back.bounds[d], nodes)
     np.testing.assert_array_equal(back.coords["lon"], [45, 135, 225, 315])
+    arrays["p"].bounds = {"lat": 2 * lat_nodes}
+    with pytest.raises(dnds.ArgumentError, match="'p' and 'u' have other coordinates or bounds in dimension 'lat'"):
+        dnds.write_netcdf(shared_path / "bad.nc", arrays)
     arrays["p"].bounds = {"lat": [0.0]}
     with pytest.raises(dnds.ArgumentError, match="bounds"):
         arrays["p"].write_netcdf(shared_path / "bad.nc")
@@ -253,6 +256,23 @@ def test_coordinates_of_staggered_arrays_in_files(comm, shared_path):
         check_cf(json.loads(subprocess.run([sys.executable, "-c", READ_AS_CF, str(path)], check=True, timeout=60,
                                            capture_output=True).stdout))
     comm.Barrier()
+
+
+@pytest.mark.parametrize("ends, nodes", [([[4, 6], [2, 4], [0, 2]], [6, 4, 2, 0]), ([[6, 4], [4, 2], [2, 0]], [6, 4, 2, 0]),
+                                         ([[0, 1], [1, 2], [3, 4]], None)])
+def test_bounds_of_other_programs(comm, shared_path, ends, nodes):
+    path = shared_path / "bounds.nc"
+    t, bounds = dnds.NdArray("t"), dnds.NdArray("lat_bnds")
+    t.decompose((3,), dims=("lat",), comm=comm)
+    bounds.decompose((3, 2), parts=(-1, 1), dims=("lat", "bound"), comm=comm)
+    t.coords, t.coord_attrs = {"lat": [5.0, 3.0, 1.0]}, {"lat": {"bounds": "lat_bnds"}}
+    bounds.core = np.array(ends, float)[bounds.local_slices]
+    try:
+        dnds.write_netcdf(path, {"t": t, "lat_bnds": bounds})
+    except dnds.NotBuiltError as error:
+        pytest.skip(str(error))
+    t.read_netcdf(path)
+    assert nodes is None and "lat" not in t.bounds or list(t.bounds["lat"]) == nodes
 
 
 def check_cf(seen):
@@ -390,5 +410,17 @@ def test_boundaries_let_go_of_their_functions(comm):
     del inflow, u
     assert gone() is not None
     del walls
+    gc.collect()
+    assert gone() is None
+
+    class Flow:  # which its own boundary refers to
+        def __init__(self):
+            self.u = dnds.BlockField(dnds.BlockGrid.cut((4, 4), comm=comm), ghosts=1)
+            self.walls = dnds.BlockBoundary(self.u)
+            self.walls.function(dnds.low_face(0), lambda i, j: self.speed)
+
+    flow = Flow()
+    gone = weakref.ref(flow)
+    del flow
     gc.collect()
     assert gone() is None

@@ -123,7 +123,8 @@ class BlockBoundary {
     }
     /// No gradient, to first order at any width: walls without flow of heat, outflow.
     void nearest(const BlockFace &face, rowsize component = -1) { set(face, {BoundaryRule::Nearest}, component); }
-    /// The first ghost is `factor` times the cell at the face, the second times the next cell, and so on.
+    /// The first ghost is `factor` times the cell at the face (or the node next to the one on it), the second times the
+    /// next, and so on.
     void mirror(const BlockFace &face, T factor, rowsize component = -1) {
         BoundaryGeometry::requireMirrored(*pattern_, face);
         set(face, {BoundaryRule::Mirror, {}, factor}, component);

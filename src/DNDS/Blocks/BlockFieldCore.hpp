@@ -48,10 +48,10 @@ class BlockFieldCore {
 
     /// Adds what was deposited into ghosts to the cells that they are copies of; PushOp::Min and Max take the least or
     /// the largest, Replace the last. After a sum these ghosts are zero, ready for the next deposits; after another
-    /// operation they keep their values. Ghosts that are copies of no cell keep theirs, and take no part. Of points
-    /// that blocks share the copies are added to the owner's, and zero then: `exchangeGhosts` makes them equal.
-    /// A cell's contributions are applied in the order of the numbers of their blocks, those of one block in that of
-    /// its regions (`BlockGrid::ghostRegions`): the bits of one grid of blocks are the same on any ranks.
+    /// operation they keep their values. Ghosts that are copies of no cell, and corners of a star, keep theirs and take
+    /// no part. Of points that blocks share the copies are added to the owner's, and zero then: `exchangeGhosts` makes
+    /// them equal. A cell's contributions are applied in the order of the numbers of their blocks, those of one block
+    /// in that of its regions (`BlockGrid::ghostRegions`): the bits of one grid of blocks are the same on any ranks.
     /// Collective. Streams and errors as exchangeGhosts; LayoutError for elements that cannot be added.
     void pushGhosts(PushOp op = PushOp::Sum, Device::StreamHandle producer = nullptr) {
         startPushGhosts(op, producer);

@@ -55,7 +55,7 @@ void appendBlocks(const IndexSpace &space, int number, std::span<const index> bl
     for (int d = 0; d < cells.dims; ++d) {
         const std::size_t k = toSize(d);
         DNDS_CHECK(shape[k] >= 1, ArgumentError, "blocks of {} cells in dimension {}: give 1 at least", shape[k], d);
-        counts[k] = (cells.extent(d) + shape[k] - 1) / shape[k];
+        counts[k] = cells.extent(d) / shape[k] + (cells.extent(d) % shape[k] != 0 ? 1 : 0);
         DNDS_CHECK(counts[k] == 0 || total <= (index{1} << 30) / counts[k], ArgumentError,
                    "index space '{}' has more than 2^30 blocks: make them larger", space.name);
         total *= counts[k];
@@ -66,7 +66,7 @@ void appendBlocks(const IndexSpace &space, int number, std::span<const index> bl
         for (int d = 0; d < cells.dims; ++d) {
             const std::size_t k = toSize(d);
             block.cells.lower[k] += at[k] * shape[k];
-            block.cells.upper[k] = std::min(cells.upper[k], block.cells.lower[k] + shape[k]);
+            block.cells.upper[k] = block.cells.lower[k] + std::min(shape[k], cells.upper[k] - block.cells.lower[k]);
         }
         into.push_back(block);
     }

@@ -519,8 +519,12 @@ std::string NetcdfWriter::axis(const GridAxis &axis, bool nodal, bool periodic) 
         values.push_back(std::midpoint(nodes[k], nodes[k + 1]));
     if (!nodal)
         attributes.emplace_back("bounds", name + "_bnds");
-    if (file.content.has(name)) { // declared before: of the same length
+    if (file.content.has(name)) { // declared before: of the same length and, in this file's first write, place
         dimension(name, static_cast<index>(values.size()));
+        for (const auto &[declared, numbers] : file.coordinates)
+            DNDS_CHECK(declared != name || numbers == values, ArgumentError,
+                       "{}: coordinate '{}' was declared with other numbers: give the axis another name", file.path,
+                       name);
         return name;
     }
     coordinate(name, std::move(values), std::move(attributes));

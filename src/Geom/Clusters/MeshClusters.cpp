@@ -51,6 +51,9 @@ class MeshClusters::Maker {
         queryOwners(
             *context_, clusterOf_.size(),
             [&](std::size_t i) {
+                DNDS_CHECK(numbers[i] < firsts.back(), ArgumentError,
+                           "the mesh has cell {} of its file, and the clusters are of {} cells: cut that file's cells",
+                           numbers[i], firsts.back());
                 return static_cast<int>(std::ranges::upper_bound(firsts, numbers[i]) - firsts.begin()) - 1;
             },
             [&](std::size_t i) { return numbers[i]; },
