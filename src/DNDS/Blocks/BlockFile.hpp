@@ -90,9 +90,9 @@ inline std::string textOf(const std::vector<index> &shape) {
 
 } // namespace Detail
 
-/// Reads a variable, each rank its own blocks; ghosts stay as they are, and copies of points that other blocks read.
-/// `options.picks` leaves the field's shape (see `picksFor`). `mask`, if given, has the field's pattern and components;
-/// it gets 1 where a value is missing. Collective.
+/// Reads a variable, each rank its own blocks. Ghosts, and copies of points that other blocks read, are left as they
+/// are. `options.picks` leaves the field's shape (see `picksFor`). `mask`, if given, has the field's pattern and
+/// components; it gets 1 where a value is missing. Collective.
 /// @throws on all ranks: as NetcdfReader::read; StaleError; LayoutError if the shape is another.
 template <class T>
 void readNetcdf(const NetcdfReader &file, std::string_view name, BlockField<T> &field,
@@ -190,7 +190,7 @@ VtkGridField vtkField(const BlockField<T> &field) {
 template <class T>
 struct CellRows {
     Array<T, DynamicSize> values; ///< [cells of this rank x components]
-    std::vector<index> ids;       ///< the cell's number in C order in its index space, after all cells of spaces before
+    std::vector<index> ids;       ///< the cell's number in C order in its index space, plus the cells of earlier spaces
 };
 
 namespace Detail {
@@ -212,7 +212,8 @@ void forEachOwnCell(Field &field, Visit &&visit) {
 
 } // namespace Detail
 
-/// The ids of this rank's cells, block by block. Local.
+/// The ids of this rank's cells, block by block, as in CellRows: they depend on the index spaces alone, not on blocks
+/// or ranks. Local. O(cells + blocks x index spaces).
 template <class T>
 std::vector<index> cellIds(const BlockField<T> &field) {
     std::vector<index> ids;
@@ -234,7 +235,7 @@ std::vector<index> cellIds(const BlockField<T> &field) {
     return ids;
 }
 
-/// A copy of this rank's cells. Local. Throws as BlockField::view.
+/// A copy of this rank's cells, each shared point once. Local. O(cells). Throws as BlockField::view.
 template <class T>
 CellRows<T> cellRows(const BlockField<T> &field) {
     CellRows<T> rows;
@@ -249,7 +250,8 @@ CellRows<T> cellRows(const BlockField<T> &field) {
     return rows;
 }
 
-/// The inverse. Local. Throws LayoutError if the number of rows or components differs from the field's.
+/// The inverse: rows are in the order of `cellRows`; ghosts and copies of shared points are left to `exchangeGhosts`.
+/// Local. O(cells). Throws LayoutError if the number of rows or components differs from the field's.
 template <class T>
 void setCells(BlockField<T> &field, const CellRows<T> &rows) {
     const auto cells = static_cast<index>(cellIds(field).size());
