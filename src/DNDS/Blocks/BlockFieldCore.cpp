@@ -125,6 +125,7 @@ void BlockFieldCore::initPushGhosts(PushOp op, const ExchangeOptions &options) {
     pushOps_[sideNumber()] = op;
 }
 
+// An operation is part of an exchange's set-up; programs that alternate two operations pay for it each time.
 void BlockFieldCore::startPushGhosts(PushOp op, Device::StreamHandle producer) {
     requireMade();
     if (!pushes_[sideNumber()].made() || pushOps_[sideNumber()] != op)

@@ -45,6 +45,8 @@ auto fileSlabs(Field &field, const std::vector<index> &leading = {}) {
     (void)fileShape(field);
     const BlockPattern &pattern = *field.blockPattern();
     const Box all = pattern.filePoints();
+    // The dimensions of a slab are those of the file: `leading`, components if they are outside, the box, components if
+    // they are inside. Strides are those of the field's memory: nothing is copied here.
     const auto slabOfBox = [&](const auto &view, const Box &box) {
         std::vector<index> start;
         std::vector<index> count;
@@ -98,6 +100,7 @@ template <class T>
 void readNetcdf(const NetcdfReader &file, std::string_view name, BlockField<T> &field,
                 const NetcdfReadOptions &options = {}, BlockField<std::uint8_t> *mask = nullptr) {
     std::vector<Slab> slabs;
+    // Errors of one rank are thrown on all before the collective read.
     field.array().comm().guarded([&] {
         const std::vector<index> shape = fileShape(field);
         const std::vector<index> left = file.shape(name, options.picks);

@@ -125,6 +125,7 @@ void BlockGrid::checkSpaces() const {
     }
 }
 
+// O(blocks). The limit on ranks bounds `rankStarts_`, which has an entry for each, with or without blocks.
 void BlockGrid::checkBlocks() const {
     for (std::size_t b = 0; b < blocks_.size(); ++b) {
         const Block &block = blocks_[b];

@@ -229,6 +229,7 @@ BlockLinks blockLinksOf(CommunicatorContext &context, const BlockGrid &grid, con
         [](RowBox &, RowBox &) {});
 }
 
+// The reader knows both sides' strides, so it also chooses the order of loops for both: owners receive it in the links.
 BlockLinks valueLinksOf(CommunicatorContext &context, const BlockPattern &from, const BlockPattern &to,
                         rowsize components, const Sources &sourcesOf) {
     const auto inside = [&](const BlockPattern &pattern) { return pattern.componentsOutside() > 0 ? 1 : components; };

@@ -129,6 +129,8 @@ Task::Region BlockRows::boundaryGhosts(const std::shared_ptr<const BlockPattern>
     return space.define("ghosts beyond faces", rows);
 }
 
+// Marks every memory row once: cell, ghost that an exchange fills, or neither. Lookups then need no search for sources.
+// Copies of the adjacency share the marks.
 Task::Adjacency BlockRows::stencil(const std::shared_ptr<const BlockPattern> &pattern, const GhostWidths &widths,
                                    bool boundaryFilled) {
     const int dims = pattern->grid()->dims();

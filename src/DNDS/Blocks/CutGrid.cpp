@@ -46,7 +46,8 @@ IndexVector partNumber(index number, const IndexVector &parts, int dims) {
     return part;
 }
 
-/// Cuts an index space into blocks of a given shape, in the order of a space-filling curve.
+/// Cuts an index space into blocks of a given shape, in the order of a space-filling curve through the lattice of
+/// blocks, so that runs of blocks are compact. O(blocks log blocks) on every rank.
 void appendBlocks(const IndexSpace &space, int number, std::span<const index> blockShape, std::vector<Block> &into) {
     const Box &cells = space.cells;
     const IndexVector shape = indexVector(blockShape);
