@@ -6,7 +6,8 @@ namespace DNDS {
 
 namespace {
 
-/// The ghosts of a block beyond a face of its index space.
+/// The ghosts of a block beyond a face of its index space, as wide as the block with all other ghosts; empty if the
+/// block does not reach the face.
 Box beyond(const Box &extent, const Box &space, const BlockFace &face) {
     Box ghosts = extent;
     const std::size_t d = toSize(face.dim);
@@ -17,7 +18,8 @@ Box beyond(const Box &extent, const Box &space, const BlockFace &face) {
     return ghosts;
 }
 
-/// Copies beyond a face, and what lies beside them beyond the ends of the other dimensions: a neighbour, not a wall.
+/// Copies beyond a face, widened by the ghosts beside them beyond the ends of the other dimensions: these are ghosts of
+/// the neighbour's walls, not of this one.
 Box withSides(Box copies, const Box &extent, const Box &space, const BlockFace &face) {
     for (int d = 0; d < space.dims; ++d) {
         const std::size_t k = toSize(d);
@@ -35,6 +37,8 @@ Box withSides(Box copies, const Box &extent, const Box &space, const BlockFace &
 
 namespace BoundaryGeometry {
 
+// For each face, the ghosts beyond it minus all that are copies of cells. Copies are found once for a block and serve
+// its faces in all dimensions.
 std::vector<BoundarySlab> slabsOf(const BlockPattern &pattern) {
     const BlockGrid &grid = *pattern.grid();
     GhostWidths all = pattern.ghosts();
@@ -62,6 +66,7 @@ std::vector<BoundarySlab> slabsOf(const BlockPattern &pattern) {
     return slabs;
 }
 
+// A face of all spaces is a face of those in which the dimension is not periodic; one such space must exist.
 std::vector<int> spacesOf(const BlockGrid &grid, const BlockFace &face) {
     const int count = static_cast<int>(grid.spaces().size());
     DNDS_CHECK(face.dim >= 0 && face.dim < grid.dims() && face.space >= -1 && face.space < count, ArgumentError,
@@ -77,6 +82,8 @@ std::vector<int> spacesOf(const BlockGrid &grid, const BlockFace &face) {
     return spaces;
 }
 
+// Layer k of ghosts mirrors layer k of the block's memory on the other side of the face (for nodes, not counting the
+// node on it): the block, with its ghosts there, needs an equal number of layers.
 void requireMirrored(const BlockPattern &pattern, const BlockFace &face) {
     const BlockGrid &grid = *pattern.grid();
     const Centring &centring = pattern.centring();
@@ -101,6 +108,7 @@ void requireMirrored(const BlockPattern &pattern, const BlockFace &face) {
     }
 }
 
+// Components inside cells are `width` apart and one follows the other; outside, each has a box of the extent's size.
 ElementBox elementsOf(const BlockMemory &block, const Box &box, index width, rowsize component) {
     ElementBox elements;
     index row = 0;

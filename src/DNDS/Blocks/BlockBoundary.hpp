@@ -29,7 +29,7 @@ enum class BoundaryRule : unsigned char {
     None,     ///< left to the program
     Constant, ///< a number
     Nearest,  ///< a copy of the nearest cell in this dimension
-    Mirror,   ///< a factor times the cell as far from the face on the other side, plus a number
+    Mirror,   ///< a factor times the cell that is the ghost's mirror image in the face, plus a number
     Function  ///< computed from position and time
 };
 
@@ -38,7 +38,7 @@ enum class BoundaryRule : unsigned char {
 struct BoundaryGhost {
     index cell[maxBlockDims] = {}; // NOLINT: plain, for kernels; in the numbers of the index space
     rowsize component = 0;
-    BlockFace face; ///< with its space
+    BlockFace face; ///< never of all spaces: its space is set
     real time = 0;  ///< set by `BlockBoundary::setTime`
 };
 
@@ -49,7 +49,8 @@ struct BoundarySlab {
     Box ghosts; ///< in the numbers of the index space
 };
 
-/// Ghosts of one component of a slab, and their rule.
+/// Ghosts of one component of a slab, and their rule. The ElementBox places them in the rank's memory. Plain data:
+/// kernels get boxes by value.
 template <class T>
 struct BoundaryBox : ElementBox {
     index lower[maxBlockDims] = {}; // NOLINT: of the ghosts, in the numbers of the index space
@@ -66,12 +67,14 @@ struct BoundaryBox : ElementBox {
 /// Geometry of boundaries, without types. All functions are Local.
 namespace BoundaryGeometry {
 
-/// The slabs of all dimensions, ascending. O(regions x blocks nearby).
+/// The slabs of this rank's blocks, in ascending dimensions; slabs of one dimension do not overlap. O(regions x blocks
+/// nearby).
 std::vector<BoundarySlab> slabsOf(const BlockPattern &pattern);
 /// The index spaces of a face, with the same result on all ranks, as all know the grid. Throws ArgumentError for
 /// missing dimensions and spaces, and periodic dimensions.
 std::vector<int> spacesOf(const BlockGrid &grid, const BlockFace &face);
-/// Throws ArgumentError unless all blocks reach the cells that are mirrored at the face; the same on all ranks.
+/// Throws ArgumentError unless all blocks reach the cells that are mirrored at the face; checks blocks of all ranks, so
+/// that all ranks throw. O(blocks of the grid).
 void requireMirrored(const BlockPattern &pattern, const BlockFace &face);
 /// The place of one component of the cells in `box` among the elements of the rank, if `width` components are inside
 /// cells. Dimensions of the box are the last ones of the result.
@@ -90,11 +93,11 @@ ElementBox elementsOf(const BlockMemory &block, const Box &box, index width, row
 ///     exchangeAndFill(u, boundary);                     // each step
 ///
 /// Dimensions are filled in ascending order, each beyond both faces over the whole width of the block, its other ghosts
-/// included. Where ghosts are a star (GhostShape), those at edges and corners are no copies, and rules are applied to
-/// whatever lies there. So a ghost beyond several faces (at edges and corners) has the rule of the highest of these
-/// dimensions that has one, applied to a ghost that an exchange or a lower dimension has filled. Where a connection
-/// leads beyond a face, the face has no rules, nor do they fill what lies beside the neighbour's cells there: its other
-/// walls do. Ghosts that are copies of cells, and those of holes inside of an index space, are left alone.
+/// included. A ghost beyond several faces, at an edge or corner, thus gets the rule of the highest of these dimensions
+/// that has one, applied to a ghost that an exchange or a lower dimension has filled. Exchanges of a star (GhostShape)
+/// fill no ghosts at edges and corners: there, rules read old values. A face has no rules where a connection leads
+/// beyond it, and neither have the ghosts beside the neighbour's cells there: they belong to the neighbour's walls.
+/// Ghosts that are copies of cells, and ghosts in holes of an index space, are left alone.
 ///
 /// If the field's centring has nodes in the face's dimension, ghosts begin beyond the node on the face, and rules
 /// mirror at it. Values on the face itself belong to the program.
@@ -117,7 +120,7 @@ class BlockBoundary {
 
     /// Sets the rule of a face for one component, or for all (-1). Local; all ranks give the same. Throw ArgumentError,
     /// on all ranks alike, for missing faces and components and faces of periodic dimensions; `mirror` and `dirichlet`
-    /// also where a block does not reach the mirrored cells, as it is thinner than its ghosts.
+    /// also if a block at the face is thinner than its ghosts, so that it lacks mirrored cells.
     void constant(const BlockFace &face, T value, rowsize component = -1) {
         set(face, {BoundaryRule::Constant, value}, component);
     }
@@ -169,16 +172,19 @@ class BlockBoundary {
     }
 
   private:
+    /// Mirrored ghosts get `factor` x cell + `value`, constant ones `value`.
     struct Rule {
         BoundaryRule kind = BoundaryRule::None;
         T value{};
         T factor{};
     };
 
+    /// The rule of a face of one space. The table has an entry for every face.
     Rule &ruleOf(const BlockFace &face, rowsize component) {
         const int number = (face.space * maxBlockDims + face.dim) * 2 + (face.high ? 1 : 0);
         return rules_[toSize(number) * toSize(components_) + toSize(component)];
     }
+    /// Checks the face before it looks at slabs, so that ranks without slabs there throw as well.
     void set(BlockFace face, const Rule &rule, rowsize component) {
         DNDS_CHECK(component >= -1 && component < components_, ArgumentError,
                    "component {} of {} gets a rule: give -1 for all", component, components_);
@@ -190,7 +196,8 @@ class BlockBoundary {
         }
         list();
     }
-    /// Lists the boxes of all slabs and components with rules.
+    /// Lists the boxes of all slabs and components with rules, by dimension, since dimensions are filled one after the
+    /// other. O(slabs x components), at each change of a rule, so that filling only reads.
     void list() {
         for (auto &boxes : boxes_)
             boxes.clear();
@@ -209,6 +216,7 @@ class BlockBoundary {
                 const Box cells = centring.pointsOf(pattern_->grid()->spaces()[toSize(slab.face.space)].cells);
                 const std::size_t d = toSize(slab.face.dim);
                 box.edge = slab.face.high ? cells.upper[d] - 1 : cells.lower[d];
+                // Cells mirror at the plane between the edge cell and the first ghost, nodes at the edge node.
                 box.mirror = 2 * box.edge + (centring.nodal[d] ? 0 : slab.face.high ? 1 : -1);
                 box.value = rule.value;
                 box.factor = rule.factor;
@@ -223,19 +231,20 @@ class BlockBoundary {
     TFunction function_;
     rowsize components_;
     std::vector<BoundarySlab> slabs_;
-    std::vector<Rule> rules_; ///< [spaces x dimensions x 2 x components]
-    std::array<std::vector<BoundaryBox<T>>, maxBlockDims> boxes_;
-    mutable Array<real, 1> time_;
+    std::vector<Rule> rules_;                                     ///< [spaces x dimensions x 2 x components]
+    std::array<std::vector<BoundaryBox<T>>, maxBlockDims> boxes_; ///< boxes of each dimension
+    mutable Array<real, 1> time_; ///< one number, in device memory so that captured kernels read the latest one
 };
 
 inline namespace DNDS_DEVICE_COMPILATION {
 
-/// Fills one ghost.
+/// Fills one ghost. Reads at most one other element, which no ghost of the same dimension is: ghosts may be filled
+/// concurrently.
 template <class T, class TFunction>
 struct BoundaryKernel {
     T *elements; ///< all elements of the rank
     TFunction function;
-    const real *time;
+    const real *time; ///< in the memory in which the kernel runs
 
     /// Fills the ghost with indices `at` in a box.
     DNDS_HOST_DEVICE void operator()(const BoundaryBox<T> &box, const index *at, index element) const {
@@ -263,9 +272,10 @@ struct BoundaryKernel {
     }
 };
 
-/// Fills the ghosts of `field` that have rules. Ghosts that are copies of cells must be current. On the device it
-/// queues a kernel a dimension (more with many blocks), in sources as for `parallelFor`. Local. O(ghosts). Throws
-/// ArgumentError for other patterns, StaleError if the field is not current in the memory of `on`.
+/// Fills the ghosts of `field` that have rules. Ghosts that are copies of cells must be current. Dimensions are filled
+/// in order, as later ones read ghosts at edges that earlier ones have filled; on the device by a kernel for each (more
+/// with many blocks), in sources as for `parallelFor`. Local. O(ghosts). Throws ArgumentError for other patterns,
+/// StaleError if the field is not current in the memory of `on`.
 template <class T, class TFunction>
 void fillGhosts(BlockField<T> &field, const BlockBoundary<T, TFunction> &boundary,
                 const Executor &on = Executor::host()) {

@@ -51,7 +51,7 @@ IndexTransform transformBetween(const BlockFieldCore &from, const BlockFieldCore
     return transform;
 }
 
-/// Throws ArgumentError if nodes of `from` are combined with several of `to`.
+/// Throws ArgumentError if nodes of `from` are combined with several of `to`: a push sends each ghost to one owner.
 void requireSamePeriods(const BlockFieldCore &from, const BlockFieldCore &to, const IndexTransform &transform) {
     for (std::size_t s = 0; s < from.grid()->spaces().size(); ++s)
         for (std::size_t d = 0; d < toSize(transform.dims); ++d)
@@ -78,7 +78,8 @@ void requireSameType(const BlockFieldCore &from, const BlockFieldCore &to) {
                b.elementBytes);
 }
 
-/// Checks what does not need other ranks, and then that all pass the same. Collective, within `failTogether`.
+/// Checks what does not need other ranks, and then that all pass the same: fields by the serial numbers of their
+/// patterns, which all ranks count alike. Collective, within `failTogether`. One reduction.
 IndexTransform agreeOnCopy(const CommunicatorView &comm, const BlockFieldCore &from, const BlockFieldCore &to,
                            const BlockCopyOptions &options) {
     DNDS_CHECK(&from != &to, ArgumentError, "'{}' is to be copied to itself: copy to another field", to.name());
@@ -111,7 +112,8 @@ IndexTransform agreeOnCopy(const CommunicatorView &comm, const BlockFieldCore &f
     return transform;
 }
 
-/// The rows of a field as single values, as patterns of copies count them.
+/// The rows of a field as single values, as patterns of copies count them: fields with components inside and outside
+/// can then be copied to each other. The closure keeps the field's memory alive, not the field.
 auto valuesOf(const ExchangeMember &field) {
     return [rows = field.father](MemorySpace space, Access access, RowLayout &into) {
         rows(space, access, into);
@@ -128,7 +130,8 @@ index valueCount(const BlockFieldCore &field) {
     return pattern.rows() * (pattern.componentsOutside() > 0 ? 1 : field.components());
 }
 
-/// The parts of a block of `to` that a copy writes. A value is combined with that of its owner alone.
+/// The parts of a block of `to` that a copy writes. A value is combined with the owner's copy alone, so that no value
+/// is added to a shared point twice.
 std::vector<Box> targetsIn(const BlockMemory &block, const BlockPattern &to, const BlockCopyOptions &options) {
     if (options.op == PushOp::Replace)
         return options.ghosts ? withGhosts(block.cells, to.ghosts()) : std::vector<Box>{block.cells};
@@ -137,6 +140,9 @@ std::vector<Box> targetsIn(const BlockMemory &block, const BlockPattern &to, con
     return {owned.begin(), owned.end()};
 }
 
+/// For each part of a block of `to`, finds the sources in the grid of `from`, which knows its own periods and
+/// connections, and maps them back. A pull reads `from` as the father and writes `to` as the son. A push has the roles
+/// reversed: values of `from` are ghosts, whose owners are in `to`. Collective; one sparse exchange.
 std::shared_ptr<const ExchangePattern> patternOf(const std::shared_ptr<CommunicatorContext> &context,
                                                  const BlockFieldCore &from, const BlockFieldCore &to,
                                                  const IndexTransform &toTarget, const BlockCopyOptions &options) {
@@ -164,6 +170,8 @@ std::shared_ptr<const ExchangePattern> patternOf(const std::shared_ptr<Communica
 
 } // namespace
 
+// Agreement and pattern first, on all ranks together; then the exchange binds both fields' memory, and can be started
+// any number of times without further agreement.
 std::shared_ptr<Exchange> makeBlockCopy(const BlockFieldCore &from, BlockFieldCore &to,
                                         const BlockCopyOptions &options) {
     const ExchangeMember source = from.member();

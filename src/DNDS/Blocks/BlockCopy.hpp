@@ -14,19 +14,19 @@ struct BlockCopyOptions {
     /// Dimension d of `from` runs along dimension `axes[d]` of `to`; {}: the same dimensions. Of two dimensions, {1, 0}
     /// transposes.
     std::vector<int> axes = {};
-    /// Also fills ghosts of `to`: with the cells that ghosts of `from` at these places would be copies of, through the
-    /// periods and connections of its grid. Corners as in exchanges of `to`. For PushOp::Replace only.
+    /// Also fills ghosts of `to`, each with the cell that a ghost of `from` at this place would copy, through the
+    /// periods and connections of the grid of `from`. Exchanges of `to` decide about corners. For PushOp::Replace only.
     bool ghosts = false;
-    PushOp op = PushOp::Replace; ///< combination of a copied value with the value in `to`
-    TransportKind transport = TransportKind::Auto;
+    PushOp op = PushOp::Replace;                   ///< combination of a copied value with the value in `to`
+    TransportKind transport = TransportKind::Auto; ///< the same on all ranks
 };
 
 /// A copy of the cells of `from` to the cells of `to` with the same index, to be run often. AMReX calls it
 /// ParallelCopy. The fields are on one communicator and have equal index spaces (numbers of cells; after `axes`, if
 /// given), components and type of values. Blocks, ranks, ghost widths, orders of components and periods may differ.
 /// Cells of `to` that no block of `from` has keep their values. Fields at nodes, faces or edges have equal centrings.
-/// If blocks of `to` share points, all copies are replaced; with another `op` the owner's alone, and
-/// `exchangeGhosts` brings it to the others.
+/// If blocks of `to` share points, Replace writes all copies; another `op` changes the owner's copy alone, which
+/// `exchangeGhosts` brings to the others.
 ///
 ///     const auto transpose = makeBlockCopy(u, v, {.axes = {1, 0}});    // v(j, i) = u(i, j)
 ///     transpose->start();  transpose->wait();

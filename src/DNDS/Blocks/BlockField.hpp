@@ -27,7 +27,7 @@ struct BlockFieldOptions {
 };
 
 /// Values of type `T` on all cells of a grid: one allocation per rank, one view per block. AMReX calls this a MultiFab,
-/// and `exchangeGhosts` FillBoundary. Move-only. Memory is initially zero.
+/// and `exchangeGhosts` FillBoundary; PETSc's DMDA has one block per rank. Move-only. Memory is initially zero.
 ///
 ///     const auto grid = BlockGrid::blocksOf(comm, {"box", Box::ofShape(shape), {true, true, true}}, {32, 32, 32});
 ///     BlockField<real> u("u", comm, grid, {.ghosts = {1, 1, 1}, .components = 5});
@@ -107,8 +107,9 @@ class BlockField : public BlockFieldCore {
         return *array_;
     }
 
-    /// Exchanges the values of two fields on one pattern, ghosts included: old and new state. Local, O(1). Throws
-    /// ArgumentError for other patterns or numbers of components, StateError if one is on the device.
+    /// Exchanges the values of two fields on one pattern, ghosts included: old and new state. Names, set-up exchanges
+    /// and the fields' places in task graphs stay. All ranks swap the same fields. Local, O(1). Throws ArgumentError
+    /// for other patterns or numbers of components, StateError if one is on the device.
     void swapData(BlockField &other) {
         DNDS_CHECK(blockPattern() == other.blockPattern() && components() == other.components(), ArgumentError,
                    "'{}' and '{}' cannot be swapped: they are not on one pattern, or have {} and {} components", name(),
@@ -124,7 +125,7 @@ class BlockField : public BlockFieldCore {
     ///
     ///     u = u.moved(grid);
     ///
-    /// Exchanges are set up again at first use; task graphs, groups and views are the program's to remake. Collective.
+    /// Exchanges are set up again at first use; the program remakes its task graphs, groups and views. Collective.
     /// Needs the memory of both fields at once. Throws on all ranks ArgumentError for a grid of other blocks,
     /// StateError for a field in an exchange, and as the constructor; StaleError as exchangeGhosts.
     BlockField moved(const std::shared_ptr<const BlockGrid> &to) const {
@@ -138,7 +139,8 @@ class BlockField : public BlockFieldCore {
         return result;
     }
 
-    /// A view of the block `memory` in `all`, a copy of the field's memory with the same layout. Local, O(1).
+    /// A view of the block `memory` in `all`, the field's memory or a copy with the same layout; null for null. Local,
+    /// O(1).
     template <class U>
     BlockView<U> viewOf(U *all, const BlockMemory &memory) const {
         const index width = array_->width();
@@ -152,7 +154,7 @@ class BlockField : public BlockFieldCore {
     }
 
   private:
-    std::shared_ptr<ParArray<T, DynamicSize>> array_;
+    std::shared_ptr<ParArray<T, DynamicSize>> array_; ///< the array of the base class, with its type
 };
 
 } // namespace DNDS

@@ -11,6 +11,8 @@ namespace DNDS {
 
 namespace {
 
+/// The closures own the arrays and ask for their rows at each start, so an exchange outlives its field and finds the
+/// memory after swaps.
 ExchangeMember memberOf(const std::shared_ptr<ArrayBase> &father, const std::shared_ptr<ArrayBase> &son) {
     const auto layoutOf = [](const std::shared_ptr<ArrayBase> &array) {
         return [array](MemorySpace space, Access access, RowLayout &into) { array->rowLayout(space, access, into); };
@@ -25,7 +27,8 @@ ExchangeMember memberOf(const std::shared_ptr<ArrayBase> &father, const std::sha
             .pattern = nullptr};
 }
 
-/// All rows of a rank's blocks, by the ranks that these blocks have in `other`.
+/// All rows of a rank's blocks, by the ranks that these blocks have in `other`. Each list ascends with blocks' numbers,
+/// so that sender and receiver list the same blocks in the same order, without messages.
 ExchangePattern::PeerBoxes wholeBlocks(std::span<const BlockMemory> blocks, const BlockGrid &other) {
     std::map<int, std::vector<RowBox>> byRank;
     for (const BlockMemory &block : blocks) {
@@ -47,6 +50,8 @@ ExchangeMember BlockFieldCore::member() const {
     return memberOf(data_, data_); // cells and ghosts are rows of one array
 }
 
+// A pull from this field's rows to those of `into`, once. The checks are within the pattern's agreement, so that a
+// failure on one rank ends it on all. Ghosts are moved as well: no exchange could refresh those at walls.
 void BlockFieldCore::copyTo(BlockFieldCore &into) const {
     const std::shared_ptr<const BlockPattern> &from = pattern_;
     const std::shared_ptr<const BlockPattern> &to = into.pattern_;
@@ -77,6 +82,7 @@ void BlockFieldCore::bind(std::shared_ptr<const BlockPattern> pattern, std::shar
     components_ = components;
 }
 
+// A rank alone on its node shares with no other: ordinary memory.
 HostMemoryResource BlockFieldCore::memoryFor(const BlockPattern &pattern) {
     const NodeTopology &node = pattern.exchange()->context().node();
     return node.members.size() > 1 ? HostMemoryResource(node.arena) : nullptr;
@@ -102,6 +108,8 @@ const std::shared_ptr<Exchange> &BlockFieldCore::ready() {
     return pulls_[sideNumber()].get(data_->label());
 }
 
+// Only sums clear ghosts: after a minimum or maximum, zero would be a wrong contribution to the next one. Pulls ignore
+// it.
 void BlockFieldCore::init(OfSides &exchanges, ExchangeOptions options, PushOp op) {
     requireMade();
     options.space = side_ == MemorySpace::Device ? ExchangeSpace::Device : ExchangeSpace::Host;
@@ -117,6 +125,7 @@ void BlockFieldCore::initPushGhosts(PushOp op, const ExchangeOptions &options) {
     pushOps_[sideNumber()] = op;
 }
 
+// An operation is part of an exchange's set-up; programs that alternate two operations pay for it each time.
 void BlockFieldCore::startPushGhosts(PushOp op, Device::StreamHandle producer) {
     requireMade();
     if (!pushes_[sideNumber()].made() || pushOps_[sideNumber()] != op)

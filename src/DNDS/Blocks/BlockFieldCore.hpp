@@ -20,7 +20,7 @@ namespace DNDS {
 /// Ranks thus agree without communication, as long as all of them call these functions.
 class BlockFieldCore {
   public:
-    /// False for a field that was only declared.
+    /// False for a field that was only declared, or moved from.
     bool made() const noexcept { return data_ != nullptr; }
     const std::shared_ptr<const BlockPattern> &blockPattern() const noexcept { return pattern_; }
     const std::shared_ptr<const BlockGrid> &grid() const noexcept { return pattern_->grid(); }
@@ -46,19 +46,21 @@ class BlockFieldCore {
     /// Starts, and returns an object whose destructor finishes; see Flight. Collective at the first call, as above.
     [[nodiscard]] Flight startGhostFlight(Device::StreamHandle producer = nullptr) { return Flight(ready(), producer); }
 
-    /// Adds what was deposited into ghosts to the cells that they are copies of; PushOp::Min and Max take the least or
-    /// the largest, Replace the last. After a sum these ghosts are zero, ready for the next deposits; after another
-    /// operation they keep their values. Ghosts that are copies of no cell, and corners of a star, keep theirs and take
-    /// no part. Of points that blocks share the copies are added to the owner's, and zero then: `exchangeGhosts` makes
-    /// them equal. A cell's contributions are applied in the order of the numbers of their blocks, those of one block
-    /// in that of its regions (`BlockGrid::ghostRegions`): the bits of one grid of blocks are the same on any ranks.
+    /// Adds deposits in ghosts to the cells that they are copies of; PushOp::Min and Max take the least or the largest,
+    /// Replace the last. After a sum these ghosts are zero, ready for the next deposits; after another operation they
+    /// keep their values. Ghosts that are copies of no cell, and corners of a star, take no part and keep theirs. Copies
+    /// of a point that blocks share are added to the owner's value and then zero as well: `exchangeGhosts` makes them
+    /// equal again.
+    /// A cell's contributions are applied in the order of their blocks' numbers, and for one block in the order of its
+    /// regions (`BlockGrid::ghostRegions`): for given blocks, results have the same bits on any ranks.
     /// Collective. Streams and errors as exchangeGhosts; LayoutError for elements that cannot be added.
     void pushGhosts(PushOp op = PushOp::Sum, Device::StreamHandle producer = nullptr) {
         startPushGhosts(op, producer);
         finishPushGhosts();
     }
-    /// Starts a push. Collective at the first call on each side, and where `op` is another than that of the call before
-    /// on this side; else Local. Until it is finished, neither cells nor ghosts are written. Throws as Exchange::start.
+    /// Starts a push. Collective at the first call on each side, and whenever `op` differs from that of the previous
+    /// call there, since the exchange is then set up again; else Local. Until it is finished, neither cells nor ghosts
+    /// are written. Throws as Exchange::start.
     void startPushGhosts(PushOp op = PushOp::Sum, Device::StreamHandle producer = nullptr);
     /// Completes the push. Throws as Exchange::wait.
     void finishPushGhosts() { inFlight(pushes_, "push").wait(); }
@@ -73,9 +75,9 @@ class BlockFieldCore {
     /// `options.space` is ignored. Counts as writing on that side, since ghosts will be written there: the other side
     /// is stale until `toHost` or `toDevice`. Throws as PersistentExchange::init.
     void initExchangeGhosts(const ExchangeOptions &options = {});
-    /// The same for pushes of `op`. `options.ghosts` is ignored, too. Collective. It is no writing.
+    /// The same for pushes of `op`, which do not count as writing. `options.ghosts` is ignored, too. Collective.
     void initPushGhosts(PushOp op = PushOp::Sum, const ExchangeOptions &options = {});
-    /// The way of ghosts to this rank, as a readable table or by peer. Local. Throws StateError before the first
+    /// The paths of ghosts to this rank, as a readable table or by peer. Local. Throws StateError before the first
     /// exchange on this side.
     std::string describeExchange() const;
     std::vector<PeerPath> ghostPaths() const;
@@ -106,10 +108,12 @@ class BlockFieldCore {
     /// The resource for the array's memory: shared with the other ranks of the node, so that they can write ghosts and
     /// copies there. Exchanges do not move the array. Local.
     static HostMemoryResource memoryFor(const BlockPattern &pattern);
+    /// Throws IndexError if the block does not exist.
     const BlockMemory &memoryOf(int local) const;
     /// Copies all blocks with their ghosts to `into`, which is on the same blocks on other ranks, and brings it to the
     /// same side. Collective.
     void copyTo(BlockFieldCore &into) const;
+    /// Throws StateError for a field that was only declared, or moved from.
     void requireMade(SourceLocation where = SourceLocation::current()) const;
 
   private:
@@ -122,17 +126,20 @@ class BlockFieldCore {
 
     std::size_t sideNumber() const noexcept { return side_ == MemorySpace::Device ? 1 : 0; }
     void init(OfSides &exchanges, ExchangeOptions options, PushOp op);
+    /// The pull of the current side, set up if necessary.
     const std::shared_ptr<Exchange> &ready();
+    /// The started exchange, on whichever side; on the device if there is one on both. Throws StateError without one.
     Exchange &inFlight(const OfSides &exchanges, const char *what) const;
+    /// The pull of the current side. Throws StateError before it is set up.
     const Exchange &bound() const;
 
     std::shared_ptr<const BlockPattern> pattern_;
-    std::shared_ptr<ArrayBase> data_;
+    std::shared_ptr<ArrayBase> data_; ///< exchanges share it, and thus survive moves of the field
     rowsize components_ = 0;
-    MemorySpace side_ = MemorySpace::Host;
+    MemorySpace side_ = MemorySpace::Host; ///< the same on all ranks
     OfSides pulls_{PersistentExchange(Direction::Pull), PersistentExchange(Direction::Pull)};
     OfSides pushes_{PersistentExchange(Direction::Push), PersistentExchange(Direction::Push)};
-    std::array<PushOp, 2> pushOps_{}; ///< operations of `pushes_`
+    std::array<PushOp, 2> pushOps_{}; ///< operations with which `pushes_` were set up
 };
 
 } // namespace DNDS

@@ -45,6 +45,8 @@ auto fileSlabs(Field &field, const std::vector<index> &leading = {}) {
     (void)fileShape(field);
     const BlockPattern &pattern = *field.blockPattern();
     const Box all = pattern.filePoints();
+    // The dimensions of a slab are those of the file: `leading`, components if they are outside, the box, components if
+    // they are inside. Strides are those of the field's memory: nothing is copied here.
     const auto slabOfBox = [&](const auto &view, const Box &box) {
         std::vector<index> start;
         std::vector<index> count;
@@ -90,14 +92,15 @@ inline std::string textOf(const std::vector<index> &shape) {
 
 } // namespace Detail
 
-/// Reads a variable, each rank its own blocks; ghosts stay as they are, and copies of points that other blocks read.
-/// `options.picks` leaves the field's shape (see `picksFor`). `mask`, if given, has the field's pattern and components;
-/// it gets 1 where a value is missing. Collective.
+/// Reads a variable, each rank its own blocks. Ghosts, and copies of points that other blocks read, are left as they
+/// are. `options.picks` leaves the field's shape (see `picksFor`). `mask`, if given, has the field's pattern and
+/// components; it gets 1 where a value is missing. Collective.
 /// @throws on all ranks: as NetcdfReader::read; StaleError; LayoutError if the shape is another.
 template <class T>
 void readNetcdf(const NetcdfReader &file, std::string_view name, BlockField<T> &field,
                 const NetcdfReadOptions &options = {}, BlockField<std::uint8_t> *mask = nullptr) {
     std::vector<Slab> slabs;
+    // Errors of one rank are thrown on all before the collective read.
     field.array().comm().guarded([&] {
         const std::vector<index> shape = fileShape(field);
         const std::vector<index> left = file.shape(name, options.picks);
@@ -191,7 +194,7 @@ VtkGridField vtkField(const BlockField<T> &field) {
 template <class T>
 struct CellRows {
     Array<T, DynamicSize> values; ///< [cells of this rank x components]
-    std::vector<index> ids;       ///< the cell's number in C order in its index space, after all cells of spaces before
+    std::vector<index> ids;       ///< the cell's number in C order in its index space, plus the cells of earlier spaces
 };
 
 namespace Detail {
@@ -213,7 +216,8 @@ void forEachOwnCell(Field &field, Visit &&visit) {
 
 } // namespace Detail
 
-/// The ids of this rank's cells, block by block. Local.
+/// The ids of this rank's cells, block by block, as in CellRows: they depend on the index spaces alone, not on blocks
+/// or ranks. Local. O(cells + blocks x index spaces).
 template <class T>
 std::vector<index> cellIds(const BlockField<T> &field) {
     std::vector<index> ids;
@@ -235,7 +239,7 @@ std::vector<index> cellIds(const BlockField<T> &field) {
     return ids;
 }
 
-/// A copy of this rank's cells. Local. Throws as BlockField::view.
+/// A copy of this rank's cells, each shared point once. Local. O(cells). Throws as BlockField::view.
 template <class T>
 CellRows<T> cellRows(const BlockField<T> &field) {
     CellRows<T> rows;
@@ -250,7 +254,8 @@ CellRows<T> cellRows(const BlockField<T> &field) {
     return rows;
 }
 
-/// The inverse. Local. Throws LayoutError if the number of rows or components differs from the field's.
+/// The inverse: rows are in the order of `cellRows`; ghosts and copies of shared points are left to `exchangeGhosts`.
+/// Local. O(cells). Throws LayoutError if the number of rows or components differs from the field's.
 template <class T>
 void setCells(BlockField<T> &field, const CellRows<T> &rows) {
     const auto cells = static_cast<index>(cellIds(field).size());

@@ -57,6 +57,7 @@ BlockGrid::Bins::Bins(std::span<const Block> all, int space, int dims) {
     eachBin([&](std::size_t at, std::size_t b) { blocks[next[at]++] = static_cast<int>(b); });
 }
 
+// A box outside the bounds touches no bin: blocks have no cells there.
 Box BlockGrid::Bins::binsOf(const Box &box) const {
     Box touched = box.intersect(bounds);
     for (int d = 0; d < touched.dims && !touched.empty(); ++d) {
@@ -74,6 +75,8 @@ std::size_t BlockGrid::Bins::numberOf(const IndexVector &bin) const noexcept {
     return toSize(number);
 }
 
+// The order matters: bins divide by the extents of blocks and rely on the checks before them; overlaps are found
+// through bins. O(blocks x blocks nearby + ranks).
 BlockGrid::BlockGrid(std::vector<IndexSpace> spaces, std::vector<Block> blocks, std::vector<Connection> connections,
                      std::string how)
     : spaces_(std::move(spaces)), blocks_(std::move(blocks)), connections_(std::move(connections)),
@@ -99,6 +102,8 @@ std::shared_ptr<const BlockGrid> BlockGrid::make(std::vector<IndexSpace> spaces,
         new BlockGrid(std::move(spaces), std::move(blocks), std::move(connections), "blocks as given"));
 }
 
+// The limits keep all later arithmetic in 64 bits: sums of bounds, ghosts (up to 2^30) and passages (2^61, see
+// Passages.cpp) do not overflow, and neither do numbers of cells.
 void BlockGrid::checkSpaces() const {
     DNDS_CHECK(!spaces_.empty(), ArgumentError, "a grid needs an index space: give one at least");
     for (const IndexSpace &space : spaces_) {
@@ -120,6 +125,7 @@ void BlockGrid::checkSpaces() const {
     }
 }
 
+// O(blocks). The limit on ranks bounds `rankStarts_`, which has an entry for each, with or without blocks.
 void BlockGrid::checkBlocks() const {
     for (std::size_t b = 0; b < blocks_.size(); ++b) {
         const Block &block = blocks_[b];
@@ -135,6 +141,7 @@ void BlockGrid::checkBlocks() const {
     }
 }
 
+// A block always finds itself; any other block found in its box overlaps it.
 void BlockGrid::checkOverlaps() const {
     for (std::size_t b = 0; b < blocks_.size(); ++b)
         visitBlocks(blocks_[b].space, blocks_[b].cells, [&](int other, const Box &common) {
@@ -143,6 +150,7 @@ void BlockGrid::checkOverlaps() const {
         });
 }
 
+// Sorts blocks by rank, by counting: O(blocks + ranks). Stable, so that the blocks of a rank ascend.
 void BlockGrid::addRanks() {
     int most = -1;
     for (const Block &block : blocks_) {
@@ -165,6 +173,7 @@ bool BlockGrid::hasBlocksOf(const BlockGrid &other) const noexcept {
                               [](const Block &a, const Block &b) { return a.cells == b.cells && a.space == b.space; });
 }
 
+// Leaves out names, periods and connections: a checkpoint of cells remains readable if the program changes only these.
 std::uint64_t BlockGrid::cellsSignature() const {
     ContentHash hash;
     hash.addText("cells of index spaces");
@@ -177,6 +186,8 @@ std::uint64_t BlockGrid::cellsSignature() const {
     return hash.value();
 }
 
+// Hashes everything that two ranks must agree on, ranks of blocks included. Patterns are shared by this number: grids
+// of equal signatures are taken for equal.
 void BlockGrid::sign() {
     ContentHash hash;
     const auto addVector = [&](const IndexVector &vector) { hash.addBytes(vector.data(), sizeof vector); };
@@ -218,6 +229,7 @@ std::span<const int> BlockGrid::blocksOfRank(int rank) const {
     return std::span(ofRank_).subspan(start, rankStarts_[toSize(rank) + 1] - start);
 }
 
+// At most one block has the cell, as blocks do not overlap.
 int BlockGrid::ownerOf(const IndexVector &cell, int space) const {
     Box one(dims(), cell, cell);
     for (int d = 0; d < dims(); ++d)
@@ -240,7 +252,8 @@ void BlockGrid::visitBlocks(int space, const Box &box, const std::function<void(
             const Box common = blocks_[toSize(bins.blocks[k])].cells.intersect(box);
             if (common.empty())
                 continue;
-            // A block may be in several bins; it is visited in the first of the bins that are searched.
+            // A block may be in several of the bins that are searched; it is visited in the first one that it touches.
+            // That bin follows from `common` alone: no set of visited blocks is needed.
             const Box first = bins.binsOf(common);
             if (first.lower == bin)
                 visit(bins.blocks[k], common);

@@ -26,9 +26,9 @@ struct IndexSpace {
 
 /// One box of cells and the rank that computes it.
 struct Block {
-    Box cells;
-    int rank = 0;
-    int space = 0;
+    Box cells;     ///< in the numbers of its index space
+    int rank = 0;  ///< the owner
+    int space = 0; ///< number of the index space
 };
 
 /// Faces of two index spaces (or two of one) that touch vertex by vertex, as in a CGNS 1-to-1 connection. Vertices are
@@ -45,15 +45,17 @@ struct Connection {
     std::array<int, maxBlockDims> transform{1, 2, 3, 4};
 };
 
-/// Ghosts of one block that are copies of cells (or points) of one other, or of itself, in periodic directions.
+/// Ghosts of one block that are copies of cells (or points) of one block: another one, or itself
+/// through a period or connection.
 struct GhostRegion {
-    Box ghosts;              ///< in the numbers of the block's own index space; none that the block owns
+    Box ghosts;              ///< in the numbers of the block's own index space; without cells that it owns
     int source = 0;          ///< number of the block that owns the cells
-    IndexTransform toSource; ///< maps those numbers to cells of the source, in the numbers of its index space
+    IndexTransform toSource; ///< maps `ghosts` to cells of the source, in the numbers of its index space
 };
 
 /// All blocks of a grid, known to all ranks. Immutable; shared by the fields on it. AMReX's BoxArray,
-/// DistributionMapping and periodicity in one object. Memory: O(blocks) per rank.
+/// DistributionMapping and periodicity in one object. Memory: O(blocks) per rank. Every rank can thus find the
+/// neighbours of any block without messages, and ranks that pass the same arguments agree on all results.
 ///
 /// A ghost cell is a copy of at most one cell, found through any number of periodic directions and
 /// connections. A ghost outside the index space in several dimensions (at edges and corners) is sought
@@ -63,9 +65,9 @@ struct GhostRegion {
 /// leave them unchanged.
 ///
 /// Blocks that touch share nodes (and faces and edges, see Centring) on their common boundary. Each of them has one
-/// owner, and the other blocks' copies are ghosts. Among all places of a point, through periodic directions and
-/// connections, that blocks touch, the owner is at the first one (by index space, then by position in C order); of
-/// several blocks there it is the one with the lowest number.
+/// owner, and the other blocks' copies are ghosts. Blocks may touch a point at several places, through periodic
+/// directions and connections; the owner is at the first of these places (by index space, then by position in C order).
+/// Of several blocks there, it is the one with the lowest number.
 class BlockGrid {
   public:
     /// Arbitrary blocks on arbitrary ranks. Local; all ranks pass the same. Throws ArgumentError naming the entry for
@@ -131,13 +133,14 @@ class BlockGrid {
     /// The block that owns a cell of an index space, or -1. O(blocks nearby).
     int ownerOf(const IndexVector &cell, int space = 0) const;
     /// Calls `visit(block, common)` for the blocks of an index space with cells in `box`, ignoring periods.
-    /// O(blocks nearby).
+    /// Each block is visited once, in an order that depends on the blocks, not on their ranks. O(blocks nearby).
     void visitBlocks(int space, const Box &box, const std::function<void(int, const Box &)> &visit) const;
-    /// The sources of a block's ghosts; regions do not overlap, and ghosts in none of them are copies of no cell.
-    /// Widths may exceed blocks and periods; ghosts have their shape. Of points other than cells, `widths` are counted
-    /// from the points of the block's cells, of which the points that another block owns (or this one, at another
-    /// place) are ghosts, too. O(regions x blocks nearby). Throws ArgumentError if ghosts reach through 1000 periods or
-    /// connections.
+    /// The sources of a block's ghosts; regions do not overlap, and ghosts in no region are copies of no cell. Widths
+    /// may exceed blocks and periods; the ghosts have the shape of `widths`. For nodes, faces and edges, layers count
+    /// from the points of the block's cells; those points that another block owns (or this one, at another place) are
+    /// ghosts as well. The order of regions depends on the blocks, not on their ranks: pushes apply a block's
+    /// contributions in it. Local, for blocks of any rank. O(regions x blocks nearby). Throws ArgumentError if ghosts
+    /// reach through 1000 periods or connections.
     std::vector<GhostRegion> ghostRegions(int block, const GhostWidths &widths, const Centring &centring = {}) const;
     /// The sources of all cells (or points) of `box`, which may reach out of its index space. Cost and errors as
     /// `ghostRegions`.
@@ -164,6 +167,7 @@ class BlockGrid {
 
     BlockGrid(std::vector<IndexSpace> spaces, std::vector<Block> blocks, std::vector<Connection> connections,
               std::string how);
+    // Steps of the constructor. Throw ArgumentError naming the entry: all ranks pass the same, so all of them throw.
     void checkSpaces() const;
     void checkBlocks() const;
     void checkOverlaps() const;
@@ -176,11 +180,11 @@ class BlockGrid {
     std::vector<IndexSpace> spaces_;
     std::vector<Block> blocks_;
     std::vector<Connection> connections_;
-    std::vector<std::vector<Passage>> passages_; ///< passages of each space, in the order of trial
+    std::vector<std::vector<Passage>> passages_; ///< passages of each space, in the order of trial: by axis
     std::vector<Bins> bins_;                     ///< bins of each space, which locate its blocks
-    std::vector<int> ofRank_;
-    std::vector<std::size_t> rankStarts_;
-    index totalCells_ = 0;
+    std::vector<int> ofRank_;                    ///< [blocks] numbers of blocks, rank by rank, ascending for each rank
+    std::vector<std::size_t> rankStarts_;        ///< [ranks + 1] start of each rank in `ofRank_`
+    index totalCells_ = 0;                       ///< cells of all blocks; holes do not count
     std::uint64_t signature_ = 0;
     std::string how_; ///< description of the cut
 };

@@ -35,7 +35,9 @@ RowBox boxFromWords(std::span<const index> words) {
     return rows;
 }
 
-/// The rows of the image of `box` under `toBlock`, in the order of the cells of `box`.
+/// The rows of the image of `box` under `toBlock`, in the order of the cells of `box`: a turn permutes the strides, a
+/// mirrored dimension has a negative one, so both ends of a link move rows in the order of the ghosts. Unused loops
+/// come after the loop over components and count to 1.
 RowBox boxRowsOf(const Box &box, const IndexTransform &toBlock, const BlockMemory &memory, rowsize componentsOutside) {
     IndexVector strides{};
     index stride = 1;
@@ -72,7 +74,8 @@ struct Layout {
         : Layout(*pattern.grid(), pattern.ghosts(), pattern.componentsOutside(), pattern.centring()) {}
 };
 
-/// The memory of one rank's blocks.
+/// The memory of one rank's blocks. A function of grid and options alone, so any rank can compute it for a peer. Local.
+/// O(blocks of the rank).
 std::vector<BlockMemory> memoryOfRank(const Layout &layout, int rank) {
     std::vector<BlockMemory> all;
     index next = 0;
@@ -104,6 +107,9 @@ using Sources = std::function<std::vector<GhostRegion>(const BlockMemory &)>;
 /// Changes the rows of a link here and at its owner.
 using Adaptation = std::function<void(RowBox &here, RowBox &there)>;
 
+/// The reader computes both ends of its links: the owner's memory follows from the grid, which all ranks know. Owners
+/// then need no search, and both ends list links in one order: blocks ascending, for each its regions. Local.
+/// O(links + blocks of the owners), up to logarithms of both.
 std::map<int, GhostLinks> ghostsByOwner(const Layout &from, const Layout &to, std::span<const BlockMemory> blocks,
                                         const Sources &sourcesOf, const Adaptation &adapt) {
     std::map<int, GhostLinks> byOwner;
@@ -129,6 +135,8 @@ std::map<int, GhostLinks> ghostsByOwner(const Layout &from, const Layout &to, st
     return byOwner;
 }
 
+/// The owner's end of each link is sent to it as `wordsOfLink` words. Readers and owners are sorted by rank, by the map
+/// here and by `sparseExchange` there. Collective; one sparse exchange.
 BlockLinks linksBetween(CommunicatorContext &context, const Layout &from, const Layout &to, const Sources &sourcesOf,
                         const Adaptation &adapt) {
     BlockLinks links;
@@ -148,7 +156,8 @@ BlockLinks linksBetween(CommunicatorContext &context, const Layout &from, const 
     return links;
 }
 
-/// The rows of `rows` as single values. In links the loop over components is the first one.
+/// The rows of `rows` as single values. In links the loop over components is the first one. Fields with components
+/// inside and outside thus have equal counts, and differ in strides only.
 RowBox valuesOf(RowBox rows, rowsize componentsInside) {
     rows.first *= componentsInside;
     for (index &stride : rows.strides)
@@ -160,8 +169,8 @@ RowBox valuesOf(RowBox rows, rowsize componentsInside) {
     return rows;
 }
 
-/// Orders the loops of both sides alike: as `to` lies in memory, so that it is written in runs, but with the fastest
-/// loop of `from` next to the innermost one, so that a cache line that is read is used up soon.
+/// Orders the loops of both sides alike: by descending strides of `to`, so that it is written in runs, but with the
+/// fastest loop of `from` next to the innermost one, so that a cache line is read again while it is in the cache.
 void orderLoops(RowBox &to, RowBox &from) {
     std::array<std::size_t, RowBox::loops> order{};
     std::iota(order.begin(), order.end(), std::size_t{0});
@@ -185,6 +194,8 @@ void orderLoops(RowBox &to, RowBox &from) {
 
 } // namespace
 
+// Local checks come first: a rank that fails in them ends the others at the comparison (`failTogether`). Ranks compare
+// hashes: one reduction, whatever the number of blocks.
 std::uint64_t agreeOnBlocks(const CommunicatorView &comm, const BlockGrid *grid, const GhostWidths &ghosts,
                             rowsize componentsOutside, const Centring &centring) {
     DNDS_CHECK(grid != nullptr, ArgumentError, "fields on blocks need a grid: make one first");
@@ -218,6 +229,7 @@ BlockLinks blockLinksOf(CommunicatorContext &context, const BlockGrid &grid, con
         [](RowBox &, RowBox &) {});
 }
 
+// The reader knows both sides' strides, so it also chooses the order of loops for both: owners receive it in the links.
 BlockLinks valueLinksOf(CommunicatorContext &context, const BlockPattern &from, const BlockPattern &to,
                         rowsize components, const Sources &sourcesOf) {
     const auto inside = [&](const BlockPattern &pattern) { return pattern.componentsOutside() > 0 ? 1 : components; };
@@ -240,6 +252,8 @@ ExchangePattern::PeerBoxes rowsOf(std::span<const PeerLinks> peers) {
     return boxes;
 }
 
+// `place` counts the rows of all links in the order in which they are received, which is that of ranks. The sort is
+// stable: a block's links all come from one rank, in the order of its regions.
 std::vector<ExchangePattern::PushedBox> pushOrderOf(std::span<const PeerLinks> given) {
     std::vector<std::pair<int, ExchangePattern::PushedBox>> byBlock;
     index place = 0;

@@ -15,7 +15,7 @@ namespace DNDS {
 struct BlockLink {
     int block = 0; ///< the block at this end, by its number in the grid
     int other = 0; ///< the block at the other end
-    RowBox rows;   ///< in the memory of this rank
+    RowBox rows;   ///< in the memory of this rank; its loops run in the order of the ghosts at both ends
 };
 
 /// The links with one rank.
@@ -25,7 +25,7 @@ struct PeerLinks {
 };
 
 /// The blocks of one rank and their links to others. Link k that rank s receives from rank r is link k that r gives to
-/// s, row by row. A rank may be its own peer.
+/// s, row by row, so messages need no headers. A rank may be its own peer.
 struct BlockLinks {
     std::vector<BlockMemory> blocks;
     std::vector<PeerLinks> received; ///< ghosts, by the rank that owns their cells, ascending
@@ -38,7 +38,7 @@ std::uint64_t agreeOnBlocks(const CommunicatorView &comm, const BlockGrid *grid,
                             rowsize componentsOutside, const Centring &centring = {});
 
 /// Finds the links, and tells owners which of their cells are ghosts here. Collective, within `failTogether`; one
-/// sparse exchange. Cost O(links).
+/// sparse exchange. Cost O(links + blocks of peers).
 BlockLinks blockLinksOf(CommunicatorContext &context, const BlockGrid &grid, const GhostWidths &ghosts,
                         rowsize componentsOutside, const Centring &centring = {});
 

@@ -50,8 +50,8 @@ class BlockPackView {
 /// The cells of some blocks of a rank, without ghosts, one block after another. Trivially copyable.
 struct BlockCells {
     const BlockPlace *places = nullptr; ///< [blocks + 1]: the last one begins after all cells
-    int blocks = 0;
-    index size = 0;
+    int blocks = 0;                     ///< those with cells to visit, not all of the rank
+    index size = 0;                     ///< number of cells
 
     /// Cell `i` in [0, size). O(log(blocks)).
     DNDS_HOST_DEVICE BlockCell operator[](index i) const { return places[blockOfRow(places, blocks, i)].cellOf(i); }
@@ -124,7 +124,7 @@ class BlockPack {
         const auto &views = tableOf(space);
         std::vector<std::uint64_t> key{columns_.size()};
         key.insert(key.end(), present.begin(), present.end());
-        for (std::size_t k = 0; k < state_.size(); k += 2) // not where their memory is
+        for (std::size_t k = 0; k < state_.size(); k += 2) // the first number of each column: not its memory
             key.push_back(state_[k]);
         const auto &table = places_.get(space, std::move(key), [&] {
             return placesOf({views.data(MemorySpace::Host), blocksOf(views), fields()}, present);
@@ -136,9 +136,10 @@ class BlockPack {
   private:
     struct Column {
         std::string name;
-        /// Two numbers that change with the blocks that are there, and with the place of their memory.
+        /// Two numbers: one changes with the allocated blocks, the other with the place of their memory. Throws if the
+        /// field is not current.
         std::function<std::array<std::uint64_t, 2>(MemorySpace)> state;
-        std::function<std::uint64_t()> grid;                         ///< equal for equal blocks
+        std::function<std::uint64_t()> grid;                         ///< a hash, equal for equal blocks
         std::function<std::vector<BlockView<T>>(MemorySpace)> views; ///< [blocks]
     };
     using Tables = KernelTables<BlockView<T>>;
@@ -146,6 +147,8 @@ class BlockPack {
     int fields() const { return static_cast<int>(columns_.size()); }
     int blocksOf(const typename Tables::Table &table) const { return static_cast<int>(table.size / columns_.size()); }
 
+    /// The table of views, [blocks x fields]: made again only when a column's state is new. Asking each column for its
+    /// state also checks that fields are current and marks them as written, which must happen at every call.
     const typename Tables::Table &tableOf(MemorySpace space) {
         DNDS_CHECK(!columns_.empty(), StateError, "a pack has no fields: add some first");
         state_.clear();
@@ -170,6 +173,7 @@ class BlockPack {
         });
     }
 
+    /// Throws ArgumentError if two fields have different numbers of points on a block: their centrings differ.
     static void requireSameCells(const BlockView<T> &a, const BlockView<T> &b, const std::string &nameOfA,
                                  const std::string &nameOfB) {
         if (a.data() != nullptr && b.data() != nullptr)
@@ -179,13 +183,15 @@ class BlockPack {
                            nameOfA, nameOfB);
     }
 
+    /// The blocks on which all fields `present` are, as consecutive ranges of cells without ghosts, and an end.
+    /// O(blocks x fields).
     static std::vector<BlockPlace> placesOf(const BlockPackView<T> &fields, const std::vector<int> &present) {
         for (const int f : present)
             DNDS_CHECK(f >= 0 && f < fields.fields(), IndexError, "a pack has {} fields, none {}", fields.fields(), f);
         std::vector<BlockPlace> places;
         index first = 0;
         for (int b = 0; b < fields.blocks(); ++b) {
-            int some = 0; // a field that is there
+            int some = 0; // a present field, whose view gives the extents
             while (some < fields.fields() && !fields.has(b, some))
                 ++some;
             if (some == fields.fields() || !std::ranges::all_of(present, [&](int f) { return fields.has(b, f); }))
@@ -203,6 +209,8 @@ class BlockPack {
         return places;
     }
 
+    /// Erases the type of a field. Sparse fields (with `isAllocated`) have views of allocated blocks only; dense fields
+    /// have one allocation, whose generation stands for all views. The closures refer to the field.
     template <class TField>
     static Column columnOf(TField &field, int stage) {
         if constexpr (requires { field.isAllocated(0); })
@@ -246,9 +254,9 @@ class BlockPack {
                     }};
     }
 
-    std::vector<Column> columns_;
-    Tables tables_;
-    KernelTables<BlockPlace> places_;
+    std::vector<Column> columns_;      ///< [fields]
+    Tables tables_;                    ///< views, keyed by `state_`
+    KernelTables<BlockPlace> places_;  ///< places, keyed by present fields and the blocks of all fields
     std::vector<std::uint64_t> state_; ///< the numbers of all columns at the last call
 };
 
@@ -263,7 +271,8 @@ struct KernelOfPack {
 
     /// Calls the functor for cell `i`.
     DNDS_HOST_DEVICE void operator()(index i) const { functor(cells[i], fields); }
-    /// Calls it for the cells [begin, end), line by line.
+    /// Calls it for the cells [begin, end), line by line along the last dimension: one division per dimension and line
+    /// instead of per cell, and an inner loop that compilers can vectorise.
     [[gnu::flatten]] void loop(index begin, index end) const {
         const Functor mine = functor; // known not to change while fields are written
         const BlockPackView<T> u = fields;
@@ -288,7 +297,7 @@ struct KernelOfPack {
 /// Calls `functor(cell, view of the pack)` for the cells of all blocks on which all fields `present` are, in any order,
 /// possibly concurrently: in one kernel on the device, in equal parts by the threads of the host. See BlockPack. Local;
 /// as `parallelFor`, and throws as `BlockPack::cells`. A captured graph reads the tables of its capture: run the
-/// loop once before, which makes them, and capture again after blocks have come, gone or moved.
+/// loop once before, which makes them, and capture again after blocks were allocated, freed or moved.
 template <class T, class Functor>
 void forEachCell(const Executor &executor, BlockPack<T> &pack, const std::vector<int> &present,
                  const Functor &functor) {

@@ -11,18 +11,21 @@ namespace DNDS {
 
 namespace {
 
-/// The patterns of a communicator that are in use, by their ingredients.
+/// The patterns of a communicator that are in use, by the hash of their ingredients (`agreeOnBlocks`). Fields own
+/// patterns, the communicator's context only watches them: a pattern ends with its last field.
 struct KnownPatterns {
     std::map<std::uint64_t, std::weak_ptr<const BlockPattern>> byKey;
 };
 
-/// The entry for the pattern of `key`. Collective at the first call.
+/// The entry for the pattern of `key`. Drops the entries of ended patterns, so that the map does not grow. The
+/// reference stays valid, as entries of a std::map do not move. Collective at the first call.
 std::weak_ptr<const BlockPattern> &knownPattern(CommunicatorContext &context, std::uint64_t key) {
     auto &known = context.attach<KnownPatterns>([] { return std::make_shared<KnownPatterns>(); });
     std::erase_if(known.byKey, [](const auto &entry) { return entry.second.expired(); });
     return known.byKey[key];
 }
 
+/// The points that a block owns: all of its points except copies, the ghosts of width 0. Local.
 std::vector<Box> ownedBy(const BlockGrid &grid, const BlockMemory &block, const Centring &centring) {
     std::vector<Box> owned{block.cells};
     if (!centring.ofCells())
@@ -33,6 +36,9 @@ std::vector<Box> ownedBy(const BlockGrid &grid, const BlockMemory &block, const 
 
 } // namespace
 
+// First the ranks agree on the ingredients. Then each looks for a living pattern, and they reuse it only if all have
+// one: a program may drop its last field earlier on some ranks, as Python's collector does. Only then are ghosts
+// searched and messages sent. Within `failTogether`, so an error in any step ends it on all ranks.
 std::shared_ptr<const BlockPattern> BlockPattern::make(const CommunicatorView &comm,
                                                        std::shared_ptr<const BlockGrid> grid, const GhostWidths &ghosts,
                                                        rowsize componentsOutside, const Centring &centring) {
@@ -63,6 +69,7 @@ std::shared_ptr<const BlockPattern> BlockPattern::make(const CommunicatorView &c
     });
 }
 
+// The last node of a period is the first one again: files have it once.
 Box BlockPattern::filePoints(int space) const {
     DNDS_CHECK(space >= 0 && toSize(space) < grid_->spaces().size(), IndexError, "there is no index space {}, but {}",
                space, grid_->spaces().size());
@@ -73,6 +80,8 @@ Box BlockPattern::filePoints(int space) const {
     return points;
 }
 
+// Every block that shares a point has a copy that exchanges keep equal, so any of them may write it. The lowest number
+// is a rule that all ranks know without messages.
 std::vector<Box> BlockPattern::fileBoxes(int local) const {
     const std::span<const Box> mine = owned(local);
     const BlockMemory &block = blocks_[toSize(local)];

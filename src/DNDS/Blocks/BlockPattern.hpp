@@ -18,7 +18,7 @@ struct BlockMemory {
     Box cells;          ///< without ghosts, in the numbers of its index space; all points of the block's cells
     Box extent;         ///< with ghosts
     index firstRow = 0; ///< index of its first row among the rank's rows
-    index rows = 0;
+    index rows = 0;     ///< number of its rows, ghosts and components outside included
 };
 
 /// The memory layout of all fields with the same grid, ghost widths, component order and centring, and their exchange
@@ -58,7 +58,8 @@ class BlockPattern {
     /// IndexError for missing spaces.
     Box filePoints(int space = 0) const;
     /// The points of `filePoints` that the rank's block `local` reads and writes, as boxes that do not overlap. Of the
-    /// blocks of one index space that share a point, it is the one with the lowest number. Local. O(blocks nearby).
+    /// blocks of one index space that share a point, it is the one with the lowest number. Unlike `owned`, this does
+    /// not follow connections: the file of each index space has all of the space's points. Local. O(blocks nearby).
     /// Throws IndexError for missing blocks; ArgumentError if an owner is at the upper end of a periodic dimension,
     /// because no block is at its lower end.
     std::vector<Box> fileBoxes(int local) const;
@@ -73,7 +74,7 @@ class BlockPattern {
     GhostWidths ghosts_;
     rowsize componentsOutside_ = 0;
     Centring centring_;
-    std::vector<BlockMemory> blocks_;
+    std::vector<BlockMemory> blocks_;     ///< this rank's only
     std::vector<std::vector<Box>> owned_; ///< [blocks]
     index rows_ = 0;
     std::shared_ptr<const ExchangePattern> exchange_;

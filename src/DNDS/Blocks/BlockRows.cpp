@@ -11,7 +11,7 @@ namespace DNDS {
 
 namespace {
 
-/// The row of a cell within the block's extent.
+/// The memory row of a cell or ghost; with components outside, that of component 0.
 index rowOf(const BlockMemory &memory, const IndexVector &cell) {
     index row = 0;
     for (int d = 0; d < memory.extent.dims; ++d)
@@ -39,6 +39,7 @@ std::shared_ptr<const BlockPattern> ofCells(std::shared_ptr<const BlockPattern> 
     return pattern;
 }
 
+/// Names the rows of cells of one kind, block by block. O(cells).
 Task::Region define(Task::RowSpace &space, const BlockPattern &pattern, const std::string &name, CellKind kind) {
     std::vector<index> rows;
     for (const BlockMemory &memory : pattern.blocks()) {
@@ -68,6 +69,9 @@ struct Reachable {
 
     enum Kind : std::uint8_t { Nothing, Cell, Ghost };
 
+    /// The rows within `widths` of a cell's row: cells by their memory rows, ghosts by `rows` + theirs, so that a graph
+    /// knows which ones an exchange must refresh. Stays inside of the block's memory, as stencils are at most as wide
+    /// as ghosts. The result is valid until the next call in the same thread. O(cells of the stencil).
     std::span<const LocalIndex> around(index row) const {
         thread_local std::vector<LocalIndex> found;
         found.clear();
@@ -80,6 +84,7 @@ struct Reachable {
             reach.upper[toSize(d)] = widths.high[toSize(d)] + 1;
         }
         forEachCell(reach, [&](const IndexVector &by) {
+            // In a star at most one offset is not 0; those of unused dimensions are 0.
             if (widths.shape == GhostShape::Star && std::ranges::count(by, 0) < maxBlockDims - 1)
                 return;
             index offset = 0;
@@ -95,6 +100,7 @@ struct Reachable {
 
 } // namespace
 
+// `name` is moved last: `ofCells`, which initialises the first member, uses it in its error.
 BlockRows::BlockRows(std::string name, std::shared_ptr<const BlockPattern> pattern)
     : pattern_(ofCells(std::move(pattern), name)),
       space_(std::move(name), pattern_->rows(), pattern_->rows(), pattern_->exchange()),
@@ -112,6 +118,7 @@ const Task::Region &BlockRows::region(const std::string &name) const {
     return cells_;
 }
 
+// Ghosts are numbered after the owned rows, as in `Reachable::around`.
 Task::Region BlockRows::boundaryGhosts(const std::shared_ptr<const BlockPattern> &pattern) {
     std::vector<index> rows;
     for (const BoundarySlab &slab : BoundaryGeometry::slabsOf(*pattern))
@@ -122,6 +129,8 @@ Task::Region BlockRows::boundaryGhosts(const std::shared_ptr<const BlockPattern>
     return space.define("ghosts beyond faces", rows);
 }
 
+// Marks every memory row once: cell, ghost that an exchange fills, or neither. Lookups then need no search for sources.
+// Copies of the adjacency share the marks.
 Task::Adjacency BlockRows::stencil(const std::shared_ptr<const BlockPattern> &pattern, const GhostWidths &widths,
                                    bool boundaryFilled) {
     const int dims = pattern->grid()->dims();
@@ -162,6 +171,7 @@ Task::Adjacency BlockRows::stencil(const std::shared_ptr<const BlockPattern> &pa
     return {std::move(name), pattern->rows(), [reachable](index row) { return reachable->around(row); }};
 }
 
+// Points that blocks share are in the list of their owner alone: reductions count them once.
 Task::ReducedLists BlockRows::rowsOfComponents(const BlockPattern &pattern, const Task::RowMask *cells) {
     Task::ReducedLists lists(toSize(std::max<rowsize>(1, pattern.componentsOutside())));
     for (std::size_t b = 0; b < pattern.blocks().size(); ++b) {

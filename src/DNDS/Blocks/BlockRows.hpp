@@ -24,8 +24,8 @@ struct BlockCell {
 
 /// The place of one block's cells among the rows of its rank. Trivially copyable, for kernels.
 struct BlockPlace {
-    index firstRow = 0;
-    int block = 0; ///< counts this rank's blocks
+    index firstRow = 0; ///< first memory row of the block, ghosts included
+    int block = 0;      ///< counts this rank's blocks
     int dims = 0;
     index extents[maxBlockDims] = {}; // NOLINT: with ghosts
     index low[maxBlockDims] = {};     // NOLINT: layers of ghosts
@@ -44,7 +44,8 @@ struct BlockPlace {
     }
 };
 
-/// The block of a memory row: the last place that begins at or before it.
+/// The block of a memory row: the last of `count` places that begins at or before it. Binary search, O(log count);
+/// places ascend.
 DNDS_HOST_DEVICE inline int blockOfRow(const BlockPlace *places, int count, index row) {
     int first = 0;
     while (count > 1) {
@@ -69,7 +70,8 @@ DNDS_HOST_DEVICE inline int blockOfRow(const BlockPlace *places, int count, inde
 ///         });
 ///
 /// The owned rows of the space are the rows of the rank's memory, of which loops visit cells only; the same rows appear
-/// once more after them as ghosts. Local, O(rows); one bit per row.
+/// once more after them as ghosts: memory row r is ghost `rows + r`. Graphs, which know owned rows and ghosts as two
+/// arrays, can thus order exchanges of one array that has both. Local, O(rows); one bit per row.
 class BlockRows {
   public:
     /// Throws ArgumentError if the rank has more than 2^30 rows, and for patterns of nodes, faces or edges.
@@ -84,8 +86,9 @@ class BlockRows {
 
     /// The rows of cells and ghosts within `widths`, in all directions or along one dimension at a time (a star).
     /// Throws ArgumentError if the fields have fewer ghosts, or a star of them where the stencil reads corners. Omits
-    /// ghosts that are copies of no cell, as they belong to the program; or only those of holes, if ghosts beyond the
-    /// ends of index spaces are filled after pulls.
+    /// ghosts that are copies of no cell: they belong to the program. With `boundaryFilled`, ghosts beyond the ends of
+    /// index spaces are filled after pulls, and only ghosts of holes are omitted. Local. O(rows), one byte per row;
+    /// then O(cells of the stencil) per row asked for.
     static Task::Adjacency stencil(const std::shared_ptr<const BlockPattern> &pattern, const GhostWidths &widths,
                                    bool boundaryFilled = false);
     /// The ghosts beyond the ends of index spaces that are copies of no cell.
@@ -95,7 +98,7 @@ class BlockRows {
     /// outside. Local.
     static Task::ReducedLists rowsOfComponents(const BlockPattern &pattern, const Task::RowMask *cells);
 
-    /// The places of this rank's blocks.
+    /// The places of this rank's blocks, ascending, for kernels and `blockOfRow`. Local.
     static std::vector<BlockPlace> placesOf(const BlockPattern &pattern);
 
   private:

@@ -7,7 +7,7 @@ namespace DNDS::Task {
 
 namespace {
 
-/// The push of a field's ghosts.
+/// The push of a field's ghosts: `start` and `finish` are two steps of a plan, between which other tasks run.
 class BlockPush final : public CalledExchange {
   public:
     BlockPush(BlockFieldCore &field, PushOp op) : field_(&field), op_(op) {}
@@ -49,6 +49,9 @@ std::shared_ptr<CalledExchange> startedPush(const GraphModel &graph, BlockFieldC
 
 } // namespace
 
+// The accesses order both calls: a start reads cells, so it comes after earlier writers; a finish changes them, so
+// later tasks come after it. A graph does not check that tasks between the two leave the cells unchanged, as pushes
+// require.
 void addPush(GraphModel &graph, BlockFieldCore &field, const std::shared_ptr<ArrayHandle> &array,
              std::optional<PushOp> op) {
     TaskModel task;

@@ -33,7 +33,7 @@ namespace Task {
 template <class TField>
 concept IsBlockField = std::same_as<std::remove_const_t<TField>, BlockField<typename TField::Element>>;
 
-/// The argument of call functors: views of this rank's blocks.
+/// The argument of call functors: views of this rank's blocks. Valid for the call; owns no memory of the field.
 template <class T>
 class BlockViews {
   public:
@@ -56,7 +56,7 @@ class BlockViews {
     std::vector<BlockView<T>> views_;
 };
 
-/// A copy of a field, ghosts included.
+/// A copy of a field, ghosts included: asynchronous calls read it while the field is written. Keeps its allocation.
 template <IsBlockField TField>
 class Snapshot<TField> {
     using Element = typename TField::Element;
@@ -89,7 +89,8 @@ struct ReducedOf<TField> {
     }
 };
 
-/// Cells and ghosts are rows of one array, which serves as father and as son.
+/// Lets graphs treat a field as an array with ghosts. Cells and ghosts are rows of one array, which serves as father
+/// and as son.
 template <IsBlockField TField>
 class HandleOf<TField> final : public RowsHandle {
   public:
@@ -111,20 +112,20 @@ class HandleOf<TField> final : public RowsHandle {
     std::remove_const_t<TField> *field_;
 };
 
-/// Adds a call that starts a push of the field of `array`, or without `op` one that finishes the latest such push. No
-/// ghosts are pulled for it. Local. Throws as GraphModel::add.
+/// Adds a call that starts a push of the field of `array`, or without `op` one that finishes the latest such push. It
+/// accesses owned rows only, because a pull would overwrite the deposits in ghosts. Local. Throws as GraphModel::add.
 void addPush(GraphModel &graph, BlockFieldCore &field, const std::shared_ptr<ArrayHandle> &array,
              std::optional<PushOp> op);
 
 inline namespace DNDS_DEVICE_COMPILATION {
 
-/// A task's functor over cells of blocks as a kernel.
+/// A task's functor over cells of blocks as a kernel. O(log blocks) per cell to find the block.
 template <class Kernel, class Views>
 struct KernelOfBlocks {
     PartRows rows;
     Kernel kernel;
-    const BlockPlace *places;
-    const Views *views; ///< [blocks]
+    const BlockPlace *places; ///< [blocks], in the memory of the kernel, as are views
+    const Views *views;       ///< [blocks]
     int blocks;
     /// Calls the functor for cell `i` of the part.
     DNDS_HOST_DEVICE void operator()(index i) const {
@@ -134,7 +135,7 @@ struct KernelOfBlocks {
     }
 };
 
-/// Fills the ghosts of a field that have rules.
+/// Fills the ghosts of a field that have rules, after each pull of the field.
 template <class T, class TFunction>
 class BoundaryBody final : public TaskBody {
   public:
@@ -159,7 +160,8 @@ class BoundaryBody final : public TaskBody {
     const BlockBoundary<T, TFunction> *boundary_;
 };
 
-/// A loop's functor with its views, block by block.
+/// A loop's functor with its views, block by block: LoopBody for blocks. `bind` takes new views before each run, since
+/// fields may have been swapped or moved to another memory.
 template <class Kernel, class... Arguments>
 class BlockLoopBody final : public TaskBody {
     using Views = KernelTuple<typename Arguments::View...>;
@@ -188,7 +190,8 @@ class BlockLoopBody final : public TaskBody {
     }
 
   private:
-    /// Rows adjacent in memory and in a block are cells along the last dimension.
+    /// Rows adjacent in memory and in a block are cells along the last dimension: the block is found and the indices
+    /// are computed once per line, by division, and then counted up. Works for any list of rows.
     [[gnu::flatten]] void loop(const PartRows &rows, index begin, index end) const {
         const int count = static_cast<int>(places_.size());
         for (index i = begin; i < end;) {
@@ -207,6 +210,8 @@ class BlockLoopBody final : public TaskBody {
             i += length;
         }
     }
+    /// Takes views of all arguments on all blocks, and their addresses: on the device, tables are copied again only if
+    /// an address is new.
     template <DeviceBackend backend, std::size_t... k>
     void take(std::index_sequence<k...> /*arguments*/) {
         views_.clear();
@@ -219,8 +224,8 @@ class BlockLoopBody final : public TaskBody {
     }
     Kernel kernel_;
     std::tuple<Arguments...> arguments_;
-    std::vector<BlockPlace> places_;
-    std::vector<Views> views_;
+    std::vector<BlockPlace> places_;   ///< [blocks], of the first argument's pattern
+    std::vector<Views> views_;         ///< [blocks]
     std::vector<std::uint64_t> cells_; ///< addresses of all views' cells, in order
     KernelTables<BlockPlace> placeTables_;
     KernelTables<Views> viewTables_;
@@ -230,6 +235,7 @@ class BlockLoopBody final : public TaskBody {
 
 } // namespace DNDS_DEVICE_COMPILATION
 
+/// A field as an argument of a task: `does` decides between const and mutable views. `array` must outlive the graph.
 template <IsBlockField TField, AccessMode does>
 struct TaskArgument<TField, does> {
     static_assert(does != AccessMode::Adds, "tasks over blocks write the cell that they are at: adds is for meshes");

@@ -17,14 +17,15 @@ using DofKernels::Reduction;
 using DofKernels::Terms;
 using DofKernels::VectorBox;
 
-/// Merges components inside cells with the last dimension.
+/// Merges components inside cells with the last dimension, so that inner loops are contiguous.
 ElementBox withComponents(ElementBox box, rowsize components) {
     box.counts[3] *= components;
     box.strides[3] = 1;
     return box;
 }
 
-/// The boxes of fields on the pattern of `u`, whose arrays are `x`, `y` and `to`.
+/// The boxes of fields on the pattern of `u`, whose arrays are `x`, `y` and `to`: one for the whole memory if all of it
+/// counts, else one for each component and owned box, so that shared points are in one box of one rank.
 std::vector<VectorBox> boxesOf(const BlockField<real> &u, const BlockElements &elements, bool ghostsToo, const real *x,
                                const real *y, real *to) {
     const rowsize components = u.components();
@@ -51,6 +52,7 @@ std::vector<VectorBox> boxesOf(const BlockField<real> &u, const BlockElements &e
     return boxes;
 }
 
+/// The field's memory where the operation runs; the mutable one makes the other side stale. Throw StaleError.
 const real *readable(const BlockField<real> &u, const Executor &on) {
     return on.onDevice() ? u.array().deviceView<DeviceBackend::CUDA>().data() : u.array().view().data();
 }
@@ -64,7 +66,8 @@ void requirePartner(const BlockField<real> &u, const BlockField<real> &v) {
                u.name(), v.name(), u.components(), v.components());
 }
 
-/// The elements of `u` that change, beside those of `from`, if given.
+/// The elements of `u` that change, next to those of `from`, if given. Asks for writing last, so that errors leave `u`
+/// as it was.
 std::vector<VectorBox> changed(BlockField<real> &u, const BlockField<real> *from, const BlockElements &elements) {
     if (from != nullptr)
         requirePartner(u, *from);
@@ -76,6 +79,7 @@ std::vector<VectorBox> changed(BlockField<real> &u, const BlockField<real> *from
     return boxes;
 }
 
+/// Reduces the value of `body` over all ranks. A rank that throws tells the others in the same reduction. Collective.
 real reduced(const BlockField<real> &u, Reduction reduction, const auto &body) {
     real value = 0;
     const std::exception_ptr failure = attempt([&] { value = body(); });
@@ -83,7 +87,8 @@ real reduced(const BlockField<real> &u, Reduction reduction, const auto &body) {
     return value;
 }
 
-/// The sum over all ranks; `v` may be `u`.
+/// The sum over all ranks; `v` may be `u`. Exact sums gather the ranks' accumulators, which represent their sums
+/// without rounding, so that their order has no influence; only the total is rounded. Collective.
 real sumOf(Terms terms, const BlockField<real> &u, const BlockField<real> &v, const BlockElements &elements) {
     const auto ofRank = [&](const auto &add) {
         requirePartner(u, v);
@@ -102,7 +107,8 @@ real sumOf(Terms terms, const BlockField<real> &u, const BlockField<real> &v, co
     return total.value();
 }
 
-/// The largest over all ranks of what `choose` makes of a rank's extrema.
+/// The largest over all ranks of the value that `choose` makes of a rank's extrema; minima are negated maxima, so that
+/// one kernel and one reduction serve all. Collective.
 real extremeOf(const BlockField<real> &u, const BlockElements &elements, const auto &choose) {
     return reduced(u, Reduction::Max, [&] {
         return choose(

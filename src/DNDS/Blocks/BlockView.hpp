@@ -48,7 +48,7 @@ class BlockView {
         }
         first_ = memory == nullptr ? nullptr : memory + toFirst;
     }
-    /// A mutable view is a const view, too.
+    /// A mutable view converts to a const view.
     template <class U>
     requires(std::is_const_v<T> &&std::is_same_v<const U, T>) DNDS_HOST_DEVICE BlockView(const BlockView<U> &other)
         : first_(other.first_), dims_(other.dims_), components_(other.components_) {
@@ -67,6 +67,7 @@ class BlockView {
     DNDS_HOST_DEVICE rowsize components() const { return components_; }
     /// The number of cells along dimension `d`, without ghosts.
     DNDS_HOST_DEVICE index extent(int d) const { return extents_[d]; }
+    /// Layers of ghosts below the first and above the last cell of dimension `d`.
     DNDS_HOST_DEVICE index ghostsLow(int d) const { return low_[d]; }
     DNDS_HOST_DEVICE index ghostsHigh(int d) const { return high_[d]; }
     /// Elements from one cell to the next in dimension `d`; for `dims()`, from one component to the next.
@@ -139,11 +140,13 @@ class BlockView {
 #endif
     }
 
+    // Members fill 152 bytes, which kernels get in their arguments or read from tables. 32 bits hold ghost widths,
+    // which are at most 2^30. `first_` is the first cell, not the first ghost, so that indexing needs no shift.
     T *first_ = nullptr;
-    index strides_[maxBlockDims + 1] = {}; // NOLINT: plain arrays, for kernels
+    index strides_[maxBlockDims + 1] = {}; // NOLINT: plain arrays, for kernels; entry dims_ is that of components
     index extents_[maxBlockDims] = {};     // NOLINT
-    index lower_[maxBlockDims] = {};       // NOLINT
-    std::int32_t low_[maxBlockDims] = {};  // NOLINT
+    index lower_[maxBlockDims] = {};       // NOLINT: the first cell's number in the index space
+    std::int32_t low_[maxBlockDims] = {};  // NOLINT: layers of ghosts
     std::int32_t high_[maxBlockDims] = {}; // NOLINT
     std::int32_t dims_ = 0;
     rowsize components_ = 0;

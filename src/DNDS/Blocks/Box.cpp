@@ -34,6 +34,8 @@ Centring Centring::edges(int dim) {
     return centring;
 }
 
+// In a star the slabs of a dimension are as wide as the block in the other dimensions, so that no two slabs overlap and
+// no corner is in any of them.
 std::vector<Box> withGhosts(const Box &cells, const GhostWidths &widths) {
     const Box extent = cells.grow(widths);
     if (widths.shape == GhostShape::Box)
@@ -56,6 +58,8 @@ std::string toString(const Box &box) {
     return text.empty() ? "no box" : text;
 }
 
+// Cuts off the slab below and the slab above the hole, dimension by dimension. Invariant: `left` contains the hole and
+// has its extent in all dimensions that are done, so that later slabs are narrower and none overlap.
 void subtractBox(const Box &box, const Box &hole, std::vector<Box> &into) {
     const Box common = box.intersect(hole);
     if (common.empty()) {
@@ -79,6 +83,7 @@ void subtractBox(const Box &box, const Box &hole, std::vector<Box> &into) {
     }
 }
 
+// O(boxes). Repeated holes may cut each box into up to 2 x dims parts again: meant for a few holes.
 std::vector<Box> subtractBox(std::span<const Box> boxes, const Box &hole) {
     std::vector<Box> left;
     for (const Box &box : boxes)

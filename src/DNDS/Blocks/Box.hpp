@@ -24,7 +24,7 @@ IndexVector indexVector(std::span<const index> list);
 
 /// The ghosts that exchanges fill, and the cells that stencils read.
 enum class GhostShape : unsigned char {
-    Box, ///< all, those at edges and corners included
+    Box, ///< all, those at edges and corners included (PETSc: DMDA_STENCIL_BOX)
     Star ///< those beyond the block in exactly one dimension (PETSc: DMDA_STENCIL_STAR)
 };
 
@@ -76,13 +76,14 @@ struct GhostWidths {
 };
 
 /// The cells from `lower` to `upper`, excluding `upper`, in `dims` dimensions. Trivially copyable. Everything is Local
-/// and O(1). The first dimension is the slowest in memory and files (C order).
+/// and O(1). The first dimension is the slowest in memory and files (C order). AMReX's Box, but half-open. A box is
+/// empty if an upper end is not above its lower end; empty boxes with different ends are not equal.
 ///
 ///     Box cells({0, 0}, {1000, 800});
 ///     cells.grow(GhostWidths{1, 1}).intersect(other)
 struct Box {
     int dims = 0;
-    IndexVector lower{};
+    IndexVector lower{}; ///< 0 in unused dimensions
     IndexVector upper{}; ///< 1 in unused dimensions, so that sizes are products
 
     /// An empty box without dimensions.
@@ -148,6 +149,7 @@ struct Box {
         }
         return grown;
     }
+    /// This box moved by `by` cells.
     Box shift(const IndexVector &by) const noexcept {
         Box shifted = *this;
         for (int d = 0; d < dims; ++d) {
@@ -188,7 +190,7 @@ struct Centring {
             cells.upper[toSize(d)] += nodal[toSize(d)] ? 1 : 0;
         return cells;
     }
-    /// All cells that have points in a box of points.
+    /// All cells that have points in a box of points: node p is a point of the cells p - 1 and p.
     Box cellsAt(Box points) const noexcept {
         for (int d = 0; d < points.dims; ++d)
             points.lower[toSize(d)] -= nodal[toSize(d)] ? 1 : 0;
@@ -196,7 +198,7 @@ struct Centring {
     }
 };
 
-/// Calls `function(cell)` for all cells, the last dimension fastest. Local.
+/// Calls `function(cell)` for all cells, the last dimension fastest, which is the order of memory. Local. O(cells).
 template <class Function>
 void forEachCell(const Box &box, Function &&function) {
     if (box.empty())
@@ -212,13 +214,15 @@ void forEachCell(const Box &box, Function &&function) {
     }
 }
 
-/// The cells of a box and its ghosts of the shape of `widths`, as boxes that do not overlap. Local.
+/// The cells of a box and its ghosts of the shape of `widths`, as boxes that do not overlap: one box, or for a star the
+/// cells and up to two slabs per dimension. Local.
 std::vector<Box> withGhosts(const Box &cells, const GhostWidths &widths);
 
 /// For messages: "[0, 10) x [4, 8)".
 std::string toString(const Box &box);
 
-/// The parts of `box` outside `hole`, at most two per dimension. They do not overlap. Local.
+/// The parts of `box` outside `hole`, at most two per dimension. They do not overlap. AMReX calls this boxDiff. Local;
+/// appends to `into`.
 void subtractBox(const Box &box, const Box &hole, std::vector<Box> &into);
 /// The same of several boxes.
 std::vector<Box> subtractBox(std::span<const Box> boxes, const Box &hole);

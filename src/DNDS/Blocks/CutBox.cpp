@@ -10,7 +10,8 @@ namespace {
 constexpr double cacheLineBytes = 64;
 
 /// The cost of a cut in cache lines: those of the ghosts of the largest part, and of its cells in excess of the average
-/// part.
+/// part, for which the other ranks wait. Ghosts beyond a face normal to dimension d are runs of the later dimensions'
+/// extents: one run for the first dimension, a run per line of cells for the last. O(1).
 double linesMoved(const Box &cells, const std::array<bool, maxBlockDims> &periodic, const IndexVector &parts,
                   const CutOptions &options) {
     const auto bytes = static_cast<double>(options.cellBytes);
@@ -42,14 +43,17 @@ double linesMoved(const Box &cells, const std::array<bool, maxBlockDims> &period
     return lines;
 }
 
+/// Tries all factorizations of a number of parts, dimension by dimension. Ordered factorizations into at most 4 factors
+/// are few: some thousands for thousands of ranks.
 struct PartsSearch {
     const Box &cells;
     const std::array<bool, maxBlockDims> &periodic;
     const CutOptions &options;
     const IndexVector &wanted; ///< parts per dimension, or -1
     IndexVector best{};
-    double cost = -1;
+    double cost = -1; ///< cost of `best`; negative: no cut was found yet
 
+    /// Sets the parts of dimensions from `d` on, whose product must be `left`.
     void fill(IndexVector &parts, int d, index left) {
         if (d == cells.dims || d == maxBlockDims) {
             if (left != 1)
@@ -78,6 +82,7 @@ struct PartsSearch {
     }
 };
 
+/// The parts that the options name, 1 in unused dimensions, -1 where the search chooses. Throws ArgumentError.
 IndexVector wantedParts(const Box &cells, const CutOptions &options, int ranks) {
     IndexVector wanted{1, 1, 1, 1};
     DNDS_CHECK(options.parts.empty() || options.parts.size() == toSize(cells.dims), ArgumentError,
@@ -100,7 +105,8 @@ IndexVector wantedParts(const Box &cells, const CutOptions &options, int ranks) 
 }
 
 /// The position of a cell on the Hilbert curve in `dims` dimensions of 2^bits cells, highest bits first. O(bits dims).
-/// Method: Skilling, Programming the Hilbert curve, AIP Conference Proceedings 707, 2004.
+/// Method: Skilling, Programming the Hilbert curve, AIP Conference Proceedings 707, 2004: undoes the rotations of all
+/// levels, Gray-encodes, and interleaves the bits. Unlike `hilbertNumber` of meshes, for 1 to 4 dimensions.
 std::array<std::uint64_t, maxBlockDims> curveKey(const IndexVector &cell, int dims, int bits) {
     std::array<std::uint64_t, maxBlockDims> x{};
     const std::size_t n = toSize(dims);
@@ -171,6 +177,8 @@ Box partOf(const Box &cells, const IndexVector &parts, const IndexVector &part) 
     return mine;
 }
 
+// The curve fills a cube of 2^bits cells a side; cells of the cube outside the box are skipped, where the order has
+// jumps. Memory: 40 bytes a cell, while it runs.
 std::vector<index> curveOrder(const Box &shape) {
     int bits = 1;
     for (int d = 0; d < shape.dims; ++d)

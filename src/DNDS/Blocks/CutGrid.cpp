@@ -16,7 +16,8 @@ struct OrderedRanks {
     int nodes = 0;
 };
 
-/// The first `count` ranks, or all for 0. Collective.
+/// The first `count` ranks, or all for 0. A rank knows its own node only, so ranks gather the lowest rank of each one's
+/// node. The sort is stable: ranks of a node ascend. Collective. O(ranks).
 OrderedRanks ranksByNode(const CommunicatorView &comm, int count) {
     const auto context = CommunicatorContext::of(comm);
     int leader = 0; // the lowest rank of this node
@@ -35,6 +36,7 @@ OrderedRanks ranksByNode(const CommunicatorView &comm, int count) {
     return ordered;
 }
 
+/// The position of part `number`, in C order, among `parts`.
 IndexVector partNumber(index number, const IndexVector &parts, int dims) {
     IndexVector part{};
     for (int d = dims - 1; d >= 0; --d) {
@@ -44,7 +46,8 @@ IndexVector partNumber(index number, const IndexVector &parts, int dims) {
     return part;
 }
 
-/// Cuts an index space into blocks of a given shape, in the order of a space-filling curve.
+/// Cuts an index space into blocks of a given shape, in the order of a space-filling curve through the lattice of
+/// blocks, so that runs of blocks are compact. O(blocks log blocks) on every rank.
 void appendBlocks(const IndexSpace &space, int number, std::span<const index> blockShape, std::vector<Block> &into) {
     const Box &cells = space.cells;
     const IndexVector shape = indexVector(blockShape);
@@ -72,7 +75,8 @@ void appendBlocks(const IndexSpace &space, int number, std::span<const index> bl
     }
 }
 
-/// Assigns each block to the rank whose share of all cells contains the block's middle.
+/// Assigns each block to the rank whose share of all cells contains the block's middle. Each rank thus gets a run of
+/// consecutive blocks, and its cells differ from the mean by at most one block. O(blocks).
 void dealBlocks(std::span<const int> ranks, std::vector<Block> &blocks) {
     index total = 0;
     for (const Block &block : blocks)
@@ -94,7 +98,8 @@ std::shared_ptr<const BlockGrid> BlockGrid::cut(const CommunicatorView &comm, co
         const OrderedRanks by = ranksByNode(comm, options.ranks);
         const PartsChoice choice = chooseParts(space.cells, space.periodic, static_cast<int>(by.ranks.size()), options);
         const index count = choice.count();
-        // On one node any order is equally good, so keep the order of the parts, which surprises least.
+        // Ranks are ordered by node: along the curve, those of a node get a compact cluster of parts, with few ghosts
+        // on other nodes. On one node any order is equally good, so keep the order of the parts, which surprises least.
         std::vector<index> order(toSize(count));
         std::iota(order.begin(), order.end(), index{0});
         if (by.nodes > 1)

@@ -5,10 +5,14 @@
 
 namespace DNDS {
 
-/// Follows the cells or points of a box through passages to the blocks that own them.
+/// Follows the cells or points of a box through passages to the blocks that own them. Depth first: the part inside an
+/// index space is looked up in its bins, the part outside goes through the passages, by axis; pieces for which one
+/// passage finds no owner try the next. O(pieces x (passages + blocks nearby)), without messages. For one periodic
+/// space AMReX intersects a BoxArray with the shifts of Periodicity; chains of connections need the recursion.
 class BlockGrid::GhostFinder {
   public:
-    /// Leaves out what `block` owns in `box`, if any.
+    /// Finds all sources. If `block` is not -1, leaves out the cells that it owns at their own place. Points in the
+    /// plane of a connected face may be on no passage: `findAround` looks for their owners.
     GhostFinder(const BlockGrid &grid, const Centring &centring, int space, const Box &box, int block)
         : grid_(grid), centring_(centring.in(grid.dims())), box_(box), block_(block) {
         const std::vector<Box> left = find(space, box, here_, 0);
@@ -19,15 +23,18 @@ class BlockGrid::GhostFinder {
     std::vector<GhostRegion> take() { return std::move(regions_); }
 
   private:
-    /// One place of shared points: an index space, and the map of the ghosts to it.
+    /// One place of shared points: an index space, and the map of the ghosts to it. A corner that k connections share
+    /// has a place in each of their spaces.
     struct Place {
         int space = 0;
         Box points; ///< in the numbers of the index space
         IndexTransform toSource;
     };
 
-    /// Finds the owners of the cells of `box`, to which `toHere` maps the ghosts. Returns the cells without an owner.
-    /// Terminates, because each passage brings cells nearer to their index space; `passed` counts the passages so far.
+    /// Finds the owners of the cells of `box`, to which `toHere` maps the ghosts. Returns the cells without an owner,
+    /// in the numbers of `space`, so that the caller can try another passage for them. Terminates, because each passage
+    /// brings cells nearer to their index space; `passed` counts the passages so far. The limits are for ghosts that
+    /// are far wider than the spaces.
     std::vector<Box> find(int space, const Box &box, const IndexTransform &toHere, int passed) {
         DNDS_CHECK(
             passed <= maxPassed && ++searches_ <= maxSearches, ArgumentError,
@@ -58,11 +65,12 @@ class BlockGrid::GhostFinder {
         return left;
     }
 
+    /// The blocks with cells of `box`, all inside of the index space. Returns the cells in holes.
     std::vector<Box> findCells(int space, const Box &box, const IndexTransform &toHere) {
         std::vector<Box> left;
         if (box.empty())
             return left;
-        // Only spaces that blocks do not fill can leave cells without an owner.
+        // Blocks do not overlap, so equal numbers of cells mean no holes: nothing to subtract.
         const bool full = grid_.bins_[toSize(space)].cells == grid_.spaces_[toSize(space)].cells.size();
         if (!full)
             left.push_back(box);
@@ -74,7 +82,9 @@ class BlockGrid::GhostFinder {
         return left;
     }
 
-    /// The same for points of an index space, which several blocks may share, also at other places.
+    /// The same for points of an index space, which several blocks may share, at other places as well. All candidates
+    /// compete; each point goes to the first of them (see BlockGrid for the order), whichever block asks: so all ranks
+    /// agree on its owner without messages.
     std::vector<Box> findPoints(int space, const Box &box, const IndexTransform &toHere) {
         std::vector<Box> left;
         if (box.empty())
@@ -91,8 +101,8 @@ class BlockGrid::GhostFinder {
         return left;
     }
 
-    /// Adds points that no passage leads to, but to a cell beside them: those in the plane of a connected face, beside
-    /// the face.
+    /// Adds points that are on no passage, while a cell next to them is: points in the plane of a connected face,
+    /// beside the face. Finds the owners of these cells, then the owners of the cells' points.
     void findAround(int space, const Box &box) {
         std::vector<GhostRegion> owners;
         for (const GhostRegion &cells : GhostFinder(grid_, {}, space, centring_.cellsAt(box), -1).take()) {
@@ -106,12 +116,14 @@ class BlockGrid::GhostFinder {
             add(owner);
     }
 
+    /// Adds a region, unless it is the block's own memory: its cells at another place, through a period, are ghosts.
     void add(const GhostRegion &region) {
         if (region.source != block_ || region.toSource != here_)
             regions_.push_back(region);
     }
 
-    /// All places of points of an index space: this one, and those on faces that passages lead to.
+    /// All places of points of an index space: this one, and those on faces that passages lead to. The closure under
+    /// passages, breadth first; ends because only points new to a map are added, and faces have finitely many maps.
     std::vector<Place> placesOf(const Place &first) const {
         std::vector<Place> places{first};
         for (std::size_t k = 0; k < places.size(); ++k) {
@@ -133,7 +145,8 @@ class BlockGrid::GhostFinder {
         return places;
     }
 
-    /// The blocks at one place; where several share points, the one with the lowest number.
+    /// The blocks at one place; where several share points, the one with the lowest number. `ghosts` are in the numbers
+    /// of the ghosts again, so that candidates of different places can be compared.
     std::vector<GhostRegion> firstBlocksAt(const Place &place) const {
         std::vector<int> blocks;
         grid_.visitBlocks(place.space, centring_.cellsAt(place.points),
@@ -152,7 +165,8 @@ class BlockGrid::GhostFinder {
         return regions;
     }
 
-    /// Adds copies of points, except for points of which `owners` has a preceding copy.
+    /// Adds copies of points, except for points of which `owners` has a preceding copy; takes the others from `owners`.
+    /// Invariant: `owners` do not overlap, so each point has one owner. O(owners), each of which may be cut in pieces.
     void enter(const GhostRegion &copies, std::vector<GhostRegion> &owners) const {
         std::vector<GhostRegion> remaining;
         std::vector<Box> won{copies.ghosts};
@@ -174,7 +188,9 @@ class BlockGrid::GhostFinder {
         owners = std::move(remaining);
     }
 
-    /// Adds the parts of `box` in which the places of `a` precede those of `b`: by index space, then in C order.
+    /// Adds the parts of `box` in which the places of `a` precede those of `b`: by index space, then in C order. The
+    /// first dimension in which positions differ decides. A box in which the difference has both signs is halved:
+    /// O(log extent) pieces where a face is mirrored onto itself, O(extent) along the diagonal of a transposed one.
     void addPreceding(const GhostRegion &a, const GhostRegion &b, const Box &box, std::vector<Box> &into) const {
         const int spaceA = grid_.blocks_[toSize(a.source)].space;
         const int spaceB = grid_.blocks_[toSize(b.source)].space;
@@ -186,7 +202,8 @@ class BlockGrid::GhostFinder {
         const IndexTransform fromA = a.toSource.inverse();
         const IndexTransform fromB = b.toSource.inverse();
         for (int d = 0; d < box.dims; ++d) {
-            // The positions in dimension d differ by a linear function of one or two of the ghosts' dimensions.
+            // The positions in dimension d differ by a linear function of one or two of the ghosts' dimensions, whose
+            // extremes over the box, `low` and `high`, are at corners.
             const std::size_t k = toSize(d);
             IndexVector slope{};
             slope[toSize(fromA.axis[k])] += fromA.sign[k];
@@ -214,18 +231,19 @@ class BlockGrid::GhostFinder {
         }
     }
 
-    static constexpr int maxPassed = 1000;
-    static constexpr int maxSearches = 1000000;
+    static constexpr int maxPassed = 1000;      ///< depth of the recursion
+    static constexpr int maxSearches = 1000000; ///< calls of `find`
 
     const BlockGrid &grid_;
     Centring centring_;
-    const Box &box_;
-    int block_;
+    const Box &box_; ///< for messages; used by the constructor only, while the caller's box lives
+    int block_;      ///< the block whose ghosts are sought, or -1
     int searches_ = 0;
     IndexTransform here_ = IndexTransform::translation(grid_.dims(), {}); ///< the map of a block's own cells
     std::vector<GhostRegion> regions_;
 };
 
+// Searches the parts of a star one by one. They do not overlap, so neither do the regions.
 std::vector<GhostRegion> BlockGrid::ghostRegions(int block, const GhostWidths &widths, const Centring &centring) const {
     widths.requireFor(dims());
     const Block &mine = this->block(block);

@@ -40,6 +40,7 @@ bool IndexTransform::mapsToItself(const Centring &centring) const noexcept {
     return true;
 }
 
+// Mirroring swaps the ends: cell c becomes o - c, and so [l, u) becomes [o - u + 1, o - l + 1).
 Box IndexTransform::operator()(const Box &box) const noexcept {
     Box other(dims, {}, {});
     for (int d = 0; d < dims; ++d) {
@@ -52,6 +53,7 @@ Box IndexTransform::operator()(const Box &box) const noexcept {
     return other;
 }
 
+// Solves other = sign * cell + offset for the cell; 1 / sign is sign.
 IndexTransform IndexTransform::inverse() const noexcept {
     IndexTransform back;
     back.dims = dims;

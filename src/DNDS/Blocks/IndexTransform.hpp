@@ -8,15 +8,16 @@
 
 namespace DNDS {
 
-/// A map of cells: dimension d of one space is dimension `axis[d]` of the other, forwards or backwards. Trivially
-/// copyable. All is Local and O(1).
+/// A map of cells: dimension d of one space is dimension `axis[d]` of the other, forwards or backwards: a signed
+/// permutation of the dimensions and a shift, so that boxes are mapped to boxes. Trivially copyable. All is Local and
+/// O(1).
 ///
 ///     other[axis[d]] = sign[d] * cell[d] + offset[axis[d]]
 struct IndexTransform {
     int dims = 0;
-    std::array<int, maxBlockDims> axis{0, 1, 2, 3};
+    std::array<int, maxBlockDims> axis{0, 1, 2, 3}; ///< indexed by dimensions of this space, as is `sign`
     std::array<int, maxBlockDims> sign{1, 1, 1, 1};
-    IndexVector offset{};
+    IndexVector offset{}; ///< indexed by dimensions of the other space
 
     /// A shift.
     static IndexTransform translation(int dims, const IndexVector &by) {
@@ -37,15 +38,16 @@ struct IndexTransform {
             other[toSize(axis[toSize(d)])] = sign[toSize(d)] * cell[toSize(d)] + offset[toSize(axis[toSize(d)])];
         return other;
     }
-    /// The map of points that belongs to this map of cells: nodes of a mirrored dimension lie one further. Such points
-    /// are mapped to points of the same centring only if `mapsToItself`.
+    /// The map of points that belongs to this map of cells. Node p is the lower end of cell p, and in a mirrored
+    /// dimension the upper end of the cell's image, so that its offset is larger by one.
     IndexTransform ofPoints(const Centring &centring) const noexcept;
+    /// Whether the images of points have the same centring: a turn maps faces of one dimension to faces of another.
     bool mapsToItself(const Centring &centring) const noexcept;
-    /// The image of `box`.
+    /// The image of `box`: all images of its cells.
     Box operator()(const Box &box) const noexcept;
     /// The inverse map.
     IndexTransform inverse() const noexcept;
-    /// This map followed by `next`.
+    /// This map followed by `next`: `next(this(cell))`.
     IndexTransform then(const IndexTransform &next) const noexcept;
 
     friend bool operator==(const IndexTransform &, const IndexTransform &) = default;

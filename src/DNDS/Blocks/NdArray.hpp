@@ -26,7 +26,8 @@ struct Decomposition {
     Centring centring{}; ///< the points of cells that have values; `shape` counts cells
 };
 
-/// An array of `T` of which each rank owns one box of cells, surrounded by ghosts. Move-only. Memory is initially zero.
+/// An array of `T` of which each rank owns one box of cells, surrounded by ghosts: PETSc's DMDA with its local vector.
+/// Move-only. Memory is initially zero.
 ///
 ///     NdArray<float> temperature("temperature");
 ///     temperature.decompose(comm, {1000, 800}, 0, {}, {1, 1});
@@ -79,7 +80,8 @@ class NdArray {
     /// The number of dimensions, 1 to 4, and of elements per cell. Local.
     int dims() const { return grid().dims(); }
     rowsize components() const { return field().components(); }
-    /// The number of cells per dimension, over all ranks; or of points, of which a period repeats none.
+    /// The number of cells per dimension, over all ranks; or of points, the first and last node of a period counted
+    /// once.
     std::vector<index> globalShape() const {
         const Box all = field().blockPattern()->filePoints();
         return {all.upper.begin(), all.upper.begin() + all.dims};
@@ -94,7 +96,7 @@ class NdArray {
     /// Whether this rank has a global cell; ghosts do not count, but copies of points that it shares with other ranks
     /// do.
     bool isLocal(const IndexVector &global) const { return localCore().contains(global); }
-    /// The rank that owns a global cell, or -1 outside the array.
+    /// The rank that owns a global cell, or -1 outside the array. Local, as all ranks know the grid. O(blocks nearby).
     int ownerOf(const IndexVector &global) const {
         const Centring &centring = field().blockPattern()->centring();
         Box one(dims(), global, global);
@@ -196,6 +198,7 @@ class NdArray {
     }
     bool hasCells() const { return field().blocks() > 0; }
     Box noCells() const { return {dims(), IndexVector{}, IndexVector{}}; }
+    /// `cell` plus or minus the lower corner of this rank's cells; unchanged on a rank without cells.
     IndexVector moved(IndexVector cell, index sign) const {
         const Box core = localCore();
         for (int d = 0; d < core.dims; ++d)
@@ -204,7 +207,7 @@ class NdArray {
     }
 
     std::string name_;
-    BlockField<T> field_;
+    BlockField<T> field_; ///< not made before `decompose`; then at most one block on each rank
 };
 
 } // namespace DNDS

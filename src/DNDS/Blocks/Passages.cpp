@@ -9,10 +9,12 @@ namespace DNDS {
 
 namespace {
 
-/// Stands for infinity. Transforms of it stay far from overflow.
+/// Stands for infinity: beyond all cells and ghosts. Transforms of it stay far from overflow.
 constexpr index endless = index{1} << 61;
 
-/// All cells beyond the face whose first layer of cells is `face`.
+/// All cells beyond the face whose first layer of cells is `face`. Where the face ends with the space, so do its
+/// neighbour's edges: cells beside it continue there, and the passage takes them as well. Elsewhere another face
+/// begins.
 Box beyondFace(const Box &face, int axis, bool upper, const Box &space) {
     Box beyond = face;
     for (int d = 0; d < space.dims; ++d) {
@@ -27,11 +29,12 @@ Box beyondFace(const Box &face, int axis, bool upper, const Box &space) {
 
 /// One side of a connection: the face in vertices, its normal, and which end of the space it lies on.
 struct ConnectedFace {
-    IndexVector low{};
-    IndexVector high{};
-    int axis = -1;
-    bool upper = false;
+    IndexVector low{};  ///< first vertex
+    IndexVector high{}; ///< last vertex, included
+    int axis = -1;      ///< the normal: the dimension with one vertex
+    bool upper = false; ///< at the upper end of the space
 
+    /// Throws ArgumentError unless the vertices are a face on an end of the space that is not periodic.
     ConnectedFace(const IndexSpace &space, const IndexVector &begin, const IndexVector &end, std::size_t number) {
         for (int d = 0; d < space.cells.dims; ++d) {
             const std::size_t k = toSize(d);
@@ -99,6 +102,7 @@ std::array<int, maxBlockDims> completedTransform(std::array<int, maxBlockDims> t
 
 } // namespace
 
+// Between cells along `axis` there is a plane of nodes, and no middle of a cell.
 Box BlockGrid::Passage::pointsOfFace(const Centring &centring) const noexcept {
     Box points = centring.pointsOf(face);
     const std::size_t k = toSize(axis);
@@ -107,6 +111,7 @@ Box BlockGrid::Passage::pointsOfFace(const Centring &centring) const noexcept {
     return points;
 }
 
+// Nodes on the face are points of the space itself, so only nodes after them are beyond.
 Box BlockGrid::Passage::pointsBeyond(const Centring &centring) const noexcept {
     Box points = centring.pointsOf(beyond);
     if (centring.nodal[toSize(axis)])
@@ -114,6 +119,7 @@ Box BlockGrid::Passage::pointsBeyond(const Centring &centring) const noexcept {
     return points;
 }
 
+// A period is a pair of passages from the space to itself, shifted by its extent. No connection is on such faces.
 void BlockGrid::addPeriods() {
     for (std::size_t s = 0; s < spaces_.size(); ++s)
         for (int d = 0; d < dims(); ++d) {
@@ -132,6 +138,8 @@ void BlockGrid::addPeriods() {
         }
 }
 
+// One connection is two passages, the second with the inverse map. The transform's entry for the normal is redundant:
+// of the two signs, only one puts the spaces side by side.
 void BlockGrid::addPassages(const Connection &connection, std::size_t number) {
     for (const int space : {connection.space, connection.other})
         DNDS_CHECK(space >= 0 && toSize(space) < spaces_.size(), ArgumentError,
@@ -162,6 +170,8 @@ void BlockGrid::addPassages(const Connection &connection, std::size_t number) {
                {there.axis, there.upper, there.layer(dims()), {}, connection.space, toOther.inverse()}, number);
 }
 
+// Passages of one face may not overlap, so the source of a ghost is unique. Insertion keeps the order of axes, in which
+// ghosts at edges try passages: the rule of BlockGrid. O(passages of the space).
 void BlockGrid::addPassage(int space, Passage passage, std::size_t number) {
     std::vector<Passage> &all = passages_[toSize(space)];
     const IndexSpace &mine = spaces_[toSize(space)];

@@ -8,6 +8,8 @@
 
 namespace DNDS {
 
+// Blocks keep their numbers and boxes, so that fields can follow (`hasBlocksOf`) and pushes keep their order. All ranks
+// get the costs of all blocks and compute the same runs: see rebalancedRuns.
 std::shared_ptr<const BlockGrid> BlockGrid::rebalanced(const CommunicatorView &comm, std::span<const real> mine,
                                                        real imbalance) const {
     return failTogether(comm, [&] {

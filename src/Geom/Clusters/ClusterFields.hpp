@@ -16,7 +16,7 @@ namespace DNDS::Geom {
 
 namespace Detail {
 
-/// A field of this rank's cells whose values `set` fills in.
+/// A field of this rank's cells whose values `set` fills in. The slice owns its values.
 template <class Set>
 FieldSlice filledField(std::string name, int components, index cells, Set &&set) {
     const auto values = std::make_shared<std::vector<real>>(toSize(cells * components));
@@ -24,6 +24,9 @@ FieldSlice filledField(std::string name, int components, index cells, Set &&set)
     return {std::move(name), components, *values, values};
 }
 
+/// Appends the values of a field and its `.allocated` flags. Cells of clusters are scattered to their places in the
+/// mesh; every own cell of the mesh is in one cluster, so all values are set. Memory on the device is copied block by
+/// block.
 template <class T>
 void appendFields(const MeshClusters &clusters, const SparseField<T> &field, std::vector<FieldSlice> &fields) {
     DNDS_CHECK(field.pattern() == clusters.pattern(), ArgumentError,
@@ -52,7 +55,7 @@ void appendFields(const MeshClusters &clusters, const SparseField<T> &field, std
 } // namespace Detail
 
 /// Two fields of cells for each sparse field, for all writers of meshes: its values, the default where a cluster is
-/// absent, and `<name>.allocated`, 1 where it is there and 0 elsewhere. Copies; stage 0.
+/// absent, and `<name>.allocated`, 1 where it is present and 0 elsewhere. Copies; stage 0.
 ///
 ///     MeshWriter writer(mesh, "species.vtkhdf");
 ///     writer.writeStep(time, {.cells = fieldsOf(clusters, dust, soot)});

@@ -13,7 +13,10 @@
 
 namespace DNDS::Geom {
 
-/// Builds the clusters of a rank, their ghosts and the lists of rows to exchange.
+/// Builds the clusters of a rank, their ghosts and the lists of rows to exchange. The order of steps: clusters of all
+/// local cells, ghosts included; own cells; owners of all clusters, which finds split ones; then, without messages,
+/// ghosts and neighbours; at last the links. Runs within `failTogether`: a rank that throws ends the others at the next
+/// collective. Lives for the constructor of MeshClusters only.
 class MeshClusters::Maker {
   public:
     Maker(MeshClusters &made, const UnstructuredMesh &mesh, const SourceClusters &clusters)
@@ -40,9 +43,11 @@ class MeshClusters::Maker {
     }
 
   private:
+    /// The cell's number in the file, the same on all ranks; images of a cell share it.
     index fileNumber(LocalIndex cell) const { return mesh_.cells.fileNumbers[toSize(cell)]; }
 
-    /// The cluster of each local cell. Collective.
+    /// The cluster of each local cell, asked of the rank that read the cell: clusters are distributed as the source,
+    /// cells by the partition. Collective; two sparse exchanges.
     void findClusters() {
         clusterOf_.resize(toSize(mesh_.cells.size()));
         const std::vector<index> &firsts = clusters_.firstCells;
@@ -63,6 +68,8 @@ class MeshClusters::Maker {
             [&](std::size_t i, RecordReader &reader) { clusterOf_[i] = reader.next(); });
     }
 
+    /// Makes a piece for each cluster with own cells, in ascending order, its cells in file order: rows of blocks, and
+    /// with them checkpoints and sums, do not depend on the partition. O(own cells log own cells).
     void addOwnCells() {
         std::vector<LocalIndex> own(toSize(mesh_.cells.owned));
         std::iota(own.begin(), own.end(), 0);
@@ -76,7 +83,8 @@ class MeshClusters::Maker {
         }
     }
 
-    /// The rank of each cluster. Collective.
+    /// The rank of each cluster, from the ranks' lists of clusters; a cluster in two lists is split. All ranks see the
+    /// same lists and throw alike. Collective; O(clusters) on each rank.
     void findRanks() {
         std::vector<index> own;
         for (const Piece &piece : made_.pieces_)
@@ -98,7 +106,10 @@ class MeshClusters::Maker {
             }
     }
 
-    /// Adds the layers of ghosts, breadth-first, and sorts them by cluster, so that the rows from one are contiguous.
+    /// Adds the layers of ghosts, breadth-first, and sorts them by cluster, so that the rows from one are contiguous,
+    /// then in file order, images of a cell by their place. None is missing: the mesh has as wide a halo of all own
+    /// cells. `layers_` marks visited cells and is reset cell by cell, so the cost is O(cells of the block), not of the
+    /// mesh.
     void addGhosts(Piece &piece) {
         const auto across = std::as_const(mesh_.cellCells).view();
         const auto around = std::as_const(around_).view();
@@ -125,6 +136,8 @@ class MeshClusters::Maker {
             piece.layers.push_back(static_cast<std::uint8_t>(std::exchange(layers_[toSize(cell)], -1)));
     }
 
+    /// Translates the mesh's neighbours across faces to rows of the piece; cells that it lacks become `notLocal`.
+    /// Resets `rows_` as `addGhosts` resets `layers_`.
     void addNeighbours(Piece &piece) {
         const auto across = std::as_const(mesh_.cellCells).view();
         for (LocalIndex row = 0; const LocalIndex cell : piece.cells)
@@ -138,7 +151,10 @@ class MeshClusters::Maker {
             rows_[toSize(cell)] = notLocal;
     }
 
-    /// Tells owners which of their cells are ghosts here, and makes the pattern. Collective.
+    /// Tells owners which of their cells are ghosts here, and makes the pattern. The record of a run of ghosts is the
+    /// cluster, their number, and their numbers in the file, which reader and owner both know. Owners append records in
+    /// the order in which the reader adds links: link k of both ends has the same rows. The own rank is a peer like
+    /// others: for its other clusters and for images. Collective; one sparse exchange.
     void connect() {
         SparseLinks links;
         Outbox wanted;
@@ -174,6 +190,7 @@ class MeshClusters::Maker {
         made_.pattern_ = SparsePattern::fromLinks(context_, std::move(links));
     }
 
+    /// The place of a cluster among this rank's. Throws DataError unless this rank owns it.
     int blockOf(index cluster) const {
         const auto found = std::ranges::lower_bound(made_.pieces_, cluster, {}, &Piece::cluster);
         DNDS_CHECK(found != made_.pieces_.end() && found->cluster == cluster, DataError,
@@ -181,7 +198,8 @@ class MeshClusters::Maker {
         return static_cast<int>(found - made_.pieces_.begin());
     }
 
-    /// The rows of own cells by their numbers in the file, in a list that is kept.
+    /// The rows of own cells by their numbers in the file, in a list that is kept: a deque does not move its elements,
+    /// so that RowList can refer to them. O(numbers log cells).
     const std::vector<index> &rowsOf(int block, std::span<const index> numbers,
                                      std::deque<std::vector<index>> &lists) const {
         const Piece &piece = made_.pieces_[toSize(block)];
@@ -196,7 +214,7 @@ class MeshClusters::Maker {
         return rows;
     }
 
-    /// A hash of the rows of all blocks, whatever their ranks. Collective.
+    /// A hash of the rows of all blocks, whatever their ranks: the sum of the blocks' hashes has no order. Collective.
     std::uint64_t signature() const {
         std::uint64_t sum = 0;
         for (const Piece &piece : made_.pieces_) {
@@ -217,7 +235,7 @@ class MeshClusters::Maker {
     std::vector<index> clusterOf_;   ///< [cells]
     std::vector<int> ranks_;         ///< [clusters]
     LocalAdjacency around_;          ///< [cells] cells that share a node; empty if ghosts are by faces
-    std::vector<LocalIndex> places_; ///< [cells] in file order
+    std::vector<LocalIndex> places_; ///< [cells] position of each in file order
     std::vector<int> layers_;        ///< [cells] of the block in work, or -1
     std::vector<LocalIndex> rows_;   ///< [cells] of the block in work, or notLocal
 };
@@ -226,6 +244,8 @@ MeshClusters::MeshClusters(const UnstructuredMesh &mesh, const SourceClusters &c
     failTogether(mesh.comm, [&] { const Maker make(*this, mesh, clusters); });
 }
 
+// `rows` maps cells of the mesh to rows of one block; it is allocated once and reset after each block. `restricted`
+// leaves out cells that are not in the block.
 std::vector<LocalAdjacency> nodeNeighbours(const UnstructuredMesh &mesh, const MeshClusters &clusters) {
     DNDS_CHECK(mesh.ghostsByNodes, ArgumentError,
                "{}: the ghosts of this mesh share faces with its cells, so not all cells around nodes are known: build "
@@ -247,6 +267,7 @@ std::vector<LocalAdjacency> nodeNeighbours(const UnstructuredMesh &mesh, const M
     return all;
 }
 
+// All ranks know the owners of all clusters and compute the same runs; cells then follow their cluster.
 std::vector<int> repartitionTargets(const MeshClusters &clusters, std::span<const real> costs, real imbalance) {
     const SparsePattern &pattern = *clusters.pattern();
     const CommunicatorView comm = pattern.context()->comm();

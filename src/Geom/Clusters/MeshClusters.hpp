@@ -15,9 +15,10 @@
 
 namespace DNDS::Geom {
 
-/// The cluster of each cell of a mesh, and so the same on any number of ranks: those of `cutClusters`, numbered along a
-/// Hilbert curve, or a program's own. Each cluster is owned by one rank, any one, so that decisions for a cluster do
-/// not depend on ranks, either.
+/// The cluster of each cell of a mesh, the same on any number of ranks: from `cutClusters`, which numbers clusters
+/// along a Hilbert curve, or from the program. All cells of a cluster have one owner, whichever rank that is, so that
+/// decisions for a cluster do not depend on ranks, either. Each rank has the part of its cells of the source, as read
+/// from the file: after partitioning, ranks ask each other (see MeshClusters).
 ///
 ///     SourceMesh source = readMesh(comm, path);
 ///     const SourceClusters cut = cutClusters(comm, source);
@@ -25,19 +26,19 @@ namespace DNDS::Geom {
 ///                                       {.partitioner = Partitioner::Given, .givenPart = cut.parts(comm.size())});
 ///     const MeshClusters clusters(mesh, cut);
 struct SourceClusters {
-    index count = 0;
+    index count = 0;               ///< number of clusters, on all ranks
     std::vector<index> firstCells; ///< [ranks + 1] number of the first cell of the source on each rank
     std::vector<index> clusterOf;  ///< [own cells of the source] from 0 to count - 1
 
-    /// `MeshOptions::givenPart`, [own cells of the source]: each rank gets an equal number of consecutive clusters.
-    /// Local.
+    /// `MeshOptions::givenPart`, [own cells of the source]: each rank gets an equal number of consecutive clusters,
+    /// which along the curve are compact. Local. O(own cells).
     std::vector<int> parts(int ranks) const;
     /// The same for costs of cells, [own cells of the source], in any unit: each rank gets consecutive clusters of a
     /// nearly equal share, at most 1 % more than the best such cut. Collective. O(count) memory on each rank. Throws
     /// ArgumentError on all ranks for costs that are negative, not finite or not one a cell.
     std::vector<int> parts(const CommunicatorView &comm, std::span<const real> costs) const;
-    /// Throws ArgumentError, on the rank where it is so, for numbers outside [0, count) and lists of other lengths.
-    /// Local.
+    /// Checks this rank's part: throws ArgumentError, on this rank alone, for numbers outside [0, count) and lists of
+    /// other lengths. Local. O(own cells).
     void require(const CommunicatorView &comm) const;
 };
 
@@ -69,10 +70,10 @@ SourceClusters cutClusters(CommunicatorView comm, const SourceMesh &source, inde
 ///     u = u.moved(clusters.pattern());
 class MeshClusters {
   public:
-    /// Each cluster has all its cells on one rank of `mesh`, whichever. Collective; a query for the cells' clusters and
-    /// a sparse exchange. Cost O(cells of blocks, ghosts included); memory of 4 bytes a cluster on each rank. Throws
-    /// ArgumentError on all ranks for a cluster that is split, naming it and two of its ranks, and for a mesh without
-    /// ghosts.
+    /// Each cluster has all its cells on one rank of `mesh`, whichever. Keeps no reference to either. Collective; a
+    /// query for the cells' clusters and a sparse exchange. Cost O(cells of blocks, ghosts included); memory of 4 bytes
+    /// a cluster on each rank. Throws ArgumentError on all ranks for a cluster that is split, naming it and two of its
+    /// ranks, and for a mesh without ghosts.
     MeshClusters(const UnstructuredMesh &mesh, const SourceClusters &clusters);
 
     /// For sparse fields. Its blocks' numbers are the clusters'; `ranks()` are their owners.
@@ -94,24 +95,26 @@ class MeshClusters {
     }
 
   private:
+    /// One cluster of this rank; a cell's index in `cells` is its row in sparse fields.
     struct Piece {
         index cluster = 0;
-        index own = 0;
-        std::vector<LocalIndex> cells;
-        std::vector<std::uint8_t> layers; ///< [cells]
-        std::vector<index> starts{0};     ///< [cells + 1], into `neighbours`
-        std::vector<LocalIndex> neighbours;
+        index own = 0;                      ///< number of cells of the cluster itself, which come first
+        std::vector<LocalIndex> cells;      ///< cells of the mesh: own ones in file order, then ghosts by cluster
+        std::vector<std::uint8_t> layers;   ///< [cells]
+        std::vector<index> starts{0};       ///< [cells + 1], into `neighbours`
+        std::vector<LocalIndex> neighbours; ///< rows in this piece, `noEntity` or `notLocal`
     };
     class Maker;
 
+    /// Throws IndexError if the block does not exist.
     const Piece &piece(int local) const {
         DNDS_CHECK(local >= 0 && toSize(local) < pieces_.size(), IndexError, "this rank has {} clusters, none {}",
                    pieces_.size(), local);
         return pieces_[toSize(local)];
     }
 
-    std::vector<Piece> pieces_;
-    std::shared_ptr<const SparsePattern> pattern_;
+    std::vector<Piece> pieces_;                    ///< ascending clusters
+    std::shared_ptr<const SparsePattern> pattern_; ///< shared with the fields, which may outlive this
 };
 
 /// For each block of this rank, the indices in it of the cells that share a node with each of its cells, ghosts and the
@@ -124,9 +127,9 @@ class MeshClusters {
 ///         sum += v(j);
 std::vector<LocalAdjacency> nodeNeighbours(const UnstructuredMesh &mesh, const MeshClusters &clusters);
 
-/// Targets for `Repartition` by which ranks have equal shares of the costs of clusters: [own cells]. `costs` are those
-/// of this rank's blocks, in any unit. Each rank gets a run of consecutive clusters, so that few move: cut as blocks of
-/// a grid are, see `BlockGrid::rebalanced` for the bound. Collective. Throws on all ranks ArgumentError for costs that
+/// Targets for `Repartition` that give ranks equal shares of the costs of clusters: [own cells]. `costs` are those of
+/// this rank's blocks, in any unit. Each rank gets a run of consecutive clusters, and few clusters move: see
+/// `BlockGrid::rebalanced` for the bound. Collective. Throws on all ranks ArgumentError for costs that
 /// are negative, not finite or not one a block, and for a negative imbalance.
 std::vector<int> repartitionTargets(const MeshClusters &clusters, std::span<const real> costs, real imbalance = 0.1);
 

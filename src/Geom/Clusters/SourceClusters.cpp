@@ -19,16 +19,18 @@ using Position = std::array<real, 3>;
 std::vector<index> firstNumbers(CommunicatorView comm, index first, index total) {
     std::vector<index> firsts = comm.allGather(first);
     firsts.push_back(total);
-    for (std::size_t r = firsts.size() - 1; r-- > 0;) // ranks without numbers may give any value
+    for (std::size_t r = firsts.size() - 1; r-- > 0;) // lowers values of empty ranks, which may be too large
         firsts[r] = std::min(firsts[r], firsts[r + 1]);
     return firsts;
 }
 
+/// The rank with a number, by binary search: ranks without numbers have an empty range and are never found. Local.
 int rankWith(const std::vector<index> &firsts, index number) {
     return static_cast<int>(std::ranges::upper_bound(firsts, number) - firsts.begin()) - 1;
 }
 
-/// The corners of a cell as a list of nodes: numbers of corners of polyhedra left out.
+/// Visits the nodes of a cell. Polyhedra are stored as faces, the number of corners before the corners of each: these
+/// numbers are skipped, and nodes are visited once for each face.
 template <class Visit>
 void forEachNode(const ElementBlock &cells, index cell, Visit &&visit) {
     const auto nodes = cells.nodesOf(cell);
@@ -41,7 +43,8 @@ void forEachNode(const ElementBlock &cells, index cell, Visit &&visit) {
             visit(nodes[k + corner]);
 }
 
-/// The means of the cells' nodes, in the order of the file: the same bits on any number of ranks. Collective.
+/// The means of the cells' nodes, summed in the order of the file: the same bits on any number of ranks. Coordinates
+/// are asked of the ranks that read them. Collective; two sparse exchanges.
 std::vector<Position> centresOf(CommunicatorContext &context, const SourceMesh &source) {
     std::vector<index> nodes;
     std::vector<std::size_t> starts{0};
@@ -69,7 +72,8 @@ std::vector<Position> centresOf(CommunicatorContext &context, const SourceMesh &
     return centres;
 }
 
-/// The positions of points on the curve through the box of all. Collective.
+/// The positions of points on the Hilbert curve through the box of all points. Minima do not round, so the box has the
+/// same bits on any number of ranks. Collective; one reduction.
 std::vector<index> positionsOnCurve(CommunicatorView comm, const std::vector<Position> &points) {
     std::array<real, 6> box; // lower ends, and upper ones with the other sign
     box.fill(std::numeric_limits<real>::infinity());
@@ -106,6 +110,9 @@ void SourceClusters::require(const CommunicatorView &comm) const {
                    "cell {} of the source on rank {} is in cluster {} of {}", c, rank, clusterOf[c], count);
 }
 
+// Sums costs per cluster over the ranks, which have read any of its cells, then cuts clusters as
+// `BlockGrid::rebalanced` does. No rank owns a cluster yet; equal numbers of clusters a rank stand in for the present
+// owners.
 std::vector<int> SourceClusters::parts(const CommunicatorView &comm, std::span<const real> costs) const {
     return failTogether(comm, [&] {
         require(comm);
