@@ -17,10 +17,8 @@ namespace DNDS {
 /// Combines pushed rows with the owner's rows on the host: the second half of a push, as VecScatter with ADD_VALUES in
 /// PETSc. `staging` holds, for each part of each member, the received rows (`pattern.readers().values`), contiguous.
 /// O(rows received), one pass. Contributions to a row are applied in an order that does not depend on arrival, so that
-/// sums
-/// have the same bits in every run. Local. Throws DataError if, under an operation, a copy of a padded row differs in
-/// size
-/// from its owner's row; the rows of that member and of later ones are unchanged then.
+/// sums have the same bits in every run. Local. Throws DataError if, under an operation, a copy of a padded row differs
+/// in size from its owner's row; the rows of that member and of later ones are unchanged then.
 void combineOnHost(const ExchangePattern &pattern, PushOp op, std::span<const ExchangeMember> members,
                    std::span<const RowLayout> fathers, std::span<std::byte *const> staging);
 

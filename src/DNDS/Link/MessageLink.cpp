@@ -89,17 +89,14 @@ struct MessageLink::State {
         MessageBuffer buffer;
         MPI_Request request = MPI_REQUEST_NULL;
         /// For a rank of the node: the handle of `buffer`, whether a message has named it, and the previous buffer,
-        /// which
-        /// the reader may have open until it takes a message that names the present one.
+        /// which the reader may have open until it takes a message that names the present one.
         Device::SharedHandle handle;
         bool told = false;
         MessageBuffer before;
 
         /// Makes room for `bytes` bytes; called when the last message from this buffer was taken. Invariant: at most
-        /// two
-        /// buffers exist, the present one and, if the reader may have it open, its predecessor. That one is freed when
-        /// a
-        /// message that names its successor was taken, as the reader closed it on reading that note.
+        /// two buffers exist, the present one and, if the reader may have it open, its predecessor. That one is freed
+        /// when a message that names its successor was taken, as the reader closed it on reading that note.
         void share(std::size_t bytes) {
             if (told)
                 before = {};

@@ -12,11 +12,9 @@
 namespace DNDS {
 
 /// Ordered messages between pairs of ranks, of sizes that only the sender knows: no receive is posted ahead, and no
-/// sizes
-/// are exchanged. Between nodes a message is a send, found by MPI_Improbe and received by MPI_Imrecv (MPI-4.1, 3.8.2);
-/// within a node it is written into a `NodeMailbox` and read there, without a copy. Peers are mutual; a rank knows its
-/// own
-/// peers only.
+/// sizes are exchanged. Between nodes a message is a send, found by MPI_Improbe and received by MPI_Imrecv (MPI-4.1,
+/// 3.8.2); within a node it is written into a `NodeMailbox` and read there, without a copy. Peers are mutual; a rank
+/// knows its own peers only.
 ///
 /// Two buffers for each peer are used in turn, so that two messages to it may be in flight. A message that was sent
 /// arrives even if the sender destroys its link. Errors are thrown; the user's running call revokes the communicator.

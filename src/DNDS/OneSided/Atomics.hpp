@@ -17,7 +17,7 @@
 
 namespace DNDS {
 
-/// Numbers with atomic operations.
+/// Numbers with atomic operations. GPUs lack most of 8 and 16 bits, which `changeNarrow` makes from 32.
 template <class T>
 concept AtomicWord = std::is_arithmetic_v<T> && !std::is_same_v<T, bool> &&
                      (sizeof(T) == 4 || sizeof(T) == 8 || (std::is_integral_v<T> && sizeof(T) < 4));

@@ -18,8 +18,8 @@ struct DeviceMessage {
     std::uint64_t lazy = 0;
 };
 
-/// Calls `applyTo(at, request)` for each word of `bytes` bytes, at offset `at`: with its operand from `from` (null:
-/// zeros); what that returns, which the word was, goes to `to` (null: nowhere). Both may be the same.
+/// Calls `applyTo(at, request)` for each word of `bytes` bytes, at offset `at`, with its operand from `from` (null:
+/// zeros). The result, the word's previous value, goes to `to` (null: nowhere), which may be `from`.
 template <class ApplyTo>
 void forEachWord(AtomicRequest request, const void *from, void *to, std::size_t bytes, ApplyTo &&applyTo) {
     // The size of a word from its kind: integers are listed in pairs of ascending size.
@@ -205,6 +205,7 @@ void DeviceAccess::renew() {
         messages_->renew();
 }
 
+/// Answers to other ranks are sent before mappings are closed; `RemoteMemory::close` meets the others afterwards.
 void DeviceAccess::close() {
     if (messages_)
         messages_->close();

@@ -19,7 +19,8 @@ namespace Detail {
 /// The memory that the ranks of the node share; null where they do not.
 HostMemoryResource arenaOf(const CommunicatorContext &context);
 
-/// The part of a `GhostWindow` that does not depend on the elements' type.
+/// The part of a `GhostWindow` that does not depend on the elements' type: the memory, and the table from ghosts to
+/// their owners' rows, which is made once, so that operations search nothing.
 class GhostWindowCore {
   public:
     /// The rows of a father of fixed width, at `layout`.
@@ -41,8 +42,7 @@ class GhostWindowCore {
     GhostTable kernels() const;
 
   private:
-    /// By ghost: its owner and the row there; and by rank the first global row. Copies on the device for kernels in
-    /// device memory.
+    /// [ghosts] owner and row there; [ranks + 1] first global row. Copies on the device for kernels in device memory.
     std::vector<GhostTarget> ghosts_;
     std::vector<std::int64_t> firstRows_;
     Device::DeviceBuffer<GhostTarget> deviceGhosts_;

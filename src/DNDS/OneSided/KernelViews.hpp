@@ -170,7 +170,7 @@ class WindowView : public WindowVerbs<WindowView, index> {
         return addressIn(data_, fault, call, rank, offset, bytes);
     }
 
-    /// The window's memory, and the memory that its own words follow; often the same.
+    /// The window's memory, and the memory that its own words follow: the same after `Window::allocate`.
     RemoteTable data_;
     RemoteTable words_;
     MemorySpace space_ = MemorySpace::Host;
@@ -190,8 +190,8 @@ struct GhostTable : RemoteTable {
     std::uint64_t stride = 0; ///< bytes from row to row, of all ranks
     std::int32_t width = 0;   ///< elements of a row
 
-    /// Rows by number; rank -1 for numbers out of range, which operations refuse. The last by bisection, O(log
-    /// ranks).
+    /// The target of ghost `k`, local row `i` (owned rows, then ghosts) or a global row; rank -1 for numbers out of
+    /// range, which operations refuse. O(1), global rows by bisection O(log(ranks)).
     DNDS_HOST_DEVICE GhostTarget ghost(index k) const {
         return k >= 0 && k < ghostCount ? ghosts[k] : GhostTarget{-1, k};
     }

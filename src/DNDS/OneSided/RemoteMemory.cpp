@@ -62,7 +62,8 @@ constexpr std::size_t pageBytes = 4096;
 /// Limit of polls in a kernel's wait: some seconds.
 constexpr std::uint64_t maxKernelPolls = std::uint64_t{1} << 24U;
 
-/// A rank's description of its memory, sent to the others.
+/// A rank's description of its memory, sent to all ranks at set-up: addresses differ between processes, places in the
+/// arena do not.
 struct Place {
     std::uint64_t bytes = 0;
     std::uint64_t offset = 0;
@@ -138,7 +139,8 @@ std::array<RemoteMemory::Extremes, 2> RemoteMemory::meetToMake(const std::shared
                                                                CollectiveCall call,
                                                                const std::array<std::uint64_t, 2> &mine,
                                                                std::string_view name) {
-    // One for all collective calls on the communicator: a rank that waits here must be able to abandon the wait.
+    // One reduction for all constructors on the communicator, made by the first: ranks that construct different objects
+    // meet in it. Not a barrier of MPI, as a rank that waits here must be able to abandon the wait.
     struct Making {
         explicit Making(CommunicatorContext &of) : barrier(of, "what is made") {}
         MessageReduction barrier;
@@ -242,6 +244,7 @@ void RemoteMemory::renew() {
 }
 
 void RemoteMemory::restore(std::size_t offset, const void *from, std::size_t bytes) {
+    // Not by `operate`, which needs a valid communicator: this is called while it recovers.
     if (std::byte *to = mapped(rank_))
         std::memcpy(to + offset, from, bytes);
     else
@@ -252,6 +255,7 @@ bool RemoteMemory::serveRemote() noexcept { return remote_->progress(); }
 
 void RemoteMemory::syncRemote() { remote_->sync(); }
 
+/// Serves other ranks before each look: two ranks that wait for each other's answers would hang otherwise.
 void RemoteMemory::waitServing(const std::function<bool()> &done, const std::function<std::string()> &what) {
     const auto served = [&] {
         serve();
@@ -327,6 +331,8 @@ void RemoteMemory::startProxy() {
     const bool byMessages = device_ != nullptr ? device_->sendsRequests() : remote_ != nullptr;
     if (!forced && !byMessages)
         return;
+    // Requests that become messages need a thread that may call MPI: if only one may, it serves in its waits. Outside
+    // of `guarded`, as the first call is collective.
     std::shared_ptr<HostProxy::Server> server =
         byMessages && !mpiServesAllThreads() ? HostProxy::serverOfThread() : HostProxy::serverOf(*context_);
     context_->comm().guarded([&] {
@@ -368,6 +374,8 @@ void RemoteMemory::operate(const RemoteOperation &operation, const void *from, v
     });
 }
 
+/// A kernel that waits for the proxy keeps its stream busy: whatever the proxy needs must work beside a running kernel,
+/// or both wait for ever.
 std::string RemoteMemory::whyNoDeviceProxy(bool byMessages) {
 #if !defined(DNDS_CUDA_PROXY)
     if (Device::name() == "cuda")
@@ -511,6 +519,8 @@ std::array<RemoteMemory::Extremes, 2> RemoteMemory::meet(CollectiveCall call,
     return seen;
 }
 
+/// In this order: kernels of this rank end; all ranks complete and meet, after which no new request arrives; the proxy
+/// ends; mappings and windows are closed; on devices a second meeting, before any rank frees its memory.
 void RemoteMemory::close() {
     if (device_ != nullptr)
         Device::synchronizeAll(); // kernels in flight may still use the memory of any rank

@@ -18,7 +18,9 @@ namespace DNDS {
 
 class BlockAllocator;
 
-/// One range of memory a rank, in which all ranks allocate together and get the same offsets.
+/// One range of memory a rank, in which all ranks allocate together and get the same offsets: OpenSHMEM's symmetric
+/// heap, with a communicator instead of all processes. An object's place on any rank follows from its place on one, so
+/// that no addresses are exchanged.
 ///
 ///     SymmetricHeap heap(comm, 1 << 20);
 ///     const auto inbox = heap.allocate<double>(100);
@@ -142,11 +144,11 @@ class SymmetricHeap : public HeapVerbs<SymmetricHeap, std::size_t> {
         std::shared_ptr<CommunicatorContext> context;
         /// For pointers and for the host's checks; views for kernels are copies with other bases.
         Detail::HeapTable table;
-        /// The same state on all ranks.
+        /// Offsets in use. The same state on all ranks, as all make the same calls: no rank asks another for an offset.
         std::unique_ptr<BlockAllocator> blocks;
         std::size_t size;
-        std::map<std::uint64_t, Detail::HeapBlock> live; ///< keyed by their offsets
-        /// Of the heap, on its communicator: allocations of two heaps differ in their serials.
+        std::map<std::uint64_t, Detail::HeapBlock> live; ///< present allocations, keyed by offset
+        /// Number of the heap on its communicator: the upper half of the serials, which differ between heaps.
         std::uint64_t number = 0;
         /// Number of allocations made.
         std::uint64_t calls = 0;

@@ -115,7 +115,7 @@ DNDS_HOST_DEVICE inline KernelRemoteAddress addressIn(const RemoteTable &table, 
 
 namespace Detail {
 
-/// The bytes of so many objects; more than there can be, where that is no number of objects.
+/// The bytes of `count` objects; if that is negative or overflows, more than any memory has, so that checks refuse it.
 template <class T, class Count>
 DNDS_HOST_DEVICE std::uint64_t bytesOf(Count count) {
     const auto objects = static_cast<std::uint64_t>(count);
@@ -155,7 +155,7 @@ class HeapVerbs {
     DNDS_HOST_DEVICE void getNbi(T *to, SymmetricPointer<T> from, Count count, int rank, Lane lane = {}) const {
         addressOf(RemoteCall::Get, from, count, rank).get(0, to, bytesOf<T>(count), lane, Completion::AtQuiet);
     }
-    /// One object; words of 2, 4 and 8 bytes are never torn.
+    /// One object; words of 2, 4 and 8 bytes are never torn, but no order is promised: use signals for flags.
     template <class T>
     DNDS_HOST_DEVICE void putValue(SymmetricPointer<T> to, const std::type_identity_t<T> &value, int rank) const {
         put(to, &value, 1, rank);
@@ -292,13 +292,15 @@ class HeapVerbs {
     DNDS_HOST_DEVICE void change(AtomicOp op, SymmetricPointer<T> word, T value, int rank) const {
         addressOf(RemoteCall::Atomic, word, 1, rank, sizeof(T), Detail::whyNot<T>(op)).atomic(0, op, value);
     }
+    /// A signal that is set needs no atomic read-modify-write, so that GPUs without atomics on a peer's memory can send
+    /// it.
     DNDS_HOST_DEVICE auto signalOf(SymmetricPointer<std::uint64_t> word, SignalOp op, int rank) const {
         return addressOf(op == SignalOp::Add ? RemoteCall::Atomic : RemoteCall::Signal, word, 1, rank,
                          sizeof(std::uint64_t));
     }
 };
 
-/// Of MPI_Win_lock.
+/// The lock types of MPI_Win_lock.
 enum class LockType : std::uint32_t { Shared = 1, Exclusive = 2 };
 
 /// Change of each element by accumulate and the like. Replace and NoOp make getAccumulate a swap and an atomic load.
@@ -363,8 +365,9 @@ class WindowVerbs {
             .fetchAtomic(0, AtomicOp::CompareSwap, origin, compare);
     }
 
-    /// Waits until this rank may access `rank`'s memory. Rank by rank in one order, or exclusive locks may wait for
-    /// each other. In kernels by one thread, whose view allows it; false and a fault where that takes too long.
+    /// Waits until this rank may access `rank`'s memory. Ranks that hold several locks take them in one order, or they
+    /// may wait for each other. One atomic operation, then polls of one word. In kernels by one thread, whose view
+    /// allows it; false and a fault if that takes too long.
     DNDS_HOST_DEVICE bool lock(LockType type, int rank) const {
         if (!self().isRight(whyNoLock(rank), RemoteCall::Lock, rank))
             return false;
@@ -377,6 +380,8 @@ class WindowVerbs {
         const auto served = [&] {
             return words.fetchAtomic(reads ? MayRead : MayWrite, AtomicOp::Fetch, std::uint64_t{0}) == ticket;
         };
+        // A ticket cannot be returned: an abandoned one blocks all later ones. The fault or error of this wait revokes
+        // the communicator, and `recover` resets the words.
         if (!self().waitForLock(words, rank, served))
             return false;
         if (reads) // lets the next reader in
@@ -490,7 +495,7 @@ class WindowVerbs {
             any = self().held(rank) != 0;
         return self().isRight(any ? AccessFault::None : AccessFault::NotLocked, RemoteCall::Flush, anyRank);
     }
-    /// After the operations are complete.
+    /// Passes the lock on, after the operations are complete. The holder is cleared before the next one can set it.
     DNDS_HOST_DEVICE void release(int rank) const {
         const auto type = static_cast<LockType>(self().held(rank));
         self().setHeld(rank, 0);

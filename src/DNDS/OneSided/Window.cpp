@@ -66,6 +66,8 @@ Window Window::allocate(CommunicatorView comm, std::size_t bytes, std::size_t di
     return Window(comm, std::move(memory), bytes, displacementUnit, space, info, Room::Behind);
 }
 
+/// Rank 0 allocates one piece for all ranks, without touching it: each rank zeroes its own part, so that the pages are
+/// near it.
 Window Window::allocateShared(CommunicatorView comm, std::size_t bytes, std::size_t displacementUnit,
                               const WindowInfo &info) {
     const std::shared_ptr<CommunicatorContext> context = CommunicatorContext::of(comm);

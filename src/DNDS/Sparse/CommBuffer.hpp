@@ -26,13 +26,10 @@ enum class ReceiveMode : unsigned char {
 namespace Detail {
 
 /// One end of a channel, without its element type: its state, and its messages. Each end has a state of its own, moved
-/// by
-/// the table of ChannelState: the sender's becomes stale when MPI has read the data, the receiver's when the program
-/// has
-/// used them. No acknowledgement is sent: messages of a channel arrive in order, which is all that the ends need. On
-/// one-way channels only MPI limits how far the sender gets ahead. Functions throw as the functions of CommBuffer that
-/// call
-/// them. Local.
+/// by the table of ChannelState: the sender's becomes stale when MPI has read the data, the receiver's when the program
+/// has used them. No acknowledgement is sent: messages of a channel arrive in order, which is all that the ends need.
+/// On one-way channels only MPI limits how far the sender gets ahead. Functions throw as the functions of CommBuffer
+/// that call them. Local.
 class CommChannel final : public Recoverable {
   public:
     /// Memory for received bytes, and its owner.

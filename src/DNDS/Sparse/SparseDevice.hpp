@@ -23,8 +23,7 @@ struct SparseKind {
 
 /// Cells to be copied, compared with the default, or both: each step of an exchange on the device is a list of these.
 /// Rows count cells; elements are aligned; memory is on the device, or pinned. Jobs of one run are in no order, so none
-/// may
-/// read or write a cell that another one writes.
+/// may read or write a cell that another one writes.
 struct SparseJob {
     const std::byte *source = nullptr;         ///< null: the default value
     const std::uint32_t *sourceRows = nullptr; ///< null: contiguous

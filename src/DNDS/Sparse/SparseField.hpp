@@ -19,11 +19,9 @@
 namespace DNDS {
 
 /// A field on the blocks of a grid, each of which is allocated or absent as a whole; absent blocks have the default
-/// value
-/// everywhere. Exchanges send the rims of allocated blocks only, allocate a block when a value above the threshold
-/// arrives
-/// at its rim, and free blocks that have stayed empty: the sparse variables of Parthenon. Which blocks are allocated
-/// depends on values alone, not on ranks.
+/// value everywhere. Exchanges send the rims of allocated blocks only, allocate a block when a value above the
+/// threshold arrives at its rim, and free blocks that have stayed empty: the sparse variables of Parthenon. Which
+/// blocks are allocated depends on values alone, not on ranks.
 ///
 ///     const auto pattern = SparsePattern::make(comm, grid, {2, 2, 2});
 ///     SparseField<real> dust("dust", pattern, {.stages = 2, .allocationThreshold = 1e-8,
@@ -35,10 +33,8 @@ namespace DNDS {
 ///     dust.swapStages(0, 1);
 ///
 /// An exchange may allocate and free blocks: take new views after it. Fields on one pattern (species) share one message
-/// a
-/// peer: `SparseFields`. Making a field is Local; all ranks give the same arguments, which is checked when the exchange
-/// is
-/// made. Memory is on the host, or on the device after `toDevice`.
+/// a peer: `SparseFields`. Making a field is Local; all ranks give the same arguments, which is checked when the
+/// exchange is made. Memory is on the host, or on the device after `toDevice`.
 template <class T>
 class SparseField : public SparseFieldCore {
   public:

@@ -39,9 +39,8 @@ struct SparseFieldOptions {
 };
 
 /// The blocks of one sparse field and their allocation: the base of `SparseField`, compiled once for all types;
-/// move-only.
-/// A rank knows the allocation of its own blocks only; neighbours learn of it from the bits in messages. All functions
-/// throw StateError for a field that was moved from.
+/// move-only. A rank knows the allocation of its own blocks only; neighbours learn of it from the bits in messages. All
+/// functions throw StateError for a field that was moved from.
 class SparseFieldCore {
   public:
     /// As given to the constructor: name, pattern, its grid, options, and numbers per cell. Local.

@@ -16,10 +16,8 @@
 namespace DNDS {
 
 /// State shared by a field and its exchanges, whichever is destroyed first. Invariants: `allocated` has a bit for
-/// exactly
-/// the blocks with an owner of memory; that memory is current in `space` alone; while `inFlight` is not 0 only
-/// exchanges
-/// allocate and free.
+/// exactly the blocks with an owner of memory; that memory is current in `space` alone; while `inFlight` is not 0 only
+/// exchanges allocate and free.
 struct SparseFieldState {
     std::string name;
     std::shared_ptr<const SparsePattern> pattern;
@@ -68,8 +66,7 @@ struct SparseFieldState {
     void dropEmpty(int block) noexcept;
     /// Whether stage 0 of the block, with ghosts that stand for cells, is below the threshold for freeing. O(1) while
     /// the witness is above it, else O(block): a block in use costs one comparison an exchange. The answer does not
-    /// depend
-    /// on the witness, so that restarts, which have none, decide alike.
+    /// depend on the witness, so that restarts, which have none, decide alike.
     bool isBelow(int block) noexcept;
     std::size_t firstWitness(int block) const; ///< the first element that stands for a cell
     static std::uint64_t nextGeneration() noexcept;

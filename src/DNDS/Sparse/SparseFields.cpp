@@ -244,10 +244,10 @@ void SparseFields::State::sendNonLocal() {
     }
 }
 
-/// Packs and sends the message to peer `p`, in one pass over the channels of allocated blocks; returns its bytes.
-/// Bits first (see SparseHeader), then the data, whose start follows from the number of present channels. A rim that is
-/// not sent clears its bit, and the next rim is packed over it, so that data have no gaps; the bits for "above" keep
-/// the room that was reserved for all present channels.
+/// Packs and sends the message to peer `p`, in one pass over the channels of allocated blocks; returns its bytes. Bits
+/// first (see SparseHeader), then the data, whose start follows from the number of present channels. A rim that is not
+/// sent clears its bit, and the next rim is packed over it, so that data have no gaps; the bits for "above" keep the
+/// room that was reserved for all present channels.
 std::size_t SparseFields::State::sendTo(std::size_t p) {
     Peer &peer = peers[p];
     const std::vector<ChannelEnd> &channels = outgoing(p);

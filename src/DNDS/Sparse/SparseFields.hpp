@@ -39,9 +39,7 @@ struct SparseTraffic {
 ///
 /// Its steps, in this order: rims of allocated blocks are sent, with a bit that says whether a value is above the
 /// allocation threshold; all messages are received; absent blocks that get such a value are allocated, all or none;
-/// ghosts
-/// are filled with the received values, or else the default; blocks that were empty often enough are
-/// freed.
+/// ghosts are filled with the received values, or else the default; blocks that were empty often enough are freed.
 /// Ghosts that stand for no cell belong to the program and are left alone. All decisions depend on values only: results
 /// have the same bits on any number of ranks.
 ///
@@ -64,10 +62,8 @@ struct SparseTraffic {
 ///
 /// An error on one rank (no memory within the pool's limit or the machine's, steps out of order, different exchanges on
 /// different ranks) is thrown there, ends the exchange and revokes the communicator; after `recover` exchanges
-/// continue.
-/// Cells keep their values; ghosts are stale. Destroying the object in flight revokes as well; between exchanges ranks
-/// may
-/// destroy theirs in any order. One object is used by one thread at a time.
+/// continue. Cells keep their values; ghosts are stale. Destroying the object in flight revokes as well; between
+/// exchanges ranks may destroy theirs in any order. One object is used by one thread at a time.
 class SparseFields {
   public:
     /// Collective; all ranks give the same fields in the same order. The first one on a communicator tries what devices

@@ -55,10 +55,9 @@ void SparseFields::State::sendLocalOnDevice() {
 }
 
 /// Packs and compares the rims for all peers, into messages in device memory, or into pinned memory that the host
-/// sends.
-/// Usually one kernel does both. Rims that may be withheld are compared by a kernel before, whose answer decides the
-/// places
-/// of the others, as data have no gaps. Leaves the answers in `packedSent` and `packedAbove`, in the order of channels.
+/// sends. Usually one kernel does both. Rims that may be withheld are compared by a kernel before, whose answer decides
+/// the places of the others, as data have no gaps. Leaves the answers in `packedSent` and `packedAbove`, in the order
+/// of channels.
 void SparseFields::State::packOnDevice() {
     std::size_t number = 0;
     const auto forEachRim = [&](std::size_t p, const auto &visit) { // with a job that compares

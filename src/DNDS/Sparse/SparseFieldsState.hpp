@@ -29,14 +29,10 @@
 namespace DNDS {
 
 /// An exchange with its channels, messages and counters. A step is: send (pack rims, one message a peer), receive
-/// (accept
-/// messages, mark wanted blocks), set (fill ghosts), complete (allocate, fill fresh ghosts, free). Both sides, within
-/// the
-/// rank and between ranks, go through `steps` on their own; only `complete` needs both. Costs depend on allocated
-/// blocks,
-/// not on all: absent ones are a bit in a bitmap. Channels, thresholds and the five states are those of Parthenon's
-/// sparse
-/// variables; one message a peer instead of one a channel is this library's.
+/// (accept messages, mark wanted blocks), set (fill ghosts), complete (allocate, fill fresh ghosts, free). Both sides,
+/// within the rank and between ranks, go through `steps` on their own; only `complete` needs both. Costs depend on
+/// allocated blocks, not on all: absent ones are a bit in a bitmap. Channels, thresholds and the five states are those
+/// of Parthenon's sparse variables; one message a peer instead of one a channel is this library's.
 struct SparseFields::State final : Recoverable {
     /// A field, and what exchanges know of it.
     struct Member {

@@ -17,8 +17,7 @@ namespace DNDS {
 /// memory instead
 /// - in pushes, the number of the block from which each of these data is, 4 bytes.
 /// No place or size is sent: both ranks compute them from the bits and from the channels, which they know alike. An
-/// empty
-/// exchange of 1,000 channels and one field takes 160 bytes.
+/// empty exchange of 1,000 channels and one field takes 160 bytes.
 struct SparseHeader {
     std::uint64_t epoch = 0;     ///< exchanges begun by the sender: must be the receiver's
     std::uint64_t signature = 0; ///< signature of pattern, fields and thresholds; plus 1 + PushOp in pushes

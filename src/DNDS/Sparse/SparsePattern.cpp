@@ -20,8 +20,8 @@ namespace {
 using Loops = std::array<index, RowBox::loops>;
 
 /// Turns links between boxes, whose rows are numbered as in a dense field, into links between blocks with memory of
-/// their
-/// own, whose rows begin at 0. Most blocks then have the same few shapes, found by value here: O(links log(shapes)).
+/// their own, whose rows begin at 0. Most blocks then have the same few shapes, found by value here: O(links
+/// log(shapes)).
 SparseLinks boxesOf(const BlockLinks &links) {
     SparseLinks boxes;
     std::map<int, std::pair<int, index>> places; // by block: its place and first row

@@ -52,10 +52,8 @@ struct PeerChannels {
 };
 
 /// Input of a pattern: the blocks of one rank and the rows that they exchange. Rows of a block are counted from 0;
-/// given
-/// rows may be lists, received rows are ranges or boxes. `given` of rank r for s and `received` of s from r name the
-/// same
-/// channels in the same order.
+/// given rows may be lists, received rows are ranges or boxes. `given` of rank r for s and `received` of s from r name
+/// the same channels in the same order.
 struct SparseLinks {
     struct Link {
         int block = 0; ///< place in `blocks`
@@ -73,15 +71,11 @@ struct SparseLinks {
 };
 
 /// The common part of sparse fields with one grid and ghost widths: how a block lies in memory, and the channels
-/// between
-/// blocks. A channel leads from cells of one block to the ghosts of another one that copy them: 26 a block in three
-/// dimensions, 6 with ghosts in the shape of a star. Channels cost 8 bytes an end, whatever the number of fields:
-/// geometry
-/// is shared by all species, and the state of a channel exists only while it carries data. A rank knows its own blocks
-/// and
-/// their channels, and of the others only the owner. Immutable, except the pool of the fields' memory and caches, which
-/// are
-/// filled at first use by one thread.
+/// between blocks. A channel leads from cells of one block to the ghosts of another one that copy them: 26 a block in
+/// three dimensions, 6 with ghosts in the shape of a star. Channels cost 8 bytes an end, whatever the number of fields:
+/// geometry is shared by all species, and the state of a channel exists only while it carries data. A rank knows its
+/// own blocks and their channels, and of the others only the owner. Immutable, except the pool of the fields' memory
+/// and caches, which are filled at first use by one thread.
 ///
 ///     const auto pattern = SparsePattern::make(comm, grid, {2, 2, 2});
 ///     pattern->pool().setLimit(std::size_t{4} << 30);        // bytes for blocks on this rank
