@@ -169,6 +169,8 @@ RemoteMemory::RemoteMemory(std::shared_ptr<CommunicatorContext> context, std::sh
         device_ = device.get();
         remote_ = std::move(device);
     } else if (comm.allReduce(std::ranges::find(mapped_, nullptr) != mapped_.end() ? 1 : 0, MPI_MAX) != 0) {
+        // A window of MPI only for ranks with data: memory of words alone (locks) is reached by requests, and MPI's
+        // windows are costly to make.
         const bool onlyWords = std::ranges::all_of(bytes_, [](std::uint64_t size) { return size == 0; });
         remote_ = std::make_unique<MessageAccess>(
             context_, name_, memory_.get(),
@@ -391,6 +393,7 @@ std::string RemoteMemory::whyNoDeviceProxy(bool byMessages) {
                : "";
 }
 
+/// On the proxy's thread, or in a wait: whatever it throws ends the proxy.
 void RemoteMemory::carryOut(const RemoteOperation &operation, std::byte *data) {
     requireValid(); // kernels need not wait for failed ranks
     // As a call of the host would do it; operands and results share the slot's data.

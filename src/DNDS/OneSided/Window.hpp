@@ -96,8 +96,8 @@ class Window : public WindowVerbs<Window, std::size_t> {
     void sync() const { core().data->sync(); }
     /// Completes the operations of all ranks. Collective.
     void barrier() { core().data->barrier(); }
-    /// Serves other ranks' locks and atomic operations that come as messages; true if there was
-    /// anything to do. For loops that compute, or poll this rank's memory themselves.
+    /// Serves other ranks' requests (locks, atomic operations) that have arrived as messages; true if there were any.
+    /// For loops that compute, or poll this rank's memory themselves.
     bool progress() { return core().data->progress(); }
     /// Waits for a word that `test` accepts, and returns it: writes completed before it was set are visible then.
     /// Serves other ranks meanwhile. Needs no lock.

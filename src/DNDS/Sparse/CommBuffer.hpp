@@ -105,8 +105,9 @@ class CommChannel final : public Recoverable {
 /// receiving before earlier data were discarded. Any error while data move revokes the communicator; after
 /// `recover` both ends are stale. `T` is trivially copyable. Everything is Local.
 ///
-/// Within a rank each end has a buffer and a state of its own. A copy is about the sender's until it first receives,
-/// and from then on about the receiver's; one copy that does both is about the receiver's from `tryReceive` to `stale`.
+/// Within a rank each end has a buffer and a state of its own. `state` and `buffer` of a copy refer to the sender's end
+/// until the copy first receives, then to the receiver's; if one copy does both, to the receiver's from `tryReceive` to
+/// `stale`.
 ///
 /// For programs that move their own data block by block, with Parthenon's names; DNDS itself does not use it.
 /// `SparseFields` moves all channels of two ranks in one message (MessageLink), which is faster wherever it fits.
@@ -247,7 +248,7 @@ class CommBuffer {
 
     std::shared_ptr<End> sender_;   ///< shared by copies; of two ranks, this one's end
     std::shared_ptr<End> receiver_; ///< the same one unless within a rank
-    bool receives_;                 ///< true: this copy is about the receiver's end
+    bool receives_;                 ///< true: this copy refers to the receiver's end
     bool hasSent_ = false;
 };
 

@@ -19,7 +19,8 @@ std::uint64_t SparseFieldState::nextGeneration() noexcept {
     return last.fetch_add(1, std::memory_order_relaxed) + 1;
 }
 
-/// Recycled memory is current where its last user had it; `write` makes it current in this space without copying.
+/// Recycled memory is current where its last user had it: if that was the other space its old contents are copied,
+/// unread; `write` then makes this space the only current one.
 BlockPool::Owner SparseFieldState::reserve(int block) const {
     BlockPool::Owner memory = pattern->pool().get(pooledBytes(block));
     if (space == MemorySpace::Host) // it may have been used on the other side

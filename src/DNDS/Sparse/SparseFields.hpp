@@ -122,8 +122,9 @@ class SparseFields {
     /// Exchanges in steps, with Parthenon's names. Each throws StateError out of order: sent twice, received before it
     /// was sent, set before it was received.
     ///
-    /// For programs that have these two calls: sending makes its own room, and messages need no receive beforehand.
-    /// They begin nothing: blocks may still be allocated, freed and swapped. Local.
+    /// For programs written for Parthenon's calls; both only check that the communicator is usable. Sending makes room
+    /// by itself, and no receive has to be posted. They begin nothing: blocks may still be allocated, freed and
+    /// swapped. Local.
     void buildSparseBoundaryBuffers();
     void startReceiveBoundBufs(BoundaryType which = BoundaryType::Any);
     /// The first one begins the exchange.
@@ -131,7 +132,7 @@ class SparseFields {
     /// Whether everything has arrived. Does not wait. Throws PeerError where a process has ended, or after asking for
     /// DNDS_WAIT_TIMEOUT seconds.
     bool receiveBoundBufs(BoundaryType which = BoundaryType::Any);
-    /// Fills ghosts; completes the exchange where nothing else is left to be set.
+    /// Fills ghosts; the call that sets the last side completes the exchange.
     void setBounds(BoundaryType which = BoundaryType::Any);
 
     /// For errors of the program between the steps: abandons an exchange that has begun, and revokes the communicator.
@@ -143,7 +144,7 @@ class SparseFields {
     bool inFlight() const noexcept;
     /// The transport for each peer, and why, as text: as `describePull` of arrays. Local.
     std::string describe() const;
-    /// For task graphs: those of the fields.
+    /// For task graphs: `SparseFieldCore::rows` of all fields.
     std::vector<Array<std::uint8_t, 0> *> rows() const;
     /// The counts so far on this rank. Local.
     SparseTraffic traffic() const;
