@@ -95,6 +95,7 @@ Device::SharedHandle DeviceAccess::shareOrExplain(const std::byte *base, const s
     }
 }
 
+/// All ranks get the facts about all devices, and so decide alike whether kernels may wait. O(ranks).
 std::vector<Detail::DeviceOfRank> DeviceAccess::gatherDevices() const {
     const CommunicatorView &comm = context_->comm();
     // Fixed sizes, so that one gather does; longer texts are refused, not cut.

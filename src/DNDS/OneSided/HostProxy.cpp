@@ -160,6 +160,7 @@ ProxyView HostProxy::view() const noexcept {
     return {ring_.get(), space_ == MemorySpace::Device ? deviceTickets_.data() : hostTickets_.get()};
 }
 
+/// The proxy ends at the first error: later requests may depend on the failed one.
 void HostProxy::fail() noexcept {
     {
         const std::lock_guard lock(mutex_);

@@ -188,6 +188,7 @@ std::shared_ptr<std::byte> RemoteMemory::allocate(const CommunicatorContext &con
         Device::requireDevice("make " + name + " in device memory");
         return {static_cast<std::byte *>(Device::allocate(bytes)), Device::deallocate};
     }
+    // From the node's arena, if its ranks share one: only that is mapped by others.
     const std::shared_ptr<NodeArena> &arena = context.node().arena;
     const HostMemoryResource resource = arena ? HostMemoryResource(arena) : defaultHostMemory();
     auto *memory = static_cast<std::byte *>(allocateData(*resource, bytes, pageBytes, name));

@@ -117,6 +117,8 @@ void SymmetricHeap::freeBlock(const HeapPlace &place) {
     DNDS_CHECK(known.min == 1, StateError, "{}: what is freed is not allocated in this heap, or was freed before",
                core().memory->name());
     comm.guarded([&] {
+        // All ranks free the same range in the same call: their allocators stay alike. The description is cleared,
+        // which makes old pointers errors.
         core().blocks->release(place.begin - heapUnit, inUnits(found->second.bytes) + heapUnit);
         writeBlock(place.begin, {});
         core().live.erase(found);

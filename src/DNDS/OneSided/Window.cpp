@@ -51,6 +51,7 @@ Window Window::allocate(CommunicatorView comm, std::size_t bytes, std::size_t di
     comm.guarded([&] { space = spaceOf(info); });
     // Data, then the window's own words at the next multiple of 128 bytes.
     const std::size_t all = bytes < RemoteMemory::maxBytes ? bytes + 128 + wordBytes(comm.size()) : bytes;
+    // The ranks of a node together, before any of them takes memory: too little is an error on all ranks.
     requireNodeMemory(*context, space == MemorySpace::Host ? all : 0, nameOf(info));
     comm.guarded([&] {
         memory = RemoteMemory::allocate(*context, all, space, nameOf(info));
@@ -110,6 +111,7 @@ Window Window::allocateShared(CommunicatorView comm, std::size_t bytes, std::siz
                   alone ? std::nullopt : std::optional(lent));
 }
 
+/// The window's words get memory of their own, as the caller's has no room for them.
 Window Window::create(CommunicatorView comm, void *base, std::size_t bytes, std::size_t displacementUnit,
                       MemorySpace space, const WindowInfo &info) {
     const std::shared_ptr<CommunicatorContext> context = CommunicatorContext::of(comm);

@@ -62,6 +62,7 @@ struct CommChannel::Transfer {
     }
 };
 
+/// Local: the tag is the program's, so that the two ranks need no agreement.
 CommChannel::CommChannel(int tag, int sender, int receiver, CommunicatorView comm, ReceiveMode mode, std::size_t bytes,
                          bool sends)
     : title_(fmt::format("channel {} from rank {} to rank {}", tag, sender, receiver)), sender_(sender),
@@ -77,12 +78,14 @@ CommChannel::CommChannel(int tag, int sender, int receiver, CommunicatorView com
 
 CommChannel::~CommChannel() {
     context_->delist(*this);
+    // Destructors do not wait: the transfer lives on until MPI has finished.
     context_->park(
         transfer_, [transfer = transfer_.get()] { return transfer->finished(); }, transfer_->maker);
 }
 
 bool CommChannel::settle() noexcept { return transfer_->finished(); }
 
+/// Both ends are stale again; messages of the old channel match nothing.
 void CommChannel::renew() {
     transfer_->channel = context_->renewed(transfer_->channel);
     state_ = ChannelState::Stale;
@@ -152,6 +155,7 @@ void CommChannel::send(ChannelEvent event, std::span<const std::byte> bytes, std
         require(true);
         DNDS_CHECK(event != ChannelEvent::Send || !bytes.empty(), ArgumentError,
                    "nothing is sent on {}: that is what sendNull is for", title_);
+        // Makes the channel stale if MPI has read the last message: programs need not ask `state`.
         static_cast<void>(now());
         DNDS_CHECK(mode_ != ReceiveMode::Preposted || bytes.size() <= maxBytes_, ArgumentError,
                    "{} bytes are sent on {}, which was made for {}: make it larger, or SizesFirst", bytes.size(),

@@ -263,6 +263,7 @@ void SparseFieldCore::setEmptyExchanges(int local, int count) {
     state().blocks[toSize(local)].below = count;
 }
 
+/// Only places move. Messages carry a hash of them, as ranks that swap differently would exchange different stages.
 void SparseFieldCore::swapStages(int a, int b) {
     for (const int stage : {a, b})
         (void)place(stage);
@@ -281,11 +282,13 @@ std::byte *SparseFieldCore::memoryOf(int local, int stage, MemorySpace space) co
     return state().memory(local, stage);
 }
 
+/// Owners of a block are counted: freed or not, its memory returns to the pool when the last one ends.
 std::shared_ptr<const void> SparseFieldCore::keep(int local) const {
     (void)memoryOf(local, 0, state().space);
     return std::make_shared<BlockPool::Owner>(state().blocks[toSize(local)].owner);
 }
 
+/// The copy costs a transfer of one stage; on the host there is no copy.
 const std::byte *SparseFieldCore::stageOnHost(int local, std::vector<std::byte> &memory) const {
     const std::byte *const at = memoryOf(local, 0, space());
     if (space() == MemorySpace::Host)
@@ -341,6 +344,7 @@ void SparseFieldCore::onFree(std::function<void(int, const std::byte *)> visit) 
 Array<std::uint8_t, 0> &SparseFieldCore::rows() const { return state().taskRows; }
 void SparseFieldCore::markWritten() { state().taskRows.markWritten(); }
 
+/// Made at the first use: fields that are exchanged in groups need no exchange of their own.
 SparseFields &SparseFieldCore::exchange() {
     if (alone_ == nullptr)
         alone_ = std::make_unique<SparseFields>(*this);

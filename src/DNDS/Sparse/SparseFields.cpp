@@ -258,6 +258,8 @@ std::size_t SparseFields::State::sendTo(std::size_t p) {
     const std::size_t dataStart = aboveStart + Bits::words(count) * sizeof(std::uint64_t);
     const std::size_t depositorBytes = push ? count * sizeof(std::int32_t) : 0;
     const std::size_t dataBytes = sendsApart(p) ? 0 : peer.maxBytes + 8 * members.size();
+    // Room for all present rims, of which some may be withheld. Waits while the peer has not taken the message before
+    // the last: at most two exchanges are in flight between two ranks.
     std::byte *const to = link->prepare(p, dataStart + dataBytes + depositorBytes).data();
     auto *const aboveBits = reinterpret_cast<std::uint64_t *>(to + aboveStart);
     std::memset(aboveBits, 0, dataStart - aboveStart);
@@ -507,6 +509,7 @@ SparseFields::SparseFields(std::string name, std::span<SparseFieldCore *const> f
         }
         texts.push_back(fmt::format("{} on blocks {:016x}", name, pattern->signature()));
     });
+    // Fields, options and pattern are compared as texts, once; messages carry only their hash.
     requireSame(comm, texts, [&](std::size_t k, const std::string *first) {
         throw StateError(
             fmt::format("ranks make different exchanges of sparse fields: rank 0 has '{}' where rank {} has "

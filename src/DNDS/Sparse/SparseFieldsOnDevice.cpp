@@ -170,8 +170,9 @@ void SparseFields::State::fillOnDevice(const Member &member, int block, std::byt
     device->add(job);
 }
 
-/// For each allocated block of the fields that free any, whether it is below the threshold: as
-/// SparseFieldState::isBelow.
+/// For each allocated block of the fields that free any, whether it is below the threshold: the answers of
+/// SparseFieldState::isBelow. One flag a block, which all of its rows share; without a witness, as one kernel over all
+/// cells takes less time than asking block by block.
 std::vector<bool> SparseFields::State::emptyOnDevice() {
     std::size_t number = 0;
     for (const Member &member : members)

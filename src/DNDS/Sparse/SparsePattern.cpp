@@ -195,6 +195,8 @@ std::shared_ptr<const SparsePattern>
 SparsePattern::make(const CommunicatorView &comm, std::shared_ptr<const BlockGrid> grid, const GhostWidths &ghosts) {
     return failTogether(comm, [&] {
         const auto context = CommunicatorContext::of(comm);
+        // First all ranks agree on the arguments; then owners are told which of their cells are ghosts elsewhere, in
+        // the only exchange between ranks. Everything else is local.
         const std::uint64_t signature = agreeOnBlocks(comm, grid.get(), ghosts, 0);
         const BlockLinks links = blockLinksOf(*context, *grid, ghosts, 0);
         SparseLinks boxes = boxesOf(links);
@@ -228,6 +230,7 @@ bool SparsePattern::hasBlocksOf(const SparsePattern &other) const noexcept {
     return grid_->hasBlocksOf(*other.grid_) && ghosts_ == other.ghosts_;
 }
 
+/// Made once for each width of cells: all fields of that width share them.
 const SparsePattern::Copies &SparsePattern::copies(std::size_t cellBytes) const {
     auto &known = copies_[cellBytes];
     if (known == nullptr) {
@@ -276,6 +279,8 @@ const SparsePattern::DeviceRows &SparsePattern::deviceRows(std::int32_t shape) c
     return deviceRows_[toSize(shape)];
 }
 
+/// The lists of all shapes in one buffer, 4 bytes a cell, once for all fields; ranges need no list. Members change
+/// last, so that an error leaves nothing half made.
 void SparsePattern::makeDeviceRows() const {
     std::vector<std::uint32_t> all;
     std::vector<std::size_t> starts;
