@@ -43,7 +43,8 @@ std::uint64_t append(std::vector<std::byte> &bytes, const std::vector<T> &values
     return at;
 }
 
-/// Calls `function(row, count)` for consecutive rows, in order. O(runs) of a range and boxes, O(rows) of a list.
+/// Calls `function(row, count)` for runs of consecutive rows, in the order of the list. O(runs) for ranges and boxes,
+/// O(rows) for lists, whose rows are runs of one.
 template <class Function>
 void forEachRun(const RowBox &box, Function &&function) {
     box.forEachLine([&](index first) {
@@ -64,7 +65,8 @@ void forEachRun(const RowList &rows, Function &&function) {
             forEachRun(box, function);
 }
 
-/// The numbers of pushed rows in the order in which they are applied. O(rows).
+/// The numbers of received rows in the order in which they are applied: as received, except where the pattern has an
+/// order of its own (`ExchangePattern::pushOrder`), which does not depend on ranks. O(rows).
 std::vector<std::size_t> pushOrderOf(const ExchangePattern &pattern, std::size_t rows) {
     std::vector<std::size_t> order(rows);
     std::iota(order.begin(), order.end(), std::size_t{0});
@@ -158,6 +160,7 @@ GhostZeroing::GhostZeroing(const ExchangePattern &pattern, std::span<const RowLa
     if (space != MemorySpace::Device)
         return;
     // The device is zeroed by copies from a buffer of zeros.
+    // The buffer has the length of the longest piece and is read for each; one segment of copies a member.
     std::size_t longest = 0;
     for (const RowLayout &son : sons) {
         std::vector<Device::CopyBlock> blocks;
@@ -177,6 +180,8 @@ GhostZeroing::GhostZeroing(const ExchangePattern &pattern, std::span<const RowLa
 }
 
 void GhostZeroing::run(std::span<const RowLayout> sons, Device::StreamHandle stream) {
+    // On the device all members point at the same zeros and are written by one kernel. A graph that captures the call
+    // would keep the addresses of pinned tables, so there the copies are queued one by one.
     const bool kernel = zeros_.size() > 0 && !captured_;
     for (std::size_t m = 0; m < sons.size(); ++m) {
         std::byte *elements = sons[m].parts[0].base;
@@ -198,6 +203,7 @@ DeviceCombine::DeviceCombine(const ExchangePattern &pattern, PushOp op, std::spa
                              Device::StreamHandle stream)
     : op_(op) {
     // Contributions by row, and for one row in the order of the host.
+    // A stable sort by row keeps the host's order of the contributions to each row: O(rows log(rows)), once.
     const std::vector<index> arrived = pattern.readers().allRows();
     std::vector<std::size_t> order = pushOrderOf(pattern, arrived.size());
     std::ranges::stable_sort(order, {}, [&](std::size_t k) { return arrived[k]; });
@@ -215,6 +221,7 @@ DeviceCombine::DeviceCombine(const ExchangePattern &pattern, PushOp op, std::spa
     for (std::size_t m = 0; m < fathers.size(); ++m)
         for (std::size_t p = 0; p < static_cast<std::size_t>(fathers[m].partCount); ++p) {
             const RowPart &to = fathers[m].parts[p];
+            // Rows may differ in size, so that the places of staged rows are running sums, of each part.
             std::vector<std::uint64_t> offsets(arrived.size()); // in the staging buffer
             std::uint64_t total = 0;
             for (std::size_t k = 0; k < arrived.size(); ++k) {

@@ -14,9 +14,11 @@
 
 namespace DNDS {
 
-/// Combines on the host. `staging` holds the received rows, part by part of all members: the rows of
-/// `pattern.readers().values`, contiguous. Local. Throws DataError when copies of padded rows differ in size from
-/// their owner's row under an operation; that member's rows and those of the members after it are unchanged then.
+/// Combines pushed rows with the owner's rows on the host: the second half of a push, as VecScatter with ADD_VALUES in
+/// PETSc. `staging` holds, for each part of each member, the received rows (`pattern.readers().values`), contiguous.
+/// O(rows received), one pass. Contributions to a row are applied in an order that does not depend on arrival, so that
+/// sums have the same bits in every run. Local. Throws DataError if, under an operation, a copy of a padded row differs
+/// in size from its owner's row; the rows of that member and of later ones are unchanged then.
 void combineOnHost(const ExchangePattern &pattern, PushOp op, std::span<const ExchangeMember> members,
                    std::span<const RowLayout> fathers, std::span<std::byte *const> staging);
 
@@ -34,11 +36,12 @@ class GhostZeroing {
 
   private:
     static void joinRuns(std::vector<IndexRange> &runs);
-    /// Calls `visit(first byte, bytes)` for the elements of all ghosts, at most 1 MiB at a time.
+    /// Calls `visit(first byte, bytes)` for the elements of all ghosts, in pieces of at most 1 MiB: the size of
+    /// `zeros_`.
     template <class Visit>
     void forEachPiece(const RowLayout &son, Visit &&visit) const;
 
-    std::vector<IndexRange> runs_; ///< runs of ghosts
+    std::vector<IndexRange> runs_; ///< ghosts as disjoint ascending runs of rows
     /// Source of zeros on the device; empty for the host.
     Device::DeviceBuffer<std::byte> zeros_;
     DeviceRowCopy copies_; ///< one segment a member; copies zeros as one kernel
@@ -80,15 +83,16 @@ class DeviceCombine {
         ElementKind kind = ElementKind::Opaque;
     };
 
-    /// `offsets` are those of the contributions in the staging buffer, `total` its bytes; `order` has the contributions
-    /// by row, of which those of row r start at `firsts[r]`.
+    /// Lists the contributions of one part: `offsets` are their places in the staging buffer of `total` bytes. `order`
+    /// and `firsts` are CSR: the contributions to row r of `rows_` are order[firsts[r]] to order[firsts[r + 1] - 1].
     void planOperation(Part &part, const RowPart &to, std::span<const std::uint64_t> offsets, std::uint64_t total,
                        std::span<const std::size_t> order, std::span<const std::uint64_t> firsts,
                        std::vector<std::byte> &lists);
+    /// The arguments of a kernel: lists made at set-up, with the present addresses of rows and staging buffer.
     Device::CombineTable tableOf(const Part &part, const RowLayout &father, const std::byte *staging) const;
 
     PushOp op_;
-    /// All parts of all members, as staging buffers are numbered.
+    /// All parts of all members; part k is staged in staging buffer k.
     std::vector<Part> parts_;
     std::vector<index> rows_; ///< rows with contributions
     /// PushOp::Replace: one segment a part.

@@ -35,18 +35,21 @@ auto makeRoom(std::size_t bytes, Allocate &&allocate) {
     }
 }
 
-/// Bytes that follow the size of messages: see `fitsMessage`. On the host, or on the device.
+/// A buffer that grows and shrinks with the messages (`fitsMessage`), so that one large message does not keep its
+/// memory for ever. On the host, or on the device.
 struct MessageBuffer {
     std::unique_ptr<std::byte[]> memory;
     Device::DeviceBuffer<std::byte> onDevice;
     std::size_t capacity = 0;
 
-    /// For the program, or kernels.
+    /// Address for the program, or kernels.
     std::byte *data() const noexcept { return memory ? memory.get() : onDevice.data(); }
-    /// The same for MPI: the emulated device has other addresses for it.
+    /// Address for MPI: on the emulated device it differs.
     void *forMpi() const {
         return memory || capacity == 0 ? memory.get() : Device::messageAddress(onDevice.data(), capacity);
     }
+    /// Makes room for `bytes` bytes; the contents are lost if the buffer is replaced. The old one is freed first: both
+    /// together might exceed the device's memory.
     void reserve(std::size_t bytes, MemorySpace space) {
         if (fitsMessage(capacity, bytes))
             return;
@@ -79,18 +82,21 @@ bool operator==(const Device::SharedHandle &a, const Device::SharedHandle &b) no
 struct MessageLink::State {
     /// The next message of a peer by MPI: not found yet, being received, complete in `in` until `take`.
     enum class Arrival : unsigned char { None, Moving, There };
-    /// A send buffer by MPI, free when `request` is null or complete; or, in device memory, for a rank of the node.
+    /// One of the two send buffers for a peer. By MPI, it is free when `request` is null or complete. For a rank of the
+    /// node, messages in device memory stay here: the mailbox carries a note with the handle, by which the reader opens
+    /// the buffer.
     struct Outgoing {
         MessageBuffer buffer;
         MPI_Request request = MPI_REQUEST_NULL;
-        /// For a rank of the node: what it opens, whether a message has named it, and the buffer before, which that
-        /// rank may have open until it takes such a message.
+        /// For a rank of the node: the handle of `buffer`, whether a message has named it, and the previous buffer,
+        /// which the reader may have open until it takes a message that names the present one.
         Device::SharedHandle handle;
         bool told = false;
         MessageBuffer before;
 
-        /// Room for `bytes` bytes, when the message before the last was taken. A buffer that is replaced is kept until
-        /// the message that names its successor was taken: then its reader has closed it.
+        /// Makes room for `bytes` bytes; called when the last message from this buffer was taken. Invariant: at most
+        /// two buffers exist, the present one and, if the reader may have it open, its predecessor. That one is freed
+        /// when a message that names its successor was taken, as the reader closed it on reading that note.
         void share(std::size_t bytes) {
             if (told)
                 before = {};
@@ -105,7 +111,8 @@ struct MessageLink::State {
             buffer = std::move(next); // after the handle, which may throw: an empty buffer is replaced again
         }
     };
-    /// Device memory of a rank of the node that this one has open, and the message there.
+    /// A sender's buffer in device memory that this rank has open, and the size of the message there. It stays open
+    /// from message to message, as opening takes a driver call, until a note names another one.
     struct Opened {
         Device::SharedHandle handle;
         Device::SharedMemory memory;
@@ -128,22 +135,24 @@ struct MessageLink::State {
         std::optional<NodeInbox> inbox;
         /// On a node, in device memory: used in turn, as the sender's `out`.
         std::array<Opened, 2> opened;
-        std::size_t turnToTake = 0;
+        std::size_t turnToTake = 0; ///< index of the next message's buffer
 
-        /// Takes note of the message in the inbox.
+        /// Reads the note in the inbox, and opens the buffer that it names unless that is open. Its predecessor is
+        /// closed first, which lets the sender free it.
         void open() {
             DeviceNote note;
             std::memcpy(static_cast<void *>(&note), inbox->message().data(), sizeof note);
             Opened &here = opened[turnToTake];
             if (!(here.handle == note.memory)) {
                 here = {};
+                // Before the memory is opened: from now on a sender that ends keeps it.
                 inbox->hold(true);
                 here.memory = Device::SharedMemory(note.memory);
                 here.handle = note.memory;
             }
             here.bytes = note.bytes;
         }
-        /// Closes what this rank has open. Kernels that read it have run.
+        /// Closes the opened buffers, which lets the sender free them. Kernels that read them have run.
         void close() noexcept {
             opened = {};
             inbox->hold(false);
@@ -170,7 +179,9 @@ struct MessageLink::State {
             peer.arrival = Arrival::There;
         return peer.arrival == Arrival::There;
     }
-    /// Whether MPI uses none of this memory any more. What peers of the node have sent counts as taken.
+    /// Whether MPI uses none of this memory any more; called again until then. Messages that were found are received,
+    /// as a large send completes only with its receive and the sender may wait for it. Messages of ranks of the node
+    /// count as taken, unread.
     bool settle() noexcept {
         bool all = true;
         for (Peer &peer : peers) {
@@ -188,7 +199,8 @@ struct MessageLink::State {
         }
         return all;
     }
-    /// Whether neither MPI nor another rank uses it any more.
+    /// Whether neither MPI nor another rank uses this memory any more: `settle`, then the messages that `dropNext` has
+    /// announced, then all readers of the node have to take their messages.
     bool finished(bool revoked) noexcept {
         bool settled = settle();
         for (Peer &peer : peers)
@@ -268,6 +280,7 @@ std::span<std::byte> MessageLink::prepare(std::size_t k, std::size_t bytes) {
         [&] { return fmt::format("rank {} to take a message", peer.rank); });
     if (peer.outbox && state_->space == MemorySpace::Host)
         return {makeRoom(bytes, [&] { return peer.outbox->prepare(bytes); }), bytes};
+    // Replacing the buffer is safe here: nothing in flight uses this one of the two.
     peer.outbox ? out.share(bytes) : out.buffer.reserve(bytes, state_->space);
     return {out.buffer.data(), bytes};
 }

@@ -11,9 +11,14 @@
 
 namespace DNDS {
 
-/// Two buffers a peer are used in turn, so that two messages to each peer may be on their way. A message that was
-/// sent arrives even if the sender destroys its link. Errors are thrown; the user's running call revokes the
-/// communicator. Local, except for set-up. For one thread at a time.
+/// Ordered messages between pairs of ranks, of sizes that only the sender knows: no receive is posted ahead, and no
+/// sizes are exchanged. Between nodes a message is a send, found by MPI_Improbe and received by MPI_Imrecv (MPI-4.1,
+/// 3.8.2); within a node it is written into a `NodeMailbox` and read there, without a copy. Peers are mutual; a rank
+/// knows its own peers only.
+///
+/// Two buffers for each peer are used in turn, so that two messages to it may be in flight. A message that was sent
+/// arrives even if the sender destroys its link. Errors are thrown; the user's running call revokes the communicator.
+/// Local, except for set-up. For one thread at a time.
 class MessageLink {
   public:
     /// `channel` is its own. Local: then all ranks call `connect`. Throws std::bad_alloc.
@@ -29,18 +34,21 @@ class MessageLink {
     /// Peers of a node find each other's memory. Collective over the communicator. Throws MemoryError on all ranks.
     void connect();
 
-    /// Room for the next message to peer `k`, at an address divisible by 16. Waits until the message before the last
-    /// was taken. Throws MemoryError; RevokedError, PeerError as `waitUntil`.
+    /// Room for the next message to peer `k`, at an address divisible by 16, until `send` or the next `prepare` for it.
+    /// Waits until the buffer of the message before the last is free: taken by its reader within a node, sent by MPI
+    /// elsewhere. Throws MemoryError; RevokedError, PeerError as `waitUntil`.
     std::span<std::byte> prepare(std::size_t k, std::size_t bytes);
-    /// Sends the first bytes of what was prepared.
+    /// Sends the first `bytes` bytes of the room that `prepare` returned. Does not wait.
     void send(std::size_t k, std::size_t bytes);
-    /// Whether the next message of peer `k` is there. Does not wait. Throws MemoryError where there is no room for it;
-    /// StateError where device memory of a peer cannot be opened.
+    /// Whether the next message of peer `k` has arrived; true again until `take`. Does not wait. Throws MemoryError if
+    /// there is no room for it; StateError if device memory of a peer cannot be opened.
     bool receive(std::size_t k);
-    /// The message that is there, until `take`.
+    /// The message that `receive` has found, in this link's buffer or, within a node, in the sender's. Valid until
+    /// `take`.
     std::span<const std::byte> received(std::size_t k) const;
+    /// Ends the use of that message; within a node its buffer is the sender's again.
     void take(std::size_t k);
-    /// For destructors: peer `k` sends one more message, which is dropped when it comes. Local, does not wait.
+    /// For destructors: peer `k` will send one more message, which is received and dropped. Local, does not wait.
     void dropNext(std::size_t k) noexcept;
 
     /// For Recoverable: see there.

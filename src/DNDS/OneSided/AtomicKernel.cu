@@ -6,8 +6,8 @@ namespace DNDS::Detail {
 
 namespace {
 
-/// The host's atomic operation on a word of device memory, as a kernel of one thread: atomic together with
-/// operations of other kernels.
+/// The host's atomic operation on a word of device memory, as a kernel of one thread: atomic together with operations
+/// of other kernels, which the host's own atomics are not over PCIe. Costs a launch a word.
 struct AtomicKernel {
     void *word;
     AtomicRequest request;

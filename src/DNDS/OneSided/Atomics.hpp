@@ -17,7 +17,7 @@
 
 namespace DNDS {
 
-/// Numbers with atomic operations.
+/// Numbers with atomic operations. GPUs lack most of 8 and 16 bits, which `changeNarrow` makes from 32.
 template <class T>
 concept AtomicWord = std::is_arithmetic_v<T> && !std::is_same_v<T, bool> &&
                      (sizeof(T) == 4 || sizeof(T) == 8 || (std::is_integral_v<T> && sizeof(T) < 4));
@@ -101,7 +101,7 @@ DNDS_HOST_DEVICE inline void fenceRelease() {
 #pragma GCC diagnostic pop
 #endif
 
-/// The word; what its writer did before a `storeRelease` is seen after this.
+/// Loads the word; everything that its writer did before its `storeRelease` is visible afterwards.
 template <class W>
 DNDS_HOST_DEVICE W loadAcquire(const W *address) {
 #if defined(__CUDA_ARCH__)
@@ -179,7 +179,7 @@ DNDS_HOST_DEVICE W exchange(W *address, W value) {
 #endif
 }
 
-/// Adds modulo 2^n; returns what the word was.
+/// Adds modulo 2^n; returns the old value.
 template <class W>
 DNDS_HOST_DEVICE W fetchAdd(W *address, W operand) {
 #if defined(__CUDA_ARCH__)
@@ -253,7 +253,7 @@ __device__ bool applyInstruction(T *address, AtomicOp op, T operand, T &before) 
 }
 #endif
 
-/// Applies `op` to the word; returns the old value. The address is a multiple of the word's size.
+/// Applies `op` to the word; returns the old value. Min, Max, And, Or and real sums that change nothing only load it.
 template <AtomicWord T>
 DNDS_HOST_DEVICE T apply(T *address, AtomicOp op, T operand, T compare = T{}) {
     auto *word = reinterpret_cast<Bits<T> *>(address);
@@ -295,7 +295,7 @@ DNDS_HOST_DEVICE T apply(T *address, AtomicOp op, T operand, T compare = T{}) {
     }
 }
 
-/// The same for a request: the bits of what the word was. Nothing happens for kinds without atomic operations.
+/// The same for a request; returns the bits of the old value. Without effect for kinds without atomic operations.
 DNDS_HOST_DEVICE inline std::uint64_t apply(void *address, const AtomicRequest &request) {
     return visitNumber(
         request.kind,

@@ -18,8 +18,8 @@ struct DeviceMessage {
     std::uint64_t lazy = 0;
 };
 
-/// Calls `applyTo(at, request)` for each word of `bytes` bytes, at offset `at`: with its operand from `from` (null:
-/// zeros); what that returns, which the word was, goes to `to` (null: nowhere). Both may be the same.
+/// Calls `applyTo(at, request)` for each word of `bytes` bytes, at offset `at`, with its operand from `from` (null:
+/// zeros). The result, the word's previous value, goes to `to` (null: nowhere), which may be `from`.
 template <class ApplyTo>
 void forEachWord(AtomicRequest request, const void *from, void *to, std::size_t bytes, ApplyTo &&applyTo) {
     // The size of a word from its kind: integers are listed in pairs of ascending size.
@@ -95,6 +95,7 @@ Device::SharedHandle DeviceAccess::shareOrExplain(const std::byte *base, const s
     }
 }
 
+/// All ranks get the facts about all devices, and so decide alike whether kernels may wait. O(ranks).
 std::vector<Detail::DeviceOfRank> DeviceAccess::gatherDevices() const {
     const CommunicatorView &comm = context_->comm();
     // Fixed sizes, so that one gather does; longer texts are refused, not cut.
@@ -205,6 +206,7 @@ void DeviceAccess::renew() {
         messages_->renew();
 }
 
+/// Answers to other ranks are sent before mappings are closed; `RemoteMemory::close` meets the others afterwards.
 void DeviceAccess::close() {
     if (messages_)
         messages_->close();

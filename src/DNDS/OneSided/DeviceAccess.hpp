@@ -36,8 +36,9 @@ std::string whyNoKernelWaits(std::span<const DeviceOfRank> devices);
 
 } // namespace Detail
 
-/// Copies and kernels, in order on a stream of its own, on the memory of reachable ranks, which it opens
-/// once; requests to the owners of other memory (`MessageAccess`).
+/// Operations of the host on device memory. Memory of reachable ranks is opened once (CUDA IPC), then copies and
+/// kernels operate on it in order on one stream; for the memory of other ranks the owner is asked (`MessageAccess`).
+/// Kernels get the same addresses by `table`.
 class DeviceAccess final : public RemoteAccess {
   public:
     /// Collective. `base` is this rank's device memory. Throws on all ranks: NotBuiltError without a device,
@@ -87,7 +88,7 @@ class DeviceAccess final : public RemoteAccess {
     std::shared_ptr<CommunicatorContext> context_;
     int rank_;
     std::shared_ptr<DeviceTopology> devices_;
-    /// By rank: addresses here, and the mappings that keep them valid.
+    /// [ranks] addresses in this process, null where requests are sent, and the mappings that keep them valid.
     std::vector<std::byte *> bases_;
     std::vector<Device::SharedMemory> opened_;
     Device::Stream stream_;
@@ -96,7 +97,7 @@ class DeviceAccess final : public RemoteAccess {
     Device::DeviceBuffer<std::uint64_t> deviceBytes_;
     Device::DeviceBuffer<std::uint8_t> deviceNoAtomics_; ///< empty if all may be changed
     std::shared_ptr<Pinned> pinned_;
-    std::mutex mutex_; ///< the proxy operates on it, too
+    std::mutex mutex_; ///< guards the stream and `pinned_->result`: the proxy's thread operates, too
     std::string whyNoWaits_;
     std::vector<std::string> whyNoAtomics_;   ///< indexed by rank
     std::unique_ptr<MessageAccess> messages_; ///< the last member: it uses the others; null if no rank needs it

@@ -31,6 +31,7 @@ GhostWindowCore::GhostWindowCore(std::shared_ptr<CommunicatorContext> context, M
         DNDS_CHECK(rows.layout.rows == rows.mapping->fatherSize(), StateError,
                    "'{}' has {} rows, but its mapping has {}", rows.name, rows.layout.rows, rows.mapping->fatherSize());
         bytes = toSize(rows.layout.rows) * part.stride;
+        // Shares the father's memory, so that the window keeps it; a rank without rows has an empty place of its own.
         memory = bytes > 0 ? std::shared_ptr<std::byte>(std::const_pointer_cast<void>(part.hold), part.base)
                            : RemoteMemory::allocate(*context, 1, rows.layout.space, rows.name);
         // From ghosts to rows of their owners, once: kernels look up nothing.
@@ -68,6 +69,7 @@ GhostWindowCore::GhostWindowCore(std::shared_ptr<CommunicatorContext> context, M
     memory_->barrier(); // rows are as they were before others change them
 }
 
+/// The host's table, with the addresses that kernels reach and, on the device, the copies there.
 GhostTable GhostWindowCore::kernels() const {
     GhostTable table = host_;
     static_cast<RemoteTable &>(table) = memory_->kernelTable(KernelWaits::No);

@@ -19,7 +19,8 @@ namespace Detail {
 /// The memory that the ranks of the node share; null where they do not.
 HostMemoryResource arenaOf(const CommunicatorContext &context);
 
-/// The part of a `GhostWindow` that does not depend on the elements' type.
+/// The part of a `GhostWindow` that does not depend on the elements' type: the memory, and the table from ghosts to
+/// their owners' rows, which is made once, so that operations search nothing.
 class GhostWindowCore {
   public:
     /// The rows of a father of fixed width, at `layout`.
@@ -41,8 +42,7 @@ class GhostWindowCore {
     GhostTable kernels() const;
 
   private:
-    /// By ghost: its owner and the row there; and by rank the first global row. Copies on the device for kernels in
-    /// device memory.
+    /// [ghosts] owner and row there; [ranks + 1] first global row. Copies on the device for kernels in device memory.
     std::vector<GhostTarget> ghosts_;
     std::vector<std::int64_t> firstRows_;
     Device::DeviceBuffer<GhostTarget> deviceGhosts_;
@@ -61,10 +61,10 @@ class GhostWindowCore {
 ///     window.compareAndSwap(window.global(row), 0, expected, value);
 ///     window.barrier();                                           // now owners see it, and ghosts are stale
 ///
-/// In host memory the father moves to where the ranks of the node map it, so that views and pointers taken before show
-/// nothing any more; other nodes are reached as by a
-/// `SymmetricHeap`. In device memory (`MemorySpace::Device`) ranks have to reach each other's devices. Tables are
-/// O(ghosts), and O(ranks) for what every rank knows of the others.
+/// In host memory the father moves to memory that the ranks of the node map, which invalidates earlier views and
+/// pointers; ranks of other nodes are reached as by a `SymmetricHeap`. In device memory (`MemorySpace::Device`) ranks
+/// have to reach each other's devices. Each rank keeps a target for each of its ghosts, and the first row of each rank:
+/// O(ghosts + ranks).
 ///
 /// All functions are Local unless stated. They throw as those of `RemoteMemory`, IndexError for a row or element that
 /// does not exist, and StateError after the father was resized, swapped or moved to another memory, or the pair got
@@ -101,16 +101,16 @@ class GhostWindow : public GhostVerbs<GhostWindow<T>, T> {
     /// The path to the rows of another rank, as readable text.
     std::string path(int rank) const { return core().memory().path(rank); }
 
-    /// This rank's puts and changes before it are seen, at each owner, before those after it.
+    /// This rank's earlier puts and changes are seen, at each owner, before its later ones.
     void fence() { core().memory().fence(); }
-    /// This rank's operations are complete, at the owners, too.
+    /// Completes this rank's operations, at the owners, too.
     void quiet() { core().memory().complete(); }
     /// Completes the operations of all ranks; the father counts as written, in the window's space. Collective.
     void barrier() {
         core().memory().barrier();
         touch_();
     }
-    /// After the stream's work. Collective.
+    /// The same after the work queued on the stream. Collective.
     void barrier(Device::StreamHandle stream) {
         Device::synchronize(stream);
         barrier();

@@ -102,6 +102,7 @@ bool Detail::serveProxies() noexcept {
 void Detail::pauseOnHost() noexcept {
     if (serveProxies())
         return;
+    // No request of this thread's kernels: another rank may need this thread instead.
     ProgressEngine::progressAll();
     std::this_thread::yield();
 }
@@ -119,6 +120,7 @@ HostProxy::HostProxy(MemorySpace space, CarryOut carryOut, std::function<void()>
 }
 
 void HostProxy::start() {
+    // Slots and tickets start together: ticket 0 expects stage 0 of slot 0.
     *hostTickets_ = 0;
     if (space_ == MemorySpace::Device) {
         const Device::Stream stream;
@@ -158,6 +160,7 @@ ProxyView HostProxy::view() const noexcept {
     return {ring_.get(), space_ == MemorySpace::Device ? deviceTickets_.data() : hostTickets_.get()};
 }
 
+/// The proxy ends at the first error: later requests may depend on the failed one.
 void HostProxy::fail() noexcept {
     {
         const std::lock_guard lock(mutex_);

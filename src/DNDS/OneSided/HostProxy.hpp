@@ -17,9 +17,10 @@ namespace DNDS {
 
 class CommunicatorContext;
 
-/// Takes requests out of the ring of a `ProxyView`, in order: on a thread that serves all proxies of a communicator, as
-/// kernels wait for it while the host waits for the kernels; or, if only one thread may call MPI, in the waits of that
-/// thread, and while kernels run on it.
+/// Takes requests out of the ring of a `ProxyView`, in order, and carries them out on the host: the design of NVSHMEM's
+/// and MSCCL++'s proxy threads, for ranks that a kernel's loads and stores do not reach. It runs on a thread that
+/// serves all proxies of a communicator, as kernels wait for it while the host waits for the kernels; or, if only one
+/// thread may call MPI, in the waits of that thread, and while kernels run on it.
 class HostProxy {
   public:
     /// Carries out a request with `data`, which receives its results. May throw, which ends the proxy.
@@ -29,9 +30,9 @@ class HostProxy {
 
     /// A server with a thread, which runs while there are proxies. Local.
     static std::shared_ptr<Server> makeServer();
-    /// That of a communicator. Collective at the first call.
+    /// The server of a communicator. Collective at the first call.
     static std::shared_ptr<Server> serverOf(CommunicatorContext &context);
-    /// The one in the waits of this thread. Local.
+    /// The server in the waits of this thread. Local.
     static std::shared_ptr<Server> serverOfThread();
 
     /// For kernels in `space`. `failed` is called once, after a failed request. Local. Throws std::system_error where
@@ -57,7 +58,7 @@ class HostProxy {
   private:
     /// Resets the tickets, and adds this to its server.
     void start();
-    bool serveWaiting() noexcept;
+    bool serveWaiting() noexcept; ///< true if any request was served
     /// Carries out the next request, if it is complete; whether it was. May throw.
     bool serveNext();
     /// Requests that kernels have begun until now.

@@ -54,7 +54,7 @@ class HeapView : public HeapVerbs<HeapView, index> {
         std::byte *base = table_.bases[rank];
         return base == nullptr ? nullptr : reinterpret_cast<T *>(base + pointer.offset());
     }
-    /// This rank's own object, by the name that heaps have for it and by that of pointers.
+    /// This rank's own object: `own` as in SymmetricHeap, `local` as in SymmetricPointer.
     template <class T>
     DNDS_HOST_DEVICE T *own(SymmetricPointer<T> pointer) const {
         return reinterpret_cast<T *>(table_.own + pointer.offset());
@@ -64,8 +64,8 @@ class HeapView : public HeapVerbs<HeapView, index> {
         return own(pointer);
     }
 
-    /// Waits until this rank's word compares so, by one thread of a kernel, whose view allows it (`KernelWaits::Yes`).
-    /// Puts before the signal are seen then. False, and a fault, after some seconds.
+    /// Waits, in one thread of a kernel, until the comparison holds for this rank's word; the view must allow it
+    /// (`KernelWaits::Yes`). Puts before the signal are visible then. False, and a fault, after some seconds.
     template <AtomicWord T>
     DNDS_HOST_DEVICE bool waitUntil(SymmetricPointer<T> word, Comparison comparison,
                                     std::type_identity_t<T> value) const {
@@ -74,9 +74,9 @@ class HeapView : public HeapVerbs<HeapView, index> {
         return mine && table_.waitFor(RemoteCall::Wait, table_.rank, word.offset(), sizeof(T),
                                       [&] { return mine.holds(comparison, T{value}); });
     }
-    /// This thread's puts and atomic operations before it are seen before those after it.
+    /// This thread's earlier puts and atomic operations are seen before its later ones.
     DNDS_HOST_DEVICE void fence() const { table_.fence(); }
-    /// This thread's operations are seen by all.
+    /// Completes this thread's operations: all ranks see their effects.
     DNDS_HOST_DEVICE void quiet() const { table_.quiet(); }
 
   private:
@@ -110,7 +110,7 @@ class WindowView : public WindowVerbs<WindowView, index> {
     /// This rank, and the number of ranks.
     DNDS_HOST_DEVICE int rank() const { return data_.rank; }
     DNDS_HOST_DEVICE int ranks() const { return data_.ranks; }
-    /// The memory of the window, from which it may be accessed.
+    /// The memory space of the window: kernels of that space may access it.
     DNDS_HOST_DEVICE MemorySpace residing() const { return space_; }
     /// This rank's memory.
     DNDS_HOST_DEVICE void *own() const { return data_.bases[data_.rank]; }
@@ -170,7 +170,7 @@ class WindowView : public WindowVerbs<WindowView, index> {
         return addressIn(data_, fault, call, rank, offset, bytes);
     }
 
-    /// The window's memory, and the memory that its own words follow; often the same.
+    /// The window's memory, and the memory that its own words follow: the same after `Window::allocate`.
     RemoteTable data_;
     RemoteTable words_;
     MemorySpace space_ = MemorySpace::Host;
@@ -190,8 +190,8 @@ struct GhostTable : RemoteTable {
     std::uint64_t stride = 0; ///< bytes from row to row, of all ranks
     std::int32_t width = 0;   ///< elements of a row
 
-    /// Rows by number; rank -1 for numbers out of range, which operations refuse. The last by bisection, O(log
-    /// ranks).
+    /// The target of ghost `k`, local row `i` (owned rows, then ghosts) or a global row; rank -1 for numbers out of
+    /// range, which operations refuse. O(1), global rows by bisection O(log(ranks)).
     DNDS_HOST_DEVICE GhostTarget ghost(index k) const {
         return k >= 0 && k < ghostCount ? ghosts[k] : GhostTarget{-1, k};
     }

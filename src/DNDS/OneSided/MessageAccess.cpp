@@ -15,10 +15,11 @@ namespace DNDS {
 
 namespace {
 
-/// Limit of a rank's requests in progress: more would fill their owners' queues.
+/// Limit of unanswered requests of a rank for one memory: more would fill the queues of their owners, which MPI does
+/// not bound.
 constexpr std::size_t maxPending = 256;
 
-/// Limit of the bytes of a request or answer.
+/// Limit of the bytes of a request or answer: bounds the memory of both, and lets other requests in between.
 constexpr std::size_t pieceBytes = std::size_t{256} << 10U;
 
 /// Polls of the thread without a pause after it served; then it sleeps, up to this number of short pauses at a time.
@@ -156,6 +157,7 @@ void MessageService::receive(MPI_Message message, const MPI_Status &status) {
     const int from = status.MPI_SOURCE;
     int size = 0;
     checkMpi(MPI_Get_count(&status, MPI_BYTE, &size), "MPI_Get_count");
+    // The probe was matched, so that no other thread can receive this message; its size is known.
     std::vector<std::byte> received(std::max(static_cast<std::size_t>(size), sizeof(Header)));
     checkMpi(MPI_Mrecv(received.data(), size, MPI_BYTE, &message, MPI_STATUS_IGNORE), "MPI_Mrecv");
     Header header;
@@ -187,6 +189,7 @@ void MessageService::receive(MPI_Message message, const MPI_Status &status) {
     post(from, memory->first, header, std::move(received));
 }
 
+/// An error counts as sent: the message cannot be sent again, and waits find the communicator revoked.
 bool MessageService::isSent(Sending &sending) noexcept {
     int done = 0;
     return MPI_Test(&sending.request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS || done != 0;
@@ -247,6 +250,8 @@ MessageAccess::MessageAccess(std::shared_ptr<CommunicatorContext> context, std::
                              RmaWindow window)
     : MessageAccess(
           std::move(context), std::move(name),
+          // The window is synchronised on both sides of the processor's accesses: MPI's puts and these loads and stores
+          // may use copies of their own otherwise (MPI-4.1, 12.7).
           [this, base](const RemoteOperation &operation, std::byte *data) {
               sync();
               Atomics::applyEach(base + operation.offset, operation.request, data, data, operation.bytes);
@@ -283,6 +288,8 @@ MessageAccess::MessageAccess(std::shared_ptr<CommunicatorContext> context, std::
     }
 }
 
+/// Cost: a put or get of the window is one call of MPI and, with Completion::Now, a flush of that rank; a request is a
+/// message there and an answer back for each 256 KiB.
 void MessageAccess::operate(const RemoteOperation &operation, const void *from, void *to, Completion completion) {
     requireMpiActive("reach memory of another node");
     DNDS_CHECK(context_->alive(), StateError, "the communicator of this memory was freed: it can only be destroyed");
@@ -299,6 +306,7 @@ void MessageAccess::operate(const RemoteOperation &operation, const void *from, 
             used_.insert(operation.rank); // only now: a thread that takes the mark completes this put
         }
         if (completion == Completion::Now)
+            // A put needs its buffer free, a get its data there.
             puts ? window_.flushLocal(operation.rank) : window_.flush(operation.rank);
         return;
     }
@@ -319,6 +327,7 @@ void MessageAccess::operate(const RemoteOperation &operation, const void *from, 
         if (results != nullptr && completion == Completion::Now)
             service_->wait(number_, 0, name_, first, last);
     } catch (...) {
+        // No answer may write to memory of a caller that has left.
         if (results != nullptr)
             service_->forget(results, operation.bytes);
         throw;

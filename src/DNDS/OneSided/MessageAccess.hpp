@@ -20,7 +20,10 @@
 
 namespace DNDS {
 
-/// Requests of ranks to the owners of memory, and their answers: one service for all heaps and windows.
+/// Requests of ranks to the owners of memory, and their answers: one service for all heaps and windows of a
+/// communicator. Active messages, as GASNet's: a request takes two messages, and the owner carries out the requests of
+/// one rank in its order, so that `fence` is free. Words are not changed by MPI's own atomics, which need not be atomic
+/// together with the processor's, and in some implementations progress only while the owner is in MPI.
 ///
 /// The owner serves requests in all waits of DNDS on the threads that made memory, and on a thread of its own if MPI
 /// runs with MPI_THREAD_MULTIPLE. Without that, a rank that computes, or waits in a collective of MPI, serves no
@@ -81,15 +84,15 @@ class MessageService final : public Recoverable {
 
     /// Owns this object, by `attach`.
     CommunicatorContext &context_;
-    /// Of all memories and both directions.
+    /// One channel for all memories and both directions: requests and answers are told apart by their headers.
     Channel channel_;
     std::mutex mutex_; ///< guards all below: the serving thread uses it, too
-    /// Served memory of this rank, keyed by number.
+    /// Served memory of this rank, keyed by its number, which is the same on all ranks.
     std::map<std::uint64_t, Memory> memories_;
     std::string_view serving_; ///< the name of the memory of the last message
     /// Moved freely, as MPI knows the messages' own memory, and requests are handles.
     std::vector<Sending> sending_;
-    std::map<std::uint64_t, Pending> pending_; ///< keyed by number
+    std::map<std::uint64_t, Pending> pending_; ///< unanswered requests, keyed by number: ascending is oldest first
     /// The next request's number.
     std::uint64_t next_ = 1;
     std::jthread thread_; ///< runs where MPI allows it, while there is memory

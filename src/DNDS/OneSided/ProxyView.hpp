@@ -84,7 +84,9 @@ DNDS_HOST_DEVICE inline void copyTwoWords(std::byte *to, const std::byte *from) 
 #endif
 }
 
-/// Copies this lane's share, in words if both sides are aligned, so that no word of 2, 4 or 8 bytes is torn.
+/// Copies this lane's share: neighbouring lanes copy neighbouring words, as memory systems of GPUs want. In words if
+/// both sides are aligned, so that no word of 2, 4 or 8 bytes is torn; long copies of one thread on the host are a
+/// memcpy.
 DNDS_HOST_DEVICE inline void copyShare(std::byte *to, const std::byte *from, std::uint64_t bytes, Lane lane) {
 #if !defined(__CUDA_ARCH__)
     if (lane.count == 1 && bytes > 64) {
@@ -173,6 +175,8 @@ class ProxyView {
                 return false;
             // A long get asks for several pieces before it waits for the first. Their tickets follow each other,
             // and their slots are different ones, since there are more slots than `askedAtOnce`.
+            // No deadlock: ticket t waits for the slot of ticket t - 256, whose thread frees it without needing any
+            // ticket from t on, as it has drawn at most 16 in a row and the host serves in their order.
             const std::uint64_t left = (pieces - next - 1) / step + 1;
             const std::uint64_t count = !answered ? 1 : left < askedAtOnce ? left : askedAtOnce;
             const std::uint64_t first = Atomics::fetchAdd<std::uint64_t>(tickets_, count);
@@ -212,7 +216,7 @@ class ProxyView {
     }
 
   private:
-    /// Pieces of a long get in flight together.
+    /// Pieces of a long get in flight together: the round trip to the host is paid once for all of them.
     static constexpr std::uint64_t askedAtOnce = 16;
     /// Limit of polls in a wait for the host.
     static constexpr std::uint64_t maxPolls = std::uint64_t{1} << 26U;

@@ -7,8 +7,9 @@
 
 namespace DNDS {
 
-/// Operations on memory of other ranks; arguments have been checked. Called within `CommunicatorContext::running`. Part
-/// of a Recoverable object, which calls `renew`. Local, unless stated.
+/// Operations on memory of other ranks; arguments have been checked. The order and completion that callers get are the
+/// ones described below, whatever carries them: MPI, requests to the owner, or copies between devices. Called within
+/// `CommunicatorContext::running`. Part of a Recoverable object, which calls `renew`. Local, unless stated.
 class RemoteAccess : public Recoverable {
   public:
     bool settle() noexcept override { return true; } // `MessageService` settles

@@ -62,7 +62,8 @@ constexpr std::size_t pageBytes = 4096;
 /// Limit of polls in a kernel's wait: some seconds.
 constexpr std::uint64_t maxKernelPolls = std::uint64_t{1} << 24U;
 
-/// A rank's description of its memory, sent to the others.
+/// A rank's description of its memory, sent to all ranks at set-up: addresses differ between processes, places in the
+/// arena do not.
 struct Place {
     std::uint64_t bytes = 0;
     std::uint64_t offset = 0;
@@ -138,7 +139,8 @@ std::array<RemoteMemory::Extremes, 2> RemoteMemory::meetToMake(const std::shared
                                                                CollectiveCall call,
                                                                const std::array<std::uint64_t, 2> &mine,
                                                                std::string_view name) {
-    // One for all collective calls on the communicator: a rank that waits here must be able to abandon the wait.
+    // One reduction for all constructors on the communicator, made by the first: ranks that construct different objects
+    // meet in it. Not a barrier of MPI, as a rank that waits here must be able to abandon the wait.
     struct Making {
         explicit Making(CommunicatorContext &of) : barrier(of, "what is made") {}
         MessageReduction barrier;
@@ -167,6 +169,8 @@ RemoteMemory::RemoteMemory(std::shared_ptr<CommunicatorContext> context, std::sh
         device_ = device.get();
         remote_ = std::move(device);
     } else if (comm.allReduce(std::ranges::find(mapped_, nullptr) != mapped_.end() ? 1 : 0, MPI_MAX) != 0) {
+        // A window of MPI only for ranks with data: memory of words alone (locks) is reached by requests, and MPI's
+        // windows are costly to make.
         const bool onlyWords = std::ranges::all_of(bytes_, [](std::uint64_t size) { return size == 0; });
         remote_ = std::make_unique<MessageAccess>(
             context_, name_, memory_.get(),
@@ -184,6 +188,7 @@ std::shared_ptr<std::byte> RemoteMemory::allocate(const CommunicatorContext &con
         Device::requireDevice("make " + name + " in device memory");
         return {static_cast<std::byte *>(Device::allocate(bytes)), Device::deallocate};
     }
+    // From the node's arena, if its ranks share one: only that is mapped by others.
     const std::shared_ptr<NodeArena> &arena = context.node().arena;
     const HostMemoryResource resource = arena ? HostMemoryResource(arena) : defaultHostMemory();
     auto *memory = static_cast<std::byte *>(allocateData(*resource, bytes, pageBytes, name));
@@ -242,6 +247,7 @@ void RemoteMemory::renew() {
 }
 
 void RemoteMemory::restore(std::size_t offset, const void *from, std::size_t bytes) {
+    // Not by `operate`, which needs a valid communicator: this is called while it recovers.
     if (std::byte *to = mapped(rank_))
         std::memcpy(to + offset, from, bytes);
     else
@@ -252,6 +258,7 @@ bool RemoteMemory::serveRemote() noexcept { return remote_->progress(); }
 
 void RemoteMemory::syncRemote() { remote_->sync(); }
 
+/// Serves other ranks before each look: two ranks that wait for each other's answers would hang otherwise.
 void RemoteMemory::waitServing(const std::function<bool()> &done, const std::function<std::string()> &what) {
     const auto served = [&] {
         serve();
@@ -327,6 +334,8 @@ void RemoteMemory::startProxy() {
     const bool byMessages = device_ != nullptr ? device_->sendsRequests() : remote_ != nullptr;
     if (!forced && !byMessages)
         return;
+    // Requests that become messages need a thread that may call MPI: if only one may, it serves in its waits. Outside
+    // of `guarded`, as the first call is collective.
     std::shared_ptr<HostProxy::Server> server =
         byMessages && !mpiServesAllThreads() ? HostProxy::serverOfThread() : HostProxy::serverOf(*context_);
     context_->comm().guarded([&] {
@@ -368,6 +377,8 @@ void RemoteMemory::operate(const RemoteOperation &operation, const void *from, v
     });
 }
 
+/// A kernel that waits for the proxy keeps its stream busy: whatever the proxy needs must work beside a running kernel,
+/// or both wait for ever.
 std::string RemoteMemory::whyNoDeviceProxy(bool byMessages) {
 #if !defined(DNDS_CUDA_PROXY)
     if (Device::name() == "cuda")
@@ -383,6 +394,7 @@ std::string RemoteMemory::whyNoDeviceProxy(bool byMessages) {
                : "";
 }
 
+/// On the proxy's thread, or in a wait: whatever it throws ends the proxy.
 void RemoteMemory::carryOut(const RemoteOperation &operation, std::byte *data) {
     requireValid(); // kernels need not wait for failed ranks
     // As a call of the host would do it; operands and results share the slot's data.
@@ -511,6 +523,8 @@ std::array<RemoteMemory::Extremes, 2> RemoteMemory::meet(CollectiveCall call,
     return seen;
 }
 
+/// In this order: kernels of this rank end; all ranks complete and meet, after which no new request arrives; the proxy
+/// ends; mappings and windows are closed; on devices a second meeting, before any rank frees its memory.
 void RemoteMemory::close() {
     if (device_ != nullptr)
         Device::synchronizeAll(); // kernels in flight may still use the memory of any rank

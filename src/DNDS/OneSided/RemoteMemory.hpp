@@ -36,13 +36,13 @@ enum class KernelWaits : unsigned char { No, Yes };
 
 using HostRemoteAddress = RemoteAddress<RemoteMemory>;
 
-/// Memory in another rank's part of the node's arena.
+/// Memory in another rank's part of the node's arena: that rank has allocated it, and frees it.
 struct LentMemory {
     int owner; ///< number of that rank on the node
     ArenaLocation place;
 };
 
-/// A collective call of a heap or window.
+/// A collective call of a heap or window: ranks compare it in `meet`, so that different calls are an error, not a hang.
 enum class CollectiveCall : std::uint8_t {
     MakeHeap,
     MakeWindow,
@@ -54,8 +54,11 @@ enum class CollectiveCall : std::uint8_t {
     End
 };
 
-/// Operations on the memory of other ranks, by rank and offset in bytes: loads and stores if the memory is mapped
-/// here, `RemoteAccess` otherwise. docs/guides/one_sided.md documents the guarantees of each.
+/// Operations on the memory of other ranks, by rank and offset in bytes: loads and stores if the memory is mapped here,
+/// `RemoteAccess` otherwise. The guarantees are modelled on OpenSHMEM 1.5 (put, get, fence, quiet, signals), on every
+/// path; docs/guides/one_sided.md documents them. Each word has one executor for atomic operations of all ranks: the
+/// processors of the node where it is mapped, its owner otherwise. Each rank knows the size of all ranks' memory, and
+/// an address for the ranks that it reaches: O(ranks).
 ///
 /// All functions are Local, unless stated. Heaps and windows throw the faults of kernels (`checkKernels`)
 /// before accesses, and after `quiet` and `barrier`. They throw, and thereby revoke the communicator,
@@ -161,20 +164,23 @@ class RemoteMemory final : public Recoverable {
         std::byte *const base = mapped(rank);
         return {base == nullptr ? nullptr : base + offset, this, rank, offset};
     }
-    /// The caller's words after a rank's memory, and their offset at this rank.
+    /// The caller's words after a rank's memory, unchecked: their offset at this rank, and their address at any.
     std::uint64_t behind() const noexcept { return hostTable().behind(rank_); }
     HostRemoteAddress addressBehind(int rank) { return address(rank, hostTable().behind(rank)); }
-    /// Operates on memory that is not mapped here; one of several lanes does it. An exception revokes the communicator.
+    /// Operates on memory that is not mapped here; the first of several lanes does all of it. An exception revokes the
+    /// communicator.
     void operate(const RemoteOperation &operation, const void *from, void *to, Lane lane = {},
                  Completion completion = Completion::Now);
 
-    /// This rank's earlier puts and atomic operations are seen, at each rank, before its later ones.
+    /// This rank's earlier puts and atomic operations are seen, at each rank, before its later ones. One instruction
+    /// for mapped memory; with an MPI window, which orders nothing, as costly as `quiet`.
     void fence() {
         Atomics::fenceRelease();
         if (remote_)
             operate({RemoteVerb::Fence}, nullptr, nullptr);
     }
-    /// Completes all operations of this rank, including those of its kernels through the proxy.
+    /// Completes all operations of this rank, including operations of its kernels through the proxy. In this order: the
+    /// proxy's requests become operations of the host; the fence covers stores; messages and the window are waited for.
     void quiet() {
         if (proxy_)
             drainProxy();
@@ -182,14 +188,16 @@ class RemoteMemory final : public Recoverable {
         if (remote_)
             operate({RemoteVerb::Quiet}, nullptr, nullptr);
     }
-    /// The same, and throws errors of kernels: recorded faults come first.
+    /// The same, and throws errors of kernels: recorded faults first, as a failed kernel explains whatever `quiet`
+    /// would throw.
     void complete() {
         if (remote_)
             checkKernels();
         quiet();
         checkKernels(); // includes failures of the proxy
     }
-    /// Call it after other ranks have signalled otherwise that their puts are complete, and before loads of the data.
+    /// Acquires: call it after other ranks have signalled by other means that their puts are complete, and before loads
+    /// of the data.
     void sync() {
         Atomics::fenceSystem();
         if (remote_)
@@ -246,8 +254,8 @@ class RemoteMemory final : public Recoverable {
   private:
     /// "put to", for `CommunicatorContext::running`.
     static const char *runningName(RemoteCall call) noexcept;
-    /// Runs operations through `remote_`, or waits, as `CommunicatorContext::running`, but leaves it to waits to look
-    /// for notices of failures. Throws StateError if the communicator was freed.
+    /// Runs operations through `remote_`, or waits, as `CommunicatorContext::running`, without its look for notices of
+    /// failures, which costs more than a short operation: waits look. Throws StateError if the communicator was freed.
     template <class Body>
     std::invoke_result_t<Body> moving(RemoteCall call, Body &&body) {
         static_cast<void>(context_->comm());
@@ -266,7 +274,7 @@ class RemoteMemory final : public Recoverable {
                    "{}: rank {} destroyed it before the last recovery: destroy it on all ranks, and make it again",
                    name_, destroyedOn_);
     }
-    /// For checks of the host's accesses.
+    /// For checks of the host's accesses: without a record of faults, as the host throws.
     RemoteTable hostTable() const noexcept {
         return {mapped_.empty() ? nullptr : mapped_.data(), bytes_.data(), nullptr, rank_, ranks()};
     }
@@ -293,26 +301,26 @@ class RemoteMemory final : public Recoverable {
 
     std::shared_ptr<CommunicatorContext> context_;
     std::shared_ptr<NodeArena> arena_; ///< keeps mappings alive
-    /// This rank's memory, shared with its owner.
+    /// This rank's memory, shared with its owner; kept by the context if the object is destroyed after a failure.
     std::shared_ptr<std::byte> memory_;
     /// For `meet`: unlike a barrier of MPI it can be abandoned.
     MessageReduction barrier_;
-    std::uint64_t serial_; ///< number of this object, on its communicator
+    std::uint64_t serial_; ///< number of this object, the same on all ranks
     int destroyedOn_ = -1; ///< a rank that has destroyed it since a recovery
     std::string name_;
     MemorySpace space_;
     int rank_;
-    /// By rank: address here, or null; and the number of bytes.
+    /// [ranks] address in this process, or null where loads and stores do not reach; and the number of bytes.
     std::vector<std::byte *> mapped_;
     std::vector<std::uint64_t> bytes_;
     std::unique_ptr<RemoteAccess> remote_;            ///< null if all memory is mapped
-    DeviceAccess *device_ = nullptr;                  ///< the same, for device memory
+    DeviceAccess *device_ = nullptr;                  ///< `remote_` for device memory, else null
     std::unique_ptr<FaultRecord> hostFaults_;         ///< faults of kernels on the host and of the proxy
     FaultRecord *faults_ = nullptr;                   ///< faults of kernels: the same, or on the device
     std::vector<std::byte *> onlyOwn_;                ///< bases for kernels that must use the proxy
     Device::DeviceBuffer<std::byte *> deviceOnlyOwn_; ///< the same on the device
     std::unique_ptr<HostProxy> proxy_;                ///< null if kernels reach all ranks
-    int exceptions_;                                  ///< number of exceptions in flight at construction
+    int exceptions_;                                  ///< in flight at construction; more in the destructor: unwinding
 };
 
 } // namespace DNDS

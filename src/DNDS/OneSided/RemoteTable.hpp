@@ -61,7 +61,8 @@ struct KernelFault {
     std::uint32_t others = 0; ///< faults since the first one
 };
 
-/// The first fault of kernels, in memory that kernels and the host share. The next call on the host throws it.
+/// The first fault of kernels, in memory that kernels and the host share. Kernels cannot throw: they note the fault,
+/// skip the access, and the next call on the host throws it. O(1) memory, however many threads fail.
 ///
 /// No word is changed by both, since atomic operations of a GPU and of a host are not atomic together over PCIe:
 /// kernels fill the record when `claimed_` equals `taken_`, and the host opens it again by `taken_`.
@@ -102,7 +103,7 @@ class FaultRecord {
     }
 
   private:
-    std::uint32_t claimed_ = 0; ///< records that kernels have begun
+    std::uint32_t claimed_ = 0; ///< records that kernels have begun: taken_, or one more
     std::uint32_t written_ = 0; ///< records that are complete
     std::uint32_t others_ = 0;  ///< faults other than the first of their record
     /// Written by the kernel thread that has claimed the record, read by the host once it is complete.
@@ -141,9 +142,10 @@ struct RemoteTable {
         const auto place = (bases != nullptr ? reinterpret_cast<std::uintptr_t>(bases[target]) : 0) + offset;
         return place % alignment != 0 ? AccessFault::Alignment : AccessFault::None;
     }
-    /// The offset of the library's words after a rank's memory.
+    /// The offset of the library's words (locks of windows) after a rank's memory, in lines that the data do not share.
     DNDS_HOST_DEVICE std::uint64_t behind(int target) const { return (bytes[target] + 127) / 128 * 128; }
-    /// Polls until `done()`, up to the limit: then false, and a fault.
+    /// Polls until `done()`, up to the limit: then false, and a fault. Bounded, as a kernel that waits for a failed
+    /// rank cannot be stopped by the host.
     template <class Done>
     DNDS_HOST_DEVICE bool waitFor(RemoteCall call, int target, std::uint64_t offset, std::uint64_t size,
                                   const Done &done) const {
@@ -180,9 +182,10 @@ struct RemoteTable {
 
 namespace Detail {
 
-/// Stands before each allocation in the heap of each rank; describes it for checks.
+/// The description of an allocation, in the unit before it, on each rank: checks of host memory and kernels read it in
+/// O(1), without a table to keep on the device.
 struct HeapBlock {
-    std::uint64_t serial = 0; ///< 0 after it was freed
+    std::uint64_t serial = 0; ///< unique on the communicator; 0 after it was freed
     std::uint64_t begin = 0;  ///< offset of the allocation
     std::uint64_t bytes = 0;
 };
@@ -206,7 +209,7 @@ struct HeapTable : RemoteTable {
     std::byte *own = nullptr;        ///< the start of this rank's memory, in the heap's space
     MemorySpace space = MemorySpace::Host;
 
-    /// Of an access to `size` bytes at `place`. Reads the heap's memory.
+    /// The fault of an access to `size` bytes at `place`. Reads the description in the heap's own memory.
     DNDS_HOST_DEVICE AccessFault check(const HeapPlace &place, int target, std::uint64_t size,
                                        std::uint64_t alignment) const {
         if (place.heap != heap)
@@ -215,7 +218,7 @@ struct HeapTable : RemoteTable {
         const auto &block = *reinterpret_cast<const HeapBlock *>(own + place.begin - heapUnit);
         return checkIn(block, place, target, size, alignment);
     }
-    /// The same within what is allocated there, of a place of this heap.
+    /// The same by a description `block`, for a place of this heap.
     DNDS_HOST_DEVICE AccessFault checkIn(const HeapBlock &block, const HeapPlace &place, int target, std::uint64_t size,
                                          std::uint64_t alignment) const {
         if (target < 0 || target >= ranks)

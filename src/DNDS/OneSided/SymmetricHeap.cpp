@@ -57,6 +57,7 @@ SymmetricHeap::SymmetricHeap(CommunicatorView comm, std::size_t bytes, MemorySpa
 
 SymmetricHeap::~SymmetricHeap() = default;
 
+/// The table of the host, with the addresses and the proxy that kernels use.
 HeapView SymmetricHeap::view(KernelWaits waits) const {
     Detail::HeapTable table = core().table;
     static_cast<RemoteTable &>(table) = core().memory->kernelTable(waits);
@@ -69,6 +70,7 @@ std::size_t SymmetricHeap::largestFree() const { return core().blocks->largestFr
 
 void SymmetricHeap::throwMoved() { throw StateError("this symmetric heap was moved from"); }
 
+/// Cost: one reduction and one agreement, O(log(ranks)) messages, and a search of the free list.
 HeapPlace SymmetricHeap::allocateBytes(std::size_t count, std::size_t objectBytes) {
     const CommunicatorView &comm = core().context->comm();
     // All ranks run the same allocator on the same requests in the same order, and so get the same offset without
@@ -102,6 +104,8 @@ HeapPlace SymmetricHeap::allocateBytes(std::size_t count, std::size_t objectByte
     return {&core().table, block.begin, block.begin, block.serial};
 }
 
+/// `meet` is the barrier that makes this safe: all operations of all ranks are complete before any rank reuses the
+/// memory.
 void SymmetricHeap::freeBlock(const HeapPlace &place) {
     const CommunicatorView &comm = core().context->comm();
     const auto found = core().live.find(place.begin);
@@ -113,6 +117,8 @@ void SymmetricHeap::freeBlock(const HeapPlace &place) {
     DNDS_CHECK(known.min == 1, StateError, "{}: what is freed is not allocated in this heap, or was freed before",
                core().memory->name());
     comm.guarded([&] {
+        // All ranks free the same range in the same call: their allocators stay alike. The description is cleared,
+        // which makes old pointers errors.
         core().blocks->release(place.begin - heapUnit, inUnits(found->second.bytes) + heapUnit);
         writeBlock(place.begin, {});
         core().live.erase(found);

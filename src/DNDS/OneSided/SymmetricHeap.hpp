@@ -18,7 +18,9 @@ namespace DNDS {
 
 class BlockAllocator;
 
-/// One range of memory a rank, in which all ranks allocate together and get the same offsets.
+/// One range of memory a rank, in which all ranks allocate together and get the same offsets: OpenSHMEM's symmetric
+/// heap, with a communicator instead of all processes. An object's place on any rank follows from its place on one, so
+/// that no addresses are exchanged.
 ///
 ///     SymmetricHeap heap(comm, 1 << 20);
 ///     const auto inbox = heap.allocate<double>(100);
@@ -27,21 +29,21 @@ class BlockAllocator;
 ///     heap.waitUntil(filled, Comparison::Equal, std::uint64_t{1});
 ///     use(inbox.local());
 ///
-/// Memory of ranks on this node is read and written in place. Elsewhere (other nodes, virtual ones too) puts and gets
-/// go through MPI, and the owner carries out atomic operations: see `MessageAccess` for when it does. `path` says which
-/// it is. docs/guides/one_sided.md has what each operation promises, and what it costs.
+/// Memory of ranks on this node is read and written in place. On other nodes (virtual ones too) puts and gets go
+/// through MPI, and the owner carries out atomic operations: see `MessageService` for when it does. `path` names the
+/// way to a rank; docs/guides/one_sided.md lists guarantees and costs of each operation.
 ///
 /// Operations are Local and throw
 /// - IndexError for a rank that does not exist, and beyond the allocation
 /// - StateError for memory that was freed, or a heap that was moved from
 /// - ArgumentError for a null pointer, one of another heap, and words of atomic operations that are not aligned
 /// - PeerError where the process of a rank has ended, or after DNDS_WAIT_TIMEOUT seconds of waiting
-/// - what a kernel with a view of this heap did wrong before.
+/// - the fault that a kernel with a view of this heap has recorded.
 /// Each of these revokes the communicator: waits on other ranks, and calls that do not move by loads and stores, throw
 /// RevokedError, which names the rank. So does an exception that destroys the heap. After `recover` the heap continues,
 /// with its allocations and what is in them, signals, too.
 ///
-/// Ranks on other nodes are reached from the thread that made the heap, or from any where MPI allows all to call it.
+/// Ranks on other nodes are reached from the thread that made the heap; with MPI_THREAD_MULTIPLE from any thread.
 class SymmetricHeap : public HeapVerbs<SymmetricHeap, std::size_t> {
   public:
     using Completion = DNDS::Completion;
@@ -73,7 +75,7 @@ class SymmetricHeap : public HeapVerbs<SymmetricHeap, std::size_t> {
     }
     /// The path to the memory of another rank, as readable text.
     std::string path(int rank) const { return core().memory->path(rank); }
-    /// Bytes that are free, and the largest piece of them.
+    /// Free bytes, and the largest contiguous piece: the most that `allocate` can return, with its 128 bytes.
     std::size_t freeBytes() const;
     std::size_t largestFree() const;
 
@@ -102,21 +104,21 @@ class SymmetricHeap : public HeapVerbs<SymmetricHeap, std::size_t> {
         });
     }
 
-    /// Waits until this rank's word compares with `value` as told, and returns the word. What was put before the
-    /// signal is seen afterwards. Serves other ranks meanwhile.
+    /// Waits until the comparison of this rank's word with `value` holds, and returns the word. Puts that were complete
+    /// before the word was changed are visible then. Serves other ranks meanwhile.
     template <AtomicWord T>
     T waitUntil(SymmetricPointer<T> word, Comparison comparison, std::type_identity_t<T> value) {
         address(AccessFault::None, RemoteCall::Wait, word, sizeof(T), rank(), sizeof(T));
         return core().memory->waitUntil(word.offset(), comparison, T{value});
     }
-    /// Puts, signals and atomic operations to one rank before it are seen there before those after it. Not gets.
+    /// Earlier puts, signals and atomic operations on a rank are seen there before later ones; gets are not ordered.
     void fence() { core().memory->fence(); }
-    /// All operations of this rank are complete, and seen by all.
+    /// Completes all operations of this rank: all ranks see their effects.
     void quiet() { core().memory->complete(); }
     /// `quiet` on all ranks. Collective.
     void barrier() { core().memory->barrier(); }
-    /// Serves other ranks' atomic operations on this rank's words, where these come as messages; returns whether there
-    /// was anything to do. For long computations.
+    /// Serves other ranks' requests for this rank's memory that have arrived as messages; true if there were any. Call
+    /// it in long computations.
     bool progress() { return core().memory->progress(); }
 
     /// For kernels in this heap's space. Throws StateError where they are to wait and must not: where kernels of ranks
@@ -142,15 +144,15 @@ class SymmetricHeap : public HeapVerbs<SymmetricHeap, std::size_t> {
         std::shared_ptr<CommunicatorContext> context;
         /// For pointers and for the host's checks; views for kernels are copies with other bases.
         Detail::HeapTable table;
-        /// The same state on all ranks.
+        /// Offsets in use. The same state on all ranks, as all make the same calls: no rank asks another for an offset.
         std::unique_ptr<BlockAllocator> blocks;
         std::size_t size;
-        std::map<std::uint64_t, Detail::HeapBlock> live; ///< keyed by their offsets
-        /// Of the heap, on its communicator: allocations of two heaps differ in their serials.
+        std::map<std::uint64_t, Detail::HeapBlock> live; ///< present allocations, keyed by offset
+        /// Number of the heap on its communicator: the upper half of the serials, which differ between heaps.
         std::uint64_t number = 0;
         /// Number of allocations made.
         std::uint64_t calls = 0;
-        std::optional<RemoteMemory> memory; ///< always there in a heap
+        std::optional<RemoteMemory> memory; ///< set by the constructor, when all ranks have allocated
     };
 
     Core &core() const {

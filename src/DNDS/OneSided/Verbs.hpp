@@ -35,7 +35,7 @@ class RemoteAddress {
         else if (backend_ != nullptr && bytes > 0)
             backend_->operate({RemoteVerb::Put, rank_, offset_ + at, bytes}, from, nullptr, lane, completion);
     }
-    /// The same from there.
+    /// Copies `bytes` bytes from there to `to`, or this lane's share.
     DNDS_HOST_DEVICE void get(std::uint64_t at, void *to, std::uint64_t bytes, Lane lane = {},
                               Completion completion = Completion::Now) const {
         if (address_ != nullptr) [[likely]]
@@ -43,9 +43,9 @@ class RemoteAddress {
         else if (backend_ != nullptr && bytes > 0)
             backend_->operate({RemoteVerb::Get, rank_, offset_ + at, bytes}, nullptr, to, lane, completion);
     }
-    /// Changes `count` words, each atomically, with its operand from `operands` (null where `op` takes none). What they
-    /// were goes to `before`, if not null; then they are complete on return, and at `quiet` otherwise. `alone`: no
-    /// other thread or rank changes them meanwhile.
+    /// Changes `count` words, each atomically, with its operand from `operands` (null if `op` takes none). Previous
+    /// values go to `before`, if not null; then the changes are complete on return, otherwise at `quiet`. `alone`: no
+    /// other thread or rank changes the words meanwhile, so that loads and stores do.
     template <AtomicWord T>
     DNDS_HOST_DEVICE void words(std::uint64_t at, AtomicOp op, const T *operands, T *before, index count,
                                 T compare = T{}, [[maybe_unused]] bool alone = false) const {
@@ -73,7 +73,7 @@ class RemoteAddress {
     DNDS_HOST_DEVICE void atomic(std::uint64_t at, AtomicOp op, T operand) const {
         words<T>(at, op, &operand, nullptr, 1);
     }
-    /// Sets or adds to a word after all that was done to this rank before.
+    /// Sets or adds to the first word, after all earlier operations on this rank's memory.
     DNDS_HOST_DEVICE void signal(std::uint64_t value, bool add) const {
         const AtomicOp op = add ? AtomicOp::Add : AtomicOp::Set;
         if (address_ != nullptr) [[likely]] {
@@ -84,7 +84,8 @@ class RemoteAddress {
                               nullptr);
         }
     }
-    /// Whether the word compares so now; if so, what was put before it was set is seen.
+    /// Whether the comparison holds for the first word now; if so, puts that were complete before it was set are
+    /// visible.
     template <AtomicWord T>
     DNDS_HOST_DEVICE bool holds(Comparison comparison, T value) const {
         return *this && DNDS::holds(fetchAtomic(0, AtomicOp::Fetch, T{}), comparison, value);
@@ -115,7 +116,7 @@ DNDS_HOST_DEVICE inline KernelRemoteAddress addressIn(const RemoteTable &table, 
 
 namespace Detail {
 
-/// The bytes of so many objects; more than there can be, where that is no number of objects.
+/// The bytes of `count` objects; if that is negative or overflows, more than any memory has, so that checks refuse it.
 template <class T, class Count>
 DNDS_HOST_DEVICE std::uint64_t bytesOf(Count count) {
     const auto objects = static_cast<std::uint64_t>(count);
@@ -146,7 +147,7 @@ class HeapVerbs {
     DNDS_HOST_DEVICE void get(T *to, SymmetricPointer<T> from, Count count, int rank, Lane lane = {}) const {
         addressOf(RemoteCall::Get, from, count, rank).get(0, to, bytesOf<T>(count), lane);
     }
-    /// The same, but `from` must stay as it is, and what is fetched is there, after `quiet` only.
+    /// The same without waiting: until `quiet`, `from` must not change, and fetched objects are undefined.
     template <class T>
     DNDS_HOST_DEVICE void putNbi(SymmetricPointer<T> to, const T *from, Count count, int rank, Lane lane = {}) const {
         addressOf(RemoteCall::Put, to, count, rank).put(0, from, bytesOf<T>(count), lane, Completion::AtQuiet);
@@ -155,7 +156,7 @@ class HeapVerbs {
     DNDS_HOST_DEVICE void getNbi(T *to, SymmetricPointer<T> from, Count count, int rank, Lane lane = {}) const {
         addressOf(RemoteCall::Get, from, count, rank).get(0, to, bytesOf<T>(count), lane, Completion::AtQuiet);
     }
-    /// One object; words of 2, 4 and 8 bytes are never torn.
+    /// One object; words of 2, 4 and 8 bytes are never torn, but no order is promised: use signals for flags.
     template <class T>
     DNDS_HOST_DEVICE void putValue(SymmetricPointer<T> to, const std::type_identity_t<T> &value, int rank) const {
         put(to, &value, 1, rank);
@@ -189,8 +190,8 @@ class HeapVerbs {
                        k + next < count ? Completion::AtQuiet : Completion::Now);
     }
 
-    /// Atomic operations on a word of 8 to 64 bits. `set`, `add` and what else returns nothing are complete after
-    /// `quiet`; the others return what the word was, and are complete then.
+    /// Atomic operations on a word of 8 to 64 bits. Functions without a result are complete after `quiet`; the others
+    /// return the word's previous value, and are complete on return.
     template <AtomicWord T>
     DNDS_HOST_DEVICE T fetch(SymmetricPointer<T> word, int rank) const {
         return atomic(AtomicOp::Fetch, word, T{}, T{}, rank);
@@ -235,7 +236,7 @@ class HeapVerbs {
         static_assert(std::is_integral_v<T>, "And and Or are for words that are integers");
         change(AtomicOp::Or, word, value, rank);
     }
-    /// Any of the above as a value; with Completion::AtQuiet what it returns means nothing.
+    /// Any of the above, with the operation as an argument; with Completion::AtQuiet the result is meaningless.
     template <AtomicWord T>
     DNDS_HOST_DEVICE T atomic(AtomicOp op, SymmetricPointer<T> word, std::type_identity_t<T> operand,
                               std::type_identity_t<T> compare, int rank,
@@ -246,8 +247,9 @@ class HeapVerbs {
         return before;
     }
 
-    /// Puts, then changes the signal: whoever sees the signal sees what was put, and all that a fence before covers. By
-    /// one thread of a kernel; where several put, let one call `signal` after their barrier.
+    /// Puts, then changes the signal word: a rank that sees its new value sees the objects, and everything that an
+    /// earlier fence has ordered before. By one thread of a kernel; if several put, let one of them call `signal` after
+    /// their barrier.
     template <class T>
     DNDS_HOST_DEVICE void putSignal(SymmetricPointer<T> to, const T *from, Count count,
                                     SymmetricPointer<std::uint64_t> word, std::uint64_t value, SignalOp op,
@@ -256,7 +258,7 @@ class HeapVerbs {
         put(to, from, count, rank);
         target.signal(value, op == SignalOp::Add);
     }
-    /// Changes a word after everything that this thread did before, and threads before a barrier with it.
+    /// Changes a signal word after all earlier operations of this thread, and of threads that met it in a barrier.
     DNDS_HOST_DEVICE void signal(SymmetricPointer<std::uint64_t> word, std::uint64_t value, SignalOp op,
                                  int rank) const {
         signalOf(word, op, rank).signal(value, op == SignalOp::Add);
@@ -292,13 +294,15 @@ class HeapVerbs {
     DNDS_HOST_DEVICE void change(AtomicOp op, SymmetricPointer<T> word, T value, int rank) const {
         addressOf(RemoteCall::Atomic, word, 1, rank, sizeof(T), Detail::whyNot<T>(op)).atomic(0, op, value);
     }
+    /// A signal that is set needs no atomic read-modify-write, so that GPUs without atomics on a peer's memory can send
+    /// it.
     DNDS_HOST_DEVICE auto signalOf(SymmetricPointer<std::uint64_t> word, SignalOp op, int rank) const {
         return addressOf(op == SignalOp::Add ? RemoteCall::Atomic : RemoteCall::Signal, word, 1, rank,
                          sizeof(std::uint64_t));
     }
 };
 
-/// Of MPI_Win_lock.
+/// The lock types of MPI_Win_lock.
 enum class LockType : std::uint32_t { Shared = 1, Exclusive = 2 };
 
 /// Change of each element by accumulate and the like. Replace and NoOp make getAccumulate a swap and an atomic load.
@@ -342,7 +346,7 @@ class WindowVerbs {
             target.words(0, atomicOpOf(op), origin, static_cast<T *>(nullptr), static_cast<index>(count), T{},
                          self().isAlone(rank));
     }
-    /// The elements as they were before go to `result`.
+    /// The same; previous values of the elements go to `result`.
     template <AtomicWord T>
     DNDS_HOST_DEVICE void getAccumulate(const T *origin, T *result, Count count, int rank, Count at,
                                         AccumulateOp op) const {
@@ -363,8 +367,9 @@ class WindowVerbs {
             .fetchAtomic(0, AtomicOp::CompareSwap, origin, compare);
     }
 
-    /// Waits until this rank may access `rank`'s memory. Rank by rank in one order, or exclusive locks may wait for
-    /// each other. In kernels by one thread, whose view allows it; false and a fault where that takes too long.
+    /// Waits until this rank may access `rank`'s memory. Ranks that hold several locks take them in one order, or they
+    /// may wait for each other. One atomic operation, then polls of one word. In kernels by one thread, whose view
+    /// allows it; false and a fault if that takes too long.
     DNDS_HOST_DEVICE bool lock(LockType type, int rank) const {
         if (!self().isRight(whyNoLock(rank), RemoteCall::Lock, rank))
             return false;
@@ -377,6 +382,8 @@ class WindowVerbs {
         const auto served = [&] {
             return words.fetchAtomic(reads ? MayRead : MayWrite, AtomicOp::Fetch, std::uint64_t{0}) == ticket;
         };
+        // A ticket cannot be returned: an abandoned one blocks all later ones. The fault or error of this wait revokes
+        // the communicator, and `recover` resets the words.
         if (!self().waitForLock(words, rank, served))
             return false;
         if (reads) // lets the next reader in
@@ -387,14 +394,14 @@ class WindowVerbs {
         self().sync();
         return true;
     }
-    /// Completes the operations there (in kernels this thread's) and lets others in.
+    /// Completes the operations on that memory (in kernels this thread's), then releases the lock.
     DNDS_HOST_DEVICE void unlock(int rank) const {
         if (!isLocked(RemoteCall::Unlock, rank))
             return;
         self().complete();
         release(rank);
     }
-    /// Shared locks of all ranks, or of none where one is wrong or, in kernels, takes too long. O(ranks).
+    /// Takes shared locks of all ranks, or none if one is not allowed or, in kernels, takes too long. O(ranks).
     DNDS_HOST_DEVICE bool lockAll() const {
         for (int rank = 0; rank < self().ranks(); ++rank)
             if (!self().isRight(whyNoLock(rank), RemoteCall::Lock, rank))
@@ -408,7 +415,7 @@ class WindowVerbs {
             }
         return true;
     }
-    /// All of them, or none where one is not locked. O(ranks).
+    /// Releases the locks of all ranks, or none if one is not locked. O(ranks).
     DNDS_HOST_DEVICE void unlockAll() const {
         for (int rank = 0; rank < self().ranks(); ++rank)
             if (!isLocked(RemoteCall::Unlock, rank))
@@ -417,21 +424,21 @@ class WindowVerbs {
         for (int rank = 0; rank < self().ranks(); ++rank)
             release(rank);
     }
-    /// Completes all operations on that rank's memory, there too.
+    /// Completes all operations on that rank's memory, at both ends.
     DNDS_HOST_DEVICE void flush(int rank) const {
         if (isLocked(RemoteCall::Flush, rank))
             self().complete();
     }
-    /// The same for all ranks, of which one at least has to be locked.
+    /// The same for all ranks; at least one must be locked.
     DNDS_HOST_DEVICE void flushAll() const {
         if (isAnyLocked())
             self().complete();
     }
-    /// Origins may be reused; here they always may.
+    /// Check the lock and do nothing else: origins may be reused as soon as put and accumulate return.
     DNDS_HOST_DEVICE void flushLocal(int rank) const { isLocked(RemoteCall::Flush, rank); }
     DNDS_HOST_DEVICE void flushLocalAll() const { isAnyLocked(); }
-    /// Whether the word at this rank's displacement `at` compares so with `value` now, whose type says what lies there;
-    /// if so, what was completed before it was set is seen. Needs no lock. On the host, serves other ranks.
+    /// Whether the comparison holds now for the word of type `T` at this rank's displacement `at`; if so, operations
+    /// that were complete before it was set are visible. Needs no lock. On the host, serves other ranks.
     template <AtomicWord T>
     DNDS_HOST_DEVICE bool test(Count at, Comparison comparison, T value) const {
         const bool so = addressOf<T>(RemoteCall::Wait, 1, self().rank(), at, sizeof(T)).holds(comparison, value);
@@ -490,7 +497,7 @@ class WindowVerbs {
             any = self().held(rank) != 0;
         return self().isRight(any ? AccessFault::None : AccessFault::NotLocked, RemoteCall::Flush, anyRank);
     }
-    /// After the operations are complete.
+    /// Passes the lock on, after the operations are complete. The holder is cleared before the next one can set it.
     DNDS_HOST_DEVICE void release(int rank) const {
         const auto type = static_cast<LockType>(self().held(rank));
         self().setHeld(rank, 0);
@@ -504,7 +511,7 @@ class WindowVerbs {
     }
 };
 
-/// A row where its owner keeps it. `rank` is -1 for a number that names no row.
+/// A row at its owner. `rank` is -1 if no row has the number that was asked for.
 struct GhostTarget {
     std::int32_t rank = -1;
     std::int64_t row = 0; ///< among the owner's rows

@@ -51,6 +51,7 @@ Window Window::allocate(CommunicatorView comm, std::size_t bytes, std::size_t di
     comm.guarded([&] { space = spaceOf(info); });
     // Data, then the window's own words at the next multiple of 128 bytes.
     const std::size_t all = bytes < RemoteMemory::maxBytes ? bytes + 128 + wordBytes(comm.size()) : bytes;
+    // The ranks of a node together, before any of them takes memory: too little is an error on all ranks.
     requireNodeMemory(*context, space == MemorySpace::Host ? all : 0, nameOf(info));
     comm.guarded([&] {
         memory = RemoteMemory::allocate(*context, all, space, nameOf(info));
@@ -66,6 +67,8 @@ Window Window::allocate(CommunicatorView comm, std::size_t bytes, std::size_t di
     return Window(comm, std::move(memory), bytes, displacementUnit, space, info, Room::Behind);
 }
 
+/// Rank 0 allocates one piece for all ranks, without touching it: each rank zeroes its own part, so that the pages are
+/// near it.
 Window Window::allocateShared(CommunicatorView comm, std::size_t bytes, std::size_t displacementUnit,
                               const WindowInfo &info) {
     const std::shared_ptr<CommunicatorContext> context = CommunicatorContext::of(comm);
@@ -108,6 +111,7 @@ Window Window::allocateShared(CommunicatorView comm, std::size_t bytes, std::siz
                   alone ? std::nullopt : std::optional(lent));
 }
 
+/// The window's words get memory of their own, as the caller's has no room for them.
 Window Window::create(CommunicatorView comm, void *base, std::size_t bytes, std::size_t displacementUnit,
                       MemorySpace space, const WindowInfo &info) {
     const std::shared_ptr<CommunicatorContext> context = CommunicatorContext::of(comm);
@@ -169,35 +173,35 @@ void Window::Core::renew() {
 }
 
 Window::Shared Window::sharedQuery(int rank) const {
-    core_->data->check(RemoteCall::Get, rank, 0, 0);
-    return {core_->data->bytes(rank), unitOf(rank), core_->data->mapped(rank)};
+    core().data->check(RemoteCall::Get, rank, 0, 0);
+    return {core().data->bytes(rank), unitOf(rank), core().data->mapped(rank)};
 }
 
 WindowInfo Window::info() const {
-    return {{"name", core_->data->name()},
-            {"mpi_alloc_memory_kind", core_->data->space() == MemorySpace::Host ? "system" : "gpu:device"},
-            {"win_populate_to_device", core_->populated ? "true" : "false"}};
+    return {{"name", core().data->name()},
+            {"mpi_alloc_memory_kind", core().data->space() == MemorySpace::Host ? "system" : "gpu:device"},
+            {"win_populate_to_device", core().populated ? "true" : "false"}};
 }
 
 void Window::populateToDevice() {
-    requirePopulatable(core_->data->space(), core_->data->name());
-    core_->populated = true;
+    requirePopulatable(core().data->space(), core().data->name());
+    core().populated = true;
 }
 
 WindowView Window::view(KernelWaits waits) const {
-    DNDS_CHECK(core_->data->space() == MemorySpace::Host || core_->populated, StateError,
+    DNDS_CHECK(core().data->space() == MemorySpace::Host || core().populated, StateError,
                "{} is to be accessed by kernels, but was not populated to the device: call populateToDevice",
-               core_->data->name());
+               core().data->name());
     // Two tables if the window's words are in memory of their own: the caller's memory has no room after it.
-    const RemoteTable data = core_->data->kernelTable(waits);
-    return {data, core_->ownWords ? core_->ownWords->kernelTable(waits) : data, core_->data->space()};
+    const RemoteTable data = core().data->kernelTable(waits);
+    return {data, core().ownWords ? core().ownWords->kernelTable(waits) : data, core().data->space()};
 }
 
 void Window::setHeld(int rank, std::uint32_t how) const {
     const auto at = static_cast<std::size_t>(rank);
     // Kept twice: for the host's checks, and in the window's words for kernels.
-    core_->held[at] = how;
-    core_->words().addressBehind(this->rank()).put(heldAt(ranks()) + at * sizeof(how), &how, sizeof(how));
+    core().held[at] = how;
+    core().words().addressBehind(this->rank()).put(heldAt(ranks()) + at * sizeof(how), &how, sizeof(how));
 }
 
 std::string whyNoDeviceWindows(CommunicatorView comm) {

@@ -96,8 +96,8 @@ class Window : public WindowVerbs<Window, std::size_t> {
     void sync() const { core().data->sync(); }
     /// Completes the operations of all ranks. Collective.
     void barrier() { core().data->barrier(); }
-    /// Serves other ranks' locks and atomic operations that come as messages; true if there was
-    /// anything to do. For loops that compute, or poll this rank's memory themselves.
+    /// Serves other ranks' requests (locks, atomic operations) that have arrived as messages; true if there were any.
+    /// For loops that compute, or poll this rank's memory themselves.
     bool progress() { return core().data->progress(); }
     /// Waits for a word that `test` accepts, and returns it: writes completed before it was set are visible then.
     /// Serves other ranks meanwhile. Needs no lock.
@@ -133,7 +133,8 @@ class Window : public WindowVerbs<Window, std::size_t> {
         std::unique_ptr<RemoteMemory> data;
         std::unique_ptr<RemoteMemory> ownWords; ///< null if they follow the data
     };
-    /// Whether the window's words follow its data.
+    /// Whether the window's words (locks, units) follow its data, in memory that the window allocates; else they are in
+    /// memory of their own.
     enum class Room : bool { None, Behind };
 
     /// Over `memory`; `lent` as for RemoteMemory. Collective.
@@ -147,18 +148,21 @@ class Window : public WindowVerbs<Window, std::size_t> {
     std::uint32_t held(int rank) const { return core().held[static_cast<std::size_t>(rank)]; }
     /// Notes this rank's lock of `rank`, for the host and for kernels.
     void setHeld(int rank, std::uint32_t how) const;
-    /// Whether others change a rank's memory neither through this window nor another object.
+    /// Whether no other rank can change a rank's memory: this one has its exclusive lock, and the memory is from
+    /// `allocate`, so that no other object refers to it. Then accumulate needs no atomic operations.
     bool isAlone(int rank) const {
         return held(rank) == static_cast<std::uint32_t>(LockType::Exclusive) && !core().ownWords;
     }
-    /// Throws errors of kernels, then `fault`.
+    /// Throws errors of kernels, then `fault`; else true: kernels' views answer false instead of throwing.
     bool isRight(AccessFault fault, RemoteCall call, int rank) const {
         core().checkKernels();
         if (fault != AccessFault::None) [[unlikely]]
             core().data->refuse(fault, call, rank, 0, 0);
         return true;
     }
+    /// The host can always wait for locks.
     AccessFault whyNoLocks(int /*rank*/) const noexcept { return AccessFault::None; }
+    /// The lock of a rank's memory: words after its data, or in memory of their own.
     HostRemoteAddress lockOf(int rank) const { return core().words().addressBehind(rank); }
     template <class Done>
     bool waitForLock(const HostRemoteAddress &lock, int rank, const Done &done) const {

@@ -13,13 +13,13 @@
 
 namespace DNDS {
 
-/// The contents of a channel.
+/// The contents of a channel, as one of its ends sees it: the states of Parthenon's communication buffers.
 enum class ChannelState : std::uint8_t {
-    Stale,       ///< nothing that is of use: the sender may write
-    Sending,     ///< data on their way
-    SendingNull, ///< an empty message on its way
-    Received,    ///< data, for the receiver to read
-    ReceivedNull ///< the note, for the receiver to see
+    Stale,       ///< no data in use: the sender may write
+    Sending,     ///< data are in flight
+    SendingNull, ///< an empty message is in flight: the sender's block is absent
+    Received,    ///< data have arrived: the receiver may read them
+    ReceivedNull ///< the empty message has arrived
 };
 inline constexpr std::size_t channelStates = 5;
 
@@ -79,7 +79,8 @@ constexpr std::optional<ChannelState> stateAfter(ChannelState state, ChannelEven
         fmt::format("{} on {}, which is {}", names[static_cast<std::size_t>(event)], channel, channelStateName(state)));
 }
 
-/// Moves a channel on. Throws StateError where the event makes no sense; `channel` is its name.
+/// Moves a channel to its next state, one load of the table. Throws StateError if the event is not allowed; `channel`
+/// is its name.
 inline void advance(ChannelState &state, ChannelEvent event, std::string_view channel) {
     const std::uint8_t next = Detail::channelTable[static_cast<std::size_t>(event)][static_cast<std::size_t>(state)];
     if (next == Detail::noChannelState) [[unlikely]]
@@ -92,7 +93,7 @@ inline void advance(ChannelState &state, ChannelEvent event, std::string_view ch
 /// that they are stale before and after.
 class ChannelStates {
   public:
-    /// The number of channels that are not stale, and the state of the one that was the k-th to send.
+    /// The number of channels that are not stale, and the state of the k-th of them, in the order of sending.
     std::size_t size() const noexcept { return states_.size(); }
     ChannelState operator[](std::size_t k) const noexcept { return states_[k]; }
     /// Send or SendNull on one more channel. Throws as `advance`.
@@ -118,7 +119,7 @@ class ChannelStates {
     std::vector<ChannelState> states_;
 };
 
-/// Whether data, or a message without data, are on their way; or have come.
+/// Whether a message, with or without data, is in flight; or has arrived.
 constexpr bool isSending(ChannelState state) noexcept {
     return state == ChannelState::Sending || state == ChannelState::SendingNull;
 }

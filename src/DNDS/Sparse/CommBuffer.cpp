@@ -15,6 +15,7 @@ namespace DNDS::Detail {
 
 namespace {
 
+/// Only finds a context, as to make one is collective and channels are made by two ranks; alone it may be made.
 std::shared_ptr<CommunicatorContext> contextOf(const CommunicatorView &comm) {
     if (auto context = CommunicatorContext::find(comm))
         return context;
@@ -26,17 +27,20 @@ std::shared_ptr<CommunicatorContext> contextOf(const CommunicatorView &comm) {
 
 } // namespace
 
-/// A message in flight, and the memory that MPI reads or writes.
+/// The message in flight, and the memory that MPI reads or writes: parked with the communicator if the channel is
+/// destroyed before MPI has finished.
 struct CommChannel::Transfer {
     Channel channel;
     MPI_Request request = MPI_REQUEST_NULL;
     MatchedMessage matched; ///< a message that had no room yet
     std::shared_ptr<const void> kept;
     bool mayCancel = false; ///< a receive that was posted ahead
-    PollTimer polling;
+    PollTimer polling;      ///< since the first poll without result
     std::thread::id maker = std::this_thread::get_id();
 
-    /// For destructors and recoveries: the receive is cancelled, sends are completed.
+    /// For destructors and recoveries, called until it is true: MPI has finished with the memory. A message that was
+    /// matched is received and dropped, a posted receive cancelled; sends complete by their receivers, or by the
+    /// recovery that discards messages.
     bool finished() noexcept {
         const std::exception_ptr noRoom = attempt([&] {
             if (matched.isFound()) { // its sender may wait
@@ -58,6 +62,7 @@ struct CommChannel::Transfer {
     }
 };
 
+/// Local: the tag is the program's, so that the two ranks need no agreement.
 CommChannel::CommChannel(int tag, int sender, int receiver, CommunicatorView comm, ReceiveMode mode, std::size_t bytes,
                          bool sends)
     : title_(fmt::format("channel {} from rank {} to rank {}", tag, sender, receiver)), sender_(sender),
@@ -73,14 +78,17 @@ CommChannel::CommChannel(int tag, int sender, int receiver, CommunicatorView com
 
 CommChannel::~CommChannel() {
     context_->delist(*this);
+    // Destructors do not wait: the transfer lives on until MPI has finished.
     context_->park(
         transfer_, [transfer = transfer_.get()] { return transfer->finished(); }, transfer_->maker);
 }
 
 bool CommChannel::settle() noexcept { return transfer_->finished(); }
 
+/// Both ends are stale again; messages of the old channel match nothing.
 void CommChannel::renew() {
     transfer_->channel = context_->renewed(transfer_->channel);
+    transfer_->polling.reset();
     state_ = ChannelState::Stale;
     receiving_ = false;
 }
@@ -90,7 +98,8 @@ void CommChannel::require(bool asSender) const {
                asSender ? "sends on" : "receives from", title_);
 }
 
-/// Whether the transfer is complete.
+/// Whether the transfer is complete; if so, notes its size and releases the memory. A message longer than the posted
+/// receive becomes a LayoutError instead of an error of MPI.
 bool CommChannel::complete() {
     int done = 0;
     MPI_Status status;
@@ -147,6 +156,7 @@ void CommChannel::send(ChannelEvent event, std::span<const std::byte> bytes, std
         require(true);
         DNDS_CHECK(event != ChannelEvent::Send || !bytes.empty(), ArgumentError,
                    "nothing is sent on {}: that is what sendNull is for", title_);
+        // Makes the channel stale if MPI has read the last message: programs need not ask `state`.
         static_cast<void>(now());
         DNDS_CHECK(mode_ != ReceiveMode::Preposted || bytes.size() <= maxBytes_, ArgumentError,
                    "{} bytes are sent on {}, which was made for {}: make it larger, or SizesFirst", bytes.size(),
@@ -160,6 +170,8 @@ void CommChannel::send(ChannelEvent event, std::span<const std::byte> bytes, std
     });
 }
 
+/// Posted ahead, the receive has room for the largest message. With sizes first, a message must have been found; it
+/// stays matched if there is no memory for it, and a later call tries again.
 bool CommChannel::startReceive(const MakeRoom &makeRoom) {
     DNDS_CHECK(!isReceived(state_), StateError,
                "the next receive of {} would overwrite what has come: call stale when it was used", title_);
@@ -196,6 +208,7 @@ bool CommChannel::tryReceive(const MakeRoom &makeRoom) {
             poll("send on");
             return false;
         }
+        // An empty message is the note that the sender has no data.
         receiving_ = false;
         advance(state_, received_ > 0 ? ChannelEvent::Send : ChannelEvent::SendNull, title_); // as at the other end
         advance(state_, ChannelEvent::Receive, title_);

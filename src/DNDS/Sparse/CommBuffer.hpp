@@ -25,10 +25,11 @@ enum class ReceiveMode : unsigned char {
 
 namespace Detail {
 
-/// One end of a channel, without its element type: its state, and its messages. The sender's end becomes
-/// stale when the data were read, the receiver's when they were used. Messages come in order, so that neither end is
-/// ever wrong about the other. On one-way channels only MPI limits how far the sender gets ahead. Functions
-/// throw as the functions of CommBuffer that call them. Local.
+/// One end of a channel, without its element type: its state, and its messages. Each end has a state of its own, moved
+/// by the table of ChannelState: the sender's becomes stale when MPI has read the data, the receiver's when the program
+/// has used them. No acknowledgement is sent: messages of a channel arrive in order, which is all that the ends need.
+/// On one-way channels only MPI limits how far the sender gets ahead. Functions throw as the functions of CommBuffer
+/// that call them. Local.
 class CommChannel final : public Recoverable {
   public:
     /// Memory for received bytes, and its owner.
@@ -42,18 +43,20 @@ class CommChannel final : public Recoverable {
                 bool sends);
     ~CommChannel() override;
 
-    /// Lets MPI make progress.
+    /// The state of this end, after progress of MPI.
     ChannelState state();
     /// Throws StateError unless memory may be changed: by the sender while the channel is stale, by the receiver also
     /// after a message has arrived.
     void requireAtRest();
     /// Sends data, or a note that the block has none. `kept` owns the bytes until MPI has read them.
     void send(ChannelEvent event, std::span<const std::byte> bytes = {}, std::shared_ptr<const void> kept = nullptr);
-    /// Whether a receive is in progress or done.
+    /// Begins to receive where the mode allows it now; true if a receive is in progress.
     bool tryStartReceive(const MakeRoom &makeRoom);
+    /// Whether a message has arrived; begins to receive if need be.
     bool tryReceive(const MakeRoom &makeRoom);
     /// The number of received bytes, if the message has data.
     std::size_t receivedBytes() const noexcept { return received_; }
+    /// Ends the use of a received message.
     void discard();
 
     bool settle() noexcept override;
@@ -62,7 +65,9 @@ class CommChannel final : public Recoverable {
   private:
     struct Transfer;
 
+    /// Throws StateError unless this end sends, or receives, as `asSender` says.
     void require(bool asSender) const;
+    /// The state; first makes the sender's end stale if MPI has read the data.
     ChannelState now();
     bool complete();
     void poll(std::string_view what);
@@ -73,11 +78,11 @@ class CommChannel final : public Recoverable {
     int sender_;
     int receiver_;
     ReceiveMode mode_;
-    std::size_t maxBytes_;
-    bool sends_;
+    std::size_t maxBytes_;   ///< room of a posted receive
+    bool sends_;             ///< this is the sender's end
     bool receiving_ = false; ///< a receive was started and has not ended
     ChannelState state_ = ChannelState::Stale;
-    std::size_t received_ = 0;
+    std::size_t received_ = 0;           ///< bytes of the last message
     std::shared_ptr<Transfer> transfer_; ///< outlives this until MPI has finished with it
 };
 
@@ -100,8 +105,9 @@ class CommChannel final : public Recoverable {
 /// receiving before earlier data were discarded. Any error while data move revokes the communicator; after
 /// `recover` both ends are stale. `T` is trivially copyable. Everything is Local.
 ///
-/// Within a rank each end has a buffer and a state of its own. A copy is about the sender's until it first receives,
-/// and from then on about the receiver's; one copy that does both is about the receiver's from `tryReceive` to `stale`.
+/// Within a rank each end has a buffer and a state of its own. `state` and `buffer` of a copy refer to the sender's end
+/// until the copy first receives, then to the receiver's; if one copy does both, to the receiver's from `tryReceive` to
+/// `stale`.
 ///
 /// For programs that move their own data block by block, with Parthenon's names; DNDS itself does not use it.
 /// `SparseFields` moves all channels of two ranks in one message (MessageLink), which is faster wherever it fits.
@@ -199,6 +205,7 @@ class CommBuffer {
     }
 
   private:
+    /// An end with its memory, shared by copies of the CommBuffer.
     struct End {
         std::size_t elements;
         ReceiveMode mode;
@@ -211,6 +218,7 @@ class CommBuffer {
             : elements(most), mode(receiveMode), make(std::move(makeBuffer)),
               channel(tag, sender, receiver, comm, mode, most * sizeof(T), sends) {}
 
+        /// The buffer, resized to `count` elements; made if there is no buffer.
         std::vector<T> &room(std::size_t count) {
             if (!buffer.isValid())
                 buffer = make(count);
@@ -219,12 +227,14 @@ class CommBuffer {
         }
     };
 
+    /// Room for the channel in the buffer of `to`, which the transfer co-owns: it may outlive the CommBuffer.
     static Detail::CommChannel::MakeRoom makeRoom(End &to) {
         return [&to](std::size_t bytes) {
             const auto room = std::as_writable_bytes(std::span(to.room(bytes / sizeof(T))));
             return Detail::CommChannel::Room{room, std::make_shared<Buffer>(to.buffer)};
         };
     }
+    /// The end that `state` and `buffer` of this copy refer to.
     End &here() const noexcept { return receives_ ? *receiver_ : *sender_; }
     End &senderEnd() {
         receives_ = false;
@@ -238,7 +248,7 @@ class CommBuffer {
 
     std::shared_ptr<End> sender_;   ///< shared by copies; of two ranks, this one's end
     std::shared_ptr<End> receiver_; ///< the same one unless within a rank
-    bool receives_;                 ///< true: this copy is about the receiver's end
+    bool receives_;                 ///< true: this copy refers to the receiver's end
     bool hasSent_ = false;
 };
 

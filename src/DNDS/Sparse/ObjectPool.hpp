@@ -45,7 +45,8 @@ constexpr std::size_t roundedSize(std::size_t bytes) noexcept {
 
 namespace Detail {
 
-/// Whether handles derive from a resource; false while it is incomplete: then it has handles of its own.
+/// Whether handles derive from the resource type; false while it is incomplete, as in a class that holds handles of
+/// itself.
 template <class T>
 constexpr bool isPoolView() {
     if constexpr (requires { sizeof(T); })
@@ -81,13 +82,15 @@ class ObjectPool {
     using View = std::conditional_t<isView, T, Nothing>;
     using Converted = std::conditional_t<isView, Nothing, T>;
 
+    /// The place of a resource, which it keeps when recycled. Never freed or moved before the pool's state, so that
+    /// weak handles may look at it at any time.
     struct Slot {
         std::optional<T> value;
         std::size_t sizeClass = 0;
-        std::atomic<std::size_t> owners{0};
-        std::atomic<std::uint64_t> generation{0}; ///< odd: handed out
-        std::vector<Device::StreamHandle> streams;
-        std::vector<Device::Event> pending; ///< the next user has to wait for them
+        std::atomic<std::size_t> owners{0};        ///< the last one to end returns the resource
+        std::atomic<std::uint64_t> generation{0};  ///< odd: handed out; raised by `get` and on return
+        std::vector<Device::StreamHandle> streams; ///< streams that use the resource: `Owner::usedOn`
+        std::vector<Device::Event> pending;        ///< the next user has to wait for them
 
         View view() const {
             if constexpr (isView)
@@ -97,13 +100,15 @@ class ObjectPool {
         }
     };
 
+    /// Slots and counters. Shared by pools and handles; the last of them deletes it.
     struct State {
         std::string name;
-        std::function<T(std::size_t)> create;
-        std::atomic<std::size_t> users{0}; ///< number of handles and pools: the last one deletes this
-        std::mutex mutex;                  ///< guards all below; `create` and destructors of the program run without it
+        std::function<T(std::size_t)> create; ///< the program's
+        std::atomic<std::size_t> users{0};    ///< number of handles and pools: the last one deletes this
+        std::mutex mutex; ///< guards all below; `create` and destructors of the program run without it
         std::deque<Slot> slots;
         std::vector<Slot *> empty; ///< slots without a resource
+        /// Resources of one size, idle and in use.
         struct Class {
             std::vector<Slot *> idle;
             std::size_t resources = 0; ///< includes those being made
@@ -113,6 +118,7 @@ class ObjectPool {
         std::size_t limit = std::numeric_limits<std::size_t>::max();
         bool closed = false; ///< the pool has ended: released resources are destroyed
 
+        /// A slot with a resource, for one owner.
         Slot *take(std::size_t sizeClass);
         void giveBack(Slot *slot) noexcept;
         void trim(std::size_t bytes) noexcept;
@@ -128,7 +134,7 @@ class ObjectPool {
         void noteLive(std::size_t sizeClass) noexcept;
     };
 
-    /// Counts the users of a state. In device code it only refers to it.
+    /// A counted reference to the state; not counted in device code, where copies of handles have no other function.
     class Reference {
       public:
         Reference() = default;
@@ -269,6 +275,8 @@ class ObjectPool {
             }
             if (owners == 0)
                 return {};
+            // The slot may have been handed out again between the two looks: then the owner is of another resource, and
+            // ends here.
             Owner owner(*this, state_, slot_); // of the slot's present resource
             return isValid() ? std::move(owner) : Owner();
         }
@@ -336,6 +344,8 @@ class ObjectPool {
     std::shared_ptr<Open> open_;
 };
 
+/// Recycles or makes a resource. Under a limit, idle resources of other classes are destroyed until the new one fits.
+/// The lock is released for destructors and `create`, which may use this pool: then everything is looked at again.
 template <class T>
 auto ObjectPool<T>::State::take(std::size_t sizeClass) -> Slot * {
     std::unique_lock lock(mutex);
@@ -364,11 +374,13 @@ auto ObjectPool<T>::State::take(std::size_t sizeClass) -> Slot * {
         slot->value.emplace(create(sizeClass));
     }
     lock.lock();
+    // Peaks count resources that exist: noted only when it was made.
     noteLive(0);
     return slot;
 }
 
-/// A resource ready to be used again; null if there is none.
+/// Takes an idle resource of the class, or returns null. Last in, first out, which finds memory in the caches;
+/// resources whose streams may still use them are taken last, the oldest first. O(1) while the newest is ready.
 template <class T>
 auto ObjectPool<T>::State::takeIdle(std::size_t sizeClass) -> Slot * {
     std::vector<Slot *> &idle = classes[sizeClass].idle;
@@ -386,7 +398,8 @@ auto ObjectPool<T>::State::takeIdle(std::size_t sizeClass) -> Slot * {
     return slot;
 }
 
-/// A slot for a resource about to be made, which counts from now on.
+/// A slot for a resource about to be made, which counts towards the limit from now on, so that threads that make
+/// resources at the same time cannot exceed it together.
 template <class T>
 auto ObjectPool<T>::State::reserve(std::size_t sizeClass) -> Slot * {
     // Room to return every resource without an allocation.
@@ -410,6 +423,7 @@ auto ObjectPool<T>::State::reserve(std::size_t sizeClass) -> Slot * {
     return slot;
 }
 
+/// Undoes `reserve` when `create` has thrown.
 template <class T>
 void ObjectPool<T>::State::cancel(Slot *slot) noexcept {
     --classes[slot->sizeClass].resources;
@@ -425,7 +439,7 @@ void ObjectPool<T>::State::noteLive(std::size_t sizeClass) noexcept {
     use.peak = std::max(use.peak, use.live + use.pooled);
 }
 
-/// An idle resource to be destroyed, already counted as such; null if there is none.
+/// Detaches an idle resource for `destroy`, smallest class first; null if all are in use.
 template <class T>
 auto ObjectPool<T>::State::detachIdle() noexcept -> Slot * {
     for (auto &[sizeClass, ofSize] : classes)
@@ -440,7 +454,7 @@ auto ObjectPool<T>::State::detachIdle() noexcept -> Slot * {
     return nullptr;
 }
 
-/// Without the lock: the resource may own others of this pool.
+/// Destroys a detached resource. Without the lock: it may own others of this pool.
 template <class T>
 void ObjectPool<T>::State::destroy(Slot *slot) noexcept {
     static_cast<void>(attempt([&] { // a kernel's own error, which its stream reports
@@ -473,6 +487,9 @@ void ObjectPool<T>::State::close() noexcept {
     trim(0);
 }
 
+/// Takes a resource from its last owner. Weak handles become invalid first. Events mark the work of its streams, for
+/// which the next user waits; if none can be made, this call waits. Lists of slots do not grow: `reserve` has made
+/// room.
 template <class T>
 void ObjectPool<T>::State::giveBack(Slot *slot) noexcept {
     std::unique_lock lock(mutex);

@@ -8,7 +8,8 @@
 
 namespace DNDS {
 
-/// Seconds since the first fruitless call, reported every 50 ms: checking peers costs system calls. Local.
+/// Times a poll that the program repeats as it likes: seconds since its first call without result, reported at most
+/// every 50 ms, as checking peers costs system calls. Time between polls counts, too. Local.
 class PollTimer {
   public:
     /// The seconds so far if it is time to check peers.
@@ -27,7 +28,7 @@ class PollTimer {
 
   private:
     using Clock = std::chrono::steady_clock;
-    std::optional<std::pair<Clock::time_point, Clock::time_point>> times_; ///< first call, latest look
+    std::optional<std::pair<Clock::time_point, Clock::time_point>> times_; ///< first call, last report
 };
 
 } // namespace DNDS

@@ -28,6 +28,7 @@ void forEachPair(const BlockView<A> &a, const BlockView<B> &b, Visit &&visit) {
     });
 }
 
+/// Throws LayoutError unless both fields have the same cells and components.
 template <class T>
 void requireSameCells(const SparseField<T> &sparse, const BlockField<T> &dense) {
     DNDS_CHECK(sparse.grid() != nullptr && sparse.grid()->signature() == dense.grid()->signature() &&
@@ -60,7 +61,7 @@ void toDense(const SparseField<T> &sparse, BlockField<T> &dense) {
     }
 }
 
-/// The other way round: blocks with a value above the allocation threshold have memory afterwards, others do not.
+/// The inverse: afterwards exactly the blocks with a value above the allocation threshold are allocated.
 /// Ghosts and other stages have the default; blocks stay in their memory. For initial states of other programs. Local.
 /// Throws as above; MemoryError at the pool's limit.
 template <class T>

@@ -22,6 +22,7 @@ void SparseDevice::add(const SparseJob &job) {
         tiles_.push_back({number, first});
 }
 
+/// A quarter more than asked for, so that buffers that grow slowly are replaced rarely.
 std::byte *SparseDevice::ofPinned(HostDeviceBuffer &buffer, std::size_t bytes) {
     if (buffer.bytes() < bytes)
         buffer = HostDeviceBuffer(bytes + bytes / 4, Device::pinnedHostMemory());
@@ -43,11 +44,13 @@ std::span<const std::uint32_t> SparseDevice::run(std::size_t flags) {
     tiles.swap(tiles_);
     if (tiles.empty() && flags == 0)
         return {};
+    // Jobs, tiles and zeroed flags lie in one buffer and travel in one copy.
     const std::size_t tilesAt = aligned(jobs.size() * sizeof(SparseJob));
     const std::size_t flagsAt = tilesAt + aligned(tiles.size() * sizeof(Detail::SparseTile));
     const std::size_t flagBytes = flags * sizeof(std::uint32_t);
     std::byte *const pinned = ofPinned(pinnedArguments_, flagsAt + flagBytes);
     std::memset(pinned + flagsAt, 0, flagBytes);
+    // Without jobs, flags of zero are the answer.
     if (!tiles.empty()) {
         std::byte *const device = ofDevice(arguments_, flagsAt + flagBytes);
         std::memcpy(pinned, jobs.data(), jobs.size() * sizeof(SparseJob));

@@ -21,8 +21,9 @@ struct SparseKind {
     std::uint32_t components = 1;
 };
 
-/// Cells to be copied, compared with the default, or both. Rows count cells; elements are aligned; memory is on the
-/// device, or pinned. Jobs of one run are in no order.
+/// Cells to be copied, compared with the default, or both: each step of an exchange on the device is a list of these.
+/// Rows count cells; elements are aligned; memory is on the device, or pinned. Jobs of one run are in no order, so none
+/// may read or write a cell that another one writes.
 struct SparseJob {
     const std::byte *source = nullptr;         ///< null: the default value
     const std::uint32_t *sourceRows = nullptr; ///< null: contiguous
@@ -37,20 +38,22 @@ struct SparseJob {
 
 namespace Detail {
 
-/// Work of one block of threads.
+/// The share of one block of threads: `sparseTileElements` elements of a job. Jobs differ in size from a corner to a
+/// face of a block; tiles make all thread blocks equal.
 struct SparseTile {
     std::uint32_t job = 0;
     std::uint64_t first = 0; ///< element of the job
 };
 inline constexpr index sparseTileElements = 256;
 
-/// Queues the kernel. Everything is in device memory.
+/// Queues the kernel for all tiles. Everything is in device memory.
 void launchSparseJobs(Device::StreamHandle stream, const SparseJob *jobs, const SparseTile *tiles, index tileCount,
                       std::uint32_t *flags);
 
 } // namespace Detail
 
-/// Collects jobs and runs them. Local. For one thread at a time.
+/// Collects jobs and runs them as one kernel: launches, not bytes, dominate the cost of hundreds of small rims. A run
+/// is one copy to the device, one launch, and one copy back where there are flags. Local. For one thread at a time.
 ///
 ///     device.add(job);                              // any number of jobs
 ///     const auto flags = device.run(flagCount);     // waits; valid until the next run
@@ -65,7 +68,8 @@ class SparseDevice {
         jobs_.clear();
         tiles_.clear();
     }
-    /// Runs all added jobs in one kernel. Throws MemoryError; then the jobs are dropped.
+    /// Runs all added jobs in one kernel, and waits; returns `flags` flags, valid until the next run. Throws
+    /// MemoryError; then the jobs are dropped.
     std::span<const std::uint32_t> run(std::size_t flags);
 
     /// Memory on the device for messages, and pinned on the host for rims, of at least `bytes` bytes; its contents are

@@ -18,7 +18,8 @@
 
 namespace DNDS {
 
-/// The default value of a field, and elements compared with it. Immutable.
+/// The default value of a field, and comparisons of elements with it: one virtual call a rim, so that exchanges are no
+/// templates. Immutable.
 class SparseElements {
   public:
     SparseElements() = default;
@@ -93,7 +94,8 @@ class SparseElementsOf final : public SparseElements {
     T value() const noexcept { return value_; }
 
   private:
-    /// For integers: exact even where a `real` does not hold all their digits.
+    /// For integers: exact even if a `real` cannot hold all their digits. The unsigned difference of the larger and the
+    /// smaller is right modulo 2^64, hence always.
     std::size_t firstFarther(const T *values, std::size_t count, real threshold) const noexcept {
         constexpr real beyondAll = 18446744073709551616.0; // 2^64
         if (threshold >= beyondAll)
@@ -104,7 +106,7 @@ class SparseElementsOf final : public SparseElements {
             return static_cast<std::uint64_t>(larger) - static_cast<std::uint64_t>(smaller) > most;
         });
     }
-    /// In chunks without branches, which compilers vectorise.
+    /// In chunks of 64 without an exit inside, which compilers vectorise; the last chunk is searched one by one.
     template <class IsAbove>
     static std::size_t first(const T *values, std::size_t count, IsAbove isAbove) noexcept {
         constexpr std::size_t chunk = 64;

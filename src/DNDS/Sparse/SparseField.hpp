@@ -1,5 +1,5 @@
 /// @file SparseField.hpp
-/// @brief Fields on blocks that are nothing in most of them: only blocks that are something have memory.
+/// @brief Fields that have the default value in most blocks: only the other blocks have memory.
 #pragma once
 
 #include "DNDS/Blocks/BlockView.hpp"
@@ -18,9 +18,10 @@
 
 namespace DNDS {
 
-/// Numbers on the blocks of a grid, of which each is allocated or not, as a whole; those that are not have the default
-/// value everywhere. Exchanges send only what is there, allocate a block when something arrives at its rim, and free
-/// blocks that have become empty. Which blocks are there depends on the values alone: not on ranks.
+/// A field on the blocks of a grid, each of which is allocated or absent as a whole; absent blocks have the default
+/// value everywhere. Exchanges send the rims of allocated blocks only, allocate a block when a value above the
+/// threshold arrives at its rim, and free blocks that have stayed empty: the sparse variables of Parthenon. Which
+/// blocks are allocated depends on values alone, not on ranks.
 ///
 ///     const auto pattern = SparsePattern::make(comm, grid, {2, 2, 2});
 ///     SparseField<real> dust("dust", pattern, {.stages = 2, .allocationThreshold = 1e-8,
@@ -31,15 +32,15 @@ namespace DNDS {
 ///         advance(std::as_const(dust).view(b), dust.view(b, 1));
 ///     dust.swapStages(0, 1);
 ///
-/// An exchange may move memory of blocks: take new views after it. Fields on one pattern (species) go together in one
-/// message a peer: `SparseFields`. Making a field is Local; give all ranks the same, which is checked when the exchange
-/// is made. Memory is on the host, or on the device after `toDevice`.
+/// An exchange may allocate and free blocks: take new views after it. Fields on one pattern (species) share one message
+/// a peer: `SparseFields`. Making a field is Local; all ranks give the same arguments, which is checked when the
+/// exchange is made. Memory is on the host, or on the device after `toDevice`.
 template <class T>
 class SparseField : public SparseFieldCore {
   public:
     using Element = T;
 
-    /// Local. Throws ArgumentError for options that cannot be.
+    /// Local. Throws ArgumentError for impossible options.
     SparseField(std::string name, std::shared_ptr<const SparsePattern> pattern, const SparseFieldOptions &options = {},
                 T defaultValue = T{})
         : SparseFieldCore(std::move(name), std::move(pattern), options,
@@ -114,7 +115,8 @@ class SparseField : public SparseFieldCore {
 
 namespace Detail {
 
-/// Frees all blocks of a field and calls `fill` on the host; new blocks go where the old ones were.
+/// Frees all blocks of a field, and calls `fill`, which allocates on the host; then moves the field to its memory
+/// space.
 template <class T, class Fill>
 void refill(SparseField<T> &field, Fill &&fill) {
     const MemorySpace space = field.space();

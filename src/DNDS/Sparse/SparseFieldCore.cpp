@@ -12,11 +12,15 @@
 
 namespace DNDS {
 
+/// One counter for all fields of the process, so that equal numbers mean the same field in the same state: a boolean
+/// "has changed" would miss a block that was freed and allocated again between two looks.
 std::uint64_t SparseFieldState::nextGeneration() noexcept {
     static std::atomic<std::uint64_t> last = 0;
     return last.fetch_add(1, std::memory_order_relaxed) + 1;
 }
 
+/// Recycled memory is current where its last user had it: if that was the other space its old contents are copied,
+/// unread; `write` then makes this space the only current one.
 BlockPool::Owner SparseFieldState::reserve(int block) const {
     BlockPool::Owner memory = pattern->pool().get(pooledBytes(block));
     if (space == MemorySpace::Host) // it may have been used on the other side
@@ -27,6 +31,8 @@ BlockPool::Owner SparseFieldState::reserve(int block) const {
     return memory;
 }
 
+/// Copies all blocks before any becomes current on the other side, so that an error leaves all of them where they were.
+/// O(bytes).
 void SparseFieldState::moveTo(MemorySpace to) {
     const auto keepIn = [&](MemorySpace kept) {
         space = kept;
@@ -75,6 +81,7 @@ void SparseFieldState::drop(int block) noexcept {
     generation = nextGeneration();
 }
 
+/// Frees a block that an exchange found empty. The program's function may read stage 0 on the host, before.
 void SparseFieldState::dropEmpty(int block) noexcept {
     if (freeing)
         try {
@@ -96,6 +103,7 @@ bool SparseFieldState::isBelow(int block) noexcept {
     const std::byte *const at = memory(block);
     const std::size_t bytes = elements->bytes();
     const real threshold = options.deallocationThreshold;
+    // The witness: in a block in use it is still above, and the scan ends here.
     if (elements->firstAbove(at + mine.witness * bytes, 1, threshold) == 0)
         return false;
     for (const RowRange &rows : pattern->cellRows(block)) {
@@ -116,6 +124,7 @@ void SparseFieldState::requireNoFlight(std::string_view what) const {
                what);
 }
 
+/// Everything that changes decisions or messages: compared as text between ranks, so that an error can show both.
 std::string SparseFieldState::describe() const {
     return fmt::format("{}: {}, {} components, {} stages, thresholds {} and {}, freed after {}, {}", name,
                        elements->describe(), options.components, options.stages, options.allocationThreshold,
@@ -124,6 +133,7 @@ std::string SparseFieldState::describe() const {
                                                   : "rims below the threshold not sent");
 }
 
+/// Local: agreement between ranks is checked when an exchange is made. No block has memory yet.
 SparseFieldCore::SparseFieldCore(std::string name, std::shared_ptr<const SparsePattern> pattern,
                                  const SparseFieldOptions &options, std::unique_ptr<const SparseElements> elements) {
     DNDS_CHECK(pattern != nullptr, ArgumentError, "the sparse field '{}' is given no pattern", name);
@@ -212,6 +222,7 @@ bool SparseFieldCore::allocate(int local) {
 }
 
 void SparseFieldCore::toDevice() {
+    // Checked even without blocks, so that ranks fail alike.
     Device::requireDevice("move the blocks of '" + name() + "' there");
     state().requireNoFlight("moved");
     state().moveTo(MemorySpace::Device);
@@ -252,6 +263,7 @@ void SparseFieldCore::setEmptyExchanges(int local, int count) {
     state().blocks[toSize(local)].below = count;
 }
 
+/// Only places move. Messages carry a hash of them, as ranks that swap differently would exchange different stages.
 void SparseFieldCore::swapStages(int a, int b) {
     for (const int stage : {a, b})
         (void)place(stage);
@@ -270,11 +282,13 @@ std::byte *SparseFieldCore::memoryOf(int local, int stage, MemorySpace space) co
     return state().memory(local, stage);
 }
 
+/// Owners of a block are counted: freed or not, its memory returns to the pool when the last one ends.
 std::shared_ptr<const void> SparseFieldCore::keep(int local) const {
     (void)memoryOf(local, 0, state().space);
     return std::make_shared<BlockPool::Owner>(state().blocks[toSize(local)].owner);
 }
 
+/// The copy costs a transfer of one stage; on the host there is no copy.
 const std::byte *SparseFieldCore::stageOnHost(int local, std::vector<std::byte> &memory) const {
     const std::byte *const at = memoryOf(local, 0, space());
     if (space() == MemorySpace::Host)
@@ -284,7 +298,10 @@ const std::byte *SparseFieldCore::stageOnHost(int local, std::vector<std::byte> 
     return memory.data();
 }
 
-// A block in a message: its number, the exchanges in which it was empty, the bytes of all stages as they lie in memory.
+/// Moves allocated blocks to the ranks that own them in the other pattern, by one sparse exchange: each rank sends to
+/// the new owners, and none has to know beforehand which blocks it will receive. A block in a message: its number, the
+/// exchanges in which it was empty, the bytes of all stages as they lie in memory. The order of stages is the same on
+/// all ranks, and copied.
 void SparseFieldCore::copyTo(SparseFieldCore &into) const {
     const SparseFieldState &from = state();
     SparseFieldState &to = into.state();
@@ -315,6 +332,7 @@ void SparseFieldCore::copyTo(SparseFieldCore &into) const {
         std::memcpy(to.blocks[toSize(local)].bytes, words.next(wordsOf(bytes)).data(), bytes);
     }
     to.places = from.places;
+    // Blocks are unpacked on the host, and moved at the end.
     to.moveTo(from.space);
 }
 
@@ -326,6 +344,7 @@ void SparseFieldCore::onFree(std::function<void(int, const std::byte *)> visit) 
 Array<std::uint8_t, 0> &SparseFieldCore::rows() const { return state().taskRows; }
 void SparseFieldCore::markWritten() { state().taskRows.markWritten(); }
 
+/// Made at the first use: fields that are exchanged in groups need no exchange of their own.
 SparseFields &SparseFieldCore::exchange() {
     if (alone_ == nullptr)
         alone_ = std::make_unique<SparseFields>(*this);

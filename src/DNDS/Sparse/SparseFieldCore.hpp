@@ -38,11 +38,12 @@ struct SparseFieldOptions {
     bool sendBelowThreshold = true;
 };
 
-/// The blocks of one sparse field and their allocation. The base of `SparseField`; move-only. All functions throw
-/// StateError for a field that was moved from.
+/// The blocks of one sparse field and their allocation: the base of `SparseField`, compiled once for all types;
+/// move-only. A rank knows the allocation of its own blocks only; neighbours learn of it from the bits in messages. All
+/// functions throw StateError for a field that was moved from.
 class SparseFieldCore {
   public:
-    /// As constructed: name, pattern, grid, options, and elements of a cell. Local.
+    /// As given to the constructor: name, pattern, its grid, options, and numbers per cell. Local.
     const std::string &name() const;
     const std::shared_ptr<const SparsePattern> &pattern() const;
     const std::shared_ptr<const BlockGrid> &grid() const { return pattern()->grid(); }
@@ -139,7 +140,7 @@ class SparseFieldCore {
     SparseFieldState &state() const;
 
     std::shared_ptr<SparseFieldState> state_; ///< shared with exchanges
-    std::unique_ptr<SparseFields> alone_;
+    std::unique_ptr<SparseFields> alone_;     ///< the exchange of this field alone; null until it is used
 };
 
 } // namespace DNDS

@@ -15,7 +15,9 @@
 
 namespace DNDS {
 
-/// State shared by a field and its exchanges.
+/// State shared by a field and its exchanges, whichever is destroyed first. Invariants: `allocated` has a bit for
+/// exactly the blocks with an owner of memory; that memory is current in `space` alone; while `inFlight` is not 0 only
+/// exchanges allocate and free.
 struct SparseFieldState {
     std::string name;
     std::shared_ptr<const SparsePattern> pattern;
@@ -23,13 +25,13 @@ struct SparseFieldState {
     std::unique_ptr<const SparseElements> elements;
     std::size_t cellBytes = 0;
 
-    /// An allocated block: memory for all stages, one after another.
+    /// An allocated block: memory for all stages, one after another, from the pattern's pool; empty for absent blocks.
     struct Memory {
         BlockPool::Owner owner;
         std::byte *bytes = nullptr; ///< in the field's space
         std::size_t stageBytes = 0; ///< size of a stage
-        std::size_t witness = 0;    ///< the element of stage 0 that was last found above the threshold
-        int below = 0;              ///< consecutive exchanges in which the block was below it
+        std::size_t witness = 0;    ///< element of stage 0 last found above the threshold: looked at first
+        int below = 0;              ///< consecutive exchanges in which no element was above it
     };
     std::vector<Memory> blocks;
     BlockBits allocated;
@@ -44,26 +46,29 @@ struct SparseFieldState {
     std::size_t totalBytes(int block) const { return stageBytes(block) * places.size(); }
     /// Bytes that the block takes from the pool.
     std::size_t pooledBytes(int block) const { return roundedSize(totalBytes(block)); }
-    /// Copies `bytes` bytes of allocated blocks to the host, from wherever these are, and waits; `from` is there.
+    /// Copies `bytes` bytes at `from`, in the field's space, to host memory, and waits.
     void copyToHost(std::byte *to, const std::byte *from, std::size_t bytes) const;
     std::byte *memory(int block, int stage = 0) const {
         const Memory &there = blocks[toSize(block)];
         return there.bytes + there.stageBytes * toSize(places[toSize(stage)]);
     }
 
-    /// Allocates memory for a block in the field's space, not yet its own. Throws MemoryError.
+    /// Memory for a block in the field's space, for `take`: the part of an allocation that can fail. Throws
+    /// MemoryError.
     BlockPool::Owner reserve(int block) const;
-    /// Makes the block allocated. On the host it has default values then. Does not throw.
+    /// Makes the block allocated, with default values on the host; on the device the caller has filled it. O(block).
     void take(int block, BlockPool::Owner memory) noexcept;
     /// Moves all blocks. Throws MemoryError: then they stay in place.
     void moveTo(MemorySpace to);
+    /// Frees a block; its memory returns to the pool when no `keep` holds it.
     void drop(int block) noexcept;
     /// The same for exchanges, which notify the program.
     void dropEmpty(int block) noexcept;
-    /// Whether stage 0 of the block, with ghosts that stand for cells, is below the threshold for freeing: the same in
-    /// a restart, after its first exchange. Looks first at the last place that was not.
+    /// Whether stage 0 of the block, with ghosts that stand for cells, is below the threshold for freeing. O(1) while
+    /// the witness is above it, else O(block): a block in use costs one comparison an exchange. The answer does not
+    /// depend on the witness, so that restarts, which have none, decide alike.
     bool isBelow(int block) noexcept;
-    std::size_t firstWitness(int block) const;
+    std::size_t firstWitness(int block) const; ///< the first element that stands for a cell
     static std::uint64_t nextGeneration() noexcept;
     /// Sets the ghosts that stand for cells to the default, in all blocks; `defaults` are cells of the largest shape.
     /// Or adds jobs that do so to those of `device`.

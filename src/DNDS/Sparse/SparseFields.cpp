@@ -27,6 +27,8 @@ bool hasDevices() { return Device::name() != "absent"; }
 
 } // namespace
 
+/// Local: links are connected by the constructor of SparseFields. All sizes are known here, so that steps allocate only
+/// messages and blocks.
 SparseFields::State::State(std::string label, std::span<SparseFieldCore *const> cores, const Channel &channel,
                            const Channel &deviceChannel)
     : name(std::move(label)), title(fmt::format("the exchange of '{}'", name)), pattern(cores.front()->pattern()),
@@ -42,6 +44,7 @@ SparseFields::State::State(std::string label, std::span<SparseFieldCore *const> 
         member.sent.resize(field.blocks.size());
         member.defaults.resize(toSize(pattern->maxCells()) * field.cellBytes);
         field.elements->fill(member.defaults.data(), member.defaults.size() / field.elements->bytes());
+        // Defaults for the largest shape serve every shape: a scatter reads as many cells as its shape has.
         widest = std::max(widest, member.defaults.size());
     }
     scratch.resize(widest);
@@ -94,12 +97,14 @@ SparseFields::State::~State() {
 
 template <class Body>
 decltype(auto) SparseFields::State::running(std::string_view call, Body &&body) {
+    // After an error the fields are at rest at once: programs may free, move and read blocks before they recover.
     const OnFailure undo([this] { leave(); });
     requireMpiActive("exchange a sparse field");
     static_cast<void>(context->comm()); // throws where the communicator was freed
     return context->running(call, name, std::forward<Body>(body));
 }
 
+/// The two sides have a step each, which alone decides which calls are allowed: see `stepAfter`.
 void SparseFields::State::step(Side side, ExchangeCall call) {
     constexpr std::array<std::string_view, exchangeCalls> calls{"sendBoundBufs", "receiveBoundBufs", "setBounds", ""};
     const auto next = stepAfter(steps[side], call);
@@ -111,6 +116,9 @@ void SparseFields::State::step(Side side, ExchangeCall call) {
     steps[side] = *next;
 }
 
+/// Begins an exchange with its first send, of either side. Everything that can be wrong with the fields is checked
+/// before anything changes. The epoch counts exchanges on this rank: peers compare it, so that a skipped exchange is an
+/// error instead of a shift by one step (as the tags of AMReX).
 void SparseFields::State::begin() {
     if (inFlight())
         return;
@@ -122,6 +130,7 @@ void SparseFields::State::begin() {
                    "'{}' cannot begin: '{}' is on the {}, and '{}' is not", name, members.front().field->name,
                    members.front().field->space == MemorySpace::Host ? "host" : "device", member.field->name);
     space = members.front().field->space;
+    // `swapStages` permutes places without telling other ranks; their hash travels in each message.
     ContentHash places;
     for (const Member &member : members)
         places.add(static_cast<std::uint64_t>(member.field->places.front()));
@@ -130,6 +139,7 @@ void SparseFields::State::begin() {
         std::rethrow_exception(whyNotOnDevice);
     if (onDevice() && device == nullptr)
         device = std::make_unique<SparseDevice>();
+    // Jobs of an exchange that has failed.
     if (device != nullptr)
         device->clear();
     polling.reset();
@@ -141,6 +151,8 @@ void SparseFields::State::begin() {
     }
 }
 
+/// Forgets the exchange in flight. Messages of it may still arrive: the communicator is revoked, and a recovery
+/// discards them.
 void SparseFields::State::leave() noexcept {
     if (!inFlight())
         return;
@@ -174,6 +186,8 @@ void SparseFields::State::renew() {
     epoch = 0;
 }
 
+/// Marks, for each peer, the channels whose block is allocated, and bounds the bytes of their data. O(channels of
+/// allocated blocks): absent blocks are never visited.
 void SparseFields::State::build() {
     for (std::size_t p = 0; p < peers.size(); ++p) {
         peers[p].present.assign(Bits::words(outgoing(p).size() * members.size()), 0);
@@ -192,7 +206,8 @@ void SparseFields::State::build() {
     }
 }
 
-/// Copies a rim to host memory, where the device has not packed it; returns whether a value is above the threshold.
+/// Packs a rim, and returns whether a value in it is above the allocation threshold. On the device both were done for
+/// all rims by `packOnDevice`, whose order is that of these calls: then only the next result is read.
 bool SparseFields::State::packRim(const Member &member, const ChannelEnd &channel, std::byte *to) {
     const RowGather &copy = member.gather(channel);
     const SparseFieldState &field = *member.field;
@@ -203,6 +218,8 @@ bool SparseFields::State::packRim(const Member &member, const ChannelEnd &channe
     return field.elements->firstAbove(to, count, field.options.allocationThreshold) < count;
 }
 
+/// Within a rank nothing is copied yet: `setLocal` copies from block to block. Only rims whose target is absent, or
+/// that are withheld below the threshold, need the comparison (`Member::asks`).
 void SparseFields::State::sendLocal() {
     step(Local, ExchangeCall::Send);
     if (onDevice())
@@ -224,7 +241,10 @@ void SparseFields::State::sendNonLocal() {
     }
 }
 
-/// Packs what goes to peer `p`, and sends it; returns the bytes.
+/// Packs and sends the message to peer `p`, in one pass over the channels of allocated blocks; returns its bytes. Bits
+/// first (see SparseHeader), then the data, whose start follows from the number of present channels. A rim that is not
+/// sent clears its bit, and the next rim is packed over it, so that data have no gaps; the bits for "above" keep the
+/// room that was reserved for all present channels.
 std::size_t SparseFields::State::sendTo(std::size_t p) {
     Peer &peer = peers[p];
     const std::vector<ChannelEnd> &channels = outgoing(p);
@@ -235,6 +255,8 @@ std::size_t SparseFields::State::sendTo(std::size_t p) {
     const std::size_t dataStart = aboveStart + Bits::words(count) * sizeof(std::uint64_t);
     const std::size_t depositorBytes = push ? count * sizeof(std::int32_t) : 0;
     const std::size_t dataBytes = sendsApart(p) ? 0 : peer.maxBytes + 8 * members.size();
+    // Room for all present rims, of which some may be withheld. Waits while the peer has not taken the message before
+    // the last: at most two exchanges are in flight between two ranks.
     std::byte *const to = link->prepare(p, dataStart + dataBytes + depositorBytes).data();
     auto *const aboveBits = reinterpret_cast<std::uint64_t *>(to + aboveStart);
     std::memset(aboveBits, 0, dataStart - aboveStart);
@@ -260,6 +282,8 @@ std::size_t SparseFields::State::sendTo(std::size_t p) {
         ++(aboveThreshold ? traffic.aboveThreshold : traffic.belowThreshold);
         places.add(f, members[f].gather(channel).bytes());
     });
+    // Data in device memory are a message of another link. The header says whether there is one: each link keeps the
+    // order of its messages, so that the two parts of an exchange meet.
     const bool apart = sendsApart(p) && places.end > 0;
     if (apart)
         deviceLink->send(p, places.end);
@@ -276,7 +300,8 @@ std::size_t SparseFields::State::sendTo(std::size_t p) {
     return dataStart + places.end + numberBytes;
 }
 
-/// Whether all has come on the channels of one side.
+/// Whether everything has arrived on the channels of one side. Polls all peers even if one is late, so that their
+/// messages are accepted in any order.
 bool SparseFields::State::receive(Side side) {
     if (!stepAfter(steps[side], ExchangeCall::Receive))
         step(side, ExchangeCall::Receive); // throws
@@ -295,7 +320,9 @@ bool SparseFields::State::receive(Side side) {
     return all;
 }
 
-/// Takes note of a message that is there.
+/// Reads the header and bits of an arrived message; its data stay in the link's buffer until `endExchange`. Blocks that
+/// must be allocated are marked only: allocation is decided when all messages are here, so that it does not depend on
+/// their order.
 void SparseFields::State::accept(std::size_t p) {
     const int rank = pattern->peers()[p].rank;
     SparseHeader header;
@@ -324,6 +351,7 @@ void SparseFields::State::accept(std::size_t p) {
     peer.accepted = true;
 }
 
+/// For "waited for ...": the first peer whose message is missing.
 std::string SparseFields::State::awaited() const {
     for (std::size_t p = 0; p < peers.size(); ++p)
         if (!peers[p].arrived)
@@ -339,6 +367,8 @@ void SparseFields::State::set(Side side) {
     side == Local ? setLocal(false) : setNonLocal(false);
 }
 
+/// Fills ghosts within the rank: of all allocated blocks or, in a second pass, of the blocks that this exchange has
+/// allocated.
 void SparseFields::State::setLocal(bool freshOnly) {
     if (onDevice())
         return setLocalOnDevice(freshOnly);
@@ -352,6 +382,7 @@ void SparseFields::State::setLocal(bool freshOnly) {
     });
 }
 
+/// The same for ghosts of other ranks' cells. Ghosts without data get the default, then data are scattered.
 void SparseFields::State::setNonLocal(bool freshOnly) {
     if (onDevice())
         return setNonLocalOnDevice(freshOnly);
@@ -368,7 +399,8 @@ void SparseFields::State::setNonLocal(bool freshOnly) {
         });
 }
 
-/// Gives memory to all blocks that are wanted, or to none.
+/// Allocates all wanted blocks, or none: memory is reserved for all, of all fields, before the first block is taken, so
+/// that an error leaves the fields as they were. Returns whether there were any.
 bool SparseFields::State::allocateWanted() {
     struct Reserved {
         Member *member;
@@ -391,6 +423,9 @@ bool SparseFields::State::allocateWanted() {
     return !reserved.empty();
 }
 
+/// Frees blocks that were below the threshold in `deallocationCount` consecutive exchanges: hysteresis, without which a
+/// block at the edge of a blob would come and go in every step. Counted after ghosts are filled, since ghosts count as
+/// well.
 void SparseFields::State::freeEmpty() {
     const std::vector<bool> empty = onDevice() ? emptyOnDevice() : std::vector<bool>();
     std::size_t next = 0;
@@ -401,6 +436,7 @@ void SparseFields::State::freeEmpty() {
             continue;
         field.allocated.forEach([&](int block) {
             int &below = field.blocks[toSize(block)].below;
+            // At most one more than the limit: restarts may set any number.
             below = (onDevice() ? empty[next++] : field.isBelow(block)) ? std::min(below, most) + 1 : 0;
             if (below >= most) {
                 field.dropEmpty(block);
@@ -410,7 +446,8 @@ void SparseFields::State::freeEmpty() {
     }
 }
 
-/// When the channels of both sides were set: what depends on all of them.
+/// Completes the exchange when both sides are set, in this order: fresh blocks need all messages to be allocated, their
+/// ghosts need both sides, and freeing looks at the ghosts of all.
 void SparseFields::State::complete() {
     if (allocateWanted()) {
         setLocal(true);
@@ -420,6 +457,8 @@ void SparseFields::State::complete() {
     endExchange();
 }
 
+/// Returns every channel to stale, which checks that each carried its message, and frees the message buffers for the
+/// senders.
 void SparseFields::State::endExchange() {
     local.end(ChannelEvent::Discard, title);
     for (std::size_t p = 0; p < peers.size(); ++p) {
@@ -439,6 +478,8 @@ void SparseFields::State::endExchange() {
 SparseFields::SparseFields(SparseFieldCore &field) : SparseFields(field.name(), {&field}) {}
 
 SparseFields::SparseFields(std::string name, std::span<SparseFieldCore *const> fields) {
+    // A rank whose first field is null still has to take part in the collective calls: any valid field names the
+    // communicator.
     const auto some = std::ranges::find_if(
         fields, [](const SparseFieldCore *field) { return field != nullptr && field->state_ != nullptr; });
     DNDS_CHECK(some != fields.end(), ArgumentError, "the exchange '{}' has no fields", name);
@@ -460,6 +501,7 @@ SparseFields::SparseFields(std::string name, std::span<SparseFieldCore *const> f
         }
         texts.push_back(fmt::format("{} on blocks {:016x}", name, pattern->signature()));
     });
+    // Fields, options and pattern are compared as texts, once; messages carry only their hash.
     requireSame(comm, texts, [&](std::size_t k, const std::string *first) {
         throw StateError(
             fmt::format("ranks make different exchanges of sparse fields: rank 0 has '{}' where rank {} has "
@@ -483,6 +525,7 @@ SparseFields::SparseFields(std::string name, std::span<SparseFieldCore *const> f
 SparseFields::~SparseFields() = default;
 
 void SparseFields::buildSparseBoundaryBuffers() {
+    // Only checks that the communicator is usable.
     state_->running("buildSparseBoundaryBuffers of", [] {});
 }
 
@@ -515,7 +558,7 @@ bool SparseFields::receiveBoundBufs(BoundaryType which) {
 void SparseFields::setBounds(BoundaryType which) {
     State &state = *state_;
     state.running("setBounds of", [&] {
-        const bool any = which == BoundaryType::Any; // which completes what is set in part
+        const bool any = which == BoundaryType::Any; // also completes an exchange of which one side is set
         for (const State::Side side : {State::Local, State::NonLocal})
             if ((side == State::Local ? isLocal : isNonLocal)(which) &&
                 !(any && state.steps[side] == ExchangeStep::Set))
@@ -525,6 +568,7 @@ void SparseFields::setBounds(BoundaryType which) {
     });
 }
 
+/// Overlaps the ghosts within the rank with messages in flight, if these are late; else everything is set at once.
 void SparseFields::finishExchangeGhosts() {
     State &state = *state_;
     state.running("finishExchangeGhosts of", [&] {

@@ -31,20 +31,20 @@ struct SparseTraffic {
     std::size_t bufferBytes = 0; ///< memory of messages, now
 };
 
-/// Exchanges the ghosts of some sparse fields on one pattern. One message a peer and exchange, in which a channel whose
-/// block is absent takes one bit:
+/// Exchanges the ghosts of some sparse fields on one pattern: one message a peer and exchange, in which a channel whose
+/// block is absent takes one bit.
 ///
 ///     SparseFields species("species", {&dust, &ice});
 ///     species.exchangeGhosts();
 ///
-/// Its steps, in this order: rims of present blocks are sent, and whether a
-/// value is above the allocation threshold; all messages are received; blocks that get such a value and have no memory
-/// are allocated, all or none; ghosts are filled with what came, or the default where nothing did; blocks that were
-/// empty often enough are freed. Ghosts that stand for no cell are left alone, the program's own. What is decided
-/// depends on the values only: results have the same bits on any number of ranks.
+/// Its steps, in this order: rims of allocated blocks are sent, with a bit that says whether a value is above the
+/// allocation threshold; all messages are received; absent blocks that get such a value are allocated, all or none;
+/// ghosts are filled with the received values, or else the default; blocks that were empty often enough are freed.
+/// Ghosts that stand for no cell belong to the program and are left alone. All decisions depend on values only: results
+/// have the same bits on any number of ranks.
 ///
-/// In steps, for other work in between, or for task lists; each for all channels, those within the rank, or the others,
-/// in any order that makes sense. `setBounds` for the second of them allocates and frees:
+/// The steps can be called one by one, with other work in between, or from task lists: each for all channels, for those
+/// within the rank, or for those between ranks. The `setBounds` that completes both sides allocates and frees:
 ///
 ///     species.startReceiveBoundBufs();                    // may be left out
 ///     species.sendBoundBufs();
@@ -55,15 +55,15 @@ struct SparseTraffic {
 /// From the first send until the exchange is over, cells may be read, not written, and blocks neither allocated nor
 /// freed by the program.
 ///
-/// The other way, `pushGhosts` adds what blocks have left in their ghosts to the cells that these stand for.
+/// In the opposite direction, `pushGhosts` adds what blocks have deposited in ghosts to the cells that these stand for.
 ///
-/// Fields are in one space, on all ranks. Between devices rims go by the transports of arrays, chosen by the same rules
-/// (docs/reference/gpu-transports.md); headers and the bits that say what is there go by the host.
+/// All fields of an exchange are in one memory space, on all ranks. Between devices rims use the transports of arrays,
+/// chosen by the same rules (docs/reference/gpu-transports.md); headers and bits are sent by the host, which decides.
 ///
-/// What fails on one rank - no memory at the pool's limit or the machine's, steps out of order, ranks that make
-/// different exchanges - throws there, ends the exchange and revokes the communicator: see `recover`, after which
-/// exchanges continue. Cells keep their values; ghosts are stale. An object that is destroyed in flight revokes as
-/// well; between exchanges ranks may destroy theirs in any order. One object is used by one thread at a time.
+/// An error on one rank (no memory within the pool's limit or the machine's, steps out of order, different exchanges on
+/// different ranks) is thrown there, ends the exchange and revokes the communicator; after `recover` exchanges
+/// continue. Cells keep their values; ghosts are stale. Destroying the object in flight revokes as well; between
+/// exchanges ranks may destroy theirs in any order. One object is used by one thread at a time.
 class SparseFields {
   public:
     /// Collective; all ranks give the same fields in the same order. The first one on a communicator tries what devices
@@ -73,7 +73,7 @@ class SparseFields {
     SparseFields(std::string name, std::initializer_list<SparseFieldCore *> fields)
         : SparseFields(std::move(name), std::span(fields.begin(), fields.size())) {}
     SparseFields(std::string name, std::span<SparseFieldCore *const> fields);
-    /// Of one field, by its name.
+    /// The exchange of one field, with its name.
     explicit SparseFields(SparseFieldCore &field);
     SparseFields(const SparseFields &) = delete;
     SparseFields &operator=(const SparseFields &) = delete;
@@ -122,16 +122,17 @@ class SparseFields {
     /// Exchanges in steps, with Parthenon's names. Each throws StateError out of order: sent twice, received before it
     /// was sent, set before it was received.
     ///
-    /// For programs that have these two calls: sending makes its own room, and messages need no receive beforehand.
-    /// They begin nothing: blocks may still be allocated, freed and swapped. Local.
+    /// For programs written for Parthenon's calls; both only check that the communicator is usable. Sending makes room
+    /// by itself, and no receive has to be posted. They begin nothing: blocks may still be allocated, freed and
+    /// swapped. Local.
     void buildSparseBoundaryBuffers();
     void startReceiveBoundBufs(BoundaryType which = BoundaryType::Any);
     /// The first one begins the exchange.
     void sendBoundBufs(BoundaryType which = BoundaryType::Any);
-    /// Whether all has come. Does not wait. Throws PeerError where a process has ended, or after asking for
+    /// Whether everything has arrived. Does not wait. Throws PeerError where a process has ended, or after asking for
     /// DNDS_WAIT_TIMEOUT seconds.
     bool receiveBoundBufs(BoundaryType which = BoundaryType::Any);
-    /// Fills ghosts; completes the exchange where nothing else is left to be set.
+    /// Fills ghosts; the call that sets the last side completes the exchange.
     void setBounds(BoundaryType which = BoundaryType::Any);
 
     /// For errors of the program between the steps: abandons an exchange that has begun, and revokes the communicator.
@@ -143,12 +144,13 @@ class SparseFields {
     bool inFlight() const noexcept;
     /// The transport for each peer, and why, as text: as `describePull` of arrays. Local.
     std::string describe() const;
-    /// For task graphs: those of the fields.
+    /// For task graphs: `SparseFieldCore::rows` of all fields.
     std::vector<Array<std::uint8_t, 0> *> rows() const;
     /// The counts so far on this rank. Local.
     SparseTraffic traffic() const;
 
   private:
+    /// Links, channels and steps: see SparseFieldsState.hpp.
     struct State;
 
     std::unique_ptr<State> state_;

@@ -14,6 +14,7 @@
 
 namespace DNDS {
 
+/// Addresses are looked up here, for each exchange again: blocks move when they are freed and allocated.
 SparseJob SparseFieldState::jobOf(const ChannelEnd *from, const ChannelEnd *to, int stage) const {
     SparseJob job;
     job.elements = kind();
@@ -31,6 +32,8 @@ SparseJob SparseFieldState::jobOf(const ChannelEnd *from, const ChannelEnd *to, 
     return job;
 }
 
+/// Two passes over the channels in the same order: one collects comparisons, whose flags the second reads after a
+/// single kernel.
 void SparseFields::State::sendLocalOnDevice() {
     std::vector<std::int32_t> flags; // -1: not compared
     std::size_t asked = 0;
@@ -51,7 +54,10 @@ void SparseFields::State::sendLocalOnDevice() {
     });
 }
 
-/// Packs and compares what goes to all peers: into messages in device memory, or pinned memory.
+/// Packs and compares the rims for all peers, into messages in device memory, or into pinned memory that the host
+/// sends. Usually one kernel does both. Rims that may be withheld are compared by a kernel before, whose answer decides
+/// the places of the others, as data have no gaps. Leaves the answers in `packedSent` and `packedAbove`, in the order
+/// of channels.
 void SparseFields::State::packOnDevice() {
     std::size_t number = 0;
     const auto forEachRim = [&](std::size_t p, const auto &visit) { // with a job that compares
@@ -69,9 +75,8 @@ void SparseFields::State::packOnDevice() {
         into.assign(flags.begin(), flags.end());
         number = nextPacked = 0;
     };
-    // One kernel packs and compares, where all rims are sent.
-    // Rims that may stay here are compared first, so that the others have no gaps between them. Deposits stay if they
-    // are nothing but defaults.
+    // First kernel: only rims that may be withheld. Deposits are withheld if all of their bits are the default's, hence
+    // the threshold of 0.
     const auto mayStay = [&](std::size_t f) { return push || !members[f].field->options.sendBelowThreshold; };
     for (std::size_t p = 0; p < peers.size(); ++p)
         forEachRim(p, [&](std::size_t f, const ChannelEnd & /*channel*/, SparseJob &job) {
@@ -80,6 +85,7 @@ void SparseFields::State::packOnDevice() {
                 device->add(job);
         });
     compareInto(packedSent);
+    // Second kernel: packs the rims that are sent, and compares all of them with the threshold for allocation.
     std::size_t pinnedBytes = 0;
     const auto roomFor = [&](const Peer &peer) { return alignTo8(peer.maxBytes) + 8 * members.size(); };
     for (std::size_t p = 0; p < peers.size(); ++p)
@@ -104,6 +110,7 @@ void SparseFields::State::packOnDevice() {
     compareInto(packedAbove);
 }
 
+/// From block to block, without a buffer between them.
 void SparseFields::State::setLocalOnDevice(bool freshOnly) {
     forEachBound(freshOnly, [&](const Member &member, std::size_t k, bool received) {
         const LocalChannel &channel = pattern->localChannels()[k];
@@ -112,7 +119,7 @@ void SparseFields::State::setLocalOnDevice(bool freshOnly) {
     static_cast<void>(device->run(0));
 }
 
-/// Makes `data` of all peers device memory, to which staged data are copied.
+/// Makes `data` of all peers device memory: that of messages in device memory, or copies of staged data.
 void SparseFields::State::takeToDevice() {
     const auto stagedBytes = [&](std::size_t p) {
         const std::span<const std::byte> message = link->received(p);
@@ -154,6 +161,7 @@ void SparseFields::State::setNonLocalOnDevice(bool freshOnly) {
     Device::synchronize(device->stream()); // copies of messages without any job
 }
 
+/// A job without a source: the default.
 void SparseFields::State::fillOnDevice(const Member &member, int block, std::byte *memory) {
     SparseJob job;
     job.elements = member.field->kind();
@@ -162,8 +170,9 @@ void SparseFields::State::fillOnDevice(const Member &member, int block, std::byt
     device->add(job);
 }
 
-/// For each allocated block of the fields that free any, whether it is below the threshold: as
-/// SparseFieldState::isBelow.
+/// For each allocated block of the fields that free any, whether it is below the threshold: the answers of
+/// SparseFieldState::isBelow. One flag a block, which all of its rows share; without a witness, as one kernel over all
+/// cells takes less time than asking block by block.
 std::vector<bool> SparseFields::State::emptyOnDevice() {
     std::size_t number = 0;
     for (const Member &member : members)

@@ -28,8 +28,13 @@
 
 namespace DNDS {
 
+/// An exchange with its channels, messages and counters. A step is: send (pack rims, one message a peer), receive
+/// (accept messages, mark wanted blocks), set (fill ghosts), complete (allocate, fill fresh ghosts, free). Both sides,
+/// within the rank and between ranks, go through `steps` on their own; only `complete` needs both. Costs depend on
+/// allocated blocks, not on all: absent ones are a bit in a bitmap. Channels, thresholds and the five states are those
+/// of Parthenon's sparse variables; one message a peer instead of one a channel is this library's.
 struct SparseFields::State final : Recoverable {
-    /// A field with what exchanges need of it.
+    /// A field, and what exchanges know of it.
     struct Member {
         std::shared_ptr<SparseFieldState> field;
         const SparsePattern::Copies *copies = nullptr;
@@ -42,19 +47,20 @@ struct SparseFields::State final : Recoverable {
 
         const RowGather &gather(const ChannelEnd &end) const { return copies->gathers[toSize(end.shape)]; }
         const RowScatter &scatter(const ChannelEnd &end) const { return copies->scatters[toSize(end.shape)]; }
-        /// Whether rims of this field for a block are compared with the threshold.
+        /// Whether a rim for block `to` of this rank must be compared with the threshold: it may have to be withheld,
+        /// or to allocate the block. Else it is sent unseen, which saves a pass over most rims.
         bool asks(int to) const {
             return !field->options.sendBelowThreshold || !(field->allocated.test(to) || wanted.test(to));
         }
     };
     struct Peer {
         std::vector<std::uint64_t> present; ///< a bit a channel: its block is there
-        std::size_t maxBytes = 0;           ///< upper bound of the data to send
-        bool accepted = false;              ///< its message is there
-        bool apart = false;                 ///< with data in a message of their own
-        bool arrived = false;               ///< the data are there, too
-        std::byte *packed = nullptr;        ///< the data to send, where the device has packed them
-        const std::byte *data = nullptr;    ///< the data that came, in the space of the fields
+        std::size_t maxBytes = 0;           ///< bytes of all present rims, which bound the data to send
+        bool accepted = false;              ///< its header and bits were read: `accept`
+        bool apart = false;                 ///< its data are a message of their own, of `deviceLink`
+        bool arrived = false;               ///< accepted, and its data are there
+        std::byte *packed = nullptr;        ///< data to send, packed by the device: pinned, or of `deviceLink`
+        const std::byte *data = nullptr;    ///< received data, in the space of the fields after `takeToDevice`
         TransportChoice path;               ///< the transport of messages in device memory
     };
     /// The two groups of channels: the index of `steps`.
@@ -72,7 +78,7 @@ struct SparseFields::State final : Recoverable {
     template <class Body>
     decltype(auto) running(std::string_view call, Body &&body);
     bool inFlight() const noexcept { return steps != std::array<ExchangeStep, 2>{}; }
-    /// Throws StateError where the call makes no sense now.
+    /// Advances one side. Throws StateError if the call is not allowed now.
     void step(Side side, ExchangeCall call);
     void begin();
     void build();
@@ -85,19 +91,19 @@ struct SparseFields::State final : Recoverable {
     void setLocal(bool freshOnly);
     void setNonLocal(bool freshOnly);
     void complete();
-    /// Whether there were any.
+    /// Returns whether blocks were wanted.
     bool allocateWanted();
     void freeEmpty();
     void endExchange();
-    /// Ends an exchange that cannot be completed.
+    /// Ends an exchange that cannot be completed, and resets all channels.
     void leave() noexcept;
-    /// The same where no error was thrown: peers are told `why`.
+    /// The same without an exception: revokes the communicator, so that peers throw, with `why` in their text.
     void abandon(std::string_view why) noexcept;
     std::string awaited() const;
     bool settle() noexcept override;
     void renew() override;
 
-    /// Whether data have come on a channel within this rank; on a channel of peer `p`.
+    /// Whether a channel within this rank carried data; whether channel bit `bit` of peer `p` did.
     bool hasData(const Member &member, const LocalChannel &channel) const {
         const std::uint32_t sent = member.sent[toSize(channel.from.block)];
         return sent != Member::nothingSent && local[sent + toSize(channel.place)] == ChannelState::Received;
@@ -117,15 +123,16 @@ struct SparseFields::State final : Recoverable {
     /// `local`.
     template <class Visit>
     void forEachSending(Visit &&visit);
-    /// Calls `visit(field's member, channel's number, whether data have come)` for the channels within this rank whose
-    /// ghosts are to be filled.
+    /// Calls `visit(member, number of the local channel, whether it carried data)` for the local channels whose ghosts
+    /// must be filled: all to allocated blocks or, with `freshOnly`, to fresh ones.
     template <class Visit>
     void forEachBound(bool freshOnly, Visit &&visit);
-    /// Calls `visit(field, end of the channel)` for ghosts for which nothing came from other ranks.
+    /// Calls `visit(member, receiving end)` for ghosts of allocated blocks for which other ranks have sent no data.
     template <class Visit>
     void forEachAbsent(Visit &&visit);
-    /// Calls `visit(field, channel's number, whether it is above the threshold, place in the data)` for all that the
-    /// message from peer `p` holds.
+    /// Calls `visit(index of the field, number of the channel, whether it is above the threshold, place in the data)`
+    /// for each rim in the message from peer `p`. Places are not sent: sender and receiver compute the same ones from
+    /// the bits.
     template <class Visit>
     void forEachReceived(std::size_t p, Visit &&visit) const;
     bool packRim(const Member &member, const ChannelEnd &channel, std::byte *to);
@@ -135,7 +142,8 @@ struct SparseFields::State final : Recoverable {
         return kind == TransportKind::Peer || kind == TransportKind::Direct;
     }
 
-    // Pushes: messages have the same form, and travel the channels from their ends to their beginnings.
+    // Pushes: the adjoint of an exchange. Messages have the same form and travel the channels backwards, from the
+    // ghosts at their ends to the cells at their beginnings.
     void startPush(PushOp op);
     void finishPush();
     struct Deposit;
@@ -155,7 +163,7 @@ struct SparseFields::State final : Recoverable {
     const std::vector<ChannelEnd> &incoming(std::size_t p) const {
         return push ? pattern->peers()[p].given : pattern->peers()[p].received;
     }
-    /// The signature in messages.
+    /// The signature in messages: exchanges and pushes of different operations never match.
     std::uint64_t kind() const { return signature + (push ? 1 + static_cast<std::uint64_t>(*push) : 0); }
 
     // The same on the device, all channels at a time.
@@ -170,7 +178,7 @@ struct SparseFields::State final : Recoverable {
     std::vector<bool> emptyOnDevice();
 
     std::string name;
-    std::string title; ///< for messages
+    std::string title; ///< "the exchange of 'name'", for errors
     std::shared_ptr<const SparsePattern> pattern;
     std::shared_ptr<CommunicatorContext> context;
     std::vector<Member> members;
@@ -178,21 +186,21 @@ struct SparseFields::State final : Recoverable {
     ChannelStates local;                  ///< channels within this rank
     std::array<ExchangeStep, 2> steps{};  ///< indexed by Side
     std::optional<PushOp> push;           ///< set in a push
-    std::vector<std::int32_t> depositors; ///< numbers of the depositing blocks in a message
+    std::vector<std::int32_t> depositors; ///< scratch of `sendTo`: numbers of the depositing blocks
     std::unique_ptr<MessageLink> link;
     std::unique_ptr<MessageLink> deviceLink; ///< messages in device memory; null without devices
-    std::exception_ptr whyNotOnDevice;       ///< DNDS_TRANSPORT asks for what cannot be
-    std::vector<std::byte> scratch;          ///< for the largest shape of the widest field
+    std::exception_ptr whyNotOnDevice;       ///< error for fields on the device: DNDS_TRANSPORT is impossible
+    std::vector<std::byte> scratch;          ///< a rim of the largest shape of the widest field
     MemorySpace space = MemorySpace::Host;   ///< the same for all fields in this exchange
-    std::unique_ptr<SparseDevice> device;    ///< made by the first exchange there
+    std::unique_ptr<SparseDevice> device;    ///< null until the first exchange there
     std::vector<bool> packedAbove;           ///< rims that the device has packed: above the threshold
-    std::vector<bool> packedSent;            ///< rims that are sent
-    std::size_t nextPacked = 0;
-    std::uint64_t signature = 0;
-    std::uint64_t epoch = 0;
-    std::uint64_t stages = 0; ///< see SparseHeader
+    std::vector<bool> packedSent;            ///< the same: sent to their peer
+    std::size_t nextPacked = 0;              ///< index of the next result of the two above
+    std::uint64_t signature = 0;             ///< hash of pattern, fields and options: the same on all ranks
+    std::uint64_t epoch = 0;                 ///< exchanges begun, since the last recovery
+    std::uint64_t stages = 0;                ///< see SparseHeader
     SparseTraffic traffic;
-    PollTimer polling; ///< while a program asks whether all has come
+    PollTimer polling; ///< since the program has begun to ask `receiveBoundBufs`
 };
 
 template <class Visit>

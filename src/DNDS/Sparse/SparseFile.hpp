@@ -55,7 +55,7 @@ class SparseResults {
 
   private:
     std::vector<VtkGridField> fields_;
-    std::vector<std::shared_ptr<const void>> kept_;
+    std::vector<std::shared_ptr<const void>> kept_; ///< the dense copies that `fields_` refers to
 };
 
 /// Writes `results`, of fields on `grid`, as a VTKHDF file: see `writeVtkImage`, which it calls. Collective. Throws as

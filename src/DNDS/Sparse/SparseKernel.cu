@@ -12,7 +12,8 @@ namespace DNDS::Detail {
 
 namespace {
 
-/// As SparseElementsOf::firstAbove.
+/// Whether a value is above the threshold: the decision of SparseElementsOf::firstAbove, to the bit, as blocks must be
+/// allocated and freed alike on host and device.
 template <class T>
 DNDS_HOST_DEVICE bool isAbove(T value, T background, real threshold) {
     if constexpr (std::is_floating_point_v<T>) {
@@ -34,6 +35,7 @@ DNDS_HOST_DEVICE bool isAbove(T value, T background, real threshold) {
     }
 }
 
+/// A thread an element: finds its job by its tile, then copies, compares or combines that element.
 struct SparseJobsKernel {
     const SparseJob *jobs;
     const SparseTile *tiles;
@@ -63,6 +65,7 @@ struct SparseJobsKernel {
         memcpy(&background, &job.elements.defaultBits, sizeof background); // the lowest bytes come first
         const T value = job.source == nullptr ? background : Device::loadAs<T>(job.source + place(job.sourceRows));
         if (job.flag >= 0) {
+            // A plain store is enough, without atomics; the load spares memory traffic once the flag is set.
             volatile std::uint32_t &flag = flags[job.flag]; // all threads that write it write 1
             if (flag == 0 && isAbove(value, background, job.threshold))
                 flag = 1;

@@ -19,8 +19,9 @@ namespace {
 
 using Loops = std::array<index, RowBox::loops>;
 
-/// Links between boxes, whose rows are those of a dense field, as rows of blocks that have memory of their own. Most
-/// blocks are of one shape, so that few kinds of rows remain: links of one kind share what copying needs to know.
+/// Turns links between boxes, whose rows are numbered as in a dense field, into links between blocks with memory of
+/// their own, whose rows begin at 0. Most blocks then have the same few shapes, found by value here: O(links
+/// log(shapes)).
 SparseLinks boxesOf(const BlockLinks &links) {
     SparseLinks boxes;
     std::map<int, std::pair<int, index>> places; // by block: its place and first row
@@ -49,7 +50,8 @@ SparseLinks boxesOf(const BlockLinks &links) {
 
 } // namespace
 
-/// Sorts links by peer and by block.
+/// Builds a pattern from its links: numbers the shapes, and sorts channels by peer and by block. O(channels
+/// log(shapes)), plus O(rows of all blocks) to find the rows that stand for cells.
 class SparsePattern::Builder {
   public:
     Builder(SparsePattern &made, SparseLinks links) : made_(made) {
@@ -69,8 +71,9 @@ class SparsePattern::Builder {
     }
 
   private:
+    /// The shape is found by the address of its list, not by its rows: equal shapes share one list since `boxesOf`.
     ChannelEnd endOf(const SparseLinks::Link &link) {
-        // Boxes of one kind are copies of one list.
+        // Copies of one RowList share their boxes.
         const void *kind = link.rows.boxes() != nullptr ? static_cast<const void *>(link.rows.boxes().get()) : nullptr;
         const auto key = std::tuple(kind, link.rows.first(), link.rows.count(), link.rows.list().data());
         const auto [shape, isNew] = numbers_.try_emplace(key, static_cast<std::int32_t>(made_.shapes_.size()));
@@ -91,7 +94,7 @@ class SparsePattern::Builder {
             channels.received.push_back(receivedEndOf(link));
     }
 
-    /// `items` are (block, item).
+    /// Counting sort of (block, item) by block, stable: O(items + blocks).
     template <class T>
     ByBlock<T> sorted(const std::vector<std::pair<std::int32_t, T>> &items) const {
         ByBlock<T> by;
@@ -107,6 +110,7 @@ class SparsePattern::Builder {
         return by;
     }
 
+    /// The channels of each block, so that exchanges visit only channels of allocated blocks.
     void sortByBlock() {
         const auto places = [&](std::vector<ChannelEnd> PeerChannels::*ends) {
             std::vector<std::pair<std::int32_t, Place>> found;
@@ -130,6 +134,8 @@ class SparsePattern::Builder {
                 made_.local_[toSize(k)].place = place++;
     }
 
+    /// The rows of each block that stand for cells: its own, and ghosts that some channel fills. Blocks of the same
+    /// kind (interior, at one wall, at one edge) share a list.
     void findCellRows() {
         std::map<std::vector<RowRange>, std::int32_t> known; // most blocks are alike
         std::vector<char> marks;
@@ -151,6 +157,7 @@ class SparsePattern::Builder {
             made_.cellRowsOf_.push_back(kind->second);
         }
     }
+    /// Marks the block's own cells, line by line.
     static void markOwn(const BlockMemory &block, std::vector<char> &marks) {
         const int last = block.cells.dims - 1;
         Box lines = block.cells;
@@ -163,6 +170,7 @@ class SparsePattern::Builder {
             std::fill_n(marks.begin() + row, block.cells.upper[toSize(last)] - block.cells.lower[toSize(last)], 1);
         });
     }
+    /// Runs of marked rows.
     static std::vector<RowRange> rangesOf(const std::vector<char> &marks) {
         std::vector<RowRange> ranges;
         const auto place = [&](auto at) { return static_cast<index>(at - marks.begin()); };
@@ -187,6 +195,8 @@ std::shared_ptr<const SparsePattern>
 SparsePattern::make(const CommunicatorView &comm, std::shared_ptr<const BlockGrid> grid, const GhostWidths &ghosts) {
     return failTogether(comm, [&] {
         const auto context = CommunicatorContext::of(comm);
+        // First all ranks agree on the arguments; then owners are told which of their cells are ghosts elsewhere, in
+        // the only exchange between ranks. Everything else is local.
         const std::uint64_t signature = agreeOnBlocks(comm, grid.get(), ghosts, 0);
         const BlockLinks links = blockLinksOf(*context, *grid, ghosts, 0);
         SparseLinks boxes = boxesOf(links);
@@ -220,6 +230,7 @@ bool SparsePattern::hasBlocksOf(const SparsePattern &other) const noexcept {
     return grid_->hasBlocksOf(*other.grid_) && ghosts_ == other.ghosts_;
 }
 
+/// Made once for each width of cells: all fields of that width share them.
 const SparsePattern::Copies &SparsePattern::copies(std::size_t cellBytes) const {
     auto &known = copies_[cellBytes];
     if (known == nullptr) {
@@ -241,6 +252,7 @@ void SparsePattern::addDirect(Copies &made) const {
     for (const LocalChannel &channel : local_) {
         const RowGather &from = made.gathers[toSize(channel.from.shape)];
         const RowScatter &to = made.scatters[toSize(channel.to.shape)];
+        // Ghosts that are one run need no table: the cells are gathered straight into them.
         if (to.contiguous()) { // a gather does it
             made.directOf.push_back(-1);
             continue;
@@ -267,6 +279,8 @@ const SparsePattern::DeviceRows &SparsePattern::deviceRows(std::int32_t shape) c
     return deviceRows_[toSize(shape)];
 }
 
+/// The lists of all shapes in one buffer, 4 bytes a cell, once for all fields; ranges need no list. Members change
+/// last, so that an error leaves nothing half made.
 void SparsePattern::makeDeviceRows() const {
     std::vector<std::uint32_t> all;
     std::vector<std::size_t> starts;

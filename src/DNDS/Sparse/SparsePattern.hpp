@@ -30,7 +30,7 @@ struct RowRange {
     friend auto operator<=>(const RowRange &, const RowRange &) = default; // NOLINT(modernize-use-nullptr): false alarm
 };
 
-/// One end of a channel: some cells or ghosts of a block of this rank.
+/// One end of a channel: some cells or ghosts of a block of this rank. 8 bytes: rows of equal blocks are one shape.
 struct ChannelEnd {
     std::int32_t block = 0; ///< on this rank
     std::int32_t shape = 0; ///< rows of the block's memory: a number in `SparsePattern::copies`
@@ -43,16 +43,17 @@ struct LocalChannel {
     std::int32_t place = 0; ///< in `SparsePattern::localFrom` of the block it comes from
 };
 
-/// The channels to and from one other rank. Channel k that rank s gives to rank r is channel k that r receives from s.
+/// The channels to and from one other rank. Channel k that rank s gives to rank r is channel k that r receives from s:
+/// the number is the same on both ranks, and messages name channels by it.
 struct PeerChannels {
     int rank = 0;
     std::vector<ChannelEnd> given;
     std::vector<ChannelEnd> received;
 };
 
-/// The places of sparse fields: the blocks of one rank and the rows that they exchange. Rows of a block are counted
-/// from 0; given ones may be lists, received ones are ranges or boxes. The lists of rank r for s and those of s for r
-/// name the same channels in the same order.
+/// Input of a pattern: the blocks of one rank and the rows that they exchange. Rows of a block are counted from 0;
+/// given rows may be lists, received rows are ranges or boxes. `given` of rank r for s and `received` of s from r name
+/// the same channels in the same order.
 struct SparseLinks {
     struct Link {
         int block = 0; ///< place in `blocks`
@@ -70,10 +71,11 @@ struct SparseLinks {
 };
 
 /// The common part of sparse fields with one grid and ghost widths: how a block lies in memory, and the channels
-/// between blocks, 8 bytes an end, whatever the number of fields. A channel leads from the cells of one block to the
-/// ghosts of another one that are copies of them; ghosts in the shape of a star have 6 a block instead of 26.
-/// Immutable, except the pool of the fields' memory and lists that are made when fields first need them: fields of one
-/// pattern are used by one thread at a time.
+/// between blocks. A channel leads from cells of one block to the ghosts of another one that copy them: 26 a block in
+/// three dimensions, 6 with ghosts in the shape of a star. Channels cost 8 bytes an end, whatever the number of fields:
+/// geometry is shared by all fields. A rank knows its
+/// own blocks and their channels, and of the others only the owner. Immutable, except the pool of the fields' memory
+/// and caches, which are filled at first use: fields of one pattern are used by one thread at a time.
 ///
 ///     const auto pattern = SparsePattern::make(comm, grid, {2, 2, 2});
 ///     pattern->pool().setLimit(std::size_t{4} << 30);        // bytes for blocks on this rank
@@ -113,7 +115,7 @@ class SparsePattern {
     std::span<const PeerChannels> peers() const noexcept { return peers_; }
     std::span<const LocalChannel> localChannels() const noexcept { return local_; }
 
-    /// Number `channel` of those with `peers()[peer]`.
+    /// A channel of this rank: number `channel` in one list of `peers()[peer]`.
     struct Place {
         std::int32_t peer = 0;
         std::int32_t channel = 0;
@@ -157,6 +159,7 @@ class SparsePattern {
     index maxCells() const noexcept;
 
   private:
+    /// CSR: items by block.
     template <class T>
     struct ByBlock {
         std::vector<std::int32_t> starts;
@@ -169,7 +172,9 @@ class SparsePattern {
     class Builder;
 
     SparsePattern();
+    /// Adds the copies of local channels, one for each pair of shapes.
     void addDirect(Copies &made) const;
+    /// Puts the lists of all shapes into one buffer on the device.
     void makeDeviceRows() const;
 
     std::shared_ptr<const BlockGrid> grid_;
@@ -186,7 +191,7 @@ class SparsePattern {
     std::vector<std::vector<RowRange>> cellRows_; ///< one list for each kind of block
     std::vector<std::int32_t> cellRowsOf_;        ///< [blocks]: which of them
     std::vector<RowList> shapes_;                 ///< rows from the first one of the block
-    std::shared_ptr<const void> kept_;
+    std::shared_ptr<const void> kept_;            ///< owner of the lists in `shapes_`
     std::uint64_t signature_ = 0;
     mutable BlockPool pool_;
     mutable std::map<std::size_t, std::unique_ptr<const Copies>> copies_; ///< keyed by the bytes of a cell

@@ -1,4 +1,8 @@
-// Pushes: what blocks have deposited into their ghosts goes to the cells that these stand for.
+// Pushes: deposits in ghosts are combined with the cells that these stand for, as particle-in-cell codes do with charge
+// (SumBoundary of AMReX's MultiFab). Messages are those of exchanges, sent backwards. Deposits for a cell are applied
+// in the order of the depositing blocks' numbers, whatever rank they are on: sums of floating-point numbers have the
+// same bits on any number of ranks. That needs all deposits before the first is applied, and the number of the
+// depositor in messages.
 
 #include "DNDS/Device/RowKernels.hpp"
 #include "DNDS/Exchange/Combine.hpp"
@@ -16,11 +20,11 @@ namespace DNDS {
 /// The deposit of one block into cells of another one, by one channel.
 struct SparseFields::State::Deposit {
     std::size_t field = 0;            ///< in `members`
-    ChannelEnd cells;                 ///< the destination, and its block
+    ChannelEnd cells;                 ///< destination: a block of this rank, and the cells there
     std::int32_t depositor = 0;       ///< the other block's number in the grid
     std::size_t channel = 0;          ///< in the list of channels that the two blocks share with others
-    const ChannelEnd *from = nullptr; ///< ghosts of this rank
-    const std::byte *data = nullptr;  ///< the values, where they are from another rank
+    const ChannelEnd *from = nullptr; ///< ghosts that hold the values, if the depositor is on this rank
+    const std::byte *data = nullptr;  ///< the values, if they are from another rank
 
     /// The order in which deposits are applied. It does not depend on ranks: lists of channels have those between two
     /// blocks in the same order everywhere.
@@ -29,7 +33,7 @@ struct SparseFields::State::Deposit {
 
 namespace {
 
-/// Combines consecutive cells at `from` with some rows of a block.
+/// Combines packed cells at `from` with some rows of a block, run by run.
 void combineRows(const RowList &rows, std::size_t cellBytes, CombineFunction combine, std::byte *block,
                  const std::byte *from) {
     index first = 0;
@@ -98,6 +102,8 @@ void SparseFields::State::startPush(PushOp op) {
     sendNonLocal();
 }
 
+/// Finds deposits within the rank, without copying them: blocks whose ghosts are still the default deposit nothing.
+/// Marks absent blocks that get a value above the threshold. On the device two comparisons a rim, all in one kernel.
 void SparseFields::State::findLocalDeposits(std::vector<Deposit> &found) {
     const auto forEachGhosts = [&](const auto &visit) {
         for (std::size_t f = 0; f < members.size(); ++f)
@@ -131,6 +137,7 @@ void SparseFields::State::findLocalDeposits(std::vector<Deposit> &found) {
     });
 }
 
+/// Finds the deposits in the message from peer `p`; the depositors' numbers are its last bytes.
 void SparseFields::State::findReceivedDeposits(std::size_t p, std::vector<Deposit> &found) const {
     const std::size_t before = found.size();
     forEachReceived(p, [&](std::size_t f, std::size_t k, bool /*aboveThreshold*/, std::size_t at) {
@@ -142,7 +149,9 @@ void SparseFields::State::findReceivedDeposits(std::size_t p, std::vector<Deposi
         std::memcpy(&found[k].depositor, number, sizeof(std::int32_t));
 }
 
-/// Combines a deposit with the cells of its block, or reports it as lost, by the values of such a block.
+/// Combines a deposit with the cells of its block. If the block stays absent the deposit is lost: it is reported to
+/// `freeing` as the values of a block of defaults with this deposit alone, so that losses are counted exactly. `lost`
+/// has room for that block.
 void SparseFields::State::apply(const Deposit &deposit, std::vector<std::byte> &lost) {
     const Member &member = members[deposit.field];
     const SparseFieldState &field = *member.field;
@@ -206,6 +215,9 @@ void SparseFields::State::applyOnDevice(std::span<const Deposit> deposits) {
     }
 }
 
+/// Completes a push in an order that keeps errors harmless on the host: find all deposits, allocate all blocks or none,
+/// reserve memory for reports, and only then change cells. Ghosts are cleared last, since local deposits are read from
+/// them.
 void SparseFields::State::finishPush() {
     DNDS_CHECK(push, StateError, "{} is not a push that has begun: call startPushGhosts first", title);
     std::vector<Deposit> deposits;

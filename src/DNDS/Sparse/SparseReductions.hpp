@@ -21,7 +21,8 @@ namespace DNDS {
 
 namespace Detail {
 
-/// Calls `visit(first, count)` for runs of consecutive elements: the cells of an allocated block, no ghosts.
+/// Calls `visit(first, count)` for runs of consecutive elements: the cells of a block without ghosts, a line at a time
+/// in C order.
 template <class T, class Visit>
 void forEachRun(const BlockView<T> &view, Visit &&visit) {
     const int last = view.dims() - 1;
@@ -54,7 +55,8 @@ index absentCells(const SparseField<T> &field) {
     return cells;
 }
 
-/// The cells of a field, or `Map` of them, for `exactSums`.
+/// The cells of a field, each mapped by `Map`, for `exactSums`: integers of a common scale are added, so that absent
+/// blocks contribute a product, and the result has the bits of the dense field on any number of ranks.
 template <class T, class Map>
 class SparseExactRows final : public ExactRows {
   public:
@@ -78,6 +80,7 @@ class SparseExactRows final : public ExactRows {
     }
 
   private:
+    /// Calls `visit(component, value)` for all elements of allocated blocks.
     template <class Visit>
     void forEachValue(Visit &&visit) const {
         const auto components = static_cast<std::size_t>(field_.components());
@@ -173,14 +176,17 @@ class DroppedSums {
     }
 
   private:
+    /// The sums so far, and how to count. The field's function holds it too, and may be called after this object was
+    /// destroyed: then `ended` is set.
     struct Counts {
         std::shared_ptr<const SparsePattern> pattern;
         T background;
         Weight weight;
         std::vector<WideExactAccumulator> sums;
-        bool ended = false;
-        int followed = 0; ///< fields; the last one is counted
+        bool ended = false; ///< DroppedSums was destroyed, and the weight may refer to freed memory
+        int followed = 0;   ///< fields; the last one is counted
 
+        /// Adds the difference from the default exactly, as two terms: values that are the default cost a comparison.
         void add(int local, const std::byte *stage0) {
             if (ended)
                 return;
@@ -216,6 +222,7 @@ template <class T>
 std::vector<Extrema> extrema(const SparseField<T> &field) {
     const auto components = toSize(field.components());
     constexpr real infinity = std::numeric_limits<real>::infinity();
+    // NaN needs a flag of its own: comparisons skip it, and MPI_MAX does not define its result.
     std::vector<real> most(3 * components, -infinity); // the largest, minus the least, whether there is a NaN
     const auto take = [&](std::size_t c, real value) {
         most[3 * c] = std::max(most[3 * c], value);

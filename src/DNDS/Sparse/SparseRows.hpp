@@ -65,6 +65,7 @@ SparseRows<T> sparseRows(const SparseField<T> &field) {
 /// Throws LayoutError for rows of other blocks or components, before anything changes; MemoryError at the pool's limit.
 template <class T>
 void setBlocks(SparseField<T> &field, const SparseRows<T> &rows) {
+    // Everything is checked before the first block is freed.
     const auto elementsOf = [&](int b) { return field.block(b).cells.size() * field.components(); };
     DNDS_CHECK(rows.blocks.size() == field.blocks() && rows.cells.size() == field.blocks(), LayoutError,
                "'{}' has {} blocks here, but {} rows are given", field.name(), field.blocks(), rows.blocks.size());

@@ -9,7 +9,8 @@ namespace DNDS {
 
 namespace {
 
-/// Exchanges of ghosts, or with an operation pushes.
+/// An exchange of ghosts or, with an operation, a push, for two tasks of a graph: `start` sends, `ready` polls and
+/// fills ghosts within the rank at the first poll without result, `finish` sets the rest. Shared by both tasks.
 class SparseCalls final : public Task::CalledExchange {
   public:
     SparseCalls(SparseFields &fields, std::optional<PushOp> push) : fields_(&fields), push_(push) {}
@@ -36,7 +37,8 @@ class SparseCalls final : public Task::CalledExchange {
     bool localSet_ = false; ///< since the start
 };
 
-/// The object of the last start of these fields, which its finish shares: it knows what was done in between.
+/// The object of the last start of these fields, which its finish shares, as it knows whether `ready` has set the local
+/// side. O(tasks), when the graph is made.
 std::shared_ptr<Task::CalledExchange> startedCalls(const Task::GraphModel &graph, SparseFields &fields, bool pushes) {
     for (std::size_t k = graph.tasks.size(); k-- > 0;)
         if (graph.tasks[k].startsExchange)
@@ -47,7 +49,8 @@ std::shared_ptr<Task::CalledExchange> startedCalls(const Task::GraphModel &graph
     return std::make_shared<SparseCalls>(fields, pushes ? std::optional(PushOp::Sum) : std::nullopt);
 }
 
-/// A call with fields: reads them, or changes all of them.
+/// A task that calls a function, and as a whole reads or changes all of `fields`: from these accesses the graph derives
+/// its order.
 Task::TaskModel callWith(Task::GraphModel &graph, std::string name, const std::vector<Array<std::uint8_t, 0> *> &fields,
                          Task::AccessMode mode) {
     Task::TaskModel task;
@@ -59,7 +62,8 @@ Task::TaskModel callWith(Task::GraphModel &graph, std::string name, const std::v
     return task;
 }
 
-/// The tasks of an exchange or a push: the start reads the fields, the finish changes them.
+/// The tasks of an exchange or a push. The start only reads the fields, so that tasks which read cells may run until
+/// the finish, while messages are in flight; the finish changes ghosts and, for pushes, cells.
 void addStart(Task::GraphModel &graph, SparseFields &fields, std::string_view what, std::optional<PushOp> push) {
     auto task =
         callWith(graph, fmt::format("start {} of '{}'", what, fields.name()), fields.rows(), Task::AccessMode::Reads);

@@ -76,7 +76,7 @@ namespace Task {
 template <class TField>
 concept IsSparseField = std::same_as<std::remove_const_t<TField>, SparseField<typename TField::Element>>;
 
-/// Rows without elements, and without ghosts known to the graph.
+/// A sparse field in a graph: rows without elements, one a block, and no ghosts, as exchanges are calls.
 template <IsSparseField TField>
 class HandleOf<TField> final : public RowsHandle {
   public:
@@ -114,7 +114,8 @@ class Snapshot<TField> {
     std::optional<Field> copy_;
 };
 
-/// Calls the functor of a loop for blocks in which the first field is allocated.
+/// Calls the functor of a loop for blocks in which the first field is allocated. Allocation is looked up at each run,
+/// not when the plan is made: exchanges of the same graph change it.
 template <class Kernel, class First, class... Rest>
 class SparseLoopBody final : public TaskBody {
   public:
@@ -138,10 +139,12 @@ class SparseLoopBody final : public TaskBody {
                 std::apply([&](const auto &...arguments) { kernel_(block, ofBlock(arguments, block)...); }, arguments_);
         }
     }
+    /// Blocks are large: threads take them one by one.
     index rowsPerChunk() const override { return 1; }
 
   private:
     const auto &field() const { return std::as_const(*std::get<0>(arguments_).array); }
+    /// Throws unless block numbers of `other` mean the same blocks.
     template <class Other>
     static void requireSameBlocks(const typename First::Array &field, const Other &other) {
         bool same = true;

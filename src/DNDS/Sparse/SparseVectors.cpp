@@ -30,7 +30,8 @@ void requirePartner(const SparseField<real> &u, const SparseField<real> &v) {
                v.components());
 }
 
-/// `becomes` is what a change makes of the default.
+/// Throws if a change turns the default into `becomes`, another value: absent blocks have the default for ever, so that
+/// only changes that keep it are exact.
 void requireDefault(const SparseField<real> &u, real becomes) {
     const real value = u.defaultValue();
     DNDS_CHECK(becomes == value || (std::isnan(becomes) && std::isnan(value)), ArgumentError,
@@ -38,7 +39,8 @@ void requireDefault(const SparseField<real> &u, real becomes) {
                becomes);
 }
 
-/// Cells of a block and, if `ghosts`, its ghosts, of one component or all, as counted from the view's first cell.
+/// The elements of a block as a box of up to four loops, offsets from the view's first cell: cells, or with `ghosts`
+/// all of its memory; one component, or all (-1).
 template <class T>
 ElementBox boxOf(const BlockView<T> &view, rowsize component, bool ghosts) {
     ElementBox box;
@@ -51,7 +53,7 @@ ElementBox boxOf(const BlockView<T> &view, rowsize component, bool ghosts) {
     }
     if (component >= 0) {
         box.first += component;
-    } else if (ghosts) { // without gaps
+    } else if (ghosts) { // all of the memory: one run
         const index first = std::exchange(box, ElementBox::run(box.size() * view.components())).first;
         box.first = first;
     } else {
@@ -62,12 +64,14 @@ ElementBox boxOf(const BlockView<T> &view, rowsize component, bool ghosts) {
 }
 
 template <class TField>
+/// The view of an allocated block in the memory of `on`. Throws StaleError if blocks are in the other space.
 auto viewOf(const SparseStage<TField> &u, int block, const Executor &on) {
     return on.onDevice() ? u.field.template deviceView<DeviceBackend::CUDA>(block, u.stage)
                          : u.field.view(block, u.stage);
 }
 
-/// Views of a stage for reading: absent blocks are views of one that holds the default.
+/// Views of a stage for reading. All absent blocks are views of one block of defaults, made at first use with the size
+/// of the largest: partners of allocated blocks need values to read.
 class StageReader {
   public:
     StageReader(const ConstSparseVector &u, const Executor &on) : u_(u), on_(on) {}
@@ -102,7 +106,7 @@ class StageReader {
     Device::DeviceBuffer<real> device_;
 };
 
-/// The boxes of what changes in `to`.
+/// The boxes that a change writes: all allocated blocks of `to`, by default with ghosts.
 std::vector<VectorBox> changed(const SparseVector &to, const BlockElements &elements) {
     requireComponent(to.field, elements);
     std::vector<VectorBox> boxes;
@@ -114,7 +118,8 @@ std::vector<VectorBox> changed(const SparseVector &to, const BlockElements &elem
     return boxes;
 }
 
-/// The same where it becomes something of `from`.
+/// The same for a change by `from`, whose blocks are allocated in `to` first: O(blocks). Errors about arguments come
+/// before any allocation.
 std::vector<VectorBox> changed(const SparseVector &to, StageReader &from, const SparseField<real> &source,
                                const BlockElements &elements) {
     requireComponent(to.field, elements); // before any block is made
@@ -127,7 +132,8 @@ std::vector<VectorBox> changed(const SparseVector &to, StageReader &from, const 
     return boxes;
 }
 
-/// A rank's part of reductions over a field, or a pair of fields.
+/// A rank's part of reductions over a field, or a pair of fields. Blocks that are absent in both are counted, not
+/// visited: each of their elements contributes the same term.
 struct Contributions {
     StageReader x, y;
     std::vector<VectorBox> boxes;
@@ -154,7 +160,7 @@ real termOf(Terms terms, real x, real y) {
     return terms == Terms::Products ? x * y : terms == Terms::Magnitudes ? std::fabs(x) : x;
 }
 
-/// The exact sum of `count` times the term.
+/// `count` times the term, without rounding: by doubling, O(log(count)) additions of accumulators.
 WideExactAccumulator timesExact(index count, real term) {
     WideExactAccumulator power;
     WideExactAccumulator sum;
@@ -166,6 +172,8 @@ WideExactAccumulator timesExact(index count, real term) {
 
 CommunicatorView commOf(const ConstSparseVector &u) { return u.field.pattern()->context()->comm(); }
 
+/// Reduces over all ranks what `body` finds on this one. An error of one rank travels with the reduction, and is thrown
+/// on all ranks.
 real reduced(const ConstSparseVector &u, Reduction reduction, const auto &body) {
     real value = 0;
     const std::exception_ptr failure = attempt([&] { value = body(); });
@@ -173,7 +181,9 @@ real reduced(const ConstSparseVector &u, Reduction reduction, const auto &body) 
     return value;
 }
 
-/// The sum over all ranks; `v` may be `u`.
+/// The sum over all ranks; `v` may be `u`. Exact sums gather one accumulator a rank and add them on all ranks:
+/// O(ranks), and the bits depend neither on the distribution nor on which blocks are allocated. Otherwise terms are
+/// added in the order of blocks and ranks.
 real sumOf(Terms terms, const ConstSparseVector &u, const ConstSparseVector &v, const BlockElements &elements) {
     const real background = termOf(terms, u.field.defaultValue(), v.field.defaultValue());
     if (!elements.exact)
@@ -195,7 +205,7 @@ real sumOf(Terms terms, const ConstSparseVector &u, const ConstSparseVector &v, 
     return total.value();
 }
 
-/// The largest over all ranks of what `choose` makes of a rank's extrema.
+/// The maximum over all ranks of `choose(extrema of this rank)`: minima are negated, so that one reduction serves both.
 real extremeOf(const ConstSparseVector &u, const BlockElements &elements, const auto &choose) {
     return reduced(u, Reduction::Max, [&] {
         const Contributions mine(u, u, elements);

@@ -23,7 +23,7 @@
 
 namespace DNDS {
 
-/// A stage of a field, as an argument: `{u, 1}`; `u` itself is its stage 0.
+/// A stage of a field, as an argument: `{u, 1}`; `u` itself is its stage 0. A reference: the field must outlive it.
 template <class TField>
 struct SparseStage {
     TField &field;
