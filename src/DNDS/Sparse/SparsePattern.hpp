@@ -73,9 +73,9 @@ struct SparseLinks {
 /// The common part of sparse fields with one grid and ghost widths: how a block lies in memory, and the channels
 /// between blocks. A channel leads from cells of one block to the ghosts of another one that copy them: 26 a block in
 /// three dimensions, 6 with ghosts in the shape of a star. Channels cost 8 bytes an end, whatever the number of fields:
-/// geometry is shared by all fields. A rank knows its
-/// own blocks and their channels, and of the others only the owner. Immutable, except the pool of the fields' memory
-/// and caches, which are filled at first use: fields of one pattern are used by one thread at a time.
+/// geometry is shared by all fields. A rank knows its own blocks and their channels, and of the others only the owner.
+/// Immutable, except the pool of the fields' memory and caches, which are filled at first use: fields of one pattern
+/// are used by one thread at a time.
 ///
 ///     const auto pattern = SparsePattern::make(comm, grid, {2, 2, 2});
 ///     pattern->pool().setLimit(std::size_t{4} << 30);        // bytes for blocks on this rank
