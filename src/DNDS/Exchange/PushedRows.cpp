@@ -152,14 +152,15 @@ void GhostZeroing::forEachPiece(const RowLayout &son, Visit &&visit) const {
 }
 
 GhostZeroing::GhostZeroing(const ExchangePattern &pattern, std::span<const RowLayout> sons, MemorySpace space,
-                           Device::StreamHandle stream, bool captured)
-    : captured_(captured) {
+                           Device::StreamHandle stream, bool captured) {
     for (const RowList &list : pattern.owners().lists)
         forEachRun(list, [&](index first, index count) { runs_.push_back({first, first + count}); });
     joinRuns(runs_);
     if (space != MemorySpace::Device)
         return;
     // The device is zeroed by copies from a buffer of zeros.
+    if (!captured)
+        copies_.emplace();
     // The buffer has the length of the longest piece and is read for each; one segment of copies a member.
     std::size_t longest = 0;
     for (const RowLayout &son : sons) {
@@ -168,25 +169,25 @@ GhostZeroing::GhostZeroing(const ExchangePattern &pattern, std::span<const RowLa
             blocks.push_back({0, at, bytes});
             longest = std::max(longest, bytes);
         });
-        if (!captured_)
-            copies_.addBlocks(blocks);
+        if (copies_)
+            copies_->addBlocks(blocks);
     }
     const std::vector<std::byte> zeros(longest);
     zeros_ = Device::DeviceBuffer<std::byte>(zeros.size());
     Device::copy(zeros_.data(), MemorySpace::Device, zeros.data(), MemorySpace::Host, zeros.size(), stream);
     Device::synchronize(stream);
-    if (!captured_)
-        copies_.prepare(stream);
+    if (copies_)
+        copies_->prepare(stream);
 }
 
 void GhostZeroing::run(std::span<const RowLayout> sons, Device::StreamHandle stream) {
     // On the device all members point at the same zeros and are written by one kernel. A graph that captures the call
     // would keep the addresses of pinned tables, so there the copies are queued one by one.
-    const bool kernel = zeros_.size() > 0 && !captured_;
+    const bool kernel = copies_ && zeros_.size() > 0;
     for (std::size_t m = 0; m < sons.size(); ++m) {
         std::byte *elements = sons[m].parts[0].base;
         if (kernel)
-            copies_.point(m, zeros_.data(), elements);
+            copies_->point(m, zeros_.data(), elements);
         else
             forEachPiece(sons[m], [&](std::size_t at, std::size_t bytes) {
                 if (sons[m].space == MemorySpace::Host)
@@ -196,7 +197,7 @@ void GhostZeroing::run(std::span<const RowLayout> sons, Device::StreamHandle str
             });
     }
     if (kernel)
-        copies_.launch(stream);
+        copies_->launch(stream);
 }
 
 DeviceCombine::DeviceCombine(const ExchangePattern &pattern, PushOp op, std::span<const RowLayout> fathers,

@@ -44,8 +44,7 @@ class GhostZeroing {
     std::vector<IndexRange> runs_; ///< ghosts as disjoint ascending runs of rows
     /// Source of zeros on the device; empty for the host.
     Device::DeviceBuffer<std::byte> zeros_;
-    DeviceRowCopy copies_; ///< one segment a member; copies zeros as one kernel
-    bool captured_;
+    std::optional<DeviceRowCopy> copies_; ///< on the device: one segment a member; copies zeros as one kernel
 };
 
 /// `combineOnHost` on the device: the lists from staged rows to owned rows are made once, and each push is a few
