@@ -67,7 +67,7 @@ nb::tuple columnsOf(const std::vector<Row> &rows, Members Row::*...members) {
     return nb::make_tuple(column(members)...);
 }
 
-nb::tuple tupleOf(const std::vector<Geom::PointLocation> &locations) {
+nb::tuple arraysOf(const std::vector<Geom::PointLocation> &locations) {
     return columnsOf(locations, &Geom::PointLocation::rank, &Geom::PointLocation::cell, &Geom::PointLocation::number);
 }
 
@@ -203,13 +203,13 @@ ranks. Collective; one pull of the values. Raises ArgumentError on all ranks.)")
         .def_prop_ro(
             "found",
             [](const MeshProbe &self) {
-                const nb::object ranks = tupleOf(self.probe().locations())[0];
+                const nb::object ranks = arraysOf(self.probe().locations())[0];
                 return nb::object(ranks.attr("__ge__")(0));
             },
             nb::sig("def found(self) -> numpy.typing.NDArray[numpy.bool_]"),
             "Whether each point is in a cell: [points].")
         .def_prop_ro(
-            "locations", [](const MeshProbe &self) { return tupleOf(self.probe().locations()); },
+            "locations", [](const MeshProbe &self) { return arraysOf(self.probe().locations()); },
             nb::sig("def locations(self) -> tuple[numpy.typing.NDArray[numpy.int32], "
                     "numpy.typing.NDArray[numpy.int32], numpy.typing.NDArray[numpy.int64]]"),
             "As `Mesh.locate` returns them.");
@@ -217,7 +217,7 @@ ranks. Collective; one pull of the values. Raises ArgumentError on all ranks.)")
     type.def(
             "locate",
             [](const Mesh &self, nb::handle points, real tolerance) {
-                return tupleOf(withLocator(self, points, tolerance,
+                return arraysOf(withLocator(self, points, tolerance,
                                            [](const auto &locator, const auto &list) { return locator.locate(list); }));
             },
             "points"_a, nb::kw_only(), "tolerance"_a = 1e-8,
