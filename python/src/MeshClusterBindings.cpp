@@ -223,12 +223,13 @@ Raises StateError for other meshes.)")
             "clusters",
             [](const Mesh &mesh) {
                 std::vector<int> numbers;
-                for (const BlockMemory &block : clustersOf(mesh).pattern()->blocks())
-                    numbers.push_back(block.block);
+                if (mesh.data->clusters)
+                    for (const BlockMemory &block : mesh.data->clusters->pattern()->blocks())
+                        numbers.push_back(block.block);
                 return ranksOf(std::move(numbers));
             },
             nb::sig("def clusters(self) -> numpy.typing.NDArray[numpy.int32]"),
-            "The numbers of this rank's clusters, the blocks of its sparse fields.")
+            "The numbers of this rank's clusters, the blocks of its sparse fields; none of a mesh without clusters.")
         .def(
             "repartition_targets", &targets, "costs"_a, "imbalance"_a = 0.1,
             nb::sig("def repartition_targets(self, costs: numpy.typing.ArrayLike, imbalance: float = 0.1) -> "

@@ -271,7 +271,7 @@ def test_bounds_of_other_programs(comm, shared_path, ends, nodes):
         dnds.write_netcdf(path, {"t": t, "lat_bnds": bounds})
     except dnds.NotBuiltError as error:
         pytest.skip(str(error))
-    t.read_netcdf(path)
+    t.read_netcdf(path, "t")
     assert nodes is None and "lat" not in t.bounds or list(t.bounds["lat"]) == nodes
 
 
