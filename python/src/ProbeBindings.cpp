@@ -217,8 +217,9 @@ ranks. Collective; one pull of the values. Raises ArgumentError on all ranks.)")
     type.def(
             "locate",
             [](const Mesh &self, nb::handle points, real tolerance) {
-                return arraysOf(withLocator(self, points, tolerance,
-                                           [](const auto &locator, const auto &list) { return locator.locate(list); }));
+                return arraysOf(withLocator(self, points, tolerance, [](const auto &locator, const auto &list) {
+                    return locator.locate(list);
+                }));
             },
             "points"_a, nb::kw_only(), "tolerance"_a = 1e-8,
             nb::sig("def locate(self, points: numpy.typing.ArrayLike, *, tolerance: float = 1e-8) "

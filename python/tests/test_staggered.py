@@ -258,7 +258,8 @@ def test_coordinates_of_staggered_arrays_in_files(comm, shared_path):
     comm.Barrier()
 
 
-@pytest.mark.parametrize("ends, nodes", [([[4, 6], [2, 4], [0, 2]], [6, 4, 2, 0]), ([[6, 4], [4, 2], [2, 0]], [6, 4, 2, 0]),
+@pytest.mark.parametrize("ends, nodes", [([[4, 6], [2, 4], [0, 2]], [6, 4, 2, 0]),
+                                         ([[6, 4], [4, 2], [2, 0]], [6, 4, 2, 0]),
                                          ([[0, 1], [1, 2], [3, 4]], None)])
 def test_bounds_of_other_programs(comm, shared_path, ends, nodes):
     path = shared_path / "bounds.nc"

@@ -48,11 +48,10 @@ class BlockFieldCore {
 
     /// Adds deposits in ghosts to the cells that they are copies of; PushOp::Min and Max take the least or the largest,
     /// Replace the last. After a sum these ghosts are zero, ready for the next deposits; after another operation they
-    /// keep their values. Ghosts that are copies of no cell, and corners of a star, take no part and keep theirs. Copies
-    /// of a point that blocks share are added to the owner's value and then zero as well: `exchangeGhosts` makes them
-    /// equal again.
-    /// A cell's contributions are applied in the order of their blocks' numbers, and for one block in the order of its
-    /// regions (`BlockGrid::ghostRegions`): for given blocks, results have the same bits on any ranks.
+    /// keep their values. Ghosts that are copies of no cell, and corners of a star, take no part and keep theirs.
+    /// Copies of a point that blocks share are added to the owner's value and then zero as well: `exchangeGhosts` makes
+    /// them equal again. A cell's contributions are applied in the order of their blocks' numbers, and for one block in
+    /// the order of its regions (`BlockGrid::ghostRegions`): for given blocks, results have the same bits on any ranks.
     /// Collective. Streams and errors as exchangeGhosts; LayoutError for elements that cannot be added.
     void pushGhosts(PushOp op = PushOp::Sum, Device::StreamHandle producer = nullptr) {
         startPushGhosts(op, producer);
