@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
-#include <vector>
 
 namespace DNDS {
 
@@ -54,9 +53,7 @@ inline constexpr std::array<std::array<std::uint8_t, channelStates>, channelEven
 
 } // namespace Detail
 
-/// The state after an event; nothing where the event makes no sense there. Exchanges of sparse fields keep a byte for
-/// each channel that carries data, one for both ends within a rank and one an end between ranks, and change it by this
-/// table.
+/// The state after an event; nothing where the event makes no sense there.
 ///
 /// |          | Stale       | Sending  | SendingNull  | Received | ReceivedNull |
 /// |----------|-------------|----------|--------------|----------|--------------|
@@ -87,37 +84,6 @@ inline void advance(ChannelState &state, ChannelEvent event, std::string_view ch
         throwInvalidEvent(state, event, channel);
     state = static_cast<ChannelState>(next);
 }
-
-/// A byte a channel for the channels of one exchange that carry data, in the order of sending. Channels of blocks
-/// without memory have no byte and cost nothing: their empty messages would be sent, received and discarded unseen, so
-/// that they are stale before and after.
-class ChannelStates {
-  public:
-    /// The number of channels that are not stale, and the state of the k-th of them, in the order of sending.
-    std::size_t size() const noexcept { return states_.size(); }
-    ChannelState operator[](std::size_t k) const noexcept { return states_[k]; }
-    /// Send or SendNull on one more channel. Throws as `advance`.
-    void send(ChannelEvent event, std::string_view name) {
-        ChannelState state = ChannelState::Stale;
-        advance(state, event, name);
-        states_.push_back(state);
-    }
-    /// The same event on all of them. Throws as `advance`.
-    void advanceAll(ChannelEvent event, std::string_view name) {
-        for (ChannelState &state : states_)
-            advance(state, event, name);
-    }
-    /// The event that makes all of them stale.
-    void end(ChannelEvent event, std::string_view name) {
-        advanceAll(event, name);
-        states_.clear();
-    }
-    /// Makes all of them stale, in whichever state they are: after an error.
-    void reset() noexcept { states_.clear(); }
-
-  private:
-    std::vector<ChannelState> states_;
-};
 
 /// Whether a message, with or without data, is in flight; or has arrived.
 constexpr bool isSending(ChannelState state) noexcept {

@@ -160,7 +160,7 @@ void SparseFields::State::leave() noexcept {
         --member.field->inFlight;
     steps = {};
     push.reset();
-    local.reset();
+    localSent.clear();
     for (Peer &peer : peers)
         peer.accepted = peer.apart = peer.arrived = false;
 }
@@ -305,8 +305,6 @@ std::size_t SparseFields::State::sendTo(std::size_t p) {
 bool SparseFields::State::receive(Side side) {
     if (!stepAfter(steps[side], ExchangeCall::Receive))
         step(side, ExchangeCall::Receive); // throws
-    if (side == Local && steps[Local] == ExchangeStep::Sent)
-        local.advanceAll(ChannelEvent::Receive, title);
     bool all = true;
     for (std::size_t p = 0; p < peers.size() && side == NonLocal; ++p) {
         Peer &peer = peers[p];
@@ -457,10 +455,9 @@ void SparseFields::State::complete() {
     endExchange();
 }
 
-/// Returns every channel to stale, which checks that each carried its message, and frees the message buffers for the
-/// senders.
+/// Frees the message buffers for the senders.
 void SparseFields::State::endExchange() {
-    local.end(ChannelEvent::Discard, title);
+    localSent.clear();
     for (std::size_t p = 0; p < peers.size(); ++p) {
         link->take(p);
         if (peers[p].apart)
@@ -523,15 +520,6 @@ SparseFields::SparseFields(std::string name, std::span<SparseFieldCore *const> f
 }
 
 SparseFields::~SparseFields() = default;
-
-void SparseFields::buildSparseBoundaryBuffers() {
-    // Only checks that the communicator is usable.
-    state_->running("buildSparseBoundaryBuffers of", [] {});
-}
-
-void SparseFields::startReceiveBoundBufs(BoundaryType /*which*/) {
-    state_->running("startReceiveBoundBufs of", [] {});
-}
 
 void SparseFields::sendBoundBufs(BoundaryType which) {
     state_->running("sendBoundBufs of", [&] {

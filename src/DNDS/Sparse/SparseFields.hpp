@@ -46,7 +46,6 @@ struct SparseTraffic {
 /// The steps can be called one by one, with other work in between, or from task lists: each for all channels, for those
 /// within the rank, or for those between ranks. The `setBounds` that completes both sides allocates and frees:
 ///
-///     species.startReceiveBoundBufs();                    // may be left out
 ///     species.sendBoundBufs();
 ///     species.setBounds(BoundaryType::Local);                   // while messages are on their way
 ///     while (!species.receiveBoundBufs()) doSomethingElse();
@@ -120,13 +119,8 @@ class SparseFields {
     void finishPushGhosts();
 
     /// Exchanges in steps, with Parthenon's names. Each throws StateError out of order: sent twice, received before it
-    /// was sent, set before it was received.
+    /// was sent, set before it was received. Buffers need no call: sending makes room, and no receive is posted.
     ///
-    /// For programs written for Parthenon's calls; both only check that the communicator is usable. Sending makes room
-    /// by itself, and no receive has to be posted. They begin nothing: blocks may still be allocated, freed and
-    /// swapped. Local.
-    void buildSparseBoundaryBuffers();
-    void startReceiveBoundBufs(BoundaryType which = BoundaryType::Any);
     /// The first one begins the exchange.
     void sendBoundBufs(BoundaryType which = BoundaryType::Any);
     /// Whether everything has arrived. Does not wait. Throws PeerError where a process has ended, or after asking for

@@ -4,7 +4,6 @@
 #pragma once
 
 #include "DNDS/Link/MessageLink.hpp"
-#include "DNDS/Sparse/ChannelState.hpp"
 #include "DNDS/Sparse/ExchangeStep.hpp"
 #include "DNDS/Sparse/PollTimer.hpp"
 #include "DNDS/Sparse/SparseDevice.hpp"
@@ -16,6 +15,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <cstring>
 #include <exception>
 #include <memory>
@@ -31,7 +31,7 @@ namespace DNDS {
 /// An exchange with its channels, messages and counters. A step is: send (pack rims, one message a peer), receive
 /// (accept messages, mark wanted blocks), set (fill ghosts), complete (allocate, fill fresh ghosts, free). Both sides,
 /// within the rank and between ranks, go through `steps` on their own; only `complete` needs both. Costs depend on
-/// allocated blocks, not on all: absent ones are a bit in a bitmap. Channels, thresholds and the five states are those
+/// allocated blocks, not on all: absent ones are a bit in a bitmap. Channels and thresholds are those
 /// of Parthenon's sparse variables; one message a peer instead of one a channel is this library's.
 struct SparseFields::State final : Recoverable {
     /// A field, and what exchanges know of it.
@@ -41,7 +41,7 @@ struct SparseFields::State final : Recoverable {
         std::vector<std::byte> defaults; ///< for the largest shape
         BlockBits wanted;                ///< blocks that got a value above the threshold and are absent
         BlockBits fresh;                 ///< blocks that this exchange has allocated
-        /// [blocks] where the states of a block's channels begin in `local`; `nothingSent` for blocks that were absent
+        /// [blocks] where the bits of a block's channels begin in `localSent`; `nothingSent` for absent blocks
         std::vector<std::uint32_t> sent;
         static constexpr std::uint32_t nothingSent = UINT32_MAX;
 
@@ -106,7 +106,7 @@ struct SparseFields::State final : Recoverable {
     /// Whether a channel within this rank carried data; whether channel bit `bit` of peer `p` did.
     bool hasData(const Member &member, const LocalChannel &channel) const {
         const std::uint32_t sent = member.sent[toSize(channel.from.block)];
-        return sent != Member::nothingSent && local[sent + toSize(channel.place)] == ChannelState::Received;
+        return sent != Member::nothingSent && localSent[sent + toSize(channel.place)];
     }
     bool hasData(std::size_t p, std::size_t bit) const {
         return Bits::test(reinterpret_cast<const std::uint64_t *>(link->received(p).data() + sparseHeaderBytes), bit);
@@ -115,12 +115,10 @@ struct SparseFields::State final : Recoverable {
     void sendOn(Member &member, const LocalChannel &channel, bool aboveThreshold) {
         if (aboveThreshold && !member.field->allocated.test(channel.to.block))
             member.wanted.set(channel.to.block);
-        local.send(aboveThreshold || member.field->options.sendBelowThreshold ? ChannelEvent::Send
-                                                                              : ChannelEvent::SendNull,
-                   title);
+        localSent.push_back(aboveThreshold || member.field->options.sendBelowThreshold);
     }
     /// Calls `visit(field's member, local channel)` for channels from allocated blocks, in the order of
-    /// `local`.
+    /// `localSent`.
     template <class Visit>
     void forEachSending(Visit &&visit);
     /// Calls `visit(member, number of the local channel, whether it carried data)` for the local channels whose ghosts
@@ -183,7 +181,7 @@ struct SparseFields::State final : Recoverable {
     std::shared_ptr<CommunicatorContext> context;
     std::vector<Member> members;
     std::vector<Peer> peers;
-    ChannelStates local;                  ///< channels within this rank
+    std::vector<std::uint8_t> localSent;  ///< for each channel within this rank from an allocated block: it has data
     std::array<ExchangeStep, 2> steps{};  ///< indexed by Side
     std::optional<PushOp> push;           ///< set in a push
     std::vector<std::int32_t> depositors; ///< scratch of `sendTo`: numbers of the depositing blocks

@@ -63,8 +63,8 @@ ElementBox boxOf(const BlockView<T> &view, rowsize component, bool ghosts) {
     return box;
 }
 
-template <class TField>
 /// The view of an allocated block in the memory of `on`. Throws StaleError if blocks are in the other space.
+template <class TField>
 auto viewOf(const SparseStage<TField> &u, int block, const Executor &on) {
     return on.onDevice() ? u.field.template deviceView<DeviceBackend::CUDA>(block, u.stage)
                          : u.field.view(block, u.stage);
