@@ -289,13 +289,9 @@ class ArrayDof : public ArrayPair<ArrayEigenMatrix<m, n>> {
         return value;
     }
 
-    // A failure of this rank takes part in the reduction, so that no rank waits for it.
     template <class Body>
     real reduced(Reduction reduction, const Body &body) const {
-        real value = 0;
-        const std::exception_ptr failure = attempt([&] { value = body(); });
-        DofKernels::reduceOrThrow(father->comm(), {&value, 1}, reduction, failure);
-        return value;
+        return DofKernels::reduced(father->comm(), reduction, body);
     }
     // Sizes chosen at run time are agreed on first: the reduction needs equally many numbers on all ranks.
     Matrix components(Component component, Reduction reduction, const ArrayDof *other = nullptr) const {

@@ -38,4 +38,16 @@ WideExactAccumulator exactSum(Terms terms, Boxes boxes, const Executor &on);
 /// Of `x`.
 Extremes extremes(Boxes boxes, const Executor &on);
 
+/// The sum of all ranks' accumulators, which `body` returns. These represent sums without rounding, so that their order
+/// has no influence: only the total is rounded. Errors of `body` are thrown on all ranks. Collective; O(ranks).
+template <class Body>
+real exactTotal(const CommunicatorView &comm, const Body &body) {
+    WideExactAccumulator mine;
+    comm.guarded([&] { mine = body(); });
+    WideExactAccumulator total;
+    for (const WideExactAccumulator &one : comm.allGatherV(std::span<const WideExactAccumulator>(&mine, 1)))
+        total += one;
+    return total.value();
+}
+
 } // namespace DNDS::DofKernels

@@ -72,6 +72,15 @@ enum class Reduction : unsigned char { Sum, Max };
 void reduceOrThrow(const CommunicatorView &comm, std::span<real> values, Reduction reduction,
                    const std::exception_ptr &failure);
 
+/// Reduces the value of `body` over ranks. A rank that throws tells the others in the same reduction. Collective.
+template <class Body>
+real reduced(const CommunicatorView &comm, Reduction reduction, const Body &body) {
+    real value = 0;
+    const std::exception_ptr failure = attempt([&] { value = body(); });
+    reduceOrThrow(comm, {&value, 1}, reduction, failure);
+    return value;
+}
+
 } // namespace DNDS::DofKernels
 
 namespace DNDS {

@@ -79,16 +79,7 @@ std::vector<VectorBox> changed(BlockField<real> &u, const BlockField<real> *from
     return boxes;
 }
 
-/// Reduces the value of `body` over all ranks. A rank that throws tells the others in the same reduction. Collective.
-real reduced(const BlockField<real> &u, Reduction reduction, const auto &body) {
-    real value = 0;
-    const std::exception_ptr failure = attempt([&] { value = body(); });
-    DofKernels::reduceOrThrow(u.array().comm(), {&value, 1}, reduction, failure);
-    return value;
-}
-
-/// The sum over all ranks; `v` may be `u`. Exact sums gather the ranks' accumulators, which represent their sums
-/// without rounding, so that their order has no influence; only the total is rounded. Collective.
+/// The sum over all ranks; `v` may be `u`. Collective.
 real sumOf(Terms terms, const BlockField<real> &u, const BlockField<real> &v, const BlockElements &elements) {
     const auto ofRank = [&](const auto &add) {
         requirePartner(u, v);
@@ -96,21 +87,17 @@ real sumOf(Terms terms, const BlockField<real> &u, const BlockField<real> &v, co
                    elements.on);
     };
     if (!elements.exact)
-        return reduced(u, Reduction::Sum,
-                       [&] { return ofRank([](auto... arguments) { return DofKernels::sum(arguments...); }); });
-    WideExactAccumulator mine;
-    u.array().comm().guarded(
-        [&] { mine = ofRank([](auto... arguments) { return DofKernels::exactSum(arguments...); }); });
-    WideExactAccumulator total;
-    for (const WideExactAccumulator &one : u.array().comm().allGatherV(std::span<const WideExactAccumulator>(&mine, 1)))
-        total += one;
-    return total.value();
+        return DofKernels::reduced(u.array().comm(), Reduction::Sum, [&] {
+            return ofRank([](auto... arguments) { return DofKernels::sum(arguments...); });
+        });
+    return DofKernels::exactTotal(
+        u.array().comm(), [&] { return ofRank([](auto... arguments) { return DofKernels::exactSum(arguments...); }); });
 }
 
 /// The largest over all ranks of the value that `choose` makes of a rank's extrema; minima are negated maxima, so that
 /// one kernel and one reduction serve all. Collective.
 real extremeOf(const BlockField<real> &u, const BlockElements &elements, const auto &choose) {
-    return reduced(u, Reduction::Max, [&] {
+    return DofKernels::reduced(u.array().comm(), Reduction::Max, [&] {
         return choose(
             DofKernels::extremes(boxesOf(u, elements, false, readable(u, elements.on), nullptr, nullptr), elements.on));
     });

@@ -172,42 +172,27 @@ WideExactAccumulator timesExact(index count, real term) {
 
 CommunicatorView commOf(const ConstSparseVector &u) { return u.field.pattern()->context()->comm(); }
 
-/// Reduces over all ranks what `body` finds on this one. An error of one rank travels with the reduction, and is thrown
-/// on all ranks.
-real reduced(const ConstSparseVector &u, Reduction reduction, const auto &body) {
-    real value = 0;
-    const std::exception_ptr failure = attempt([&] { value = body(); });
-    DofKernels::reduceOrThrow(commOf(u), {&value, 1}, reduction, failure);
-    return value;
-}
-
-/// The sum over all ranks; `v` may be `u`. Exact sums gather one accumulator a rank and add them on all ranks:
-/// O(ranks), and the bits depend neither on the distribution nor on which blocks are allocated. Otherwise terms are
-/// added in the order of blocks and ranks.
+/// The sum over all ranks; `v` may be `u`. The bits of exact sums depend neither on the distribution nor on which
+/// blocks are allocated. Otherwise terms are added in the order of blocks and ranks.
 real sumOf(Terms terms, const ConstSparseVector &u, const ConstSparseVector &v, const BlockElements &elements) {
     const real background = termOf(terms, u.field.defaultValue(), v.field.defaultValue());
     if (!elements.exact)
-        return reduced(u, Reduction::Sum, [&] {
+        return DofKernels::reduced(commOf(u), Reduction::Sum, [&] {
             const Contributions mine(u, v, elements);
             const real there = DofKernels::sum(terms, mine.boxes, elements.on);
             return mine.absent > 0 ? there + static_cast<real>(mine.absent) * background : there;
         });
-    const CommunicatorView comm = commOf(u);
-    WideExactAccumulator sum;
-    comm.guarded([&] {
+    return DofKernels::exactTotal(commOf(u), [&] {
         const Contributions mine(u, v, elements);
-        sum = DofKernels::exactSum(terms, mine.boxes, elements.on);
+        WideExactAccumulator sum = DofKernels::exactSum(terms, mine.boxes, elements.on);
         sum += timesExact(mine.absent, background);
+        return sum;
     });
-    WideExactAccumulator total;
-    for (const WideExactAccumulator &one : comm.allGatherV(std::span<const WideExactAccumulator>(&sum, 1)))
-        total += one;
-    return total.value();
 }
 
 /// The maximum over all ranks of `choose(extrema of this rank)`: minima are negated, so that one reduction serves both.
 real extremeOf(const ConstSparseVector &u, const BlockElements &elements, const auto &choose) {
-    return reduced(u, Reduction::Max, [&] {
+    return DofKernels::reduced(commOf(u), Reduction::Max, [&] {
         const Contributions mine(u, u, elements);
         Extremes found = DofKernels::extremes(mine.boxes, elements.on);
         if (const real value = u.field.defaultValue(); mine.absent > 0 && !std::isnan(found.min))
