@@ -5,7 +5,6 @@
 
 #include "DNDS/Geom/Clusters/ClusterFields.hpp"
 #include "DNDS/Sparse/SparseDense.hpp"
-#include "DNDS/Sparse/SparseFields.hpp"
 #include "DNDS/Sparse/SparseRows.hpp"
 
 #include <nanobind/stl/array.h>
@@ -121,65 +120,6 @@ class SparseFieldOf final : public AnySparseField {
     std::optional<DroppedSums<T>> dropped_;
 };
 
-constexpr const char *writeVtkSignature = "def write_vtk(self, path: str | os.PathLike[str], *, "
-                                          "origin: collections.abc.Sequence[float] = (0, 0, 0), "
-                                          "spacing: collections.abc.Sequence[float] = (1, 1, 1), "
-                                          "centres: bool = False) -> None";
-
-/// Writes fields on a grid as a VTKHDF file. Collective.
-void writeVtk(const std::vector<std::shared_ptr<AnySparseField>> &fields, nb::handle path,
-              const std::array<real, 3> &origin, const std::array<real, 3> &spacing, bool centres) {
-    SparseFieldCore &first = fields.front()->core();
-    const CommunicatorView comm = first.pattern()->context()->comm();
-    std::string file;
-    guarded(comm, [&] {
-        file = pathOf(path);
-        DNDS_CHECK(first.grid() != nullptr, ArgumentError,
-                   "'{}' is on clusters of a mesh: give it to VtkFile.write, among the cells", first.name());
-    });
-    const nb::gil_scoped_release others;
-    SparseResults results;
-    for (const auto &field : fields)
-        field->addTo(results);
-    writeVtkImage(comm, file, *first.grid(), results,
-                  {origin, spacing, centres ? VtkPlacement::Centres : VtkPlacement::Cells});
-}
-
-/// Several fields on one pattern, and what keeps them.
-struct SparseGroup {
-    std::vector<std::shared_ptr<AnySparseField>> fields;
-    std::unique_ptr<SparseFields> exchange;
-};
-
-SparseGroup makeGroup(const nb::sequence &given, const std::string &name) {
-    SparseGroup group;
-    std::vector<SparseFieldCore *> cores;
-    CommPtr comm;
-    for (const nb::handle object : given) {
-        if (!nb::isinstance<SparseHandle>(object))
-            throw nb::type_error("a group is made of SparseField objects");
-        const auto &field = nb::cast<const SparseHandle &>(object);
-        group.fields.push_back(field.field);
-        cores.push_back(&field.core());
-    }
-    const nb::gil_scoped_release others;
-    group.exchange = std::make_unique<SparseFields>(name, cores);
-    return group;
-}
-
-nb::dict trafficOf(const SparseTraffic &traffic) {
-    nb::dict result;
-    result["exchanges"] = traffic.exchanges;
-    result["messages"] = traffic.messages;
-    result["bytes"] = traffic.bytes;
-    result["above_threshold"] = traffic.aboveThreshold;
-    result["below_threshold"] = traffic.belowThreshold;
-    result["allocations"] = traffic.allocations;
-    result["frees"] = traffic.frees;
-    result["buffer_bytes"] = traffic.bufferBytes;
-    return result;
-}
-
 /// One number for one component, else a list.
 nb::object perComponent(const std::vector<real> &values) {
     return values.size() == 1 ? nb::cast(values.front()) : nb::cast(values);
@@ -270,6 +210,13 @@ void bindValues(nb::class_<SparseHandle, Extra...> &type) {
 
 Collective the first time, then between peers. Raises MemoryError on a rank where memory ends, which stops the others by
 RevokedError.)")
+        .def(
+            "push_ghosts", [](const SparseHandle &self, std::string_view op) { pushGhosts(self.core(), op); },
+            "op"_a = "sum", pushGhostsText)
+        .def(
+            "clear_ghosts", [](const SparseHandle &self, int stage) { self.core().clearGhosts(stage); }, "stage"_a = 0,
+            "Sets the ghosts that stand for cells to the default: before deposits, where an exchange or `swap_stages` "
+            "has filled them. Local.")
         .def_prop_ro(
             "traffic",
             [](const SparseHandle &self) {
@@ -392,36 +339,7 @@ Made by `BlockGrid.sparse_field` and `Mesh.sparse_field`. The other blocks have 
 )");
     bindBlocks(type);
     bindValues(type);
-    nb::class_<SparseGroup>(module, "SparseFields", R"(Sparse fields on one grid with equal ghosts, exchanged together.
-
-    species = dnds.SparseFields([dust, soot])
-    species.exchange_ghosts()
-)")
-        .def(
-            "__init__",
-            [](SparseGroup *self, const nb::sequence &fields, const std::string &name) {
-                new (self) SparseGroup(makeGroup(fields, name));
-            },
-            "fields"_a, "name"_a = "sparse fields",
-            nb::sig("def __init__(self, fields: collections.abc.Sequence[SparseField], name: str = 'sparse fields') "
-                    "-> None"),
-            "Collective; all ranks give the same fields in the same order, or all raise.")
-        .def(
-            "exchange_ghosts", [](SparseGroup &self) { self.exchange->exchangeGhosts(); }, Release(),
-            "As SparseField.exchange_ghosts, in one message a peer.")
-        .def(
-            "write_vtk",
-            [](const SparseGroup &self, nb::handle path, const std::array<real, 3> &origin,
-               const std::array<real, 3> &spacing,
-               bool centres) { writeVtk(self.fields, path, origin, spacing, centres); },
-            "path"_a.none(), nb::kw_only(), "origin"_a = std::array<real, 3>{0, 0, 0},
-            "spacing"_a = std::array<real, 3>{1, 1, 1}, "centres"_a = false, nb::sig(writeVtkSignature),
-            "As SparseField.write_vtk, with all fields in one file.")
-        .def_prop_ro(
-            "traffic", [](const SparseGroup &self) { return trafficOf(self.exchange->traffic()); },
-            nb::sig("def traffic(self) -> dict[str, int]"), "What was done on this rank.")
-        .def(
-            "__len__", [](const SparseGroup &self) { return self.fields.size(); }, "Fields in the group.");
+    bindSparseGroups(module);
     nb::class_<GridHandle> grids = nb::borrow<nb::class_<GridHandle>>(module.attr("BlockGrid"));
     grids.def(
         "sparse_field", &sparseFieldOf, "name"_a = "field", "components"_a = 1, "dtype"_a = "float64", nb::kw_only(),

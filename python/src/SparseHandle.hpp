@@ -3,17 +3,21 @@
 #pragma once
 
 #include "BlockHandles.hpp"
+#include "Exchanger.hpp"
 #include "NumpyViews.hpp"
 
 #include "DNDS/Geom/Source/MeshSlice.hpp"
+#include "DNDS/Sparse/SparseFields.hpp"
 #include "DNDS/Sparse/SparseFile.hpp"
 #include "DNDS/Sparse/SparseReductions.hpp"
 
 #include <nanobind/nanobind.h>
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace DNDS::Geom {
@@ -80,7 +84,33 @@ struct SparseArguments {
 SparseHandle makeSparseField(const CommPtr &comm, std::shared_ptr<const SparsePattern> pattern,
                              std::uint64_t fingerprint, const SparseArguments &arguments);
 
+/// Writes fields on a grid as a VTKHDF file. Collective.
+void writeVtk(const std::vector<std::shared_ptr<AnySparseField>> &fields, nanobind::handle path,
+              const std::array<real, 3> &origin, const std::array<real, 3> &spacing, bool centres);
+inline constexpr const char *writeVtkSignature = "def write_vtk(self, path: str | os.PathLike[str], *, "
+                                                 "origin: collections.abc.Sequence[float] = (0, 0, 0), "
+                                                 "spacing: collections.abc.Sequence[float] = (1, 1, 1), "
+                                                 "centres: bool = False) -> None";
+/// The counts as a dict.
+nanobind::dict trafficOf(const SparseTraffic &traffic);
+/// Pushes a field, or several, by the operation's word, and lets other threads of Python run.
+template <class Pushed>
+void pushGhosts(Pushed &pushed, std::string_view op) {
+    const PushOp operation = chosen(op, "push operation", pushOps);
+    const nanobind::gil_scoped_release others;
+    pushed.pushGhosts(operation);
+}
+inline constexpr const char *pushGhostsText =
+    R"(Adds what was deposited into ghosts to the cells that they stand for; ghosts are the default afterwards.
+
+An absent block is allocated where a deposit for it is above the allocation threshold; else the deposit is dropped, which
+`dropped_sums` counts. "min" and "max" take the least or the largest; the default value must be what changes nothing: 0,
+infinity or -infinity. Deposits are applied by the number of their block: the same bits on any number of ranks. Collective
+the first time, then between peers.)";
+
 /// The fields, and `sparse_field` of grids; after those.
 void bindSparse(nanobind::module_ &module);
+/// `SparseFields`; after the fields.
+void bindSparseGroups(nanobind::module_ &module);
 
 } // namespace DNDS::Python

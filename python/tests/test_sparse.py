@@ -92,6 +92,43 @@ def test_species_travel_together(comm):
         dnds.SparseFields([1])
 
 
+def deposited(grid, field, value):
+    """Gives one block `value(cell)` in its cells and ghosts; the cells of the grid that must get it."""
+    expected = np.zeros(grid.shape)
+    extent = np.indices((10, 10)).reshape(2, -1) + 7  # of cells 8 to 15, and a ghost on each side
+    np.add.at(expected, tuple(extent % np.array([[64], [32]])), value(extent))
+    for b in range(len(field)):
+        if field.box(b) == ((8, 8), (16, 16)):
+            field.allocate(b)
+            field.view(b, ghosts=True)[...] = value(extent).reshape(10, 10)
+    return expected
+
+
+def test_deposits_reach_their_cells(comm):
+    grid = dnds.BlockGrid.blocks_of((64, 32), (8, 8), periodic=(True, True), comm=comm)
+    mass, heat = (grid.sparse_field(name, allocation_threshold=1e-9) for name in ("mass", "heat"))
+    weights = deposited(grid, mass, lambda cell: 1.0 + cell[0] + 0.25 * cell[1])
+    mass.push_ghosts()
+    np.testing.assert_array_equal(all_cells(grid, mass), weights)
+    assert comm.allreduce(len(mass.allocated_blocks)) == 9 and mass.sums() == weights.sum()
+    mass.exchange_ghosts()
+    mass.clear_ghosts()
+    mass.push_ghosts()  # nothing was deposited
+    np.testing.assert_array_equal(all_cells(grid, mass), weights)
+
+    both = dnds.SparseFields([mass, heat])
+    mass.exchange_ghosts()
+    mass.clear_ghosts()
+    hot = deposited(grid, heat, lambda cell: 2.0 * cell[1])
+    both.push_ghosts("sum")
+    np.testing.assert_array_equal(all_cells(grid, mass), weights)
+    np.testing.assert_array_equal(all_cells(grid, heat), hot)
+    with pytest.raises(dnds.ArgumentError, match="replace, sum, min or max"):
+        mass.push_ghosts("add")
+    with pytest.raises(dnds.ArgumentError, match="default"):
+        mass.push_ghosts("min")
+
+
 def test_views_outlive_their_blocks(comm):
     grid, smoke = puff(comm)
     if not len(smoke):
