@@ -8,11 +8,13 @@
 #include "SparseHandle.hpp"
 
 #include "DNDS/Serialize/Checkpoint.hpp"
+#include "DNDS/Sparse/SparseRows.hpp"
 
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -53,22 +55,29 @@ void setValue(CheckpointWriter &file, const std::string &name, nb::handle value)
         file.set(name, nb::cast<std::vector<real>>(value));
 }
 
-/// The mesh, or the grid's blocks or cells, that an array belongs to.
-std::optional<std::uint64_t> meshOf(nb::handle array) {
-    if (const BlockFieldHandle *blocks = blockFieldOf(array))
-        return blocks->grid.grid->cellsSignature();
+/// The meshes for which a checkpoint with this array may be: the first is the widest. The ids of fields on blocks are
+/// those of cells, for any cut into blocks, but those of sparse fields are of the blocks themselves.
+std::vector<std::uint64_t> meshesOf(nb::handle array) {
+    if (const BlockFieldHandle *field = blockFieldOf(array))
+        return {field->grid.grid->cellsSignature(), blocksFingerprint(*field->grid.grid)};
     if (nb::isinstance<SparseHandle>(array))
-        return nb::cast<const SparseHandle &>(array).fingerprint;
-    return nb::isinstance<Field>(array) ? nb::cast<const Field &>(array).mesh() : std::nullopt;
+        return {nb::cast<const SparseHandle &>(array).fingerprint};
+    if (nb::isinstance<Field>(array))
+        if (const auto mesh = nb::cast<const Field &>(array).mesh())
+            return {*mesh};
+    return {};
 }
 
-/// Adds the mesh of a field. Throws ArgumentError if it differs from the known one.
-void joinMesh(std::optional<std::uint64_t> &known, nb::handle array, const std::string &name) {
-    const std::optional<std::uint64_t> its = meshOf(array);
-    DNDS_CHECK(!its || !known || *its == *known, ArgumentError,
+/// Keeps those of the known meshes that are meshes of the array. Throws ArgumentError where there are none.
+void joinMeshes(std::vector<std::uint64_t> &known, nb::handle array, const std::string &name) {
+    const std::vector<std::uint64_t> its = meshesOf(array);
+    if (known.empty() || its.empty()) {
+        known.insert(known.end(), its.begin(), its.end());
+        return;
+    }
+    std::erase_if(known, [&](std::uint64_t mesh) { return std::ranges::find(its, mesh) == its.end(); });
+    DNDS_CHECK(!known.empty(), ArgumentError,
                "'{}' is a field of another mesh than the fields before it: a checkpoint is for one mesh", name);
-    if (its)
-        known = its;
 }
 
 /// The ids of an array's rows: those given, or the file numbers of a field on a mesh.
@@ -82,7 +91,7 @@ class RowIds {
         if (nb::isinstance<Field>(array))
             ofMesh_ = nb::cast<const Field &>(array).ids();
         const ArrayBase &rows = rowsOf(array);
-        DNDS_CHECK(meshOf(array) && static_cast<index>(ofMesh_.size()) == rows.size(), ArgumentError,
+        DNDS_CHECK(!meshesOf(array).empty() && static_cast<index>(ofMesh_.size()) == rows.size(), ArgumentError,
                    "'{}' is no field on the cells or nodes of a mesh, whose file numbers would be its ids: give ids",
                    rows.label());
     }
@@ -107,11 +116,14 @@ index writeCheckpoint(nb::handle path, nb::handle arrays, nb::handle ids, nb::ha
     std::string where;
     std::optional<std::uint64_t> mesh;
     guarded(shared->view, [&] {
+        std::vector<std::uint64_t> meshes;
         where = pathOf(path);
         nb::dict named;
         if (nb::try_cast(arrays, named)) // else what is wrong is said below
             for (const auto [key, array] : named)
-                joinMesh(mesh, array, nb::cast<std::string>(nb::str(key)));
+                joinMeshes(meshes, array, nb::cast<std::string>(nb::str(key)));
+        if (!meshes.empty())
+            mesh = meshes.front();
     });
     {
         const nb::gil_scoped_release others;
@@ -163,10 +175,12 @@ struct Checkpoint {
 };
 
 /// Refuses rows of another mesh. Local; called on all ranks.
-void requireMeshOf(Checkpoint &self, const std::optional<std::uint64_t> &mesh) {
-    if (!mesh)
+void requireMeshOf(Checkpoint &self, nb::handle array) {
+    const std::vector<std::uint64_t> meshes = meshesOf(array);
+    if (meshes.empty())
         return;
-    self.file->requireMesh(*mesh);
+    const auto of = std::ranges::find_if(meshes, [&](std::uint64_t one) { return self.file->content().mesh == one; });
+    self.file->requireMesh(of != meshes.end() ? *of : meshes.front());
     if (self.file->content().mesh || self.warned)
         return;
     self.warned = true;
@@ -190,12 +204,13 @@ nb::dict valuesOf(const Checkpoint &self) {
     return values;
 }
 
-void readSparse(Checkpoint &self, const std::string &name, const SparseHandle &into, nb::handle ids, bool anyMesh) {
+void readSparse(Checkpoint &self, const std::string &name, nb::handle array, nb::handle ids, bool anyMesh) {
+    const auto &into = nb::cast<const SparseHandle &>(array);
     std::unique_ptr<AnySparseRows> rows;
     guarded(self.comm->view, [&] {
         DNDS_CHECK(ids.is_none(), ArgumentError, "'{}' is a sparse field: it knows its ids itself", into.core().name());
         if (!anyMesh)
-            requireMeshOf(self, into.fingerprint);
+            requireMeshOf(self, array);
         rows = into.field->rows();
     });
     {
@@ -206,14 +221,15 @@ void readSparse(Checkpoint &self, const std::string &name, const SparseHandle &i
     guarded(self.comm->view, [&] { rows->restore(); });
 }
 
-void readBlocks(Checkpoint &self, const std::string &name, const BlockFieldHandle &into, nb::handle ids, bool anyMesh) {
+void readBlocks(Checkpoint &self, const std::string &name, nb::handle array, nb::handle ids, bool anyMesh) {
+    const BlockFieldHandle &into = *blockFieldOf(array);
     std::unique_ptr<AnyBlockRows> rows;
     guarded(self.comm->view, [&] {
         DNDS_CHECK(ids.is_none(), ArgumentError, "'{}' is a field on blocks: it knows its ids itself",
                    into.field->core().name());
         into.requireLanded("be read");
         if (!anyMesh)
-            requireMeshOf(self, into.grid.grid->cellsSignature());
+            requireMeshOf(self, array);
         rows = cellRowsOf(*into.field);
     });
     {
@@ -225,16 +241,16 @@ void readBlocks(Checkpoint &self, const std::string &name, const BlockFieldHandl
 
 void readRows(Checkpoint &self, const std::string &name, nb::handle into, nb::handle ids, bool anyMesh) {
     if (nb::isinstance<SparseHandle>(into))
-        return readSparse(self, name, nb::cast<const SparseHandle &>(into), ids, anyMesh);
-    if (const BlockFieldHandle *blocks = blockFieldOf(into))
-        return readBlocks(self, name, *blocks, ids, anyMesh);
+        return readSparse(self, name, into, ids, anyMesh);
+    if (blockFieldOf(into) != nullptr)
+        return readBlocks(self, name, into, ids, anyMesh);
     std::optional<RowIds> list;
     ArrayBase *rows = nullptr;
     guarded(self.comm->view, [&] {
         list.emplace(ids, into);
         rows = &rowsOf(into);
         if (!anyMesh && nb::isinstance<Field>(into))
-            requireMeshOf(self, meshOf(into));
+            requireMeshOf(self, into);
         const bool fixed = nb::isinstance<Field>(into) || nb::cast<const AnyArray &>(into).fixedRows;
         DNDS_CHECK(!fixed || static_cast<index>(list->span().size()) == rows->size(), ArgumentError,
                    "'{}' has {} owned rows, but {} ids", rows->label(), rows->size(), list->span().size());

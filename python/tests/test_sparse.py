@@ -235,6 +235,30 @@ def write_clusters(mesh, u, whole, path):
         assert (cells["r"][:][~there] == 0).all() and cells["r"][:].max() > 0
 
 
+def test_dense_and_sparse_fields_in_one_checkpoint(comm, shared_path):
+    grid, smoke = puff(comm)
+    gas = dnds.BlockField(grid, ghosts=1)
+    for b in range(len(gas)):
+        gas.view(b)[...] = gas.number(b)
+    path = shared_path / "both.h5"
+    try:
+        dnds.write_checkpoint(path, {"gas": gas, "smoke": smoke})
+    except dnds.NotBuiltError:
+        pytest.skip("built without HDF5")
+    file = dnds.Checkpoint(path, comm=comm)
+    again, gas_again = grid.sparse_field("again", stages=2), dnds.BlockField(grid, ghosts=1)
+    file.read("smoke", again)
+    file.read("gas", gas_again)
+    np.testing.assert_array_equal(all_cells(grid, again), all_cells(grid, smoke))
+    assert all((gas_again.view(b) == gas.number(b)).all() for b in range(len(gas)))
+    other = dnds.BlockGrid.blocks_of((64, 32), (16, 8), periodic=(True, True), comm=comm)
+    with pytest.raises(dnds.ArgumentError, match="mesh"):
+        file.read("gas", dnds.BlockField(other))
+    file.read("gas", dnds.BlockField(other), any_mesh=True)  # its ids are of cells
+    with pytest.raises(dnds.ArgumentError, match="another mesh"):
+        dnds.write_checkpoint(path, {"gas": dnds.BlockField(other), "smoke": smoke})
+
+
 def test_clusters_of_a_mesh(comm, shared_path):
     mesh = dnds.Mesh.box("tetrahedra", (6, 6, 6), cells_per_cluster=50, comm=comm)
     u = mesh.sparse_field("radical", stages=2, allocation_threshold=1e-6, deallocation_threshold=1e-7)
