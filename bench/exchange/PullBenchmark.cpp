@@ -133,6 +133,8 @@ std::vector<std::unique_ptr<PullMethod>> makeMethods(const Setting &setting, Are
     }
     if (auto petsc = makePetsc(setting.comm, arena.problem.offsets, arena.plan, father, arena.width))
         methods.push_back(std::move(petsc));
+    if (auto ghex = makeGhex(setting.comm, arena.problem.offsets, arena.plan, father, arena.width))
+        methods.push_back(std::move(ghex));
     for (const auto &method : methods)
         arena.check(*method, setting.sync);
     methods.push_back(makeFloor(arena.plan, father, arena.width));
@@ -155,7 +157,8 @@ void report(const Setting &setting, const Arena &arena, index ghosts, const RowS
     };
     Table table({fmt::format("{} x {}, {}, {} ({} ns)", arena.problem.name, arena.width, state.name, regimeName(regime),
                              numberOrDash(summaries.front().latency)),
-                 "us", "min", "p10", "p90", "max", "/raw_mpi", "/shared", "/petsc", "/floor", "/memcpy", "reps"});
+                 "us", "min", "p10", "p90", "max", "/raw_mpi", "/shared", "/petsc", "/ghex", "/floor", "/memcpy",
+                 "reps"});
     for (std::size_t i = 0; i < contestants.size(); ++i) {
         const Summary &own = summaries[i];
         if (own.blocks == 0)
@@ -180,6 +183,7 @@ void report(const Setting &setting, const Arena &arena, index ghosts, const RowS
         for (const auto &[key, baseline] : {std::pair{"ratio_to_raw_mpi", RawMpiName},
                                             {"ratio_to_shared_by_hand", SharedByHandName},
                                             {"ratio_to_petsc", PetscName},
+                                            {"ratio_to_ghex", GhexName},
                                             {"ratio_to_floor", FloorName},
                                             {"ratio_to_memcpy", MemcpyName}}) {
             const double ratio = own.microseconds / timeOf(baseline);

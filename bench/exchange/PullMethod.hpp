@@ -34,6 +34,7 @@ class PullMethod {
 inline constexpr const char *RawMpiName = "raw_mpi";
 inline constexpr const char *SharedByHandName = "shared_by_hand";
 inline constexpr const char *PetscName = "petsc_sf";
+inline constexpr const char *GhexName = "ghex";
 inline constexpr const char *FloorName = "floor";
 inline constexpr const char *MemcpyName = "memcpy";
 
@@ -50,5 +51,8 @@ std::unique_ptr<PullMethod> makeMemcpy(const PullPlan &plan, int width);
 /// PETSc's star forest, or null in builds without PETSc. Collective.
 std::unique_ptr<PullMethod> makePetsc(CommunicatorView comm, std::span<const index> offsets, const PullPlan &plan,
                                       const double *father, int width);
+/// GHEX's exchange of unstructured grids, or null in builds without GHEX. Collective.
+std::unique_ptr<PullMethod> makeGhex(CommunicatorView comm, std::span<const index> offsets, const PullPlan &plan,
+                                     const double *father, int width);
 
 } // namespace DNDS::Bench

@@ -1,5 +1,5 @@
 /// @file main.cpp
-/// @brief bench_exchange: ghost pulls and their set-up against hand-written MPI, PETSc and a local copy.
+/// @brief bench_exchange: ghost pulls and their set-up against hand-written MPI, PETSc, GHEX and a local copy.
 #include "Benchmarks.hpp"
 #include "Options.hpp"
 #include "RunBenchmark.hpp"
