@@ -136,8 +136,7 @@ std::shared_ptr<const SparsePattern> patternOf(const GridHandle &grid, const Gho
     for (const auto &[known, pattern] : *grid.sparse)
         if (known == widths)
             return pattern;
-    const nb::gil_scoped_release others;
-    auto pattern = SparsePattern::make(grid.comm->view, grid.grid, widths);
+    auto pattern = unlocked([&] { return SparsePattern::make(grid.comm->view, grid.grid, widths); });
     grid.sparse->emplace_back(widths, pattern);
     return pattern;
 }

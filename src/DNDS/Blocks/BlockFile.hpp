@@ -130,7 +130,7 @@ void writeNetcdf(NetcdfWriter &file, std::string_view name, const BlockField<T> 
 }
 
 /// Declares the coordinates of a field by CF, `NetcdfWriter::axis` of each dimension: of cells, or of nodes where the
-/// field's centring has them. Returns the names of its dimensions, that of components, "component", among them:
+/// field's centring has them. Returns the names of its dimensions, that of n components, "component<n>", among them:
 ///
 ///     const std::vector<GridAxis> axes{{"lat", latitudes, {{"units", "degrees_north"}}}, {"lon", longitudes}};
 ///     file.variable("p", ElementKind::Float32, declareAxes(file, p, axes), {{"units", "Pa"}});      // lat, lon
@@ -152,8 +152,9 @@ std::vector<std::string> declareAxes(NetcdfWriter &file, const BlockField<T> &fi
         names.push_back(file.axis(axis, field.blockPattern()->centring().nodal[toSize(d)], space.periodic[toSize(d)]));
     }
     if (field.components() > 1) {
-        file.dimension("component", field.components());
-        names.insert(field.blockPattern()->componentsOutside() > 0 ? names.begin() : names.end(), "component");
+        const std::string name = fmt::format("component{}", field.components());
+        file.dimension(name, field.components());
+        names.insert(field.blockPattern()->componentsOutside() > 0 ? names.begin() : names.end(), name);
     }
     return names;
 }

@@ -143,7 +143,7 @@ class BlockGrid {
     /// reach through 1000 periods or connections.
     std::vector<GhostRegion> ghostRegions(int block, const GhostWidths &widths, const Centring &centring = {}) const;
     /// The sources of all cells (or points) of `box`, which may reach out of its index space. Cost and errors as
-    /// `ghostRegions`.
+    /// `ghostRegions`, and IndexError for a missing space.
     std::vector<GhostRegion> sourcesOf(int space, const Box &box, const Centring &centring = {}) const;
     /// Throws ArgumentError if a connection turns points of this centring into others, such as faces of dimension 0
     /// into those of dimension 1. Local, with the same result on all ranks.

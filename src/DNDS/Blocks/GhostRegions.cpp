@@ -256,6 +256,8 @@ std::vector<GhostRegion> BlockGrid::ghostRegions(int block, const GhostWidths &w
 }
 
 std::vector<GhostRegion> BlockGrid::sourcesOf(int space, const Box &box, const Centring &centring) const {
+    DNDS_CHECK(space >= 0 && toSize(space) < spaces_.size(), IndexError, "there is no index space {}, but {}", space,
+               spaces_.size());
     return GhostFinder(*this, centring, space, box, -1).take();
 }
 

@@ -65,11 +65,17 @@ void forEachRun(const RowList &rows, Function &&function) {
             forEachRun(box, function);
 }
 
-/// The numbers of received rows in the order in which they are applied: as received, except where the pattern has an
-/// order of its own (`ExchangePattern::pushOrder`), which does not depend on ranks. O(rows).
-std::vector<std::size_t> pushOrderOf(const ExchangePattern &pattern, std::size_t rows) {
+/// Whether pushes of arrays with these rows have the pattern's order, which does not depend on ranks.
+bool hasOrder(const ExchangePattern &pattern, const RowPart &part) {
+    return part.offsets == nullptr && !pattern.pushOrder().empty();
+}
+
+/// The numbers of received rows in the order in which they are applied: as received, or that of the pattern. O(rows).
+std::vector<std::size_t> pushOrderOf(const ExchangePattern &pattern, const RowPart &part, std::size_t rows) {
     std::vector<std::size_t> order(rows);
     std::iota(order.begin(), order.end(), std::size_t{0});
+    if (!hasOrder(pattern, part))
+        return order;
     auto next = order.begin();
     for (const auto &[box, place] : pattern.pushOrder()) {
         std::iota(next, next + box.size(), static_cast<std::size_t>(place));
@@ -97,7 +103,7 @@ void combineOnHost(const ExchangePattern &pattern, PushOp op, std::span<const Ex
                 function(row, rows, from);
                 from += to.begin(row + rows) - to.begin(row);
             };
-            if (to.offsets == nullptr && !pattern.pushOrder().empty())
+            if (hasOrder(pattern, to))
                 for (const auto &[box, place] : pattern.pushOrder()) {
                     from = staging[part + p] + to.begin(place);
                     forEachRun(box, run);
@@ -206,7 +212,7 @@ DeviceCombine::DeviceCombine(const ExchangePattern &pattern, PushOp op, std::spa
     // Contributions by row, and for one row in the order of the host.
     // A stable sort by row keeps the host's order of the contributions to each row: O(rows log(rows)), once.
     const std::vector<index> arrived = pattern.readers().allRows();
-    std::vector<std::size_t> order = pushOrderOf(pattern, arrived.size());
+    std::vector<std::size_t> order = pushOrderOf(pattern, fathers.front().parts[0], arrived.size());
     std::ranges::stable_sort(order, {}, [&](std::size_t k) { return arrived[k]; });
     // CSR: contributions of row r are order[firsts[r]] .. order[firsts[r + 1]].
     std::vector<std::uint64_t> firsts; // first contribution of each row in `order`

@@ -83,8 +83,9 @@ void writeSparse(const std::string &path, const GridPlacement &placement, const 
                  const SparseField<Rest> &...rest) {
     const CommunicatorView comm = first.pattern()->context()->comm();
     comm.guarded([&] {
-        const bool same = ((rest.grid() == first.grid()) && ...);
-        DNDS_CHECK(same, ArgumentError, "{}: the fields are on different grids", path);
+        const bool same = first.grid() != nullptr &&
+                          ((rest.grid() != nullptr && rest.grid()->signature() == first.grid()->signature()) && ...);
+        DNDS_CHECK(same, ArgumentError, "{}: the fields are on different grids, or on clusters of a mesh", path);
     });
     SparseResults results;
     results.add(first);

@@ -194,22 +194,23 @@ void SparseFields::State::applyOnDevice(std::span<const Deposit> deposits) {
                                                                    : Device::Combination::Sum;
     // Jobs of one run are in no order, and two deposits for one block may meet in a cell: so no run has two of a block.
     // A box has up to 26 deposits, one a neighbour, of which most are for edges and corners: few cells.
-    bool any = true;
-    for (std::size_t round = 0; any; ++round) {
-        any = false;
-        std::size_t first = 0; // of the same block
-        for (std::size_t k = 0; k < deposits.size(); ++k) {
-            const Deposit &deposit = deposits[k];
-            const SparseFieldState &field = *members[deposit.field].field;
-            if (deposit.field != deposits[first].field || deposit.cells.block != deposits[first].cells.block)
-                first = k;
-            if (k - first != round || !field.allocated.test(deposit.cells.block))
-                continue;
-            SparseJob job = field.jobOf(deposit.from, &deposit.cells);
-            job.source = deposit.from != nullptr ? job.source : deposit.data;
+    std::vector<std::vector<const Deposit *>> rounds;
+    std::size_t first = 0; // of the same block
+    for (std::size_t k = 0; k < deposits.size(); ++k) {
+        const Deposit &deposit = deposits[k];
+        if (deposit.field != deposits[first].field || deposit.cells.block != deposits[first].cells.block)
+            first = k;
+        if (!members[deposit.field].field->allocated.test(deposit.cells.block))
+            continue;
+        rounds.resize(std::max(rounds.size(), k - first + 1));
+        rounds[k - first].push_back(&deposit);
+    }
+    for (const auto &round : rounds) {
+        for (const Deposit *deposit : round) {
+            SparseJob job = members[deposit->field].field->jobOf(deposit->from, &deposit->cells);
+            job.source = deposit->from != nullptr ? job.source : deposit->data;
             job.combination = static_cast<std::int32_t>(combination);
             device->add(job);
-            any = true;
         }
         static_cast<void>(device->run(0));
     }

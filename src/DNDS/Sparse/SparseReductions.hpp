@@ -4,6 +4,7 @@
 /// Blocks on the device are copied to the host, one by one; `sum` and its like of SparseVectors.hpp run there.
 #pragma once
 
+#include "DNDS/Array/DofKernels.hpp"
 #include "DNDS/Base/ExactAccumulator.hpp"
 #include "DNDS/Mpi/Reductions.hpp"
 #include "DNDS/Sparse/SparseField.hpp"
@@ -11,6 +12,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <exception>
 #include <functional>
 #include <limits>
 #include <memory>
@@ -217,31 +219,28 @@ struct Extrema {
 };
 
 /// The extrema of each component over all cells of all ranks: [components]. The default counts if some block is absent.
-/// Collective; one reduction.
+/// Collective; one reduction, which carries errors of any rank.
 template <class T>
 std::vector<Extrema> extrema(const SparseField<T> &field) {
     const auto components = toSize(field.components());
-    constexpr real infinity = std::numeric_limits<real>::infinity();
-    // NaN needs a flag of its own: comparisons skip it, and MPI_MAX does not define its result.
-    std::vector<real> most(3 * components, -infinity); // the largest, minus the least, whether there is a NaN
+    std::vector<real> most(2 * components, -std::numeric_limits<real>::infinity()); // the largest, minus the least
+    const auto raise = [](real &to, real value) { to = value > to || std::isnan(value) ? value : to; }; // NaN stays
     const auto take = [&](std::size_t c, real value) {
-        most[3 * c] = std::max(most[3 * c], value);
-        most[3 * c + 1] = std::max(most[3 * c + 1], -value);
-        most[3 * c + 2] = std::isnan(value) ? 1 : most[3 * c + 2];
+        raise(most[2 * c], value);
+        raise(most[2 * c + 1], -value);
     };
-    for (std::size_t c = 0; c < components && Detail::absentCells(field) > 0; ++c)
-        take(c, static_cast<real>(field.defaultValue()));
-    Detail::forEachRun(field, [&](const T *first, index count) {
-        for (std::size_t i = 0; i < toSize(count); ++i)
-            take(i % components, static_cast<real>(first[i]));
+    const std::exception_ptr failure = attempt([&] {
+        for (std::size_t c = 0; c < components && Detail::absentCells(field) > 0; ++c)
+            take(c, static_cast<real>(field.defaultValue()));
+        Detail::forEachRun(field, [&](const T *first, index count) {
+            for (std::size_t i = 0; i < toSize(count); ++i)
+                take(i % components, static_cast<real>(first[i]));
+        });
     });
-    field.pattern()->context()->comm().allReduce(most.data(), static_cast<int>(most.size()), MPI_MAX);
-    std::vector<Extrema> result(components);
-    for (std::size_t c = 0; c < components; ++c) {
-        result[c] = {-most[3 * c + 1], most[3 * c]};
-        if (most[3 * c + 2] > 0)
-            result[c].least = result[c].largest = std::numeric_limits<real>::quiet_NaN();
-    }
+    DofKernels::reduceOrThrow(field.pattern()->context()->comm(), most, DofKernels::Reduction::Max, failure);
+    std::vector<Extrema> result;
+    for (std::size_t c = 0; c < components; ++c)
+        result.push_back({-most[2 * c + 1], most[2 * c]});
     return result;
 }
 

@@ -1,52 +1,40 @@
 #include "DNDS/Sparse/SparseTasks.hpp"
 
 #include <memory>
-#include <optional>
-#include <string_view>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace DNDS {
 
 namespace {
 
-/// An exchange of ghosts or, with an operation, a push, for two tasks of a graph: `start` sends, `ready` polls and
-/// fills ghosts within the rank at the first poll without result, `finish` sets the rest. Shared by both tasks.
-class SparseCalls final : public Task::CalledExchange {
-  public:
-    SparseCalls(SparseFields &fields, std::optional<PushOp> push) : fields_(&fields), push_(push) {}
-
-    void start() override {
-        localSet_ = false;
-        push_ ? fields_->startPushGhosts(*push_) : fields_->startExchangeGhosts();
+/// An exchange of ghosts or, with an operation, a push, for two tasks of a graph. `ready` polls, and fills the ghosts
+/// within the rank at the first poll without result; `finish` sets the rest.
+std::shared_ptr<Task::CalledExchange> calls(SparseFields &fields, bool pushes, PushOp op) {
+    auto result = std::make_shared<Task::CalledExchange>();
+    result->of = &fields;
+    result->pushes = pushes;
+    result->inFlight = [&fields] { return fields.inFlight(); };
+    if (pushes) {
+        result->start = [&fields, op] { fields.startPushGhosts(op); };
+        result->ready = [&fields] { return fields.receiveBoundBufs(); };
+        result->finish = [&fields] { fields.finishPushGhosts(); };
+        return result;
     }
-    bool ready() override {
-        const bool all = fields_->receiveBoundBufs();
-        if (!all && !push_ && !std::exchange(localSet_, true))
-            fields_->setBounds(BoundaryType::Local); // while messages are in flight
+    const auto localSet = std::make_shared<bool>(false); // since the start
+    result->start = [&fields, localSet] {
+        *localSet = false;
+        fields.startExchangeGhosts();
+    };
+    result->ready = [&fields, localSet] {
+        const bool all = fields.receiveBoundBufs();
+        if (!all && !std::exchange(*localSet, true))
+            fields.setBounds(BoundaryType::Local); // while messages are in flight
         return all;
-    }
-    void finish() override { push_ ? fields_->finishPushGhosts() : fields_->setBounds(); }
-    bool inFlight() const override { return fields_->inFlight(); }
-    bool isOf(const SparseFields &fields, bool pushes) const {
-        return fields_ == &fields && push_.has_value() == pushes;
-    }
-
-  private:
-    SparseFields *fields_;
-    std::optional<PushOp> push_;
-    bool localSet_ = false; ///< since the start
-};
-
-/// The object of the last start of these fields, which its finish shares, as it knows whether `ready` has set the local
-/// side. O(tasks), when the graph is made.
-std::shared_ptr<Task::CalledExchange> startedCalls(const Task::GraphModel &graph, SparseFields &fields, bool pushes) {
-    for (std::size_t k = graph.tasks.size(); k-- > 0;)
-        if (graph.tasks[k].startsExchange)
-            if (const auto *calls = dynamic_cast<const SparseCalls *>(graph.tasks[k].exchange.get());
-                calls != nullptr && calls->isOf(fields, pushes))
-                return graph.tasks[k].exchange;
-    // Without a start the plan's check speaks.
-    return std::make_shared<SparseCalls>(fields, pushes ? std::optional(PushOp::Sum) : std::nullopt);
+    };
+    result->finish = [&fields] { fields.setBounds(); };
+    return result;
 }
 
 /// A task that calls a function, and as a whole reads or changes all of `fields`: from these accesses the graph derives
@@ -62,19 +50,21 @@ Task::TaskModel callWith(Task::GraphModel &graph, std::string name, const std::v
     return task;
 }
 
-/// The tasks of an exchange or a push. The start only reads the fields, so that tasks which read cells may run until
-/// the finish, while messages are in flight; the finish changes ghosts and, for pushes, cells.
-void addStart(Task::GraphModel &graph, SparseFields &fields, std::string_view what, std::optional<PushOp> push) {
-    auto task =
-        callWith(graph, fmt::format("start {} of '{}'", what, fields.name()), fields.rows(), Task::AccessMode::Reads);
-    task.exchange = std::make_shared<SparseCalls>(fields, push);
-    task.startsExchange = true;
-    graph.add(std::move(task));
-}
-void addFinish(Task::GraphModel &graph, SparseFields &fields, std::string_view what, bool pushes) {
-    auto task = callWith(graph, fmt::format("finish {} of '{}'", what, fields.name()), fields.rows(),
-                         Task::AccessMode::ReadsWrites);
-    task.exchange = startedCalls(graph, fields, pushes);
+/// Half of an exchange or a push. The start only reads the fields, so that tasks which read cells may run until the
+/// finish, while messages are in flight; the finish changes ghosts and, for pushes, cells.
+void addHalf(Task::GraphModel &graph, SparseFields &fields, bool starts, bool pushes, PushOp op = PushOp::Sum) {
+    auto task = callWith(
+        graph, fmt::format("{} {} of '{}'", starts ? "start" : "finish", pushes ? "push" : "exchange", fields.name()),
+        fields.rows(), starts ? Task::AccessMode::Reads : Task::AccessMode::ReadsWrites);
+    if (!starts) {
+        std::vector<std::size_t> exchanged;
+        for (const Task::ArrayAccess &access : task.accesses)
+            exchanged.push_back(access.array);
+        task.exchange = graph.startedExchange(&fields, pushes, exchanged);
+    }
+    if (task.exchange == nullptr) // a finish without a start says so when it runs
+        task.exchange = calls(fields, pushes, op);
+    task.startsExchange = starts;
     graph.add(std::move(task));
 }
 
@@ -84,13 +74,9 @@ Task::RowSpace blocksOf(const SparseFieldCore &field) {
     return {fmt::format("the blocks of '{}'", field.name()), index{field.blocks()}};
 }
 
-void startExchangeGhosts(Task::Graph &graph, SparseFields &fields) {
-    addStart(graph.model(), fields, "exchange", std::nullopt);
-}
+void startExchangeGhosts(Task::Graph &graph, SparseFields &fields) { addHalf(graph.model(), fields, true, false); }
 
-void finishExchangeGhosts(Task::Graph &graph, SparseFields &fields) {
-    addFinish(graph.model(), fields, "exchange", false);
-}
+void finishExchangeGhosts(Task::Graph &graph, SparseFields &fields) { addHalf(graph.model(), fields, false, false); }
 
 void exchangeGhosts(Task::Graph &graph, SparseFields &fields) {
     startExchangeGhosts(graph, fields);
@@ -98,10 +84,10 @@ void exchangeGhosts(Task::Graph &graph, SparseFields &fields) {
 }
 
 void startPushGhosts(Task::Graph &graph, SparseFields &fields, PushOp op) {
-    addStart(graph.model(), fields, "push", op);
+    addHalf(graph.model(), fields, true, true, op);
 }
 
-void finishPushGhosts(Task::Graph &graph, SparseFields &fields) { addFinish(graph.model(), fields, "push", true); }
+void finishPushGhosts(Task::Graph &graph, SparseFields &fields) { addHalf(graph.model(), fields, false, true); }
 
 void pushGhosts(Task::Graph &graph, SparseFields &fields, PushOp op) {
     startPushGhosts(graph, fields, op);

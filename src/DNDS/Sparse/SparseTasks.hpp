@@ -33,8 +33,8 @@ Task::RowSpace blocksOf(const SparseFieldCore &field);
 /// The exchange of `fields` as two tasks of a graph, which refresh the ghosts of stage 0, allocate and free. Tasks
 /// declared between them may read the fields' cells, and do so while messages are in flight; write them before
 /// or after. In a plan on the device they wait for all kernels, and exchange the fields where they are, by the
-/// program's `toDevice`. If a run fails on a rank before it has sent, its peers throw PeerError as well. `fields` must
-/// outlive graph and plans. Local; throw ArgumentError as Graph::call.
+/// program's `toDevice`. `fields` must outlive graph and plans. Local; throw ArgumentError as Graph::call, and
+/// finishes for a task since the start that writes the fields.
 void startExchangeGhosts(Task::Graph &graph, SparseFields &fields);
 void finishExchangeGhosts(Task::Graph &graph, SparseFields &fields);
 /// Both, one after the other.

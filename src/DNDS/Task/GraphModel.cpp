@@ -279,6 +279,28 @@ void GraphModel::add(TaskModel task) {
 }
 
 // A finishing kernel may change ghosts only.
+std::shared_ptr<CalledExchange> GraphModel::startedExchange(const void *of, bool pushes,
+                                                            std::span<const std::size_t> exchanged) const {
+    const auto isStart = [&](const TaskModel &task) {
+        return task.startsExchange && task.exchange->of == of && task.exchange->pushes == pushes;
+    };
+    const auto last = std::ranges::find_if(tasks.rbegin(), tasks.rend(), isStart);
+    if (last == tasks.rend())
+        return nullptr;
+    const auto fits = [&](const ArrayAccess &access) {
+        const bool owned = access.range == AccessRange::SameRow || access.range == AccessRange::Owned;
+        return std::ranges::find(exchanged, access.array) == exchanged.end() ||
+               (access.mode == AccessMode::Reads && (owned || arrays[access.array]->pattern() == nullptr));
+    };
+    for (const TaskModel &task : std::span(last.base(), tasks.end()))
+        for (const ArrayAccess &access : task.accesses)
+            DNDS_CHECK(fits(access), ArgumentError,
+                       "task '{}' writes '{}' or reads its ghosts between the start and the finish of their {}: "
+                       "declare it before the start or after the finish",
+                       task.name, arrays[access.array]->name(), pushes ? "push" : "exchange");
+    return last->exchange;
+}
+
 void GraphModel::add(PullFinish finish) {
     const ArrayHandle &array = *arrays[finish.array];
     const RowSpace &space = finish.ghosts.space();

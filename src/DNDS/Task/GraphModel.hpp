@@ -170,17 +170,15 @@ class TaskBody {
 
 /// An exchange that the plan does not make itself, as two calls of a graph: one starts it, a later one finishes it.
 /// The two calls are steps of the plan, so a plan overlaps such an exchange with the parts between them. While one
-/// waits, the plan calls `ready` again and again, between chunks of parts. Sparse fields implement it.
-class CalledExchange {
-  public:
-    virtual ~CalledExchange() = default;
-    /// Does not wait.
-    virtual void start() = 0;
-    /// Whether all has arrived. Does not wait.
-    virtual bool ready() = 0;
-    /// Finishes the exchange, after `ready`.
-    virtual void finish() = 0;
-    virtual bool inFlight() const = 0;
+/// waits, the plan calls `ready` again and again, between chunks of parts. Exchanges of sparse fields, and pushes of
+/// blocks.
+struct CalledExchange {
+    const void *of = nullptr; ///< what is exchanged; the same for start and finish
+    bool pushes = false;      ///< ghosts go to cells
+    std::function<void()> start;
+    std::function<bool()> ready;  ///< whether all has arrived; does not wait
+    std::function<void()> finish; ///< after `ready`
+    std::function<bool()> inFlight;
 };
 
 /// Kind of a task.
@@ -314,6 +312,11 @@ struct GraphModel {
     /// Appends a task after the checks that one rank can do. Throws ArgumentError naming task and array.
     /// Facts that need other ranks are checked by compileGraph.
     void add(TaskModel task);
+    /// The exchange that was started last by a task of this graph, for its finish; null without one. `arrays` are
+    /// exchanged by it. Throws ArgumentError for a task since then that writes one of them, which messages may or may
+    /// not show, or reads ghosts, into which a plan would pull. O(tasks).
+    std::shared_ptr<CalledExchange> startedExchange(const void *of, bool pushes,
+                                                    std::span<const std::size_t> exchanged) const;
     /// The same checks of an added task, as arrays may have changed.
     void requireFits(const TaskModel &task) const;
     /// Throws ArgumentError if the array no longer has the rows and columns of the reduction's declaration.

@@ -277,12 +277,14 @@ TEST(BlockFile, StaggeredFieldsHaveCoordinatesOfTheirPoints) {
     const BlockField<float> p("p", here(), grid, {});
     const BlockField<float> u("u", here(), grid, {.components = 2, .centring = Centring::faces(1)});
     const BlockField<float> v("v", here(), grid, {.centring = Centring::faces(0)});
+    const BlockField<float> three("three", here(), grid, {.components = 3}); // beside two in the same file
     const std::vector<GridAxis> axes{{"lat", {90, 20, -20, -90}, {{"units", "degrees_north"}}, {50, 0, -50}},
                                      {"lon", {0, 90, 180, 270, 360}, {{"units", "degrees_east"}}}};
     NetcdfWriter file(here(), path.path());
     file.variable("p", ElementKind::Float32, declareAxes(file, p, axes));
     file.variable("u", ElementKind::Float32, declareAxes(file, u, axes));
     file.variable("v", ElementKind::Float32, declareAxes(file, v, axes));
+    file.variable("three", ElementKind::Float32, declareAxes(file, three, axes));
     EXPECT_THROW(declareAxes(file, p, std::span(axes).first(1)), ArgumentError);
     EXPECT_THROW(declareAxes(file, p, std::vector<GridAxis>{axes[0], {"x", {0, 1, 2, 3}}}), ArgumentError);
     EXPECT_THROW(file.axis({"y", {0, 1, 1}}), ArgumentError);
@@ -291,6 +293,7 @@ TEST(BlockFile, StaggeredFieldsHaveCoordinatesOfTheirPoints) {
     writeNetcdf(file, "p", p);
     writeNetcdf(file, "u", u);
     writeNetcdf(file, "v", v);
+    writeNetcdf(file, "three", three);
     file.close();
     const NetcdfReader in(here(), path.path());
     const auto dimensionsOf = [&](const std::string &name) {
@@ -300,8 +303,9 @@ TEST(BlockFile, StaggeredFieldsHaveCoordinatesOfTheirPoints) {
         return names;
     };
     EXPECT_EQ(dimensionsOf("p"), (std::vector<std::string>{"lat", "lon"}));
-    EXPECT_EQ(dimensionsOf("u"), (std::vector<std::string>{"lat", "lon_node", "component"}));
+    EXPECT_EQ(dimensionsOf("u"), (std::vector<std::string>{"lat", "lon_node", "component2"}));
     EXPECT_EQ(dimensionsOf("v"), (std::vector<std::string>{"lat_node", "lon"}));
+    EXPECT_EQ(dimensionsOf("three"), (std::vector<std::string>{"lat", "lon", "component3"}));
     EXPECT_EQ(in.values("lat"), (std::vector<real>{50, 0, -50}));
     EXPECT_EQ(in.values("lon"), (std::vector<real>{45, 135, 225, 315}));
     EXPECT_EQ(in.values("lat_node"), axes[0].nodes);

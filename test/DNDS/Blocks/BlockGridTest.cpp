@@ -148,6 +148,7 @@ TEST(BlockGrid, GhostRegionsDoNotOverlapAndLieInTheirSources) {
     EXPECT_THROW((void)grid->ghostRegions(0, {1, -1}), ArgumentError);
     EXPECT_THROW((void)grid->ghostRegions(0, {1, 1, 1}), ArgumentError);
     EXPECT_THROW((void)grid->ghostRegions(99, {1, 1}), IndexError);
+    EXPECT_THROW((void)grid->sourcesOf(99, grid->block(0).cells), IndexError);
 }
 
 TEST(BlockGrid, RefusesBlocksThatCannotBe) {

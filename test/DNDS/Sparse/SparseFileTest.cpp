@@ -24,10 +24,13 @@ std::vector<double> contentOf(const std::string &path, const std::string &datase
 }
 
 TEST(SparseFile, ValuesDefaultsAndFlagsInOneCall) {
-    const auto grid = BlockGrid::blocksOf(world(), {"plane", Box({0, 0}, {6, 8}), {true, true}}, {3, 4});
+    const auto made = [] { // anew for each field: equal grids will do
+        return BlockGrid::blocksOf(world(), {"plane", Box({0, 0}, {6, 8}), {true, true}}, {3, 4});
+    };
+    const auto grid = made();
     const auto pattern = SparsePattern::make(world(), grid, {1, 1});
     SparseField<real> dust("dust", pattern, {}, 0.5);
-    SparseField<std::int32_t> count("count", pattern, {.components = 2}, 7);
+    SparseField<std::int32_t> count("count", SparsePattern::make(world(), made(), {1, 1}), {.components = 2}, 7);
     if (const int b = pattern->localOf(grid->ownerOf({4, 1})); b >= 0) { // rows 3 to 5, columns 0 to 3
         dust.allocate(b);
         dust.view(b)(1, 1) = 42;
@@ -72,6 +75,12 @@ TEST(SparseFile, GridsThatVtkDoesNotHave) {
     };
     EXPECT_FALSE(refused({{"a", Box({0}, {4}), {}}, {"b", Box({0}, {4}), {}}}, {2}).empty());
     EXPECT_FALSE(refused({{"a", Box({0, 0, 0, 0}, {2, 2, 2, 2}), {}}}, {1, 1, 1, 2}).empty());
+    const auto fieldOn = [](index length) {
+        const IndexSpace space{"a", Box({0}, {length}), {}};
+        return SparseField<real>("u", SparsePattern::make(world(), BlockGrid::blocksOf(world(), space, {2}), {}));
+    };
+    expectContains(messageOnAll<ArgumentError>([&] { writeSparse("never.vtkhdf", {}, fieldOn(4), fieldOn(6)); }),
+                   "on different grids");
 }
 
 } // namespace

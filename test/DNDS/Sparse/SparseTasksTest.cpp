@@ -211,6 +211,21 @@ TEST(SparseTasks, TasksBetweenTheHalvesRunWhileMessagesAreOnTheirWay) {
     EXPECT_EQ(now.species.traffic().exchanges, 1U);
 }
 
+TEST(SparseTasks, TasksThatWriteBetweenTheHalvesAreRefused) {
+    const SparseGrid grid = ring();
+    Case now(grid);
+    for (const bool pushes : {false, true}) {
+        Task::Graph graph("written between", world());
+        pushes ? startPushGhosts(graph, now.species) : startExchangeGhosts(graph, now.species);
+        graph.task("late", blocksOf(now.soot)).readsWrites(now.soot).run([](int, const SparseBlock<real> &) {});
+        const std::string said = messageOf<ArgumentError>([&] {
+            pushes ? finishPushGhosts(graph, now.species) : finishExchangeGhosts(graph, now.species);
+        });
+        EXPECT_NE(said.find(pushes ? "finish of their push" : "finish of their exchange"), std::string::npos) << said;
+        EXPECT_NE(said.find("task 'late'"), std::string::npos) << said;
+    }
+}
+
 TEST(SparseTasks, EachBlockIsAChunkForThreads) {
     const SparseGrid grid{"line", {{"line", Box({0}, {64}), {true}}}, {1}, {1}};
     Case now(grid);
