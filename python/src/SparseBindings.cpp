@@ -3,7 +3,7 @@
 #include "Errors.hpp"
 #include "SparseHandle.hpp"
 
-#include "DNDS/Geom/Clusters/ClusterFields.hpp"
+#include "DNDS/Geom/Clusters/MeshClusters.hpp"
 #include "DNDS/Sparse/SparseDense.hpp"
 #include "DNDS/Sparse/SparseRows.hpp"
 

@@ -2,7 +2,7 @@
 /// @brief Copies of cells between fields on different blocks: transposes, gathers, subarrays.
 #pragma once
 
-#include "DNDS/Blocks/BlockFieldCore.hpp"
+#include "DNDS/Blocks/BlockField.hpp"
 
 #include <memory>
 #include <vector>

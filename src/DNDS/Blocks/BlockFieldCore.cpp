@@ -1,4 +1,4 @@
-#include "DNDS/Blocks/BlockFieldCore.hpp"
+#include "DNDS/Blocks/BlockField.hpp"
 
 #include "DNDS/Mpi/NodeArena.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"

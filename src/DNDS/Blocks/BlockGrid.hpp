@@ -2,11 +2,11 @@
 /// @brief Boxes of cells in index spaces, their ranks and their neighbours.
 #pragma once
 
-#include "DNDS/Blocks/CutBox.hpp"
-#include "DNDS/Blocks/IndexTransform.hpp"
+#include "DNDS/Blocks/Box.hpp"
 #include "DNDS/Mpi/Communicator.hpp"
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -53,6 +53,14 @@ struct GhostRegion {
     IndexTransform toSource; ///< maps `ghosts` to cells of the source, in the numbers of its index space
 };
 
+/// Options of `BlockGrid::cut`. Widths and bytes weight the faces; they do not bind later fields.
+struct CutOptions {
+    int ranks = 0;                 ///< number of ranks that get parts; 0: all
+    std::vector<index> parts = {}; ///< per dimension; {}: the best. 0 or 1: not cut. -1: the best for this dimension
+    GhostWidths ghosts = GhostWidths::uniform(maxBlockDims, 1);
+    std::size_t cellBytes = sizeof(real); ///< size of a cell, over all fields
+};
+
 /// All blocks of a grid, known to all ranks. Immutable; shared by the fields on it. AMReX's BoxArray,
 /// DistributionMapping and periodicity in one object. Memory: O(blocks) per rank. Every rank can thus find the
 /// neighbours of any block without messages, and ranks that pass the same arguments agree on all results.
@@ -76,9 +84,10 @@ class BlockGrid {
     static std::shared_ptr<const BlockGrid> make(std::vector<IndexSpace> spaces, std::vector<Block> blocks,
                                                  std::vector<Connection> connections = {});
 
-    /// One block per rank, of nearly equal size; see `PartsChoice`. Ranks of a node get neighbouring parts. Ranks
-    /// beyond the number of cells (or beyond `options.ranks`) get no block. Collective. Throws ArgumentError on all
-    /// ranks if there are more parts than ranks.
+    /// One block per rank, of nearly equal size. Parts that `options` leaves open have the fewest cache lines of ghosts
+    /// and of cells in excess of the average; the first dimensions, whose faces are contiguous, are cheapest to cut.
+    /// Ranks of a node get neighbouring parts. Ranks beyond the number of cells (or beyond `options.ranks`) get none.
+    /// Collective. Throws ArgumentError on all ranks if there are more parts than ranks.
     static std::shared_ptr<const BlockGrid> cut(const CommunicatorView &comm, const IndexSpace &space,
                                                 const CutOptions &options = {});
 

@@ -2,22 +2,13 @@
 /// @brief The number of parts into which each dimension of a box is cut.
 #pragma once
 
-#include "DNDS/Blocks/Box.hpp"
+#include "DNDS/Blocks/BlockGrid.hpp"
 
 #include <array>
-#include <cstddef>
 #include <string>
 #include <vector>
 
 namespace DNDS {
-
-/// Options of `BlockGrid::cut`. Widths and bytes weight the faces; they do not bind later fields.
-struct CutOptions {
-    int ranks = 0;                 ///< number of ranks that get parts; 0: all
-    std::vector<index> parts = {}; ///< per dimension; {}: the best. 0 or 1: not cut. -1: the best for this dimension
-    GhostWidths ghosts = GhostWidths::uniform(maxBlockDims, 1);
-    std::size_t cellBytes = sizeof(real); ///< size of a cell, over all fields
-};
 
 /// The chosen number of parts per dimension, and the reason.
 struct PartsChoice {

@@ -1,4 +1,4 @@
-#include "DNDS/Sparse/SparseFieldCore.hpp"
+#include "DNDS/Sparse/SparseField.hpp"
 
 #include "DNDS/Mpi/Rendezvous.hpp"
 #include "DNDS/Sparse/SparseFieldState.hpp"

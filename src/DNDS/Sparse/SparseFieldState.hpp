@@ -4,7 +4,7 @@
 
 #include "DNDS/Sparse/SparseDevice.hpp"
 #include "DNDS/Sparse/SparseElements.hpp"
-#include "DNDS/Sparse/SparseFieldCore.hpp"
+#include "DNDS/Sparse/SparseField.hpp"
 #include "DNDS/Sparse/SparseMessage.hpp"
 
 #include <cstdint>

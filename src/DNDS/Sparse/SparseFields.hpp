@@ -2,7 +2,8 @@
 /// @brief The exchange of sparse fields on one pattern: one message a peer, and blocks that come and go.
 #pragma once
 
-#include "DNDS/Sparse/SparseFieldCore.hpp"
+#include "DNDS/Exchange/Exchange.hpp"
+#include "DNDS/Storage/Array.hpp"
 
 #include <cstdint>
 #include <initializer_list>
@@ -13,6 +14,8 @@
 #include <vector>
 
 namespace DNDS {
+
+class SparseFieldCore;
 
 /// The channels of a step: within this rank, to and from other ranks, or all.
 enum class BoundaryType : unsigned char { Any, Local, NonLocal };

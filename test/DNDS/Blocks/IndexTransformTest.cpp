@@ -1,4 +1,4 @@
-#include "DNDS/Blocks/IndexTransform.hpp"
+#include "DNDS/Blocks/Box.hpp"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,6 @@
 
 #include "Geom/Clusters/ClusteredMesh.hpp"
 
-#include "DNDS/Geom/Clusters/ClusterFields.hpp"
 #include "DNDS/Mpi/ThrowsOnAll.hpp"
 #include "DNDS/Sparse/SparseReductions.hpp"
 #include "DNDS/Sparse/SparseTasks.hpp"
