@@ -99,10 +99,10 @@ class SparseFieldCore {
 
     /// Refreshes the ghosts of stage 0, allocates blocks and frees them, as `SparseFields` for this field alone.
     /// Collective the first time, then between peers. Throws as there.
-    void exchangeGhosts();
+    void exchangeGhosts(Device::StreamHandle producer = nullptr);
     /// The other way: what blocks have added to the ghosts of stage 0 goes to the cells that these stand for, as
     /// `SparseFields::pushGhosts` for this field alone. Collective the first time, then between peers. Throws as there.
-    void pushGhosts(PushOp op = PushOp::Sum);
+    void pushGhosts(PushOp op = PushOp::Sum, Device::StreamHandle producer = nullptr);
     /// Sets the ghosts that stand for cells to the default, in all blocks: before deposits for a push, if an exchange,
     /// or `swapStages`, has filled them. A push clears those of stage 0 itself. Local, O(ghosts); waits for the device.
     /// Throws IndexError; MemoryError; StateError during an exchange.

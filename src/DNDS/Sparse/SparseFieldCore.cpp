@@ -351,8 +351,8 @@ SparseFields &SparseFieldCore::exchange() {
     return *alone_;
 }
 
-void SparseFieldCore::exchangeGhosts() { exchange().exchangeGhosts(); }
-void SparseFieldCore::pushGhosts(PushOp op) { exchange().pushGhosts(op); }
+void SparseFieldCore::exchangeGhosts(Device::StreamHandle producer) { exchange().exchangeGhosts(producer); }
+void SparseFieldCore::pushGhosts(PushOp op, Device::StreamHandle producer) { exchange().pushGhosts(op, producer); }
 
 std::size_t SparseFieldCore::memoryBytes() const {
     std::size_t bytes = 0;

@@ -119,7 +119,7 @@ void SparseFields::State::step(Side side, ExchangeCall call) {
 /// Begins an exchange with its first send, of either side. Everything that can be wrong with the fields is checked
 /// before anything changes. The epoch counts exchanges on this rank: peers compare it, so that a skipped exchange is an
 /// error instead of a shift by one step (as the tags of AMReX).
-void SparseFields::State::begin() {
+void SparseFields::State::begin(Device::StreamHandle producer) {
     if (inFlight())
         return;
     for (const Member &member : members)
@@ -142,6 +142,8 @@ void SparseFields::State::begin() {
     // Jobs of an exchange that has failed.
     if (device != nullptr)
         device->clear();
+    if (onDevice())
+        Device::runAfter(device->stream(), producer);
     polling.reset();
     ++epoch;
     for (Member &member : members) {
@@ -521,9 +523,9 @@ SparseFields::SparseFields(std::string name, std::span<SparseFieldCore *const> f
 
 SparseFields::~SparseFields() = default;
 
-void SparseFields::sendBoundBufs(BoundaryType which) {
+void SparseFields::sendBoundBufs(BoundaryType which, Device::StreamHandle producer) {
     state_->running("sendBoundBufs of", [&] {
-        state_->begin();
+        state_->begin(producer);
         if (isLocal(which))
             state_->sendLocal();
         if (isNonLocal(which))
@@ -571,8 +573,8 @@ void SparseFields::finishExchangeGhosts() {
     });
 }
 
-void SparseFields::startPushGhosts(PushOp op) {
-    state_->running("startPushGhosts of", [&] { state_->startPush(op); });
+void SparseFields::startPushGhosts(PushOp op, Device::StreamHandle producer) {
+    state_->running("startPushGhosts of", [&] { state_->startPush(op, producer); });
 }
 
 void SparseFields::finishPushGhosts() {

@@ -82,13 +82,14 @@ class SparseFields {
     /// Local, and does not wait.
     ~SparseFields();
 
-    /// Begins and completes. Local, but waits for peers. Throws MemoryError; StateError where the exchange before is
+    /// Begins and completes. On the device it follows the work that `producer` holds, and is complete on return. Local,
+    /// but waits for peers. Throws MemoryError; StateError where the exchange before is
     /// not over, a peer is in another one, or it has swapped stages otherwise; RevokedError, PeerError as `waitUntil`.
-    void exchangeGhosts() {
-        startExchangeGhosts();
+    void exchangeGhosts(Device::StreamHandle producer = nullptr) {
+        startExchangeGhosts(producer);
         finishExchangeGhosts();
     }
-    void startExchangeGhosts() { sendBoundBufs(BoundaryType::Any); }
+    void startExchangeGhosts(Device::StreamHandle producer = nullptr) { sendBoundBufs(BoundaryType::Any, producer); }
     void finishExchangeGhosts();
 
     /// Adds what the blocks have deposited into their ghosts to the cells that these stand for: mass of particles near
@@ -114,18 +115,18 @@ class SparseFields {
     /// waits for peers. After an error cells and ghosts of this rank are as before, unless its device ran out of
     /// memory, and those of others may have been changed. Throws ArgumentError for another default, or PushOp::Replace;
     /// StateError for ranks that make different exchanges; MemoryError; RevokedError, PeerError as `waitUntil`.
-    void pushGhosts(PushOp op = PushOp::Sum) {
-        startPushGhosts(op);
+    void pushGhosts(PushOp op = PushOp::Sum, Device::StreamHandle producer = nullptr) {
+        startPushGhosts(op, producer);
         finishPushGhosts();
     }
-    void startPushGhosts(PushOp op = PushOp::Sum);
+    void startPushGhosts(PushOp op = PushOp::Sum, Device::StreamHandle producer = nullptr);
     void finishPushGhosts();
 
     /// Exchanges in steps, with Parthenon's names. Each throws StateError out of order: sent twice, received before it
     /// was sent, set before it was received. Buffers need no call: sending makes room, and no receive is posted.
     ///
-    /// The first one begins the exchange.
-    void sendBoundBufs(BoundaryType which = BoundaryType::Any);
+    /// The first one begins the exchange, after the work of `producer`.
+    void sendBoundBufs(BoundaryType which = BoundaryType::Any, Device::StreamHandle producer = nullptr);
     /// Whether everything has arrived. Does not wait. Throws PeerError where a process has ended, or after asking for
     /// DNDS_WAIT_TIMEOUT seconds.
     bool receiveBoundBufs(BoundaryType which = BoundaryType::Any);

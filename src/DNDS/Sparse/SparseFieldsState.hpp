@@ -80,7 +80,8 @@ struct SparseFields::State final : Recoverable {
     bool inFlight() const noexcept { return steps != std::array<ExchangeStep, 2>{}; }
     /// Advances one side. Throws StateError if the call is not allowed now.
     void step(Side side, ExchangeCall call);
-    void begin();
+    /// On the device its kernels run after the work that `producer` holds.
+    void begin(Device::StreamHandle producer);
     void build();
     void sendLocal();
     void sendNonLocal();
@@ -142,7 +143,7 @@ struct SparseFields::State final : Recoverable {
 
     // Pushes: the adjoint of an exchange. Messages have the same form and travel the channels backwards, from the
     // ghosts at their ends to the cells at their beginnings.
-    void startPush(PushOp op);
+    void startPush(PushOp op, Device::StreamHandle producer);
     void finishPush();
     struct Deposit;
     /// Whether data of a channel differ from the default in any bit.

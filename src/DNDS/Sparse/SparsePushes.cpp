@@ -88,7 +88,7 @@ void SparseFieldCore::clearGhosts(int stage) {
     state.clearGhosts(stage, defaults.data(), nullptr);
 }
 
-void SparseFields::State::startPush(PushOp op) {
+void SparseFields::State::startPush(PushOp op, Device::StreamHandle producer) {
     DNDS_CHECK(!inFlight(), StateError, "a push cannot begin: {} is not finished", title);
     for (const Member &member : members)
         DNDS_CHECK(member.field->elements->isIdentity(op), ArgumentError,
@@ -96,7 +96,7 @@ void SparseFields::State::startPush(PushOp op) {
                    "-infinity for Max (the largest and the lowest integer), no value for Replace. Deposit into a field "
                    "with such a default",
                    member.field->name, member.field->elements->describe());
-    begin();
+    begin(producer);
     push = op;
     step(Local, ExchangeCall::Send);
     sendNonLocal();

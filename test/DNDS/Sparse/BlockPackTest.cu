@@ -196,6 +196,37 @@ TEST_F(BlockPackOnDevice, FieldsMustBeThere) {
     EXPECT_EQ(pack.view().blocks(), one.gas.blocks());
 }
 
+/// Kernels of the program are not waited for by it: exchanges and pushes follow them on the device.
+TEST_F(BlockPackOnDevice, ExchangesFollowTheKernelsOfTheirProducer) {
+    const Device::Stream stream;
+    for (const SparseGrid &where : sparseGrids()) {
+        SCOPED_TRACE(where.name);
+        Reactor host(where, ComponentOrder::Inside), device(where, ComponentOrder::Inside);
+        for (Reactor *one : {&host, &device})
+            one->change(3);
+        BlockPack<real> pack(device.oxygen), here(host.oxygen);
+        device.oxygen.toDevice();
+        for (int round = 0; round < 6; ++round) {
+            for (int k = 0; k < 20; ++k) {
+                forEachCell(Executor::device(stream.handle()), pack, CountCells{0.5});
+                forEachCell(Executor::host(), here, CountCells{0.5});
+            }
+            if (round % 2 == 0) {
+                device.oxygen.exchangeGhosts(stream.handle());
+                host.oxygen.exchangeGhosts();
+            } else {
+                device.oxygen.pushGhosts(PushOp::Sum, stream.handle());
+                host.oxygen.pushGhosts();
+            }
+        }
+        device.oxygen.toHost();
+        EXPECT_EQ(device.oxygen.allocatedBlocks(), host.oxygen.allocatedBlocks());
+        for (const int b : host.oxygen.allocatedBlocks())
+            EXPECT_TRUE(sameBits(elementsOf(std::as_const(device.oxygen).view(b)),
+                                 elementsOf(std::as_const(host.oxygen).view(b))));
+    }
+}
+
 const SparseGrid torus{"torus", {{"torus", Box({0, 0}, {24, 16}), {true, true}}}, {5, 4}, {1, 1}};
 
 TEST(BlockPack, ViewsAreKeptUntilBlocksComeOrGo) {
