@@ -243,10 +243,12 @@ struct WrittenArray {
         for (std::size_t d = 0; d < dims.size(); ++d) {
             const Numbers::const_iterator list = coordinates.find(dims[d]);
             DNDS_CHECK(list == coordinates.end() || static_cast<index>(list->second.size()) == shape.at(d),
-                       ArgumentError, "'{}' has {} coordinates for {} cells", dims[d], list->second.size(), shape[d]);
-            DNDS_CHECK(!bounds.contains(dims[d]) || static_cast<index>(bounds[dims[d]].size()) == shape[d] + 1,
-                       ArgumentError, "'{}' has {} bounds for {} cells: give one more, the nodes", dims[d],
-                       bounds[dims[d]].size(), shape[d]);
+                       ArgumentError, "'{}' has {} coordinates for {} points", dims[d], list->second.size(), shape[d]);
+            DNDS_CHECK(
+                !bounds.contains(dims[d]) || static_cast<index>(bounds[dims[d]].size()) == shape[d] + 1, ArgumentError,
+                "'{}' has {} bounds for {} points: cells have one more bound, the nodes; a dimension of nodes has "
+                "coords instead",
+                dims[d], bounds[dims[d]].size(), shape[d]);
         }
     }
 

@@ -77,8 +77,8 @@ std::vector<int> spacesOf(const BlockGrid &grid, const BlockFace &face) {
         if ((face.space < 0 || face.space == space) && !grid.spaces()[toSize(space)].periodic[toSize(face.dim)])
             spaces.push_back(space);
     DNDS_CHECK(!spaces.empty(), ArgumentError,
-               "a face of dimension {} of index space {} gets a rule, but the dimension is periodic: it has no faces",
-               face.dim, face.space);
+               "a face of dimension {} of {} gets a rule, but the dimension is periodic: it has no faces", face.dim,
+               face.space < 0 ? "all index spaces" : fmt::format("index space {}", face.space));
     return spaces;
 }
 

@@ -244,8 +244,9 @@ class BlockField : public BlockFieldCore {
     /// for other patterns or numbers of components, StateError if one is on the device.
     void swapData(BlockField &other) {
         DNDS_CHECK(blockPattern() == other.blockPattern() && components() == other.components(), ArgumentError,
-                   "'{}' and '{}' cannot be swapped: they are not on one pattern, or have {} and {} components", name(),
-                   other.name(), components(), other.components());
+                   "'{}' and '{}' cannot be swapped: they differ in their {}", name(), other.name(),
+                   blockPattern() == other.blockPattern() ? "numbers of components"
+                                                          : blockPattern()->differenceFrom(*other.blockPattern()));
         DNDS_CHECK(side() == other.side(), StateError,
                    "'{}' and '{}' cannot be swapped: one is on the device, one on the host", name(), other.name());
         array().swapData(other.array());

@@ -195,7 +195,8 @@ VtkGridField vtkField(const BlockField<T> &field) {
 template <class T>
 struct CellRows {
     Array<T, DynamicSize> values; ///< [cells of this rank x components]
-    std::vector<index> ids;       ///< the cell's number in C order in its index space, plus the cells of earlier spaces
+    std::vector<index> ids; ///< the cell's number in C order in its index space, plus the cells of earlier spaces;
+                            ///< for nodes, faces and edges as `cellIds`
 };
 
 namespace Detail {
@@ -218,23 +219,42 @@ void forEachOwnCell(Field &field, Visit &&visit) {
 } // namespace Detail
 
 /// The ids of this rank's cells, block by block, as in CellRows: they depend on the index spaces alone, not on blocks
-/// or ranks. Local. O(cells + blocks x index spaces).
+/// or ranks. Points of another centring have other ids, which their places in the index space determine, whatever its
+/// periods: a checkpoint gives each point its own value or says that it has none. Local. O(cells + blocks x index
+/// spaces).
 template <class T>
 std::vector<index> cellIds(const BlockField<T> &field) {
     std::vector<index> ids;
     const BlockPattern &pattern = *field.blockPattern();
+    const std::span<const IndexSpace> spaces = field.grid()->spaces();
+    // Nodes, faces and edges follow all cells: each cell of an index space with one more in each dimension has an id
+    // for its lower point of each centring. Cells alone have ids without gaps, which files need not list.
+    index kind = 0;
+    for (int d = 0; d < field.grid()->dims(); ++d)
+        kind += pattern.centring().nodal[toSize(d)] ? index{1} << d : 0;
+    const bool cells = kind == 0;
+    const auto extent = [&](const IndexSpace &space, int d) { return space.cells.extent(d) + (cells ? 0 : 1); };
+    const auto count = [&](const IndexSpace &space) {
+        index points = 1;
+        for (int d = 0; d < space.cells.dims; ++d)
+            points *= extent(space, d);
+        return points;
+    };
+    index first = 0;
+    for (const IndexSpace &space : spaces)
+        first += cells ? 0 : space.cells.size();
     for (int b = 0; b < field.blocks(); ++b) {
-        const int space = field.grid()->block(field.block(b).block).space;
+        const auto number = toSize(field.grid()->block(field.block(b).block).space);
+        const IndexSpace &space = spaces[number];
         index before = 0;
-        for (int s = 0; s < space; ++s)
-            before += pattern.filePoints(s).size();
-        const Box all = pattern.filePoints(space);
+        for (const IndexSpace &earlier : spaces.first(number))
+            before += count(earlier);
         for (const Box &box : pattern.fileBoxes(b))
             forEachCell(box, [&](const IndexVector &cell) {
-                index number = 0;
-                for (int d = 0; d < all.dims; ++d)
-                    number = number * all.extent(d) + cell[toSize(d)] - all.lower[toSize(d)];
-                ids.push_back(before + number);
+                index place = 0;
+                for (int d = 0; d < box.dims; ++d)
+                    place = place * extent(space, d) + cell[toSize(d)] - space.cells.lower[toSize(d)];
+                ids.push_back(cells ? before + place : first + ((before + place) << maxBlockDims) + kind);
             });
     }
     return ids;

@@ -70,6 +70,14 @@ std::shared_ptr<const BlockPattern> BlockPattern::make(const CommunicatorView &c
 }
 
 // The last node of a period is the first one again: files have it once.
+std::string_view BlockPattern::differenceFrom(const BlockPattern &other) const noexcept {
+    return grid_->signature() != other.grid_->signature()   ? "grid"
+           : ghosts_ != other.ghosts_                       ? "ghosts"
+           : componentsOutside_ != other.componentsOutside_ ? "order of components"
+           : centring_.nodal != other.centring_.nodal       ? "centring"
+                                                            : "communicator";
+}
+
 Box BlockPattern::filePoints(int space) const {
     DNDS_CHECK(space >= 0 && toSize(space) < grid_->spaces().size(), IndexError, "there is no index space {}, but {}",
                space, grid_->spaces().size());

@@ -61,9 +61,10 @@ real *writable(BlockField<real> &u, const Executor &on) {
 }
 
 void requirePartner(const BlockField<real> &u, const BlockField<real> &v) {
-    DNDS_CHECK(u.blockPattern() == v.blockPattern() && u.components() == v.components(), ArgumentError,
-               "'{}' and '{}' are not on one pattern, or have {} and {} components: make both with one BlockPattern",
-               u.name(), v.name(), u.components(), v.components());
+    DNDS_CHECK(u.blockPattern() == v.blockPattern(), ArgumentError, "'{}' and '{}' differ in their {}", u.name(),
+               v.name(), u.blockPattern()->differenceFrom(*v.blockPattern()));
+    DNDS_CHECK(u.components() == v.components(), ArgumentError, "'{}' has {} components, '{}' has {}", u.name(),
+               u.components(), v.name(), v.components());
 }
 
 /// The elements of `u` that change, next to those of `from`, if given. Asks for writing last, so that errors leave `u`

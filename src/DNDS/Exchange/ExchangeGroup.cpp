@@ -10,7 +10,7 @@ void ExchangeGroup::addMember(ExchangeMember member, std::shared_ptr<const Excha
     DNDS_CHECK(
         pattern_ == nullptr || pattern_ == pattern, ArgumentError,
         "'{}' has other ghosts than '{}': arrays of a group share one mapping (borrowGGIndexing), fields on blocks "
-        "one grid, ghost widths and order of components",
+        "one grid, ghosts (in a star or not), centring and order of components",
         member.name, members_.empty() ? std::string() : members_.front().name);
     pattern_ = std::move(pattern);
     names_ += (names_.empty() ? "" : ", ") + member.name;

@@ -24,13 +24,14 @@ void requireSameRows(const TaskModel &task, const ArrayHandle &array, AccessMode
         hasRowsOf(array, space), ArgumentError,
         "task '{}' loops over {} owned rows and {} ghosts, but '{}', which it {}, has {} and {}: name the rows, "
         "as in through({}, adjacency), or loop over the rows of '{}' (blocks: make both of one grid and the same "
-        "ghost widths)",
+        "ghosts, with values of cells)",
         task.name, space.owned(), space.size() - space.owned(), array.name(), accessModeName(mode), array.owned(),
         array.size() - array.owned(), array.name(), array.name());
     DNDS_CHECK(
         !space.pattern() || !array.pattern() || space.pattern() == array.pattern(), ArgumentError,
         "task '{}' loops over rows that have other ghosts than '{}', which it {}: their patterns differ. Give both "
-        "the same mapping (borrowGGIndexing), or make both of one grid and the same ghost widths (blocks)",
+        "the same mapping (borrowGGIndexing), or make both of one grid and the same ghosts, with values of cells "
+        "(blocks)",
         task.name, array.name(), accessModeName(mode));
 }
 

@@ -1,6 +1,7 @@
 #include "DNDS/Blocks/BlockFile.hpp"
 
 #include "DNDS/Blocks/NdArray.hpp"
+#include "DNDS/Mpi/ThrowsOnAll.hpp"
 #include "DNDS/Serialize/Checkpoint.hpp"
 #include "support/TemporaryFile.hpp"
 
@@ -228,6 +229,53 @@ TEST(BlockFile, NodesFacesAndEdgesAreInFilesOnce) {
             setCells(in, back);
             expectAll();
         }
+    }
+}
+
+/// A file knows which points it has: another centring is refused, and other periods find the points that both have.
+TEST(BlockFile, CheckpointsDoNotMixUpPoints) {
+    if (!CheckpointWriter::built())
+        GTEST_SKIP() << "built without HDF5";
+    const auto fieldOn = [](const Centring &centring, const std::array<bool, 4> &periodic) {
+        const IndexSpace space{"plane", Box({0, 0}, {9, 7}), {periodic[0], periodic[1]}};
+        return BlockField<double>("u", here(), BlockGrid::blocksOf(here(), space, {4, 3}), {.centring = centring});
+    };
+    const auto numberOf = [](const IndexVector &p) { return static_cast<double>(100 * p[0] + p[1]); };
+    const std::vector<Centring> centrings{Centring::cells(), Centring::nodes(), Centring::faces(0), Centring::faces(1)};
+    for (const Centring &centring : centrings) {
+        BlockField<double> out = fieldOn(centring, {true, false});
+        for (int b = 0; b < out.blocks(); ++b)
+            forEachCell(out.block(b).cells, [&](const IndexVector &p) {
+                out.view(b)(p[0] - out.block(b).cells.lower[0], p[1] - out.block(b).cells.lower[1]) = numberOf(p);
+            });
+        const TemporaryFile path(".h5");
+        const CellRows<double> rows = cellRows(out);
+        CheckpointWriter file(here(), path.path(), {.mesh = out.grid()->cellsSignature()});
+        file.add("u", rows.values, rows.ids);
+        file.write();
+        for (const Centring &other : centrings)
+            for (const std::array<bool, 4> &periods : {std::array<bool, 4>{true, false}, {true, true}}) {
+                BlockField<double> in = fieldOn(other, periods);
+                CellRows<double> back = cellRows(in);
+                const CheckpointReader reader(here(), path.path(), {.mesh = in.grid()->cellsSignature()});
+                if (other.in(2).nodal != centring.in(2).nodal) {
+                    EXPECT_FALSE(
+                        test::messageOnAll<DataError>([&] { reader.read("u", back.values, back.ids); }).empty());
+                    continue;
+                }
+                reader.read("u", back.values, back.ids);
+                setCells(in, back);
+                in.exchangeGhosts();
+                for (int b = 0; b < in.blocks(); ++b)
+                    forEachCell(in.block(b).cells, [&](const IndexVector &p) {
+                        const auto shared = [&](int d) {
+                            return periods[toSize(d)] && p[toSize(d)] == (d == 0 ? 9 : 7);
+                        };
+                        const IndexVector owner{shared(0) ? 0 : p[0], shared(1) ? 0 : p[1]};
+                        EXPECT_EQ(in.view(b)(p[0] - in.block(b).cells.lower[0], p[1] - in.block(b).cells.lower[1]),
+                                  numberOf(owner));
+                    });
+            }
     }
 }
 
