@@ -66,7 +66,7 @@ int run(DNDS::CommunicatorView world) {
             mass.free(b); // their memory stays in the pool
         for (const Point &point : particles) {
             const auto cell = [&](std::size_t d) { return static_cast<index>(std::floor(point[d])); };
-            const int b = pattern->localOf(grid->ownerOf({cell(0), cell(1)}));
+            const int b = pattern->localOf(grid->blockOf({cell(0), cell(1)}));
             if (b < 0)
                 continue; // in a block of another rank
             mass.allocate(b);

@@ -31,7 +31,7 @@ int run(DNDS::CommunicatorView world) {
     DNDS::SparseField<double> smoke("smoke", pattern,
                                     {.stages = 2, .allocationThreshold = 1e-9, .deallocationThreshold = 1e-10});
 
-    if (const int b = pattern->localOf(grid->ownerOf({40, 70})); b >= 0) { // -1: another rank has it
+    if (const int b = pattern->localOf(grid->blockOf({40, 70})); b >= 0) { // -1: another rank has it
         smoke.allocate(b);
         const auto u = smoke.view(b);
         u(u.local(40, 0), u.local(70, 1)) = 1;

@@ -35,7 +35,7 @@ int run(CommunicatorView world) {
     SparseField<double> dust("dust", pattern,
                              {.stages = 2, .allocationThreshold = 1e-9, .deallocationThreshold = 1e-10});
     SparseFields species("species", {&dust});
-    if (const int b = pattern->localOf(grid->ownerOf({40, 70})); b >= 0) {
+    if (const int b = pattern->localOf(grid->blockOf({40, 70})); b >= 0) {
         dust.allocate(b);
         const auto u = dust.view(b);
         u(u.local(40, 0), u.local(70, 1)) = 1;

@@ -348,7 +348,7 @@ from 0, as a CGNS 1-to-1 connection. Raises ArgumentError on all ranks, naming t
         .def(
             "owner_of",
             [](const GridHandle &self, nb::handle cell) {
-                const int block = self.grid->ownerOf(indicesOf(cell, self.grid->dims(), "a cell"));
+                const int block = self.grid->blockOf(indicesOf(cell, self.grid->dims(), "a cell"));
                 return block < 0 ? -1 : self.grid->block(block).rank;
             },
             "cell"_a, nb::sig("def owner_of(self, cell: ArrayLike) -> int"),

@@ -216,7 +216,7 @@ void bindMeshClusters(nb::module_ &module) {
                  "deallocation_count: int = 5, send_below_threshold: bool = True, default: float = 0) -> SparseField"),
              R"(A field that has memory only in clusters of cells in which something is. Collective.
 
-The mesh was built with `cells_per_cluster`. Views of a block have the cluster's cells, in the order of the file, and
+The mesh was built with `cells_per_cluster` or `clusters`. Views of a block have the cluster's cells, in the order of the file, and
 with ghosts=True behind them its ghosts, in layers as the mesh has them: see `cluster_cells` and `cluster_neighbours`.
 Raises StateError for other meshes.)")
         .def_prop_ro(

@@ -230,7 +230,7 @@ std::span<const int> BlockGrid::blocksOfRank(int rank) const {
 }
 
 // At most one block has the cell, as blocks do not overlap.
-int BlockGrid::ownerOf(const IndexVector &cell, int space) const {
+int BlockGrid::blockOf(const IndexVector &cell, int space) const {
     Box one(dims(), cell, cell);
     for (int d = 0; d < dims(); ++d)
         ++one.upper[toSize(d)];

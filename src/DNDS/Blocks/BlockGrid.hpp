@@ -140,7 +140,7 @@ class BlockGrid {
     index totalCells() const noexcept { return totalCells_; }
 
     /// The block that owns a cell of an index space, or -1. O(blocks nearby).
-    int ownerOf(const IndexVector &cell, int space = 0) const;
+    int blockOf(const IndexVector &cell, int space = 0) const;
     /// Calls `visit(block, common)` for the blocks of an index space with cells in `box`, ignoring periods.
     /// Each block is visited once, in an order that depends on the blocks, not on their ranks. O(blocks nearby).
     void visitBlocks(int space, const Box &box, const std::function<void(int, const Box &)> &visit) const;

@@ -101,7 +101,7 @@ TEST(BlockGrid, FindsBlocksByCellAndBox) {
             for (std::size_t b = 0; b < grid->blocks().size(); ++b)
                 if (grid->blocks()[b].cells.contains(cell))
                     expected = static_cast<int>(b);
-            EXPECT_EQ(grid->ownerOf(cell), expected);
+            EXPECT_EQ(grid->blockOf(cell), expected);
         });
         const Box box({3, 0}, {12, 8});
         index common = 0;
@@ -123,7 +123,7 @@ TEST(BlockGrid, BlocksOfAllSizesFarApartAreFound) {
         blocks.push_back({Box({1000 * k + 10, 7 * k}, {1000 * k + 10 + k + 1, 7 * k + 3}), 0, 0});
     const auto grid = BlockGrid::make({space}, blocks);
     for (std::size_t b = 0; b < blocks.size(); ++b) {
-        EXPECT_EQ(grid->ownerOf(blocks[b].cells.lower), static_cast<int>(b));
+        EXPECT_EQ(grid->blockOf(blocks[b].cells.lower), static_cast<int>(b));
         EXPECT_TRUE(grid->ghostRegions(static_cast<int>(b), {1, 1}).empty());
     }
 }
@@ -192,7 +192,7 @@ TEST(BlockGrid, WhatWouldTakeForEverIsRefused) {
     const index far = index{1} << 40;
     const auto thin = BlockGrid::make({{"thin", Box({0, 0, 0}, {1, 1, far}), {}}},
                                       {{Box({0, 0, 0}, {1, 1, 1}), 0, 0}, {Box({0, 0, far - 1}, {1, 1, far}), 0, 0}});
-    EXPECT_EQ(thin->ownerOf({0, 0, far - 1}), 1);
+    EXPECT_EQ(thin->blockOf({0, 0, far - 1}), 1);
     Connection odd{0, {4, 0}, {4, 4}, 1, {0, 0}, {1, std::numeric_limits<int>::min()}};
     EXPECT_THROW((void)BlockGrid::make({{"a", Box({0, 0}, {4, 4}), {}}, {"b", Box({0, 0}, {4, 4}), {}}},
                                        {{Box({0, 0}, {4, 4}), 0, 0}}, {odd}),

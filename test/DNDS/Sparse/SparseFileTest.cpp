@@ -31,11 +31,11 @@ TEST(SparseFile, ValuesDefaultsAndFlagsInOneCall) {
     const auto pattern = SparsePattern::make(world(), grid, {1, 1});
     SparseField<real> dust("dust", pattern, {}, 0.5);
     SparseField<std::int32_t> count("count", SparsePattern::make(world(), made(), {1, 1}), {.components = 2}, 7);
-    if (const int b = pattern->localOf(grid->ownerOf({4, 1})); b >= 0) { // rows 3 to 5, columns 0 to 3
+    if (const int b = pattern->localOf(grid->blockOf({4, 1})); b >= 0) { // rows 3 to 5, columns 0 to 3
         dust.allocate(b);
         dust.view(b)(1, 1) = 42;
     }
-    if (const int b = pattern->localOf(grid->ownerOf({0, 5})); b >= 0) { // rows 0 to 2, columns 4 to 7
+    if (const int b = pattern->localOf(grid->blockOf({0, 5})); b >= 0) { // rows 0 to 2, columns 4 to 7
         count.allocate(b);
         count.view(b)(0, 1, 1) = 9;
     }

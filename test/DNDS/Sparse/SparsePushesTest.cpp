@@ -339,7 +339,7 @@ TEST_P(SparsePushes, ParticlesNearFacesKeepTheirMass) {
         for (std::uint64_t k = 0; k < particles; ++k) {
             const index i = static_cast<index>(drawn(12, {k, 1})) + 20;
             const index j = static_cast<index>(drawn(24, {k, 2}));
-            const int b = pattern->localOf(blocks->ownerOf({i, j}));
+            const int b = pattern->localOf(blocks->blockOf({i, j}));
             if (b < 0)
                 continue; // another rank's
             mass.allocate(b);
