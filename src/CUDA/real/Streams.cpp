@@ -136,6 +136,7 @@ void recordUse(void *stream) {
     all.uses.push_back(std::make_shared<RecordedEvent>(user));
 }
 
+// Non-blocking: CUDA's legacy default stream does not order itself with it. Events do.
 StreamHandle createStream(Priority priority) {
     requireDevice("create a stream");
     int least = 0;
@@ -225,6 +226,7 @@ void synchronizeEvent(EventHandle event) {
 // ---------------------------------------------------------------------------------------------------------------------
 // Graphs
 
+/// Instantiated: the graph itself is destroyed after that.
 struct GraphImpl {
     cudaGraphExec_t executable = nullptr;
 };

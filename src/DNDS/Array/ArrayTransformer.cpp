@@ -67,6 +67,7 @@ void ArrayTransformerBase::setFatherSon(const std::shared_ptr<ParRows> &father, 
     reports_ = reports;
 }
 
+// Activities name this rank's call in the roll call, should it keep the others waiting.
 void ArrayTransformerBase::createFatherGlobalMapping() {
     const ActivityScope activity("createFatherGlobalMapping of", requireArrays().father_->label());
     rows_->createGlobalMapping();
@@ -269,7 +270,7 @@ HostMemoryResource ArrayTransformerBase::sonMemory() const {
     return nullptr;
 }
 
-// Both lists are described as arrays of one int32 a row.
+// Both lists are described as arrays of one int32 a row. Collective; an exchange set up for one pull.
 std::vector<rowsize> ArrayTransformerBase::pullRowSizes(std::vector<rowsize> fatherSizes) const {
     std::vector<rowsize> sonSizes;
     const auto describe = [](std::vector<rowsize> &sizes, RowLayout &layout) { // on the host in any case

@@ -33,6 +33,7 @@ void exactSums(CommunicatorView comm, const Executor &on, const ExactColumns &co
         exactSums(comm, columns, sums);
 }
 
+// Within running calls: reductions by links, which a failure can interrupt, instead of MPI's.
 void exactSums(MessageReduction &messages, const Executor &on, const ExactColumns &columns, std::span<real> sums) {
     if (on.onDevice())
         exactSums(messages, ColumnsOnDevice(on.stream(), columns), sums);

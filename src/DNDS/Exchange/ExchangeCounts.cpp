@@ -14,7 +14,8 @@ namespace DNDS {
 
 namespace {
 
-/// The class in `pathClasses` of a transport.
+/// The class in `pathClasses` of a transport. Numbers are positions in the names that Report.cpp prints ("own memory",
+/// "node-shared", ...).
 std::size_t classOf(TransportKind kind, bool onDevice) {
     switch (kind) {
     case TransportKind::Local:

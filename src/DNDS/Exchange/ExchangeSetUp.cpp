@@ -186,6 +186,8 @@ Exchange::Exchange(const CommunicatorContext::SetUp &setUp, CommunicatorContext 
     state_->releaseArrays();
 }
 
+// Everything local: topology, plans, buffers, transports. May throw on this rank alone, which `agreeOnPlan` passes on.
+// Returns the signature on which pairs must agree.
 std::uint64_t Exchange::prepare(CommunicatorContext &context, const ExchangeOptions &options) {
     State &state = *state_;
     state.space = space_;

@@ -30,7 +30,9 @@ struct HeaderVariable {
     index begin = 0;
 };
 
-/// Reads a header in sequence, through a window of the file.
+/// Reads a header in sequence, through a window of the file. Grammar: NetCDF Users' Guide, "File Format Specifications"
+/// (CDF-1, CDF-2, CDF-5). Each number is checked against the bytes that are left before memory is allocated by it, as
+/// damaged headers crash the library.
 class ClassicHeader {
   public:
     // Magic, records, dimensions, attributes, variables: in the file's order. Sizes saturate instead of overflowing.

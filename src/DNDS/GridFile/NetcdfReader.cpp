@@ -68,7 +68,8 @@ const NetcdfVariable *coordinateOf(const NetcdfContent &content, const NetcdfVar
     }
 }
 
-/// A variable's data for `read`.
+/// A variable's data for `read`. Everything that `read` decides before it touches values: the same on all ranks except
+/// for their boxes.
 struct ReadPlan {
     const NetcdfVariable *variable = nullptr;
     NetcdfPlace place;

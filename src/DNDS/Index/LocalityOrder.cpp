@@ -41,6 +41,7 @@ std::vector<index> localityOrder(index rows, const RankLists &readers) {
     return order;
 }
 
+// `order` must be a permutation; it is not checked.
 std::vector<index> inverseOrder(const std::vector<index> &order) {
     std::vector<index> inverse(order.size());
     for (std::size_t k = 0; k < order.size(); ++k)

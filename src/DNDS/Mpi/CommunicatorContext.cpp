@@ -241,12 +241,15 @@ Channel CommunicatorContext::programChannel(int tag) const {
     return {channelOwners().front().view().handle(), lastTag_ + 1 + tag, 0};
 }
 
+// Numbers of mappings and patterns: equal on all ranks, so that ranks can compare objects by them.
 std::uint64_t CommunicatorContext::nextSerial() {
     const SetUp setUp(*this);
     comm().beforeCollective(); // as above
     return serial_++;
 }
 
+// The one place for memory that MPI may still use when its owner is destroyed. `finished` is asked by later set-up
+// calls and waits, on threads that may call MPI.
 void CommunicatorContext::park(std::shared_ptr<void> kept, std::function<bool()> finished,
                                std::thread::id maker) noexcept {
     if (!mpiActive())

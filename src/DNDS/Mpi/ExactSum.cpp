@@ -107,7 +107,8 @@ class ColumnsOnHost final : public ExactRows {
     const ExactColumns &columns_;
 };
 
-/// `reduce(numbers, op, body)` calls `body`, then reduces the `numbers` that it has filled in over all ranks.
+/// `reduce(numbers, op, body)` calls `body`, then reduces the `numbers` that it has filled in over all ranks. Cost: two
+/// passes over the values and two reductions. Sources: see Reductions.hpp.
 template <class Reduce>
 void sumsOver(const Reduce &reduce, const ExactRows &rows, std::span<real> sums) {
     const std::size_t columns = sums.size();

@@ -199,6 +199,7 @@ void NodeArena::grow(std::size_t needed) {
     addSegment(needed);
 }
 
+// As a std::pmr resource: buffers in shared memory allocate by it. O(segments + free ranges).
 void *NodeArena::do_allocate(std::size_t bytes, std::size_t alignment) {
     alignment = std::max<std::size_t>(alignment, 64); // no two blocks share a cache line
     if (alignment > pageBytes || bytes > maxBytes)

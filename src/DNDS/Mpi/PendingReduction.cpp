@@ -14,6 +14,7 @@ ReductionValue combinedValue(ReductionValue a, const ReductionValue &b) noexcept
 
 } // namespace
 
+// Infinities are neutral for minima and maxima, an empty accumulator for sums.
 ReductionValue ReductionValue::none(ReduceOp op) {
     ReductionValue value;
     value.op = op;
@@ -39,6 +40,7 @@ void PendingReduction::start(std::span<const ReductionValue> mine) {
     result_.resize(mine.size());
 }
 
+// May be called again for the same result, which `messages_` keeps as bytes until the next start.
 std::span<const ReductionValue> PendingReduction::wait() {
     const std::span<const std::byte> bytes = messages_.wait();
     DNDS_CHECK(bytes.size() == result_.size() * sizeof(ReductionValue), StateError,

@@ -42,7 +42,8 @@ std::span<const std::byte> asBytes(const std::vector<T> &values, std::size_t beg
     return std::as_bytes(std::span<const T>(values).subspan(begin, count));
 }
 
-/// Writes a rank's part of one dataset and the checksums of its blocks.
+/// Writes a rank's part of one dataset and the checksums of its blocks. Blocks are added in order, then written once:
+/// values and checksums each by one call.
 class DatasetWriter {
   public:
     DatasetWriter(const DurableFile &file, const CheckpointPlace &place, index firstBlock)

@@ -38,6 +38,7 @@ std::vector<T> readNumbers(const HdfObject &attribute, const std::string &name, 
 
 } // namespace
 
+// Indexed by ElementKind: Opaque, the integers, the two floating-point types, Accumulator.
 index scalarBytesOf(ElementKind kind) {
     constexpr std::array<index, elementKinds> bytes{1, 1, 1, 2, 2, 4, 4, 8, 8, 4, 8, 1};
     return bytes[static_cast<std::size_t>(kind)];

@@ -139,7 +139,7 @@ RowSlab gatherSlab(CommunicatorContext &context, const FileRanks &files, const C
 
 namespace {
 
-/// The row of a slab that has this id. Throws DataError if there is none.
+/// The row of a slab that has this id. Throws DataError if no row has it.
 index rowOf(index id, const CheckpointArray &source, const RowSlab &slab) {
     if (!source.listed)
         return id - slab.first;

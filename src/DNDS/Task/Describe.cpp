@@ -84,6 +84,7 @@ std::string Plan::describe() const {
     return text;
 }
 
+// Graphviz' DOT language; transfers are filled. Edges are dependences, so that overlap shows as parallel paths.
 std::string Plan::dot() const {
     // As in Graphviz, where a backslash escapes quotes and itself.
     const auto quoted = [](const std::string &name) {

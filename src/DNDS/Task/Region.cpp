@@ -51,6 +51,7 @@ Region RowSpace::region(const std::string &name) const {
     throw ArgumentError(fmt::format("'{}' has no region '{}': it has {}", name_, name, fmt::join(names, ", ")));
 }
 
+// Regions that were made before keep working: they own a copy of the space.
 Region RowSpace::define(const std::string &name, std::span<const index> rows) {
     for (const char *taken : {"owned", "ghosts", "all", "inner", "boundary"})
         DNDS_CHECK(name != taken, ArgumentError, "'{}' is a region of every space: choose another name", name);
