@@ -265,7 +265,7 @@ class ArrayMatrices : public ParArray<real, Shapes::rowSize, Shapes::rowMax, ali
     auto rowAt(index i, T *start) const {
         return Shapes::template row<align>(start, i, this->rowSizeUnchecked(i), geometryIn(MemorySpace::Host));
     }
-    // Elements of so many matrices. Throws if a row cannot have them.
+    // The elements of `count` matrices. Throws if a row cannot have that many.
     rowsize elements(index count) const {
         const MatrixShape common = this->commonShape();
         DNDS_CHECK(common.chosen(), StateError,

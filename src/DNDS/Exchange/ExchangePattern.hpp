@@ -74,7 +74,7 @@ class ExchangePattern : public std::enable_shared_from_this<ExchangePattern> {
             lists.push_back(std::move(rows));
         }
     };
-    /// Given rows, of which copies are pushed back, and the number of the first of them among all rows of `given`.
+    /// A box of given rows, whose copies are pushed back, and the position of its first row among all rows of `given`.
     struct PushedBox {
         RowBox rows;
         index place = 0;

@@ -15,8 +15,8 @@ namespace DNDS {
 
 namespace {
 
-/// The widths that matter to peers are those of the rows that move: fathers' where they are sent, sons' where they
-/// arrive.
+/// A hash of options and layouts, equal on both ends of each pair. Peers compare the widths of the rows that move: the
+/// fathers' on the sending side, the sons' on the receiving side.
 std::uint64_t signatureOf(std::span<const RowLayout> layouts, Direction direction, PushOp op, GhostsAfterPush ghosts,
                           MemorySpace space) {
     // One word for everything that both sides of each pair must have in common; it is part of their fingerprints
@@ -28,7 +28,7 @@ std::uint64_t signatureOf(std::span<const RowLayout> layouts, Direction directio
     return signature;
 }
 
-/// All of their names, which ranks compare.
+/// The members' names, joined: ranks compare them.
 std::string namesOf(std::span<const ExchangeMember> members) {
     std::string names;
     for (const ExchangeMember &member : members)

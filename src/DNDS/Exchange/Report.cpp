@@ -72,7 +72,7 @@ Told toldOf(const std::string &name, double clockOffset) {
     return told;
 }
 
-/// Of all ranks, those of the lowest rank first.
+/// The names of all ranks' exchanges, those of the lowest rank first. Collective.
 std::vector<std::string> namesOnAllRanks(CommunicatorView comm) {
     std::string mine;
     comm.guarded([&] {

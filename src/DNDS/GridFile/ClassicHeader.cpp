@@ -73,7 +73,7 @@ class ClassicHeader {
         }
     }
 
-    // Of the whole file when it has that many records.
+    // The bytes of the whole file with `records` records, or with those in the header if these are more.
     index neededBytes(index records) {
         records_ = std::max(records_, records);
         index needed = place_;
@@ -193,12 +193,15 @@ class ClassicHeader {
     const std::string &path_;
     index end_;
     const ReadBytesAt &read_;
+    /// Position of the next byte to read; the end of the header once all is read.
     index place_ = 0;
+    /// The cached part of the file.
     index windowStart_ = 0;
     std::vector<std::byte> window_;
     int version_ = 0;
     index records_ = 0;
     index stride_ = 0; ///< bytes from a record to the next one
+    /// [dimensions] 0 for the unlimited one.
     std::vector<index> lengths_;
     std::vector<HeaderVariable> variables_;
 };

@@ -113,6 +113,7 @@ void readSlab(const std::string &path, const ReadPlan &plan, const Slab &slab) {
 /// The library's handle of the file, closed with this.
 struct NetcdfReader::File {
     int id = -1;
+    /// [content.variables]
     std::vector<NetcdfPlace> places;
     std::vector<std::string> notes;
 

@@ -84,19 +84,24 @@ struct WritePlan {
 
 } // namespace
 
-/// All state; `id` is negative until the file is created, when declarations end.
+/// All state. Declarations are collected on each rank; `define` compares them, creates the file (`id` >= 0), and ends
+/// the declarations.
 struct NetcdfWriter::File {
     CommunicatorView comm;
     std::string path;
     std::string temporary;
     NetcdfWriteOptions options;
+    /// As declared, or as read with `append`; lengths of unlimited dimensions grow with writes.
     NetcdfContent content;
+    /// Values that `define` writes, by the name of the variable.
     std::vector<std::pair<std::string, std::vector<real>>> coordinates;
+    /// [content.variables]
     std::vector<NetcdfPlace> places;
     std::vector<std::string> notes;
     std::vector<std::vector<index>> extents; ///< NetCDF-4: the written extents of each variable; else empty
     int id = -1;
     bool closed = false;
+    /// More in the destructor: an exception destroys the writer, perhaps on this rank only.
     int exceptionsAtStart = std::uncaught_exceptions();
 
     // A new file gets its name when it is complete.

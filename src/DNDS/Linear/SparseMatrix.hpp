@@ -158,9 +158,9 @@ class SparseMatrix {
     }
 
     /// y = A x, overlapped with a pull of x: prepare it once, `x.trans.initPersistentPull()`. Ghosts of y are stale
-    /// afterwards. Collective. Rows are summed in the order of the pattern. Throws ArgumentError if x and y are one
-    /// vector, LayoutError if rows differ, StateError for vectors of another pattern, StaleError for vectors on the
-    /// device.
+    /// afterwards. Collective; O(entries) and one pull. Rows are summed in the order of the pattern. Throws
+    /// ArgumentError if x and y are one vector, LayoutError if rows differ, StateError for vectors of another pattern,
+    /// StaleError for vectors on the device.
     void multiply(Vector &x, Vector &y) const {
         requireMine(x);
         requireMine(y);
@@ -196,6 +196,7 @@ class SparseMatrix {
         const real *ghosts;
         real *to;
 
+        /// One row of the product: a compressed sparse row (BSR with b x b blocks).
         void compute(LocalIndex row) const {
             Eigen::Matrix<real, b, 1> sum = Eigen::Matrix<real, b, 1>::Zero();
             for (std::ptrdiff_t k = starts[row]; k < starts[row + 1]; ++k) {

@@ -31,8 +31,8 @@ int deleteAttribute(MPI_Comm, int, void *value, void *) {
     return MPI_SUCCESS;
 }
 
-/// The attribute keys, and the list of all contexts. At the start of MPI_Finalize communication still works: the moment
-/// to let MPI_COMM_WORLD's context go, and those of communicators that were never freed.
+/// The attribute keys, and the list of all contexts. Releases those of MPI_COMM_WORLD and of communicators that were
+/// never freed at the start of MPI_Finalize, when communication still works.
 struct Keys {
     std::mutex mutex;             ///< guards the members below, and is held while a context is looked for or hung on
     std::condition_variable made; ///< tells that something has left `making`

@@ -32,7 +32,7 @@ Limbs toLimbs(Wide sum) {
     return limbs;
 }
 
-/// Of limbs that are sums over ranks, whose low parts may be beyond 2^40: carries are resolved here.
+/// From limbs that were summed over ranks: low ones may exceed 2^40, so carries are resolved here.
 Wide toWide(const Limbs &limbs) {
     return (static_cast<Wide>(limbs[2]) << (2 * limbBits)) + (static_cast<Wide>(limbs[1]) << limbBits) +
            static_cast<Wide>(limbs[0]);

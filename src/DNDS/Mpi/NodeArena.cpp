@@ -303,6 +303,7 @@ std::optional<ArenaLocation> NodeArena::locate(const void *address) const {
     return std::nullopt;
 }
 
+// For memory that a peer may still use: it sets `until`, which may lie in that memory, when it no longer does.
 void NodeArena::retire(void *address, std::size_t bytes, const std::atomic<std::uint32_t> *until) noexcept {
     if (inForkedChild())
         return;

@@ -261,7 +261,8 @@ index CheckpointWriter::write() {
 }
 
 // Rank 0 makes the whole file except for values, at its full size; then arrays follow one after another, so that
-// memory is needed for one. The header comes last: without it the file is no checkpoint.
+// memory is needed for one. The header comes last: without it the file is no checkpoint. Collective; per array two or
+// three sparse exchanges (ranks of ids, rows to the ranks of their blocks).
 index CheckpointWriter::writeFile(const std::string &temporary) {
     DurableFile file;
     Detail::FileImage image;

@@ -23,6 +23,7 @@ Region RowSpace::make(const std::string &name, RowMask rows) const {
     return {name, std::make_shared<const RowSpace>(*this), std::make_shared<const RowMask>(std::move(rows))};
 }
 
+// Without a mask: the rows depend on the graph (see Region::rows).
 Region RowSpace::rows() const { return {name_, std::make_shared<const RowSpace>(*this), nullptr}; }
 
 Region RowSpace::region(const std::string &name) const {
