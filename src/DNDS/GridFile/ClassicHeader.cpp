@@ -198,11 +198,13 @@ class ClassicHeader {
     /// The cached part of the file.
     index windowStart_ = 0;
     std::vector<std::byte> window_;
+    /// 1, 2 or 5: widths of numbers depend on it.
     int version_ = 0;
     index records_ = 0;
     index stride_ = 0; ///< bytes from a record to the next one
     /// [dimensions] 0 for the unlimited one.
     std::vector<index> lengths_;
+    /// In the order of the header, which need not be that of the data.
     std::vector<HeaderVariable> variables_;
 };
 

@@ -173,6 +173,7 @@ class ContentReader {
     const std::string &path_;
     std::vector<NetcdfPlace> &places_;
     std::vector<std::string> &notes_;
+    /// By id, from all groups read so far: variables refer to those of enclosing groups, too.
     std::map<int, NetcdfDimension> dimensions_;
     NetcdfContent content_;
 };

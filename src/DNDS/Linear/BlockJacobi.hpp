@@ -80,6 +80,7 @@ class BlockJacobi {
         return inverse.allFinite() ? std::optional<Block>(inverse) : std::nullopt;
     }
 
+    /// [owned rows]; copies, so that the matrix may change or end.
     std::vector<Block> inverses_;
 };
 

@@ -85,6 +85,7 @@ class MatrixPattern {
 
     std::string name_;
     std::shared_ptr<const ExchangePattern> unknowns_;
+    /// CSR; owned rows, then ghost rows if they are kept.
     std::vector<LocalIndex> starts_{0};
     std::vector<LocalIndex> columns_;
     std::vector<LocalIndex> inner_;
@@ -231,6 +232,7 @@ class SparseMatrix {
                    x.father->label(), x.father->size());
     }
     std::shared_ptr<const MatrixPattern> pattern_;
+    /// Each row holds the blocks of a row of the matrix, in the order of the pattern; the son has the ghost rows.
     Values values_;
 };
 

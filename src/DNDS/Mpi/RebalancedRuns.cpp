@@ -148,10 +148,12 @@ class RunCutter {
     }
 
     const ItemsOfRanks &ofRank_;
+    /// [runs] The rank of each run, which keeps items that it has already.
     std::vector<int> ranks_;
     int items_;
     std::vector<real> before_;    ///< costs of the items before each, [items + 1]
     std::vector<int> present_{0}; ///< ends by the present numbers of items
+    /// The cost that no run may exceed.
     real limit_ = 0;
     std::vector<int> first_, last_; ///< bounds of the ends
 };

@@ -73,6 +73,7 @@ class DatasetWriter {
     const DurableFile &file_;
     CheckpointPlace place_;
     index firstBlock_;
+    /// One CRC-32 a block, from `firstBlock_` on.
     std::vector<std::uint32_t> sums_;
 };
 

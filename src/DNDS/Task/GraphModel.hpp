@@ -84,6 +84,7 @@ class RowsHandle : public ArrayHandle {
   private:
     ArrayBase *rows_;
     std::string name_; ///< for messages even after the end of the rows
+    /// Expires with the rows: they may be destroyed before the graph, by mistake.
     std::weak_ptr<const void> lifetime_;
     bool writable_, same_;
 };
