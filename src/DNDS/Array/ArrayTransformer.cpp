@@ -115,7 +115,8 @@ void ArrayTransformerBase::borrowGGIndexing(const ArrayTransformerBase &other) {
 }
 
 // The son starts without rows: it may have other widths than before, and moves to its memory at no cost. Sizes that
-// differ between rows are pulled by an exchange of their own.
+// differ between rows are pulled by an exchange of their own. Collective steps, the same on all ranks since they depend
+// on the type only: widths, an agreement, the pull of sizes (not for fixed widths), the pull of shapes.
 void ArrayTransformerBase::createMPITypes() {
     const CommunicatorView comm = requireArrays().rows_->comm();
     rows_->agreeShape();

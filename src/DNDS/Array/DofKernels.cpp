@@ -10,6 +10,8 @@
 #include <limits>
 #include <vector>
 
+// The loops of the host, and the choice between host and device. Element-wise loops that both compile from one functor
+// are in DofDeviceKernels.cu.
 namespace DNDS::DofKernels {
 
 namespace {

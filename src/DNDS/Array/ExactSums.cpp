@@ -26,7 +26,7 @@ class ColumnsOnDevice final : public ExactRows {
 } // namespace
 
 void exactSums(CommunicatorView comm, const Executor &on, const ExactColumns &columns, std::span<real> sums) {
-    // The same algorithm on either side: only the local sums differ in place.
+    // The algorithm is the same on host and device; only the place of the local sums differs.
     if (on.onDevice())
         exactSums(comm, ColumnsOnDevice(on.stream(), columns), sums);
     else

@@ -140,6 +140,9 @@ Exchange::Exchange(CommunicatorContext &context, Direction direction, const std:
                    const ExchangeOptions &options, PushOp op)
     : Exchange(CommunicatorContext::SetUp(context), context, direction, describe, options, op) {}
 
+// Collective steps, in this order on all ranks, whatever fails on one: the channel; the memory space (a reduction where
+// there are devices); the transports' preparation; the plan (a reduction, which carries failures); `connect` (an
+// agreement). All of the rest is local.
 Exchange::Exchange(const CommunicatorContext::SetUp &setUp, CommunicatorContext &context, Direction direction,
                    const std::function<ExchangeRequest()> &describe, const ExchangeOptions &options, PushOp op)
     : direction_(direction), op_(op), ghosts_(direction == Direction::Push ? options.ghosts : GhostsAfterPush::Keep) {

@@ -67,7 +67,7 @@ Told toldOf(const std::string &name, double clockOffset) {
     Told told{};
     if (const auto found = process.exchanges.find(name); found != process.exchanges.end())
         std::ranges::copy(found->second->numbers, told.begin());
-    // A sum of as many times as there were starts: shifted to rank 0's clock as a whole.
+    // A sum of `Begun` times, each of which is shifted to rank 0's clock.
     told[Count::StartsAt] += clockOffset * told[Count::Begun];
     return told;
 }

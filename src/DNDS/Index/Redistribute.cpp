@@ -140,6 +140,8 @@ void takeRows(const RankLists &places, std::span<const Arrival> arrived, std::sp
 
 } // namespace
 
+// Collective: a sparse exchange of old numbers to the targets, the new numbering, and a sparse exchange of new numbers
+// back (`number`). O(rows) words.
 Redistribute Redistribute::toRanks(std::shared_ptr<const GlobalMapping> before, std::span<const int> targets) {
     requireMapping(before);
     CommunicatorContext &context = *before->context();

@@ -159,6 +159,8 @@ std::shared_ptr<CommunicatorContext> CommunicatorContext::make(const Communicato
     return *held.release();
 }
 
+// Collective steps: the duplicate, the node and its shared memory, the identity, and last the record of failures, which
+// lies in that memory.
 void CommunicatorContext::connect(int ranksPerNode) {
     addDuplicate();
     view_ = owned_.back().view();

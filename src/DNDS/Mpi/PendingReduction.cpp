@@ -31,6 +31,7 @@ void ReductionValue::add(const ReductionValue &other) noexcept {
         add(other.extreme);
 }
 
+// `messages_` refers to the context, which `context_` keeps alive: hence the order of the members.
 PendingReduction::PendingReduction(std::shared_ptr<CommunicatorContext> context, std::string name)
     : context_(std::move(context)), messages_(*context_, std::move(name)) {}
 

@@ -53,7 +53,7 @@ thread_local const ActivityScope *innermostCall = nullptr;
 /// A text of at most `room` bytes; the rest is cut off. For signal handlers, too.
 template <std::size_t room>
 struct FixedText {
-    std::array<char, room> bytes; // NOLINT: written as far as it is read
+    std::array<char, room> bytes; // NOLINT: only written bytes are read
     std::size_t size = 0;
 
     void add(std::string_view text) {

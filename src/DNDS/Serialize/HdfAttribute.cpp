@@ -68,6 +68,7 @@ void writeAttribute(hid_t object, const std::string &name, const CheckpointValue
 }
 
 // HDF5 converts numbers of other widths. Sizes are compared with the file's before memory is allocated for them.
+// Damaged files may claim any size.
 CheckpointValue readAttribute(hid_t object, const std::string &name) {
     const HdfObject attribute(H5Aopen(object, name.c_str(), H5P_DEFAULT), H5Aclose, name);
     const HdfObject space(H5Aget_space(attribute.get()), H5Sclose, name);

@@ -29,6 +29,8 @@ index initialStride(const ArrayShape &shape) {
 
 } // namespace
 
+// Functions that reallocate make all new memory first and swap it in at the end: a failure leaves the rows as they
+// were. The version is that of `data_`: functions that change other buffers, or the number of rows only, mark it.
 ArrayBase::ArrayBase(const ArrayShape &shape) noexcept
     : shape_(&shape), stride_(initialStride(shape)), width_(initialWidth(shape)), common_(shape.limit) {}
 
