@@ -247,6 +247,7 @@ class ArrayMatrices : public ParArray<real, Shapes::rowSize, Shapes::rowMax, ali
     template <class ShapeOf>
     void resizeRows(index rows, MatrixShape common, ShapeOf &&shapeOf) {
         static_assert(!batches, "rows of batches have no shape");
+        // Collected first: `shapeOf` is called once a row, and if it throws nothing has changed.
         std::vector<MatrixShape> all(static_cast<std::size_t>(std::max(rows, index{0})));
         for (index i = 0; i < rows; ++i) {
             const auto &[matrixRows, matrixCols] = shapeOf(i);

@@ -50,7 +50,8 @@ std::vector<index> shapeLeft(const NetcdfVariable &variable, std::span<const Dim
     return shape;
 }
 
-/// The coordinate variable of a dimension: of the same name, in the variable's group or the nearest enclosing one.
+/// The coordinate variable of a dimension: of the same name, in the variable's group or the nearest enclosing one. The
+/// convention of coordinate variables: NetCDF User Guide, "Variables".
 const NetcdfVariable *coordinateOf(const NetcdfContent &content, const NetcdfVariable &variable,
                                    const std::string &dimension) {
     std::string group = variable.name;

@@ -415,7 +415,8 @@ void NetcdfWriter::File::grow(const WritePlan &plan, std::span<const WrittenSlab
     }
 }
 
-/// The same for NetCDF-4.
+/// The same for NetCDF-4. Collective; one reduction of the box that all ranks together write. HDF5 appends chunks, so
+/// space is reserved beyond the end of the file, and rank 0 frees the rest in `close`.
 void NetcdfWriter::File::reserve(const WritePlan &plan, std::span<const WrittenSlab> slabs) {
     if (extents.empty())
         return;

@@ -223,6 +223,7 @@ Number numberOfMissing(const Packing &packing, const std::string &what) {
     return numberOf<Number>(packing.missing.front());
 }
 
+// A value that packs to the number of missing values by chance is read as missing; that is not checked.
 template <class Number, class Value>
 void packAs(const Packing &packing, const WrittenSlab &slab, const SlabChunk &chunk, std::byte *numbers,
             const std::string &what) {

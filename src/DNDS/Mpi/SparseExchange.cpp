@@ -174,6 +174,7 @@ RankLists deliver(const CommunicatorView &comm, const Channel &channel, const Ra
 
 } // namespace
 
+// Ranks must ascend: receivers and `deliver` rely on that.
 void RankLists::append(int rank, std::span<const index> list) {
     ranks.push_back(rank);
     values.insert(values.end(), list.begin(), list.end());

@@ -42,6 +42,7 @@ std::string rowsOf(const PlanModel &plan, const PlanStep &step) {
 
 } // namespace
 
+// Steps in the order in which this rank runs them; "after" has the numbers of steps that must be complete.
 std::string Plan::describe() const {
     const GraphModel &graph = state().graph;
     const PlanModel &plan = state().plan;
