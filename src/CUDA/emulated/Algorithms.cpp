@@ -70,6 +70,7 @@ void sortByKey(StreamHandle stream, std::span<index> keys, std::span<index> valu
     });
 }
 
+// One thread an element, as on the device, so that bits agree.
 void multiply(StreamHandle stream, real alpha, const MatrixRows<const real> &a, const MatrixRows<const real> &b,
               real beta, const MatrixRows<real> &c) {
     launchHostKernel(stream, c.count * c.rows * c.cols,

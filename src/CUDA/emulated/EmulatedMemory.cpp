@@ -167,7 +167,8 @@ void EmulatedMemory::protectAll(int protection) const noexcept {
             std::terminate(); // only if the mapping is no longer ours
 }
 
-// Counts kernels that run at the same time.
+// Counts kernels that run at the same time. Device memory is mapped twice: kernels use the user's addresses, which the
+// host cannot touch between kernels (SIGSEGV), while copies go through `alias`.
 void EmulatedMemory::unlock() {
     const std::scoped_lock guard(mutex_);
     if (openings_++ == 0)

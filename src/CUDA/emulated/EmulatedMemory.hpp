@@ -48,6 +48,7 @@ class EmulatedMemory {
 
   private:
     struct Block {
+        /// A second mapping, always accessible, for copies.
         std::byte *alias;
         std::size_t bytes;   ///< as requested
         std::size_t mapped;  ///< in whole pages
@@ -62,8 +63,10 @@ class EmulatedMemory {
     void unmap(Blocks::const_iterator block) noexcept;
     void protectAll(int protection) const noexcept;
 
+    /// Guards all members.
     mutable std::mutex mutex_;
     Blocks blocks_;
+    /// A memfd, which other processes open through /proc.
     int file_ = -1;
     /// Start of the next allocation.
     std::uint64_t fileEnd_ = 0;

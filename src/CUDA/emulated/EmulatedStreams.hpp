@@ -63,11 +63,15 @@ class EmulatedStreams {
     /// Runs a stream's first entry, without the lock. Failures of work stay with the stream until a caller waits.
     void runOne(Lock &lock, StreamImpl &stream);
 
+    /// Guards all streams, events and captures.
     std::mutex mutex_;
     std::condition_variable changed_; ///< work was added or finished
+    /// The stream of null handles. Never deleted.
     StreamImpl *const default_;
     std::set<StreamImpl *> streams_{default_};
+    /// Chooses the order of work.
     std::mt19937 random_;
+    /// The threads run.
     bool started_ = false;
 };
 

@@ -55,6 +55,7 @@ const SharedEvent &eventOf(EventHandle handle) {
 /// Threads of a kernel that run one after the other; blocks run in random order.
 constexpr index blockSize = 64;
 
+/// Threads within a block run in order: kernels of DNDS have no barriers.
 void runBlocks(index threads, const KernelBody &body, unsigned seed) {
     std::vector<index> blocks(static_cast<std::size_t>((threads + blockSize - 1) / blockSize));
     std::iota(blocks.begin(), blocks.end(), index{0});

@@ -51,7 +51,8 @@ struct IntegerIn {
     DNDS_HOST_DEVICE FixedPoint::Wide operator()(index row) const { return scale.toInteger(column(row)); }
 };
 
-/// Queues `*result` = `of(0)`, `of(1)`, ... combined by `join`.
+/// Queues `*result` = `of(0)`, `of(1)`, ... combined by `join`. O(count); terms are computed on the fly by an iterator,
+/// so that nothing but scratch memory is allocated.
 template <class Of, class T, class Join>
 void reduce(const char *what, StreamHandle stream, index count, const Of &of, T *result, Join join, T first) {
     const auto terms = thrust::make_transform_iterator(thrust::counting_iterator<index>(0), of);

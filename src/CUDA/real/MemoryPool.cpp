@@ -34,6 +34,7 @@ void *MemoryPool::allocateIn(Slabs::iterator slab, std::size_t bytes, std::size_
     return const_cast<std::byte *>(slab->first) + *begin;
 }
 
+// A new slab is taken only if no gap fits, so that fragmentation of one slab is reused before the device is asked.
 void *MemoryPool::tryAllocate(std::size_t bytes, std::size_t alignment) {
     for (auto slab = slabs_.begin(); slab != slabs_.end(); ++slab)
         if (void *pointer = allocateIn(slab, bytes, alignment))

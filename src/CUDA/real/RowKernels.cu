@@ -9,6 +9,7 @@ namespace DNDS::Device {
 
 namespace {
 
+// The bodies are those of the host (RowKernelBodies.hpp): this file only launches them.
 constexpr std::uint32_t threads = copyThreads;
 
 /// The largest launch in one dimension.

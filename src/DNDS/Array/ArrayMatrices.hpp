@@ -247,6 +247,7 @@ class ArrayMatrices : public ParArray<real, Shapes::rowSize, Shapes::rowMax, ali
     template <class ShapeOf>
     void resizeRows(index rows, MatrixShape common, ShapeOf &&shapeOf) {
         static_assert(!batches, "rows of batches have no shape");
+        // Collected first: `shapeOf` is called once a row, and if it throws nothing has changed.
         std::vector<MatrixShape> all(static_cast<std::size_t>(std::max(rows, index{0})));
         for (index i = 0; i < rows; ++i) {
             const auto &[matrixRows, matrixCols] = shapeOf(i);
@@ -265,7 +266,7 @@ class ArrayMatrices : public ParArray<real, Shapes::rowSize, Shapes::rowMax, ali
     auto rowAt(index i, T *start) const {
         return Shapes::template row<align>(start, i, this->rowSizeUnchecked(i), geometryIn(MemorySpace::Host));
     }
-    // Elements of so many matrices. Throws if a row cannot have them.
+    // The elements of `count` matrices. Throws if a row cannot have that many.
     rowsize elements(index count) const {
         const MatrixShape common = this->commonShape();
         DNDS_CHECK(common.chosen(), StateError,

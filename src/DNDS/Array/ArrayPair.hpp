@@ -375,6 +375,7 @@ class ArrayPair {
         return function(target, i < owned ? i : i - owned);
     }
 
+    /// For graphs, which refer to the pair and not to its arrays.
     Lifetime lifetime_;
 };
 

@@ -67,6 +67,7 @@ void ArrayTransformerBase::setFatherSon(const std::shared_ptr<ParRows> &father, 
     reports_ = reports;
 }
 
+// Activities name this rank's call in the roll call, should it keep the others waiting.
 void ArrayTransformerBase::createFatherGlobalMapping() {
     const ActivityScope activity("createFatherGlobalMapping of", requireArrays().father_->label());
     rows_->createGlobalMapping();
@@ -114,7 +115,8 @@ void ArrayTransformerBase::borrowGGIndexing(const ArrayTransformerBase &other) {
 }
 
 // The son starts without rows: it may have other widths than before, and moves to its memory at no cost. Sizes that
-// differ between rows are pulled by an exchange of their own.
+// differ between rows are pulled by an exchange of their own. Collective steps, the same on all ranks since they depend
+// on the type only: widths, an agreement, the pull of sizes (not for fixed widths), the pull of shapes.
 void ArrayTransformerBase::createMPITypes() {
     const CommunicatorView comm = requireArrays().rows_->comm();
     rows_->agreeShape();
@@ -269,7 +271,7 @@ HostMemoryResource ArrayTransformerBase::sonMemory() const {
     return nullptr;
 }
 
-// Both lists are described as arrays of one int32 a row.
+// Both lists are described as arrays of one int32 a row. Collective; an exchange set up for one pull.
 std::vector<rowsize> ArrayTransformerBase::pullRowSizes(std::vector<rowsize> fatherSizes) const {
     std::vector<rowsize> sonSizes;
     const auto describe = [](std::vector<rowsize> &sizes, RowLayout &layout) { // on the host in any case

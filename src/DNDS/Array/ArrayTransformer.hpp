@@ -236,9 +236,11 @@ class ArrayTransformerBase : public PersistentExchanges {
     /// Refreshes only the last part of a son's rows, for arrays that keep the shape of each row. Collective.
     void pullRowShapes() const;
 
+    /// The arrays' common part, which keeps the whole arrays alive.
     std::shared_ptr<ArrayBase> father_;
     std::shared_ptr<ArrayBase> son_;
     ParRows *rows_ = nullptr; ///< the father's
+    /// Null before a mapping is made, taken or borrowed.
     std::shared_ptr<const ExchangePattern> pattern_;
     /// `pattern_` for members of exchanges, which may outlive this; compared with that of an exchange, never
     /// dereferenced.

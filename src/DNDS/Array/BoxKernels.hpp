@@ -35,7 +35,7 @@ enum class Terms : unsigned char {
 /// The sum of terms of `x` and, if they are of two, `y`; and the same sum without rounding: any order gives the same.
 real sum(Terms terms, Boxes boxes, const Executor &on);
 WideExactAccumulator exactSum(Terms terms, Boxes boxes, const Executor &on);
-/// Of `x`.
+/// The extremes of `x`.
 Extremes extremes(Boxes boxes, const Executor &on);
 
 /// The sum of all ranks' accumulators, which `body` returns. These represent sums without rounding, so that their order

@@ -172,7 +172,7 @@ std::vector<T> fetched(StreamHandle stream, const T *values, std::size_t count) 
     return result;
 }
 
-/// Of one lane of each chunk; the host combines them.
+/// The extremes of one lane of each chunk; the host combines them.
 struct LaneExtremes {
     BoxBatch<VectorBox> batch;
     Extremes *found; ///< [chunks x lanes]

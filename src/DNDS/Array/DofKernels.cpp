@@ -10,6 +10,8 @@
 #include <limits>
 #include <vector>
 
+// The loops of the host, and the choice between host and device. Element-wise loops that both compile from one functor
+// are in DofDeviceKernels.cu.
 namespace DNDS::DofKernels {
 
 namespace {
@@ -211,6 +213,7 @@ void accumulate(Component component, std::span<const real> x, std::span<const re
     withComponent(component, [&](auto how) { accumulateRows(x, y, result, how); });
 }
 
+// Cost: one reduction. A rank that failed takes part with zeros, so that the others do not hang, and all throw.
 void reduceOrThrow(const CommunicatorView &comm, std::span<real> values, Reduction reduction,
                    const std::exception_ptr &failure) {
     // MPI_MAX is undefined for NaN, so it is encoded as a number of its own; the last number carries failures.

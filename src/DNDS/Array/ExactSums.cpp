@@ -26,13 +26,14 @@ class ColumnsOnDevice final : public ExactRows {
 } // namespace
 
 void exactSums(CommunicatorView comm, const Executor &on, const ExactColumns &columns, std::span<real> sums) {
-    // The same algorithm on either side: only the local sums differ in place.
+    // The algorithm is the same on host and device; only the place of the local sums differs.
     if (on.onDevice())
         exactSums(comm, ColumnsOnDevice(on.stream(), columns), sums);
     else
         exactSums(comm, columns, sums);
 }
 
+// Within running calls: reductions by links, which a failure can interrupt, instead of MPI's.
 void exactSums(MessageReduction &messages, const Executor &on, const ExactColumns &columns, std::span<real> sums) {
     if (on.onDevice())
         exactSums(messages, ColumnsOnDevice(on.stream(), columns), sums);

@@ -50,7 +50,8 @@ rowsize matrixBatchRowSize(std::span<const MatrixShape> shapes, std::string_view
     return static_cast<rowsize>(size);
 }
 
-// Headers hold bits of integers in elements of type real, hence memcpy.
+// Headers hold bits of integers in elements of type real, hence memcpy. A row holds: the number of matrices, a
+// MatrixBatchEntry (shape, start) for each, then the elements.
 void startMatrixBatchRow(std::span<real> row, std::span<const MatrixShape> shapes) {
     std::fill(row.begin(), row.end(), 0.0);
     if (shapes.empty())

@@ -73,7 +73,9 @@ class ParRows {
 
   private:
     CommunicatorView comm_;
+    /// Tells when `comm_`, a handle only, was freed.
     CommunicatorLife life_;
+    /// Fathers; null for sons, and before it is made.
     std::shared_ptr<const GlobalMapping> globalMapping_;
 };
 

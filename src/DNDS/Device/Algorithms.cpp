@@ -10,6 +10,7 @@ real sum(StreamHandle stream, std::span<const real> x) {
     return x.empty() ? 0.0 : Hooks::sum(stream, x);
 }
 
+// Scratch memory is allocated once, so that the call itself can be captured in a graph.
 Minimum::Minimum(index count) : count_(static_cast<std::size_t>(count)) {
     requireDevice("find the smallest element");
     scratch_ = DeviceBuffer<std::byte>(Hooks::scratchOfMinimum(count_));
@@ -38,11 +39,14 @@ void forColumns(StreamHandle stream, std::size_t columns, std::span<T> results, 
 
 } // namespace
 
+// Phase one of exact sums: the largest magnitude of each column decides its scale.
 void largestOfColumns(StreamHandle stream, std::span<const FixedPoint::Column> columns, std::span<real> largest) {
     forColumns(stream, columns.size(), largest,
                [&](std::size_t k, real *result) { Hooks::largestMagnitude(stream, columns[k], result); });
 }
 
+// Phase two of exact sums (FixedPoint): elements scaled to integers, whose sums do not depend on order. A column
+// without a scale has only zeros, or no finite sum: no rows are read, and its result is 0.
 void integerSumsOfColumns(StreamHandle stream, std::span<const FixedPoint::Column> columns,
                           std::span<const std::optional<FixedPoint::Scale>> scales, std::span<FixedPoint::Wide> sums) {
     forColumns(stream, columns.size(), sums, [&](std::size_t k, FixedPoint::Wide *result) {

@@ -34,6 +34,7 @@ class Minimum {
   private:
     /// Elements that `scratch_` is sized for.
     std::size_t count_;
+    /// Its address is in captured graphs: never reallocated.
     DeviceBuffer<std::byte> scratch_;
 };
 

@@ -12,6 +12,7 @@ void copyRows(const CopyTable &table, StreamHandle stream) {
     });
 }
 
+// A thread of the launch stays one of `lanes` that share a row, so that the split of rows is tested here, too.
 void combineRows(const CombineTable &table, StreamHandle stream) {
     forElementKind(table.kind, [&]<class T>() {
         launchHostKernel(stream, static_cast<index>(table.rows * table.lanes), [table](index first, index last) {

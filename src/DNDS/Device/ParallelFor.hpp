@@ -181,7 +181,8 @@ struct ElementBox {
 
 inline namespace DNDS_DEVICE_COMPILATION {
 
-/// Some boxes, and the parts into which they are cut: small enough for the arguments of a kernel.
+/// Some boxes, and the parts into which they are cut: small enough for the arguments of a kernel. 2900 bytes: kernels
+/// take at most 4 KiB of arguments, functor included.
 template <class TBox>
 struct BoxBatch {
     static constexpr std::size_t capacity = 2900 / (sizeof(TBox) + sizeof(index));

@@ -120,6 +120,7 @@ DNDS_HOST_DEVICE inline void copyTileRows(const CopySegment &segment, std::uint6
     }
 }
 
+/// One block of bytes, by `lanes` threads in turns: neighbours in a group access neighbouring words.
 template <class Chunk>
 DNDS_HOST_DEVICE inline void copyBlock(const std::byte *from, std::byte *to, std::uint64_t bytes, bool wideStores,
                                        std::uint32_t lane, std::uint32_t lanes) {
@@ -156,6 +157,7 @@ DNDS_HOST_DEVICE inline void copyTileBlocks(const CopySegment &segment, std::uin
     }
 }
 
+/// Entry of the kernel: finds the segment of the tile (a table of segments, or the only one), and its rows or blocks.
 DNDS_HOST_DEVICE inline void copyTile(const CopyTable &table, std::uint64_t tile, std::uint32_t thread,
                                       std::uint32_t threads) {
     const CopySegment segment = table.segments[table.segmentOfTile == nullptr ? 0 : table.segmentOfTile[tile]];

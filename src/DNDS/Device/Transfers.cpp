@@ -21,6 +21,7 @@ Counter toHost;
 
 } // namespace
 
+// Four loads, not one snapshot: copies by other threads meanwhile may be counted in part.
 Transfers transfers() noexcept { return {toDevice.copies, toDevice.bytes, toHost.copies, toHost.bytes}; }
 
 void countTransfer(MemorySpace to, MemorySpace from, std::size_t bytes) noexcept {

@@ -64,6 +64,7 @@ CombineFunction choose(PushOp op) {
 
 } // namespace
 
+// `choose` is not called for opaque elements, so that a null function means either of the two errors.
 CombineFunction combineFunction(ElementKind kind, PushOp op) {
     if (op == PushOp::Replace)
         return replace;

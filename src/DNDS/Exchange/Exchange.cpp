@@ -14,7 +14,7 @@ namespace DNDS {
 
 namespace {
 
-/// A hash of the bytes that go to one peer from one part.
+/// Hashes the bytes of one part that one peer gets.
 std::uint64_t hashOf(const RowGather &rows, const std::byte *base) {
     ContentHash hash;
     for (const ByteBlock &block : rows.blocks())
@@ -112,7 +112,7 @@ void Exchange::State::notifyPulled(Direction direction, const ExchangePattern &p
     if (direction != Direction::Pull)
         return;
     for (const ExchangeMember &member : members)
-        // Ghosts of another mapping than the one that was pulled by know nothing of it.
+        // A member that was given another mapping meanwhile has other ghosts: these rows are not news of them.
         if (member.pulled && (!arrived || !member.pattern || pattern.moves(member.pattern())))
             member.pulled(arrived, !pattern.isRestriction());
 }
@@ -392,7 +392,7 @@ void Exchange::combinePushed() {
     } else {
         combineOnHost(*pattern_, op_, state.members, fathers, state.staging);
     }
-    // Sent by now. On the device the zeros are queued after the combination.
+    // All ghosts have been sent. On the device the zeros are queued on the same stream, after the combination.
     if (state.zeroing)
         state.zeroing->run(state.sonsNow, state.stream ? state.stream->stream.handle() : nullptr);
 }

@@ -14,7 +14,8 @@ namespace DNDS {
 
 namespace {
 
-/// The class in `pathClasses` of a transport.
+/// The class in `pathClasses` of a transport. Numbers are positions in the names that Report.cpp prints ("own memory",
+/// "node-shared", ...).
 std::size_t classOf(TransportKind kind, bool onDevice) {
     switch (kind) {
     case TransportKind::Local:
@@ -54,7 +55,7 @@ bool holdsAllRanks(const CommunicatorContext &context) {
     return same != MPI_UNEQUAL;
 }
 
-/// Calls `note` at the program's end on rank 0; not without memory. Local.
+/// Has `note` called on rank 0 when MPI ends; left out silently if memory is short. Local.
 void noteAtEnd(void (*note)(void *) noexcept) {
     int rank = -1;
     checkMpi(MPI_Comm_rank(MPI_COMM_WORLD, &rank), "MPI_Comm_rank");

@@ -22,6 +22,8 @@ CommunicatorContext &ExchangeGroup::context() const {
     return pattern_->context();
 }
 
+// The calls below pass request() as a callback: it runs within the collective set-up, so a rank whose members are not
+// ready makes all ranks throw. context() is the exception: an empty group has no communicator to agree on.
 void ExchangeGroup::initPersistentPull(const ExchangeOptions &options) {
     init(
         context(), Direction::Pull, [&] { return request(); }, options);

@@ -159,6 +159,7 @@ class ExchangeGroup : public PersistentExchanges {
 
     /// The first member's, and so that of all.
     std::shared_ptr<const ExchangePattern> pattern_;
+    /// In the order of `add`: equal on all ranks, as messages hold their parts in this order.
     std::vector<ExchangeMember> members_;
     std::string names_; ///< names of all members
 };

@@ -31,6 +31,7 @@ PeerRows rangesOrLists(const RankLists &lists) {
     return rows;
 }
 
+/// Pairs without rows exchange no message: both sides leave them out, so that counts agree.
 RankLists withoutEmpty(const RankLists &all) {
     RankLists lists;
     for (std::size_t k = 0; k < all.size(); ++k)
@@ -177,10 +178,12 @@ ExchangePattern::ExchangePattern(std::shared_ptr<const GhostMapping> mapping) : 
         owners_.lists.emplace_back(ghosts.starts[k], ghosts.starts[k + 1]);
 }
 
+// `readers_` and `owners_` are views of `rows_`, which is initialised before them and never changes.
 ExchangePattern::ExchangePattern(std::shared_ptr<CommunicatorContext> context, std::uint64_t serial, Rows rows)
     : context_(std::move(context)), serial_(serial), fatherSize_(rows.fatherSize), sonSize_(rows.sonSize),
       rows_(std::move(rows)), readers_(listed(rows_.given)), owners_(rangesOrLists(rows_.received)) {}
 
+// Boxes stay boxes: `rows_` has only ranks and counts, to which the views point; row numbers are not expanded.
 ExchangePattern::ExchangePattern(std::shared_ptr<CommunicatorContext> context, std::uint64_t serial, Boxes boxes)
     : context_(std::move(context)), serial_(serial), fatherSize_(boxes.fatherSize),
       sonSize_(boxes.sonSize), rows_{fatherSize_, sonSize_, countsOf(boxes.given), countsOf(boxes.received)},
@@ -235,6 +238,8 @@ std::shared_ptr<const ExchangePattern> ExchangePattern::fromBoxes(const std::sha
     return make(context, describe);
 }
 
+// Collective; one sparse exchange, O(ghosts + rows sent). Owners learn positions in a list that both sides have, so the
+// order of rows in each message is that of the whole pattern.
 std::shared_ptr<const ExchangePattern> ExchangePattern::restrictedTo(std::span<const index> ghosts) const {
     const CommunicatorContext::SetUp setUp(*context_);
     const std::uint64_t serial = context_->nextSerial();
@@ -317,6 +322,7 @@ void ExchangePattern::classifyRows() const {
     }
 }
 
+// Computed at the first call, for programs that overlap; call_once, since a pattern is shared between threads.
 std::span<const index> ExchangePattern::boundaryRows() const {
     std::call_once(classified_, [this] { classifyRows(); });
     return boundary_;

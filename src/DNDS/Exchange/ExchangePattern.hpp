@@ -74,7 +74,7 @@ class ExchangePattern : public std::enable_shared_from_this<ExchangePattern> {
             lists.push_back(std::move(rows));
         }
     };
-    /// Given rows, of which copies are pushed back, and the number of the first of them among all rows of `given`.
+    /// A box of given rows, whose copies are pushed back, and the position of its first row among all rows of `given`.
     struct PushedBox {
         RowBox rows;
         index place = 0;
@@ -153,6 +153,7 @@ class ExchangePattern : public std::enable_shared_from_this<ExchangePattern> {
     /// or boxes.
     std::shared_ptr<const GhostMapping> mapping_;
     std::shared_ptr<const ExchangePattern> whole_; ///< the whole pattern, if this is a restriction
+    /// Part of the keys by which ranks compare their patterns and exchanges.
     std::uint64_t serial_ = 0;
     index fatherSize_ = 0;
     index sonSize_ = 0;
@@ -162,6 +163,7 @@ class ExchangePattern : public std::enable_shared_from_this<ExchangePattern> {
     PeerRows owners_;
     std::vector<PushedBox> pushOrder_;
     mutable std::once_flag classified_; ///< most exchanges never need it, and set-up must be fast
+    /// Under `classified_`; const after that, so that threads read them without a lock.
     mutable std::vector<index> boundary_;
     mutable std::vector<index> inner_;
 };

@@ -15,8 +15,8 @@ namespace DNDS {
 
 namespace {
 
-/// The widths that matter to peers are those of the rows that move: fathers' where they are sent, sons' where they
-/// arrive.
+/// A hash of options and layouts, equal on both ends of each pair. Peers compare the widths of the rows that move: the
+/// fathers' on the sending side, the sons' on the receiving side.
 std::uint64_t signatureOf(std::span<const RowLayout> layouts, Direction direction, PushOp op, GhostsAfterPush ghosts,
                           MemorySpace space) {
     // One word for everything that both sides of each pair must have in common; it is part of their fingerprints
@@ -28,7 +28,7 @@ std::uint64_t signatureOf(std::span<const RowLayout> layouts, Direction directio
     return signature;
 }
 
-/// All of their names, which ranks compare.
+/// The members' names, joined: ranks compare them.
 std::string namesOf(std::span<const ExchangeMember> members) {
     std::string names;
     for (const ExchangeMember &member : members)
@@ -140,6 +140,9 @@ Exchange::Exchange(CommunicatorContext &context, Direction direction, const std:
                    const ExchangeOptions &options, PushOp op)
     : Exchange(CommunicatorContext::SetUp(context), context, direction, describe, options, op) {}
 
+// Collective steps, in this order on all ranks, whatever fails on one: the channel; the memory space (a reduction where
+// there are devices); the transports' preparation; the plan (a reduction, which carries failures); `connect` (an
+// agreement). All of the rest is local.
 Exchange::Exchange(const CommunicatorContext::SetUp &setUp, CommunicatorContext &context, Direction direction,
                    const std::function<ExchangeRequest()> &describe, const ExchangeOptions &options, PushOp op)
     : direction_(direction), op_(op), ghosts_(direction == Direction::Push ? options.ghosts : GhostsAfterPush::Keep) {
@@ -186,6 +189,8 @@ Exchange::Exchange(const CommunicatorContext::SetUp &setUp, CommunicatorContext 
     state_->releaseArrays();
 }
 
+// Everything local: topology, plans, buffers, transports. May throw on this rank alone, which `agreeOnPlan` passes on.
+// Returns the signature on which pairs must agree.
 std::uint64_t Exchange::prepare(CommunicatorContext &context, const ExchangeOptions &options) {
     State &state = *state_;
     state.space = space_;

@@ -67,12 +67,12 @@ struct Exchange::State : Recoverable {
         InFlight
     };
     Stage stage = Stage::Idle;
-    /// As the exchange's direction, for when only the state is left.
+    /// The exchange's direction: the state may outlive the exchange.
     Direction moves = Direction::Pull;
     std::uint64_t starts = 0;
     std::shared_ptr<ExchangeCounts> counts; ///< null while counting is off
-    bool needsProgress = false;             ///< while this rank waits for something else
-    bool pollsMpi = false;                  ///< `progress` does
+    bool needsProgress = false;             ///< also while this rank waits for other exchanges
+    bool pollsMpi = false;                  ///< `progress` calls MPI
     std::shared_ptr<CommunicatorContext> context;
     /// For messages of all transports; renewed by a recovery.
     Channel channel;

@@ -23,6 +23,7 @@ Flight &Flight::operator=(Flight &&other) noexcept(false) {
     return *this;
 }
 
+// May throw, like the wait that it replaces: a failed pull must not look like fresh ghosts.
 Flight::~Flight() noexcept(false) {
     if (done() || !mpiActive()) // after MPI the exchange keeps its memory and is silent
         return;

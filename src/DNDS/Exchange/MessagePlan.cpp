@@ -40,7 +40,8 @@ void forEachPart(std::span<const RowLayout> layouts, Function &&function) {
             function(layout.parts[static_cast<std::size_t>(p)]);
 }
 
-/// The facts on which sender and receiver must agree.
+/// The facts on which sender and receiver must agree. All are words, hashed in this order; `fingerprint` adds the
+/// ranks, so that two errors do not cancel in the sum.
 struct Terms {
     std::uint64_t bytes;
     std::uint64_t signature;
@@ -84,6 +85,7 @@ void requireSameOrder(const CommunicatorView &comm, const ExchangeIdentity &iden
 
 } // namespace
 
+// Addresses and row numbers may differ: peers see only sizes, widths and their order.
 bool MessagePlan::sameAs(const MessagePlan &other) const {
     const auto same = [](const auto &a, const auto &b) {
         const auto bytes = [](const auto &part) { return part.bytes(); };
@@ -93,6 +95,8 @@ bool MessagePlan::sameAs(const MessagePlan &other) const {
     return std::ranges::equal(outgoing, other.outgoing, same) && std::ranges::equal(incoming, other.incoming, same);
 }
 
+// Invariant: a message between two ranks has the same parts and rows in the same order on both ends, so that they have
+// to agree on lengths only.
 MessagePlan planMessages(const ExchangePattern &pattern, Direction direction, std::span<const RowLayout> fathers,
                          std::span<const RowLayout> sons) {
     const bool pull = direction == Direction::Pull;
@@ -159,6 +163,7 @@ Endpoints endpointsOf(Direction direction, std::span<const RowLayout> fathers, s
     return endpoints;
 }
 
+// O(parts): row offsets are compared by address and generation, not by contents.
 bool sameRows(const RowLayout &bound, const RowLayout &now) {
     if (bound.rows != now.rows || bound.partCount != now.partCount || bound.space != now.space ||
         bound.signature != now.signature)

@@ -21,7 +21,7 @@ struct MessagePlan {
     std::vector<Incoming> incoming;
     std::vector<std::size_t> destinationBytes; ///< each part's, where the destination is a staging buffer (pushes)
 
-    /// Whether peers would notice no difference: the same peers and bytes.
+    /// Whether peers see the same messages: the same peers, bytes and row widths.
     bool sameAs(const MessagePlan &other) const;
 };
 

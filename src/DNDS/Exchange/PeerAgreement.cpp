@@ -49,6 +49,7 @@ PeerAgreement::~PeerAgreement() {
             link_->dropNext(k);
 }
 
+// Symmetric, as rounds need it: if rank a reads rows of b by a pattern, b lists a among its readers.
 std::vector<int> PeerAgreement::peersOf(std::span<const std::shared_ptr<const ExchangePattern>> patterns) {
     std::vector<int> peers;
     for (const auto &pattern : patterns)
@@ -62,6 +63,8 @@ void PeerAgreement::requireUsable() const {
     DNDS_CHECK(context_->alive(), StateError, "the communicator of {} was freed: free it after the last use", what_);
 }
 
+// A peer sends its word of round n + 1 only after it has received this rank's word of round n. O(peers) messages of 8
+// bytes.
 void PeerAgreement::begin(std::uint64_t word) {
     // Receives all words of the round before: so no rank is two rounds ahead, and the two buffers of the link
     // suffice without waiting.
@@ -109,6 +112,7 @@ void PeerAgreement::finish() {
     });
 }
 
+// Words of the failed round need no answer: `renew` gives the link a channel on which none of them arrives.
 bool PeerAgreement::settle() noexcept {
     missing_.clear();
     return link_->settle();

@@ -66,6 +66,7 @@ class PeerAgreement final : public Recoverable {
     std::string what_;
     /// Ascending, without this rank; index k is that of the link.
     std::vector<int> peers_;
+    /// Made within the agreement of the constructor; never empty afterwards.
     std::optional<MessageLink> link_;
     std::vector<std::size_t> missing_; ///< peers whose words of this round have not arrived
     /// This rank's word of the present round, and the number of rounds begun since set-up or recovery.

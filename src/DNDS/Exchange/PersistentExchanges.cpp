@@ -16,6 +16,7 @@ void PersistentExchange::init(CommunicatorContext &context, std::string_view wha
     exchange_ = Exchange::make(context, direction_, std::ref(request), options, op);
 }
 
+// Unlike `forget`, refuses to destroy an exchange in flight, whose peers still wait for this rank's rows.
 void PersistentExchange::clear(std::string_view what) {
     requireNotInFlight(what);
     exchange_.reset();
@@ -43,6 +44,7 @@ void PersistentExchanges::forget() {
     push_ = PersistentExchange(Direction::Push);
 }
 
+// Set-up, one epoch and destruction: for rows that move once. Loops want a persistent exchange.
 void PersistentExchanges::once(CommunicatorContext &context, Direction direction,
                                const std::function<ExchangeRequest()> &describe, const ExchangeOptions &options,
                                PushOp op, Device::StreamHandle producer) {

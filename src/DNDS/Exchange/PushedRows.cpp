@@ -27,6 +27,7 @@ std::size_t scalarBytes(ElementKind kind) {
     return bytes;
 }
 
+/// Not for Replace, which copies.
 Device::Combination combinationOf(PushOp op) {
     return op == PushOp::Min   ? Device::Combination::Min
            : op == PushOp::Max ? Device::Combination::Max
@@ -206,6 +207,7 @@ void GhostZeroing::run(std::span<const RowLayout> sons, Device::StreamHandle str
         copies_->launch(stream);
 }
 
+// Tables are made once a plan: launches fill in addresses only. All parts' lists share one device buffer.
 DeviceCombine::DeviceCombine(const ExchangePattern &pattern, PushOp op, std::span<const RowLayout> fathers,
                              Device::StreamHandle stream)
     : op_(op) {
@@ -293,6 +295,7 @@ Device::CombineTable DeviceCombine::tableOf(const Part &part, const RowLayout &f
     return table;
 }
 
+// Queues one kernel for Replace, else one a part.
 void DeviceCombine::launch(std::span<const RowLayout> fathers, std::span<std::byte *const> staging,
                            Device::StreamHandle stream) {
     if (rows_.empty())

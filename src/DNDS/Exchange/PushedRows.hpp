@@ -99,6 +99,7 @@ class DeviceCombine {
     /// Targets and contributions of all parts for an operation, at the offsets of `Part`.
     Device::DeviceBuffer<std::byte> lists_;
     HostDeviceBuffer refused_; ///< pinned: for each member 0, or 1 + the number of a row whose copy has another size
+    /// Some part is compared (sizes, shapes): then `check` has to wait for the stream.
     bool checks_ = false;
 };
 

@@ -28,7 +28,7 @@ std::atomic<bool> &counting() {
     return on;
 }
 
-/// A line of an exchange's table.
+/// A row of an exchange's table: which count, where its statistics are in the report, and how they are printed.
 struct Line {
     const char *what;
     std::size_t count;
@@ -36,6 +36,7 @@ struct Line {
     std::string (*text)(double);
 };
 
+/// Binary units (IEC 80000-13), one decimal beyond bytes.
 std::string bytesText(double bytes) {
     static constexpr const char *units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
     std::size_t unit = 0;
@@ -66,12 +67,12 @@ Told toldOf(const std::string &name, double clockOffset) {
     Told told{};
     if (const auto found = process.exchanges.find(name); found != process.exchanges.end())
         std::ranges::copy(found->second->numbers, told.begin());
-    // A sum of as many times as there were starts: shifted to rank 0's clock as a whole.
+    // A sum of `Begun` times, each of which is shifted to rank 0's clock.
     told[Count::StartsAt] += clockOffset * told[Count::Begun];
     return told;
 }
 
-/// Of all ranks, those of the lowest rank first.
+/// The names of all ranks' exchanges, those of the lowest rank first. Collective.
 std::vector<std::string> namesOnAllRanks(CommunicatorView comm) {
     std::string mine;
     comm.guarded([&] {
@@ -95,7 +96,9 @@ std::vector<std::string> namesOnAllRanks(CommunicatorView comm) {
 }
 
 /// The rank that starts last, and whether the others wait for it. None where these are not the ranks of one
-/// communicator: ranks of another one do not wait.
+/// communicator: ranks of another one do not wait. Method: a rank that is late in `start` makes its peers wait about as
+/// long as it is late. Compares the mean start times (on rank 0's clock) of the last rank and of the others with the
+/// others' mean time in `wait`.
 void findLatest(ExchangeReport &exchange, std::span<const Told> told, std::span<const int> ranks) {
     if (told.size() < 2)
         return;
@@ -118,6 +121,7 @@ void findLatest(ExchangeReport &exchange, std::span<const Told> told, std::span<
     exchange.keepsOthersWaiting = othersWait > little && exchange.late > 0.5 * othersWait;
 }
 
+/// Statistics over the ranks that have an exchange of this name; `all` has an entry a rank of the communicator.
 ExchangeReport summaryOf(const std::string &name, std::span<const Told> all) {
     // One exchange from the figures of all ranks; the same on each of them.
     ExchangeReport exchange;
@@ -252,6 +256,7 @@ Report report(CommunicatorView comm) {
     return made;
 }
 
+// Collective over MPI_COMM_WORLD: all ranks have registered it in `announceReport`.
 void printReportAtEnd() noexcept {
     if (inForkedChild())
         return;

@@ -30,7 +30,9 @@ struct HeaderVariable {
     index begin = 0;
 };
 
-/// Reads a header in sequence, through a window of the file.
+/// Reads a header in sequence, through a window of the file. Grammar: NetCDF Users' Guide, "File Format Specifications"
+/// (CDF-1, CDF-2, CDF-5). Each number is checked against the bytes that are left before memory is allocated by it, as
+/// damaged headers crash the library.
 class ClassicHeader {
   public:
     // Magic, records, dimensions, attributes, variables: in the file's order. Sizes saturate instead of overflowing.
@@ -71,7 +73,7 @@ class ClassicHeader {
         }
     }
 
-    // Of the whole file when it has that many records.
+    // The bytes of the whole file with `records` records, or with those in the header if these are more.
     index neededBytes(index records) {
         records_ = std::max(records_, records);
         index needed = place_;
@@ -191,13 +193,18 @@ class ClassicHeader {
     const std::string &path_;
     index end_;
     const ReadBytesAt &read_;
+    /// Position of the next byte to read; the end of the header once all is read.
     index place_ = 0;
+    /// The cached part of the file.
     index windowStart_ = 0;
     std::vector<std::byte> window_;
+    /// 1, 2 or 5: widths of numbers depend on it.
     int version_ = 0;
     index records_ = 0;
     index stride_ = 0; ///< bytes from a record to the next one
+    /// [dimensions] 0 for the unlimited one.
     std::vector<index> lengths_;
+    /// In the order of the header, which need not be that of the data.
     std::vector<HeaderVariable> variables_;
 };
 

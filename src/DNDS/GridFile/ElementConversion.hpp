@@ -54,7 +54,7 @@ bool holds(From value) {
     }
 }
 
-/// Reverses the bytes of each number.
+/// Reverses the bytes of each number. Ends before an incomplete number at the end.
 inline void swapBytes(std::span<std::byte> bytes, std::size_t elementBytes) {
     for (; bytes.size() >= elementBytes; bytes = bytes.subspan(elementBytes))
         std::ranges::reverse(bytes.first(elementBytes));

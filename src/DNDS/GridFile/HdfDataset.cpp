@@ -128,6 +128,7 @@ std::vector<index> hdfDatasetShape(CommunicatorView comm, const std::string &pat
     return shape;
 }
 
+// Each rank opens the file by itself and reads its own boxes: no collective calls of HDF5, and slabs of any number.
 void readHdfDataset(CommunicatorView comm, const std::string &path, const std::string &dataset,
                     std::span<const Slab> slabs) {
     comm.guarded([&] {

@@ -40,6 +40,7 @@ void writeSlabs(HdfSharedFile &file, hid_t data, const std::string &name, Elemen
 
 } // namespace
 
+// Collective. Space is allocated by HDF5 when the dataset is created: contiguous, without chunks or filters.
 void writeHdfGrid(HdfSharedFile &file, hid_t parent, const std::string &name, const std::vector<index> &shape,
                   ElementKind kind, std::span<const WrittenSlab> slabs) {
     const HdfQuiet quiet;

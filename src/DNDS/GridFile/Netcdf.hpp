@@ -171,6 +171,7 @@ class NetcdfReader {
     CommunicatorView comm_;
     std::string path_;
     NetcdfContent content_;
+    /// The library's handle; null if moved from.
     std::unique_ptr<File> file_;
 };
 
@@ -262,6 +263,7 @@ class NetcdfWriter {
     File &made() const;
     File &open() const;
 
+    /// Null if moved from.
     std::unique_ptr<File> file_;
 };
 

@@ -13,6 +13,7 @@ namespace {
 
 } // namespace
 
+// Constructors throw, so no object exists and the members below are never called. They are defined for the linker.
 struct NetcdfReader::File {};
 
 NetcdfReader::NetcdfReader(CommunicatorView comm, std::string path) : comm_(comm), path_(std::move(path)) {

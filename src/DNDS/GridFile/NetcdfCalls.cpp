@@ -26,7 +26,9 @@ constexpr std::array<std::pair<ElementKind, nc_type>, 10> numberTypes{{{ElementK
                                                                        {ElementKind::Float32, NC_FLOAT},
                                                                        {ElementKind::Float64, NC_DOUBLE}}};
 
-/// Describes a file, groups included, which classic files do not have.
+/// Describes a file, groups included, which classic files do not have. Depth first over groups, as the NetCDF-4 data
+/// model nests them. Names of variables carry the path of their group; places keep group and variable ids, which are
+/// unique within a group only.
 class ContentReader {
   public:
     ContentReader(const std::string &path, std::vector<NetcdfPlace> &places, std::vector<std::string> &notes)
@@ -171,12 +173,14 @@ class ContentReader {
     const std::string &path_;
     std::vector<NetcdfPlace> &places_;
     std::vector<std::string> &notes_;
+    /// By id, from all groups read so far: variables refer to those of enclosing groups, too.
     std::map<int, NetcdfDimension> dimensions_;
     NetcdfContent content_;
 };
 
 } // namespace
 
+// `what` completes "NetCDF cannot": "open it".
 void requireNetcdf(int status, const std::string &path, const std::string &what) {
     DNDS_CHECK(status == NC_NOERR, DataError, "{}: NetCDF cannot {}: {}", path, what, nc_strerror(status));
 }

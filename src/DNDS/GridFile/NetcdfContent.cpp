@@ -40,6 +40,7 @@ bool NetcdfContent::has(std::string_view variable) const {
     return std::ranges::find(variables, variable, &NetcdfVariable::name) != variables.end();
 }
 
+// The error lists what the file has, as the name is usually a misspelling.
 const NetcdfVariable &NetcdfContent::variable(std::string_view name, std::string_view path) const {
     const auto found = std::ranges::find(variables, name, &NetcdfVariable::name);
     DNDS_CHECK(found != variables.end(), ArgumentError, "{} has no variable '{}', but\n{}", path, name, manifest());

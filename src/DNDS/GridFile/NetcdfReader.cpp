@@ -50,7 +50,8 @@ std::vector<index> shapeLeft(const NetcdfVariable &variable, std::span<const Dim
     return shape;
 }
 
-/// The coordinate variable of a dimension: of the same name, in the variable's group or the nearest enclosing one.
+/// The coordinate variable of a dimension: of the same name, in the variable's group or the nearest enclosing one. The
+/// convention of coordinate variables: NetCDF User Guide, "Variables".
 const NetcdfVariable *coordinateOf(const NetcdfContent &content, const NetcdfVariable &variable,
                                    const std::string &dimension) {
     std::string group = variable.name;
@@ -68,7 +69,8 @@ const NetcdfVariable *coordinateOf(const NetcdfContent &content, const NetcdfVar
     }
 }
 
-/// A variable's data for `read`.
+/// A variable's data for `read`. Everything that `read` decides before it touches values: the same on all ranks except
+/// for their boxes.
 struct ReadPlan {
     const NetcdfVariable *variable = nullptr;
     NetcdfPlace place;
@@ -112,6 +114,7 @@ void readSlab(const std::string &path, const ReadPlan &plan, const Slab &slab) {
 /// The library's handle of the file, closed with this.
 struct NetcdfReader::File {
     int id = -1;
+    /// [content.variables]
     std::vector<NetcdfPlace> places;
     std::vector<std::string> notes;
 

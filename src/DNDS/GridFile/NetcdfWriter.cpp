@@ -27,6 +27,7 @@ using Detail::SlabChunk;
 using Detail::SlabChunks;
 
 constexpr index writeBufferBytes = index{64} << 20;
+/// Half of the 2^32 - 4 bytes that the format allows.
 constexpr index maxCdf2Bytes = (index{1} << 31) - 4; ///< limit of a variable, or of one of its records
 constexpr index maxCdf2Records = (index{1} << 32) - 2;
 constexpr auto endless = static_cast<index>(~std::uint64_t{0} >> 1U);
@@ -83,19 +84,24 @@ struct WritePlan {
 
 } // namespace
 
-/// All state; `id` is negative until the file is created, when declarations end.
+/// All state. Declarations are collected on each rank; `define` compares them, creates the file (`id` >= 0), and ends
+/// the declarations.
 struct NetcdfWriter::File {
     CommunicatorView comm;
     std::string path;
     std::string temporary;
     NetcdfWriteOptions options;
+    /// As declared, or as read with `append`; lengths of unlimited dimensions grow with writes.
     NetcdfContent content;
+    /// Values that `define` writes, by the name of the variable.
     std::vector<std::pair<std::string, std::vector<real>>> coordinates;
+    /// [content.variables]
     std::vector<NetcdfPlace> places;
     std::vector<std::string> notes;
     std::vector<std::vector<index>> extents; ///< NetCDF-4: the written extents of each variable; else empty
     int id = -1;
     bool closed = false;
+    /// More in the destructor: an exception destroys the writer, perhaps on this rank only.
     int exceptionsAtStart = std::uncaught_exceptions();
 
     // A new file gets its name when it is complete.
@@ -325,7 +331,8 @@ void NetcdfWriter::File::prepare(std::string_view name, std::span<const WrittenS
                "{} is one number, which rank 0 writes", plan.what);
 }
 
-/// Writes a chunk, or, without a slab or after a failure, takes part without elements.
+/// Writes a chunk, or, without a slab or after a failure, takes part without elements. Never throws between the ranks'
+/// collective calls: errors are kept in `failure`, and `nc_put_vara` is called anyway.
 int NetcdfWriter::File::put(const WritePlan &plan, const WrittenSlab *slab, const SlabChunk &chunk,
                             std::exception_ptr &failure, std::vector<std::byte> &buffer) const {
     const std::size_t dims = plan.variable->dimensions.size();
@@ -378,7 +385,8 @@ void NetcdfWriter::File::putAll(const WritePlan &plan, std::span<const WrittenSl
     comm.agree(failure);
 }
 
-/// Extends unlimited dimensions and reserves disk space before writing.
+/// Extends unlimited dimensions and reserves disk space before writing. Collective; a reduction for each unlimited
+/// dimension. Classic files get their space on rank 0, see makeRoomInNetcdf.
 void NetcdfWriter::File::grow(const WritePlan &plan, std::span<const WrittenSlab> slabs) {
     for (std::size_t d = 0; d < plan.variable->dimensions.size(); d++) {
         if (!plan.variable->dimensions[d].unlimited)
@@ -407,7 +415,8 @@ void NetcdfWriter::File::grow(const WritePlan &plan, std::span<const WrittenSlab
     }
 }
 
-/// The same for NetCDF-4.
+/// The same for NetCDF-4. Collective; one reduction of the box that all ranks together write. HDF5 appends chunks, so
+/// space is reserved beyond the end of the file, and rank 0 frees the rest in `close`.
 void NetcdfWriter::File::reserve(const WritePlan &plan, std::span<const WrittenSlab> slabs) {
     if (extents.empty())
         return;
@@ -498,6 +507,8 @@ void NetcdfWriter::coordinate(const std::string &name, std::vector<real> values,
     open().coordinates.emplace_back(name, std::move(values));
 }
 
+// CF conventions 1.8, sections 4 and 7.1: a coordinate variable of the cells' centres with `bounds` ([cells x 2]) for
+// the nodes, or of the nodes themselves for nodal fields.
 std::string NetcdfWriter::axis(const GridAxis &axis, bool nodal, bool periodic) {
     File &file = open();
     const std::vector<real> &nodes = axis.nodes;

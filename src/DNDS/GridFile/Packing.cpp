@@ -107,7 +107,9 @@ real realOf(const NetcdfVariable &variable, const char *name, real otherwise, Pa
         attribute->value);
 }
 
-/// Whether a number of the file stands for a missing value. NaN needs a flag, as it equals nothing.
+/// Whether a number of the file stands for a missing value. NaN needs a flag, as it equals nothing. Values are compared
+/// as they are in the file, before unpacking: `_FillValue`, `valid_min` and the like have the packed type (NetCDF User
+/// Guide, appendix A).
 template <class Number>
 class MissingTest {
   public:
@@ -221,6 +223,7 @@ Number numberOfMissing(const Packing &packing, const std::string &what) {
     return numberOf<Number>(packing.missing.front());
 }
 
+// A value that packs to the number of missing values by chance is read as missing; that is not checked.
 template <class Number, class Value>
 void packAs(const Packing &packing, const WrittenSlab &slab, const SlabChunk &chunk, std::byte *numbers,
             const std::string &what) {
@@ -258,7 +261,9 @@ std::optional<PackedNumber> packedNumber(const NetcdfAttribute &attribute, std::
         attribute.value);
 }
 
-// `valid_min` and `valid_max` take precedence over `valid_range`.
+// `valid_min` and `valid_max` take precedence over `valid_range`. Source: NetCDF User Guide, appendix A, and CF
+// conventions 1.8, sections 2.5.1 and 8.1. Attributes that break their rules are ignored with a note, since files in
+// the wild have them.
 Packing packingOf(const NetcdfVariable &variable) {
     Packing packing;
     const std::string isUnsigned = variable.text("_Unsigned");

@@ -43,7 +43,8 @@ void readRawFile(CommunicatorView comm, const std::string &path, const RawFileLa
     });
 }
 
-// Rank 0 makes the file at its full size, then all write their boxes.
+// Rank 0 makes the file at its full size, then all write their boxes. The name appears when the file is complete:
+// readers find the old file or the new one, never a part.
 void writeRawFile(CommunicatorView comm, const std::string &path, const RawFileLayout &layout,
                   std::span<const WrittenSlab> slabs) {
     const std::string temporary = path + ".part";

@@ -8,7 +8,8 @@
 
 namespace DNDS {
 
-// Products are computed with overflow checks: the counts may be anything.
+// Products are computed with overflow checks: the counts may be anything. Throws on this rank alone; callers agree.
+// `start <= shape` is tested before the difference, which cannot overflow then.
 void checkSlab(const WrittenSlab &slab, const std::vector<index> &shape, const std::string &what, ElementKind kind) {
     const std::size_t dims = shape.size();
     DNDS_CHECK(slab.start.size() == dims && slab.count.size() == dims, LayoutError,

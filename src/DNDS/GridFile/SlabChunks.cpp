@@ -90,6 +90,7 @@ void forEachFileRun(index place, const std::vector<index> &shape, const BasicSla
 
 } // namespace
 
+// Between a slab's memory, which may have strides, and a buffer in the file's order.
 void gatherChunk(const WrittenSlab &slab, const SlabChunk &chunk, std::size_t elementBytes, std::byte *packed) {
     forEachPiece(slab, chunk, elementBytes, [&](index from, index to, std::size_t bytes) {
         std::memcpy(packed + to, static_cast<const std::byte *>(slab.data) + from, bytes);

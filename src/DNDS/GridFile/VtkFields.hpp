@@ -15,7 +15,7 @@
 
 namespace DNDS::Detail {
 
-/// The shape of a field's array.
+/// The shape of a field's array. VTK stores x fastest, and the components of a cell together.
 inline std::vector<index> vtkShape(const std::array<index, 3> &cells, const VtkGridField &field) {
     std::vector<index> shape{cells[2], cells[1], cells[0]};
     if (field.components > 1)

@@ -33,7 +33,8 @@ void dropFlat(const std::array<index, 3> &cells, std::vector<index> &shape, std:
 } // namespace
 
 // Values at cell centres become points of a grid that is shifted by half a cell and has one point less than that of
-// the cells.
+// the cells. Collective: HDF5 writes each field by all ranks together; its metadata calls need the same arguments
+// everywhere.
 void writeVtkImage(CommunicatorView comm, const std::string &path, const std::array<index, 3> &cells,
                    const std::array<real, 3> &origin, const std::array<real, 3> &spacing,
                    std::span<const VtkGridField> fields, VtkPlacement placement) {

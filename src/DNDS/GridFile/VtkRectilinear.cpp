@@ -30,7 +30,8 @@ std::string xmlText(const std::string &text) {
     return escaped;
 }
 
-/// The layout of the file.
+/// The layout of the file. VTK's XML format for rectilinear grids with appended raw data (VTK file formats, "XML file
+/// formats"): a header in text, then for each array its length in bytes as UInt64 and its values.
 struct VtrPlan {
     std::string header;
     std::vector<index> places; ///< offsets of the blocks: fields, then coordinates

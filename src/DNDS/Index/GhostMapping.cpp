@@ -13,6 +13,7 @@ namespace DNDS {
 
 namespace {
 
+/// Thrown on this rank alone unless called within an agreement.
 void requireGlobal(const std::shared_ptr<const GlobalMapping> &global) {
     DNDS_CHECK(global != nullptr, StateError, "a ghost mapping needs a global mapping: create the father's first");
 }
@@ -193,6 +194,7 @@ std::optional<index> GhostMapping::findGhost(index global) const noexcept {
     return found - ghosts_.values.begin();
 }
 
+// Owned rows win over a ghost of an own row (periodic meshes): the owned one is current without a pull.
 std::optional<index> GhostMapping::toLocal(index global) const noexcept {
     if (global_->isLocal(global))
         return global - global_->localBegin();
@@ -210,6 +212,7 @@ index GhostMapping::toGlobal(index local) const {
                                 : ghosts_.values[static_cast<std::size_t>(local - fatherSize())];
 }
 
+// One bisection an entry; adjacency is translated once per mesh, so no hash table is kept.
 std::vector<LocalIndex> GhostMapping::toLocal(std::span<const index> global) const {
     // Checked once for the whole list: afterwards every local number fits 32 bits.
     DNDS_CHECK(fatherSize() + ghostSize() <= std::numeric_limits<LocalIndex>::max(), ArgumentError,

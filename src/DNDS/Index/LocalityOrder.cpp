@@ -34,6 +34,7 @@ std::vector<index> localityOrder(index rows, const RankLists &readers) {
     order.reserve(static_cast<std::size_t>(rows));
     for (index row = 0; row < rows; ++row)
         (readersOf(row).empty() ? order : boundary).push_back(row);
+    // Rows with the same first reader are contiguous; rows with several readers add runs for the others.
     std::stable_sort(boundary.begin(), boundary.end(), [&](index a, index b) {
         return std::ranges::lexicographical_compare(readersOf(a), readersOf(b));
     });
@@ -41,6 +42,7 @@ std::vector<index> localityOrder(index rows, const RankLists &readers) {
     return order;
 }
 
+// `order` must be a permutation; it is not checked.
 std::vector<index> inverseOrder(const std::vector<index> &order) {
     std::vector<index> inverse(order.size());
     for (std::size_t k = 0; k < order.size(); ++k)

@@ -47,7 +47,7 @@ class GlobalMapping {
     /// Whether this rank owns a global row; whether the row exists.
     bool isLocal(index global) const noexcept { return global >= begin(rank_) && global < end(rank_); }
     bool contains(index global) const noexcept { return global >= 0 && global < globalSize(); }
-    /// Those of `rows` that this rank does not own, in their order. Local, O(rows).
+    /// The entries of `rows` that this rank does not own, in their order. Local, O(rows).
     std::vector<index> ofOthers(std::span<const index> rows) const;
 
     /// The owner of a global row. O(log ranks). Throws IndexError outside [0, globalSize()).
@@ -152,7 +152,7 @@ class GhostMapping {
     std::vector<LocalIndex> toLocal(std::span<const index> global) const;
 
   private:
-    /// Of lists on which all ranks have agreed.
+    /// From lists on which all ranks have agreed.
     GhostMapping(std::shared_ptr<const GlobalMapping> global, std::uint64_t serial, RankLists ghosts, RankLists wanted)
         : global_(std::move(global)), serial_(serial), ghosts_(std::move(ghosts)), wanted_(std::move(wanted)) {}
     /// Makes a mapping from this rank's ghosts and the requests of others, as global rows. Collective; one reduction.

@@ -106,7 +106,8 @@ void resizeLike(const ArrayBase &from, rowsize width, ArrayBase &to, index rows,
 }
 
 /// Fills `to` with its rows. Row i of the k-th received list becomes row `places.list(k)[i]`; `staying` are the rows of
-/// `from` that stay on this rank.
+/// `from` that stay on this rank. Arrays are filled in place: every size is known and checked before, so that only
+/// memory can run out here.
 void takeRows(const RankLists &places, std::span<const Arrival> arrived, std::span<const RowRun> staying,
               const ArrayBase &from, rowsize width, ArrayBase &to) {
     const auto elementBytes = static_cast<index>(from.shape().elementBytes);
@@ -139,6 +140,8 @@ void takeRows(const RankLists &places, std::span<const Arrival> arrived, std::sp
 
 } // namespace
 
+// Collective: a sparse exchange of old numbers to the targets, the new numbering, and a sparse exchange of new numbers
+// back (`number`). O(rows) words.
 Redistribute Redistribute::toRanks(std::shared_ptr<const GlobalMapping> before, std::span<const int> targets) {
     requireMapping(before);
     CommunicatorContext &context = *before->context();
@@ -172,6 +175,7 @@ Redistribute Redistribute::toRanks(std::shared_ptr<const GlobalMapping> before, 
     return made;
 }
 
+// Collective only for errors and the numbering after it.
 Redistribute Redistribute::withinRanks(std::shared_ptr<const GlobalMapping> before, std::span<const index> places) {
     requireMapping(before);
     const index rows = before->localSize();

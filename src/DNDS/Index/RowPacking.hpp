@@ -33,6 +33,7 @@ class HostRows {
     /// Must not change while this is used: the layout is that of the constructor.
     const ArrayBase &array_;
     RowLayout layout_;
+    /// Row sizes of the array count elements; messages count bytes.
     index elementBytes_;
 };
 

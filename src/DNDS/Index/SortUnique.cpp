@@ -81,6 +81,7 @@ std::vector<index> byRadix(std::span<const index> values, index least, std::uint
 
 } // namespace
 
+// Chooses by length and range: already sorted, short or huge (std::sort), dense (bitmap), else radix sort.
 std::vector<index> sortedUnique(std::span<const index> values) {
     // Strictly ascending lists, as from an earlier call, only cost this look.
     if (std::adjacent_find(values.begin(), values.end(), std::greater_equal<>()) == values.end())

@@ -62,7 +62,8 @@ class BlockJacobi {
     static real scaleOf(real largest) { return largest > 0 ? std::ldexp(1.0, -std::ilogb(largest)) : 0; }
 
     /// Empty if rows or columns are linearly dependent up to rounding. Scales their units away first.
-    /// Full pivoting tells the rank; powers of two scale without rounding.
+    /// Full pivoting tells the rank; powers of two scale without rounding. Equilibration as in LAPACK's geequb: rows
+    /// first, then columns. D^-1 = columns (rows D columns)^-1 rows.
     static std::optional<Block> inverseOf(const Block &block) {
         const Row rows = block.cwiseAbs().rowwise().maxCoeff().unaryExpr(&scaleOf);
         Block scaled = rows.asDiagonal() * block;
@@ -79,6 +80,7 @@ class BlockJacobi {
         return inverse.allFinite() ? std::optional<Block>(inverse) : std::nullopt;
     }
 
+    /// [owned rows]; copies, so that the matrix may change or end.
     std::vector<Block> inverses_;
 };
 

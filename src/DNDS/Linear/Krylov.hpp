@@ -267,6 +267,7 @@ KrylovResult conjugateGradients(Multiply &&multiply, const TVector &b, TVector &
             if (work.isIndefinite(rz))
                 break;
             multiply(d, y);
+            // d A d, the squared length of d in the norm of A: not positive if A is not positive definite.
             const real energy = work.dot(d, y);
             if (work.isIndefinite(energy))
                 break;
@@ -275,6 +276,7 @@ KrylovResult conjugateGradients(Multiply &&multiply, const TVector &b, TVector &
             r.addTo(y, -step);
             precondition(std::as_const(r), z);
             sums = work.dots({{r, r}, {r, z}});
+            // The next direction, conjugate to all before: d = z + (r z / previous r z) d.
             d *= sums[1] / rz;
             d += z;
         }
@@ -311,6 +313,7 @@ KrylovResult biCgStab(Multiply &&multiply, const TVector &b, TVector &x, Precond
             precondition(std::as_const(r), d);
             multiply(d, t);
             const std::vector<real> of = work.dots({{t, t}, {t, r}});
+            // The step along t that makes the residual smallest: the "stabilisation" of the bi-conjugate step before.
             const real omega = of[0] > 0 ? of[1] / of[0] : 0;
             x.addTo(d, omega * work.unit());
             r.addTo(t, -omega);
@@ -320,6 +323,7 @@ KrylovResult biCgStab(Multiply &&multiply, const TVector &b, TVector &x, Precond
                     work.end(KrylovResult::End::Breakdown);
                 break;
             }
+            // p = r + beta (p - omega v), beta = (rho / previous rho) (alpha / omega).
             p.addTo(v, -omega);
             p *= sums[1] / rho * (alpha / omega);
             p += r;
@@ -358,6 +362,7 @@ KrylovResult gmres(Multiply &&multiply, const TVector &b, TVector &x, Preconditi
             makeRoom(1);
             if (work.isOver(iteration, residual) || (stuck && work.end(KrylovResult::End::Breakdown)))
                 return work.result();
+            // A new cycle: the normalised residual is the first vector of the Krylov basis.
             basis[0] *= 1 / residual;
             right.assign(1, residual);
             h.clear();
@@ -365,6 +370,7 @@ KrylovResult gmres(Multiply &&multiply, const TVector &b, TVector &x, Preconditi
             sines.clear();
             std::size_t k = 0;
             for (bool over = false; k < most && !over; ++k) {
+                // Arnoldi: the next vector of the basis, and column k of the Hessenberg matrix.
                 precondition(std::as_const(basis[k]), d);
                 multiply(d, basis[k + 1]);
                 std::vector<real> &column = h.emplace_back(k + 2, 0);
@@ -374,6 +380,8 @@ KrylovResult gmres(Multiply &&multiply, const TVector &b, TVector &x, Preconditi
                 column[k + 1] = rest;
                 if (rest > 0)
                     basis[k + 1] *= 1 / rest;
+                // Earlier rotations first; a new one then makes the last entry 0. |right[k + 1]| is the residual's
+                // norm.
                 for (std::size_t i = 0; i < k; ++i) {
                     const real upper = column[i];
                     column[i] = cosines[i] * upper + sines[i] * column[i + 1];
@@ -387,6 +395,7 @@ KrylovResult gmres(Multiply &&multiply, const TVector &b, TVector &x, Preconditi
                 right.push_back(stuck ? right[k] : -sines[k] * right[k]);
                 right[k] *= cosines[k];
                 residual = std::abs(right[k + 1]);
+                // rest = 0: the solution lies in the space spanned so far ("happy breakdown"), unless A is singular.
                 over = work.isOver(++iteration, residual) || rest == 0;
             }
             for (std::size_t i = k; i-- > 0;) { // back substitution
@@ -396,6 +405,7 @@ KrylovResult gmres(Multiply &&multiply, const TVector &b, TVector &x, Preconditi
             }
             if (!std::isfinite(residual))
                 return work.result();
+            // x += M^-1 (basis * coefficients): preconditioned from the right, so the residual is that of A x = b.
             z.setConstant(0);
             for (std::size_t i = 0; i < k; ++i)
                 z.addTo(basis[i], right[i] * work.unit());

@@ -72,7 +72,7 @@ void MatrixPattern::addOwnedRows(const Neighbours &neighbours) {
 }
 
 // Owners send the columns of their rows as global numbers, which are turned into local numbers here. Entries keep the
-// order of their owners, as pushes move values by position.
+// order of their owners, as pushes move values by position. Cost: one pull of a ragged array of 8 bytes an entry.
 void MatrixPattern::addGhostRows() {
     const auto &mapping = unknowns_->mapping();
     DNDS_CHECK(mapping != nullptr, StateError,

@@ -85,6 +85,7 @@ class MatrixPattern {
 
     std::string name_;
     std::shared_ptr<const ExchangePattern> unknowns_;
+    /// CSR; owned rows, then ghost rows if they are kept.
     std::vector<LocalIndex> starts_{0};
     std::vector<LocalIndex> columns_;
     std::vector<LocalIndex> inner_;
@@ -158,9 +159,9 @@ class SparseMatrix {
     }
 
     /// y = A x, overlapped with a pull of x: prepare it once, `x.trans.initPersistentPull()`. Ghosts of y are stale
-    /// afterwards. Collective. Rows are summed in the order of the pattern. Throws ArgumentError if x and y are one
-    /// vector, LayoutError if rows differ, StateError for vectors of another pattern, StaleError for vectors on the
-    /// device.
+    /// afterwards. Collective; O(entries) and one pull. Rows are summed in the order of the pattern. Throws
+    /// ArgumentError if x and y are one vector, LayoutError if rows differ, StateError for vectors of another pattern,
+    /// StaleError for vectors on the device.
     void multiply(Vector &x, Vector &y) const {
         requireMine(x);
         requireMine(y);
@@ -196,6 +197,7 @@ class SparseMatrix {
         const real *ghosts;
         real *to;
 
+        /// One row of the product: a compressed sparse row (BSR with b x b blocks).
         void compute(LocalIndex row) const {
             Eigen::Matrix<real, b, 1> sum = Eigen::Matrix<real, b, 1>::Zero();
             for (std::ptrdiff_t k = starts[row]; k < starts[row + 1]; ++k) {
@@ -230,6 +232,7 @@ class SparseMatrix {
                    x.father->label(), x.father->size());
     }
     std::shared_ptr<const MatrixPattern> pattern_;
+    /// Each row holds the blocks of a row of the matrix, in the order of the pattern; the son has the ghost rows.
     Values values_;
 };
 

@@ -46,6 +46,7 @@ class ArenaNotes {
         ArenaLocation place;
         MPI_Request request;
     };
+    /// In the order of `tell` and `expect`.
     std::vector<Note> told_;
     std::vector<Note> heard_;
 };

@@ -25,7 +25,8 @@ int callAction(MPI_Comm, int, void *value, void *) {
 void atFinalize(void (*action)(void *) noexcept, void *argument) {
     requireMpiActive("an action at the end of MPI is wanted");
     auto kept = std::make_unique<Action>(Action{action, argument});
-    // MPI deletes attributes of MPI_COMM_SELF before anything else; each action has a key of its own.
+    // MPI_Finalize deletes the attributes of MPI_COMM_SELF before anything else, in reverse order of setting (MPI 3.1,
+    // section 8.7.1), so MPI still works in `action`. Each action has a key of its own.
     int key = MPI_KEYVAL_INVALID;
     checkMpi(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, callAction, &key, nullptr), "MPI_Comm_create_keyval");
     checkMpi(MPI_Comm_set_attr(MPI_COMM_SELF, key, kept.get()), "MPI_Comm_set_attr");

@@ -36,6 +36,7 @@ void checkMpi(int code, const char *call, SourceLocation where) {
                    where);
 }
 
+// MPI_Initialized and MPI_Finalized are among the few functions that the standard allows at any time, from any thread.
 bool mpiActive() noexcept {
     int initialized = 0;
     int finalized = 0;
@@ -49,6 +50,8 @@ bool mpiServesAllThreads() noexcept {
     return MPI_Query_thread(&level) == MPI_SUCCESS && level == MPI_THREAD_MULTIPLE;
 }
 
+// Destructors may run on any thread; below MPI_THREAD_MULTIPLE only the thread that made the object is known to be
+// allowed.
 bool mayCallMpi(std::thread::id maker) noexcept { return maker == std::this_thread::get_id() || mpiServesAllThreads(); }
 
 // Calls that need MPI pass through here; the first of them registers the handler of forks.

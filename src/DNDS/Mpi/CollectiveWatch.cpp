@@ -147,6 +147,7 @@ class CollectiveWatch {
     bool end_ = false;
     /// The thread's loop has ended: joining it takes no time.
     bool ended_ = false;
+    /// For roll calls; expired ones are removed when the next is added.
     std::vector<WatchedArena> arenas_;
     std::thread thread_;
 };

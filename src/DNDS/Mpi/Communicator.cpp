@@ -207,6 +207,7 @@ Communicator::~Communicator() {
         MPI_Comm_free(&comm_);
 }
 
+// Errors are returned as codes on all communicators of DNDS; a duplicate would inherit the handler of the user's.
 Communicator Communicator::duplicate(CommunicatorView parent) {
     MPI_Comm comm = MPI_COMM_NULL;
     parent.beforeCollective();

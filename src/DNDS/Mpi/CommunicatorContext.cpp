@@ -31,8 +31,8 @@ int deleteAttribute(MPI_Comm, int, void *value, void *) {
     return MPI_SUCCESS;
 }
 
-/// The attribute keys, and the list of all contexts. At the start of MPI_Finalize communication still works: the moment
-/// to let MPI_COMM_WORLD's context go, and those of communicators that were never freed.
+/// The attribute keys, and the list of all contexts. Releases those of MPI_COMM_WORLD and of communicators that were
+/// never freed at the start of MPI_Finalize, when communication still works.
 struct Keys {
     std::mutex mutex;             ///< guards the members below, and is held while a context is looked for or hung on
     std::condition_variable made; ///< tells that something has left `making`
@@ -159,6 +159,8 @@ std::shared_ptr<CommunicatorContext> CommunicatorContext::make(const Communicato
     return *held.release();
 }
 
+// Collective steps: the duplicate, the node and its shared memory, the identity, and last the record of failures, which
+// lies in that memory.
 void CommunicatorContext::connect(int ranksPerNode) {
     addDuplicate();
     view_ = owned_.back().view();
@@ -241,12 +243,15 @@ Channel CommunicatorContext::programChannel(int tag) const {
     return {channelOwners().front().view().handle(), lastTag_ + 1 + tag, 0};
 }
 
+// Numbers of mappings and patterns: equal on all ranks, so that ranks can compare objects by them.
 std::uint64_t CommunicatorContext::nextSerial() {
     const SetUp setUp(*this);
     comm().beforeCollective(); // as above
     return serial_++;
 }
 
+// The one place for memory that MPI may still use when its owner is destroyed. `finished` is asked by later set-up
+// calls and waits, on threads that may call MPI.
 void CommunicatorContext::park(std::shared_ptr<void> kept, std::function<bool()> finished,
                                std::thread::id maker) noexcept {
     if (!mpiActive())

@@ -136,6 +136,7 @@ class CommunicatorContext : public std::enable_shared_from_this<CommunicatorCont
 
       private:
         std::optional<ThreadUse::Scope> use_;
+        /// Recursive: set-up calls nest on one thread.
         std::unique_lock<std::recursive_mutex> lock_;
         bool alone_;
     };
@@ -307,9 +308,11 @@ class CommunicatorContext : public std::enable_shared_from_this<CommunicatorCont
         std::function<void()> end;
     };
     std::map<std::uint64_t, Kept> kept_; ///< keyed by object; under the same lock
+    /// Memory that peers may still write; under the same lock.
     std::vector<std::shared_ptr<void>> keptUntilRecovery_;
     std::map<std::uint64_t, int> destroyed_;  ///< objects that some rank keeps, and that rank, at the last recovery
     std::atomic<std::size_t> parkedCount_{0}; ///< including objects that a thread asks just now
+    /// The private duplicate; the user's communicator until `connect`.
     CommunicatorView view_;
     std::unique_ptr<NodeTopology> node_; ///< filled in by `connect`
     mutable std::mutex attaching_;       ///< guards `attachments_`

@@ -27,6 +27,8 @@ int makeKey() {
 
 } // namespace
 
+// An attribute with a delete function is the only notice that MPI gives of MPI_Comm_free. Local; the flag lives as long
+// as its last copy, beyond the communicator.
 CommunicatorLife::CommunicatorLife(CommunicatorView comm) {
     // Outside of MPI there is no communicator to ask.
     if (!mpiActive()) {

@@ -44,6 +44,7 @@ Datatype Datatype::fromBlocks(std::span<const ByteBlock> blocks) {
     return owner;
 }
 
+// MPI-3 counts are int: beyond 2 GiB the whole message becomes one element of a derived type.
 ByteCount::ByteCount(std::size_t bytes) {
     if (bytes <= INT_MAX) {
         count_ = static_cast<int>(bytes);

@@ -123,6 +123,7 @@ void endJob(std::string_view what, std::string_view message) noexcept {
     std::abort();
 }
 
+// Does not return. The message without place is what ranks compare (`tell`).
 void endJob(const std::exception_ptr &failure) noexcept {
     try {
         if (failure)

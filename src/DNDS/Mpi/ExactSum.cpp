@@ -32,7 +32,7 @@ Limbs toLimbs(Wide sum) {
     return limbs;
 }
 
-/// Of limbs that are sums over ranks, whose low parts may be beyond 2^40: carries are resolved here.
+/// From limbs that were summed over ranks: low ones may exceed 2^40, so carries are resolved here.
 Wide toWide(const Limbs &limbs) {
     return (static_cast<Wide>(limbs[2]) << (2 * limbBits)) + (static_cast<Wide>(limbs[1]) << limbBits) +
            static_cast<Wide>(limbs[0]);
@@ -107,7 +107,8 @@ class ColumnsOnHost final : public ExactRows {
     const ExactColumns &columns_;
 };
 
-/// `reduce(numbers, op, body)` calls `body`, then reduces the `numbers` that it has filled in over all ranks.
+/// `reduce(numbers, op, body)` calls `body`, then reduces the `numbers` that it has filled in over all ranks. Cost: two
+/// passes over the values and two reductions. Sources: see Reductions.hpp.
 template <class Reduce>
 void sumsOver(const Reduce &reduce, const ExactRows &rows, std::span<real> sums) {
     const std::size_t columns = sums.size();

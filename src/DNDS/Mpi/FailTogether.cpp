@@ -31,6 +31,7 @@ FailureScope::~FailureScope() {
     innermost = outer_;
 }
 
+// Collective unless MPI itself failed. Returns only if no rank has failed.
 void FailureScope::finish(const std::exception_ptr &failure) const {
     // An agreement needs MPI, and other ranks may never return from the call that failed here.
     if (holds<MpiError>(failure))

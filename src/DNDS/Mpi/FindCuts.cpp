@@ -13,6 +13,8 @@ constexpr std::size_t maxNumbers =
 
 } // namespace
 
+// Multisection instead of bisection: several trials a round cost no more than one while the reduction is bound by
+// latency. Rounds: log(most - least) / log(trials + 1).
 std::vector<std::uint64_t> findCuts(CommunicatorView comm, std::span<const index> goals, std::uint64_t least,
                                     std::uint64_t most, const std::function<index(std::uint64_t)> &below) {
     const std::size_t trials =

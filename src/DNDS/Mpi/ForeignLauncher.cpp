@@ -8,6 +8,7 @@
 
 namespace DNDS {
 
+// Apart from MPI, so that it can be tested: `ranks` is what MPI counts, `launcher` what the environment says.
 std::string foreignLauncherWarning(const LauncherInfo &launcher, int ranks, const std::string &mpiVersion) {
     // A rank of an MPI that its launcher does not know is a job of one rank. Of all these "jobs" the one started
     // first speaks.

@@ -229,6 +229,7 @@ std::span<const std::byte> MessageReduction::wait() {
     return state_->mine;
 }
 
+// For callers that have nothing to overlap: scalar products of solvers.
 void MessageReduction::reduceBytes(std::span<std::byte> values, Combine combine) {
     static_cast<void>(context_.comm());
     context_.running("reduction of", state_->name, [&] {

@@ -199,6 +199,7 @@ void NodeArena::grow(std::size_t needed) {
     addSegment(needed);
 }
 
+// As a std::pmr resource: buffers in shared memory allocate by it. O(segments + free ranges).
 void *NodeArena::do_allocate(std::size_t bytes, std::size_t alignment) {
     alignment = std::max<std::size_t>(alignment, 64); // no two blocks share a cache line
     if (alignment > pageBytes || bytes > maxBytes)
@@ -302,6 +303,7 @@ std::optional<ArenaLocation> NodeArena::locate(const void *address) const {
     return std::nullopt;
 }
 
+// For memory that a peer may still use: it sets `until`, which may lie in that memory, when it no longer does.
 void NodeArena::retire(void *address, std::size_t bytes, const std::atomic<std::uint32_t> *until) noexcept {
     if (inForkedChild())
         return;

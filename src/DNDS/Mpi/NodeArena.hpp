@@ -128,7 +128,9 @@ class NodeArena : public std::pmr::memory_resource {
     bool hasOthers_ = false;
     std::optional<PeerMemory> peers_; ///< from `create` on
     mutable std::mutex mutex_;        ///< guards all below, except the header
+    /// Only grows: locations name segments by number.
     std::vector<OwnSegment> own_;
+    /// Freed by this rank, perhaps still used by another one.
     std::vector<Retired> retired_;
     /// Allocated bytes, rounded up to cache lines.
     std::size_t bytesInUse_ = 0;

@@ -81,6 +81,8 @@ std::uint64_t sumOf(std::span<const MemoryRequest> requests, Counts &&counts) {
 
 } // namespace
 
+// Reads Linux's /proc and /sys at `root` ("" outside of tests). Control groups v2: kernel documentation, "Control Group
+// v2", memory controller; v1: "Memory Resource Controller". Files that are missing impose no limit.
 AvailableMemory availableMemory(const std::string &root) {
     AvailableMemory left;
     const std::uint64_t kilobytes = numberIn(root + "/proc/meminfo", "MemAvailable:", AvailableMemory::unlimited);
@@ -105,6 +107,8 @@ AvailableMemory availableMemory(const std::string &root) {
     return left;
 }
 
+// Collective; one gather. Asked before large allocations in shared memory: there the system would kill a process
+// instead of refusing the allocation.
 void requireNodeMemory(const CommunicatorContext &context, std::size_t bytes, const std::string &name) {
     const CommunicatorView &comm = context.comm();
     const NodeTopology &node = context.node();

@@ -29,6 +29,8 @@ std::vector<int> worldRanksOf(CommunicatorView comm, const std::vector<int> &ran
 
 } // namespace
 
+// Collective; once a communicator. `members` are ranks of `comm` by their rank on the node; `crowded` makes waits yield
+// early. Without an arena `whyNoArena` says why, for reports of transports.
 NodeTopology NodeTopology::discover(CommunicatorView comm, int ranksPerNode) {
     NodeTopology topology;
     const Communicator owner = Communicator::splitNode(comm, ranksPerNode);

@@ -31,6 +31,8 @@ const SharedSegment &PeerMemory::mapped(int nodeRank, std::uint32_t segment) {
     return peer.segments[segment] = std::move(opened);
 }
 
+// One neighbour is enough of a trial: each rank's memory is opened by one other rank, and all ranks agree on the
+// result.
 void PeerMemory::tryNext(int nodeRank) {
     for (std::size_t rank = 0; rank < peers_.size(); ++rank) {
         const ProcessId &owner = peers_[rank].told.owner;
@@ -47,6 +49,7 @@ const ArenaHeader &PeerMemory::header(int nodeRank) {
     return *reinterpret_cast<const ArenaHeader *>(mapped(nodeRank, 0).base());
 }
 
+// O(1) once the segment is mapped; the first use of a segment maps it.
 std::byte *PeerMemory::translate(int nodeRank, const ArenaLocation &location) {
     const std::lock_guard lock(mutex_);
     return mapped(nodeRank, location.segment).base() + location.offset;

@@ -74,6 +74,7 @@ class PeerMemory {
 
     /// Guards the mappings in `peers_`; announcements do not change.
     std::mutex mutex_;
+    /// [node ranks], this rank included.
     std::vector<Peer> peers_;
 };
 

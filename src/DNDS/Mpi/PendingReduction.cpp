@@ -14,6 +14,7 @@ ReductionValue combinedValue(ReductionValue a, const ReductionValue &b) noexcept
 
 } // namespace
 
+// Infinities are neutral for minima and maxima, an empty accumulator for sums.
 ReductionValue ReductionValue::none(ReduceOp op) {
     ReductionValue value;
     value.op = op;
@@ -30,6 +31,7 @@ void ReductionValue::add(const ReductionValue &other) noexcept {
         add(other.extreme);
 }
 
+// `messages_` refers to the context, which `context_` keeps alive: hence the order of the members.
 PendingReduction::PendingReduction(std::shared_ptr<CommunicatorContext> context, std::string name)
     : context_(std::move(context)), messages_(*context_, std::move(name)) {}
 
@@ -39,6 +41,7 @@ void PendingReduction::start(std::span<const ReductionValue> mine) {
     result_.resize(mine.size());
 }
 
+// May be called again for the same result, which `messages_` keeps as bytes until the next start.
 std::span<const ReductionValue> PendingReduction::wait() {
     const std::span<const std::byte> bytes = messages_.wait();
     DNDS_CHECK(bytes.size() == result_.size() * sizeof(ReductionValue), StateError,

@@ -30,6 +30,7 @@ void ProgressEngine::begin(std::function<void()> step) {
     enlist();
 }
 
+// Progress by the thread that waits: the one that started the operation may be busy or have ended.
 void ProgressEngine::moveHere() {
     // Not in flight, or here already.
     if (!list_ || list_ == list())

@@ -19,6 +19,7 @@ RankStatistics RankStatistics::of(std::span<const double> values, std::span<cons
             ranks.empty() ? static_cast<int>(most) : ranks[most]};
 }
 
+// Collective; an allgather of one number a rank. Every rank computes the same statistics.
 RankStatistics RankStatistics::over(CommunicatorView comm, double own) {
     const std::vector<double> all = comm.allGather(own);
     RankStatistics spread;

@@ -62,6 +62,7 @@ class Rebalancing {
     const RankStatistics &last() const noexcept { return last_; }
 
   private:
+    /// The relative imbalance, max / mean - 1, below which nothing is moved.
     double threshold_;
     double lost_ = 0; ///< seconds of the slowest rank beyond the mean, since the last move
     double cost_ = 0; ///< seconds of the last move

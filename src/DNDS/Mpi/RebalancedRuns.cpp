@@ -17,7 +17,10 @@ namespace {
 using ItemsOfRanks = std::vector<std::vector<int>>;
 
 /// Cuts a row of items into one run a rank. Ends of runs are numbers of items; end 0 is 0, run k is [end k - 1, end
-/// k). Each run has an item, so there are at most as many runs as items.
+/// k). Each run has an item, so there are at most as many runs as items. Chains on chains partitioning (Pinar and
+/// Aykanat: Fast optimal load balancing algorithms for 1D partitioning, J. Parallel Distrib. Comput. 64, 2004): a limit
+/// is possible if filling runs greedily up to it reaches the last item. Bisection on the limit, O(ranks log items) a
+/// try; then, among the cuts within the limit, one that moves few items.
 class RunCutter {
   public:
     /// `ranks` take the runs in this order.
@@ -145,10 +148,12 @@ class RunCutter {
     }
 
     const ItemsOfRanks &ofRank_;
+    /// [runs] The rank of each run, which keeps items that it has already.
     std::vector<int> ranks_;
     int items_;
     std::vector<real> before_;    ///< costs of the items before each, [items + 1]
     std::vector<int> present_{0}; ///< ends by the present numbers of items
+    /// The cost that no run may exceed.
     real limit_ = 0;
     std::vector<int> first_, last_; ///< bounds of the ends
 };

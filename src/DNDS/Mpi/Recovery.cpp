@@ -53,6 +53,7 @@ void CommunicatorContext::revoke(std::string_view call, std::string_view name,
     }
 }
 
+// A PeerError ("the process of rank 3 has ended") gives way to that rank's own notice, if it has arrived.
 void CommunicatorContext::failRunning(std::string_view call, std::string_view name, SourceLocation where) {
     const std::exception_ptr failure = std::current_exception();
     if (alive() && holds<PeerError>(failure)) // seen from here; that rank's own message is more precise
@@ -71,7 +72,7 @@ void CommunicatorContext::delist(Recoverable &object) noexcept {
     std::erase(recoverables_, &object);
 }
 
-/// Receives messages without receiver: their senders may wait for that.
+/// Receives and drops messages that no object expects any more: their senders may wait for a match.
 void CommunicatorContext::discardArrived() {
     std::vector<std::byte> bytes;
     const auto discard = [&](MPI_Comm comm) {

@@ -47,6 +47,7 @@ bool RequestSet::complete(std::size_t which) const {
     return complete != 0;
 }
 
+// Sends are not cancelled: MPI deprecates that, and their receivers drain them (CommunicatorContext::recover).
 bool RequestSet::settle() noexcept {
     if (active_ && kind_ == Kind::Receive && !std::exchange(cancelled_, true))
         for (MPI_Request &request : requests_)

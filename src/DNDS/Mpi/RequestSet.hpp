@@ -50,6 +50,7 @@ class RequestSet {
     /// Some request was started, and `testAll` has not found all complete since.
     bool active_ = false;
     bool cancelled_ = false; ///< since the last start
+    /// Persistent: inactive, not null, between starts.
     std::vector<MPI_Request> requests_;
     std::vector<MPI_Status> statuses_; ///< the receives'
 };

@@ -132,6 +132,7 @@ void Revocation::listen() noexcept {
         forward();
 }
 
+// O(log ranks) sends of one fixed-size notice. MPI_Isend is not waited for: peers may never receive it.
 void Revocation::forward() noexcept {
     const std::lock_guard lock(mutex_);
     // Once a generation, however often and from whichever neighbour the notice arrives: that ends the flood.
@@ -177,6 +178,7 @@ void Revocation::throwRevoked(SourceLocation where) {
                        failed, where);
 }
 
+// `told` is cleared first: a new failure that sets `failed` right afterwards finds no old text.
 void Revocation::forget() noexcept {
     const std::lock_guard lock(mutex_);
     ++generation_;

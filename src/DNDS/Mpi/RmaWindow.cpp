@@ -22,6 +22,7 @@ RmaWindow::RmaWindow(CommunicatorView comm, void *base, std::size_t bytes) {
     checkMpi(MPI_Win_lock_all(MPI_MODE_NOCHECK, window_), "MPI_Win_lock_all");
 }
 
+// Collective. Unlocking completes all operations of this rank at their targets.
 void RmaWindow::free() {
     if (window_ == MPI_WIN_NULL)
         return;
@@ -46,6 +47,8 @@ void RmaWindow::get(void *to, std::size_t bytes, int rank, std::size_t offset) c
              "MPI_Get");
 }
 
+// The three in order of strength: buffers of this rank reusable; operations visible at the target; private and public
+// copies of this rank's window equal (MPI 3.1, section 11.5.4).
 void RmaWindow::flushLocal(int rank) const { checkMpi(MPI_Win_flush_local(rank, window_), "MPI_Win_flush_local"); }
 
 void RmaWindow::flush(int rank) const { checkMpi(MPI_Win_flush(rank, window_), "MPI_Win_flush"); }

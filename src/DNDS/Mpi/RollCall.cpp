@@ -53,7 +53,7 @@ thread_local const ActivityScope *innermostCall = nullptr;
 /// A text of at most `room` bytes; the rest is cut off. For signal handlers, too.
 template <std::size_t room>
 struct FixedText {
-    std::array<char, room> bytes; // NOLINT: written as far as it is read
+    std::array<char, room> bytes; // NOLINT: only written bytes are read
     std::size_t size = 0;
 
     void add(std::string_view text) {
@@ -216,7 +216,7 @@ void ActivityScope::leave() noexcept {
 void ActivityScope::publish(const ActivityScope *innermost, double since) noexcept {
     FixedText<ActivityRecord::maxBytes - 1> text;
     const auto addCalls = [&](const ActivityScope *last) {
-        std::array<const ActivityScope *, 6> calls{}; // what is deeper than that is not told
+        std::array<const ActivityScope *, 6> calls{}; // the innermost ones; calls around them are left out
         std::size_t depth = 0;
         for (const ActivityScope *call = last; call != nullptr && depth < calls.size(); call = call->outer_)
             calls[depth++] = call;

@@ -27,12 +27,14 @@ namespace DNDS {
 void SharedSegment::forbid(void *address, std::size_t bytes) noexcept { ASAN_POISON_MEMORY_REGION(address, bytes); }
 void SharedSegment::allow(void *address, std::size_t bytes) noexcept { ASAN_UNPOISON_MEMORY_REGION(address, bytes); }
 
+// The inode of the namespace tells whether numbers of processes mean the same in two containers.
 ProcessId ProcessId::own() noexcept {
     struct stat info {};
     const bool known = stat("/proc/self/ns/pid", &info) == 0;
     return {getpid(), known ? static_cast<std::int64_t>(info.st_ino) : 0};
 }
 
+// EPERM also means that the process exists. A number that was reused looks alive.
 bool ProcessId::alive() const noexcept { return kill(static_cast<pid_t>(process), 0) == 0 || errno != ESRCH; }
 
 ProcessState ProcessId::state() const noexcept {
@@ -65,6 +67,8 @@ SharedSegment::~SharedSegment() {
         close(file_);
 }
 
+// An anonymous file instead of shm_open: it has no name that could outlive a killed job, and no /dev/shm of fixed size
+// limits it. Memory is committed by `reserve` only, so that a shortage is an error and not a SIGBUS.
 SharedSegment SharedSegment::make(std::size_t bytes) {
     // Growing a file beyond the limit would end the process with SIGXFSZ.
     rlimit limit{};

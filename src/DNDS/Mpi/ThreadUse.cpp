@@ -2,6 +2,8 @@
 
 namespace DNDS {
 
+// Out of line: the check itself is inlined into every call. `process`: the use counter of the whole process, for MPI
+// below MPI_THREAD_MULTIPLE; else that of one object.
 void ThreadUse::throwUsed(bool process, const std::string &what, SourceLocation where) {
     if (process)
         throw StateError(

@@ -172,7 +172,9 @@ class CheckpointWriter {
     CommunicatorView comm_;
     std::string path_;
     CheckpointOptions options_;
+    /// In the order of `add`.
     std::vector<Source> sources_;
+    /// Copies of row shapes, which are written as arrays of their own. A deque: `sources_` points to its entries.
     std::deque<Array<rowsize, 2>> shapes_;
     CheckpointContent content_;
 };
@@ -254,8 +256,10 @@ class CheckpointReader {
 
     CommunicatorView comm_;
     std::string path_;
+    /// As CheckpointReadOptions::readers.
     int readers_ = 0;
     bool meshKnown_ = false; ///< it fits, or any mesh is allowed
+    /// Open on ranks that have blocks of some array, and on rank 0.
     std::shared_ptr<const DurableFile> file_;
     CheckpointContent content_;
 };

@@ -10,7 +10,8 @@ std::string CheckpointArray::description() const {
                        blocks(), blockRows, listed ? ", ids listed" : "");
 }
 
-// Sorted by name, so that the order in which arrays were added does not show.
+// Sorted by name, so that the order in which arrays were added does not show. Stored in the file and compared when it
+// is read: this text is part of the format.
 std::string CheckpointContent::manifest() const {
     std::map<std::string, std::string> lines;
     for (const CheckpointArray &array : arrays)

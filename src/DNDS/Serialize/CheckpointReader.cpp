@@ -178,7 +178,7 @@ CheckpointReader::CheckpointReader(CommunicatorView comm, std::string path, cons
 Detail::FileRanks CheckpointReader::fileRanks() const { return {comm_.size(), readers_}; }
 
 // Rank 0 reads the description for all. Ranks that will read blocks open the file, too, and compare its header with
-// rank 0's.
+// rank 0's. False if ranks found different files, as when a new checkpoint replaces the old one meanwhile.
 bool CheckpointReader::open() {
     DurableFile file;
     Detail::FileImage image;
@@ -243,7 +243,9 @@ void CheckpointReader::read(std::string_view name, ArrayBase &array, std::span<c
     failTogether(comm_, [&] { readRows(name, array, ids, {}, {}); });
 }
 
-// Everything is received and checked before `target` changes.
+// Everything is received and checked before `target` changes. Collective, in `failTogether`. Order: agree on the name,
+// fit type and shape, fetch rows (two sparse exchanges), check sizes, then resize and fill. Memory: this rank's blocks
+// or the received rows, never both with the target.
 void CheckpointReader::readRows(std::string_view name, ArrayBase &target, std::span<const index> ids,
                                 std::span<const index> sizes, const std::function<void()> &resize) const {
     const CheckpointArray &stored = array(name);

@@ -42,7 +42,8 @@ std::span<const std::byte> asBytes(const std::vector<T> &values, std::size_t beg
     return std::as_bytes(std::span<const T>(values).subspan(begin, count));
 }
 
-/// Writes a rank's part of one dataset and the checksums of its blocks.
+/// Writes a rank's part of one dataset and the checksums of its blocks. Blocks are added in order, then written once:
+/// values and checksums each by one call.
 class DatasetWriter {
   public:
     DatasetWriter(const DurableFile &file, const CheckpointPlace &place, index firstBlock)
@@ -72,6 +73,7 @@ class DatasetWriter {
     const DurableFile &file_;
     CheckpointPlace place_;
     index firstBlock_;
+    /// One CRC-32 a block, from `firstBlock_` on.
     std::vector<std::uint32_t> sums_;
 };
 
@@ -260,7 +262,8 @@ index CheckpointWriter::write() {
 }
 
 // Rank 0 makes the whole file except for values, at its full size; then arrays follow one after another, so that
-// memory is needed for one. The header comes last: without it the file is no checkpoint.
+// memory is needed for one. The header comes last: without it the file is no checkpoint. Collective; per array two or
+// three sparse exchanges (ranks of ids, rows to the ranks of their blocks).
 index CheckpointWriter::writeFile(const std::string &temporary) {
     DurableFile file;
     Detail::FileImage image;

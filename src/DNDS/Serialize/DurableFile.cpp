@@ -86,6 +86,7 @@ void DurableFile::reserveBehind(index bytes) const {
     allocate(path_, descriptor_, FALLOC_FL_KEEP_SIZE, now, bytes);
 }
 
+// Truncating to the present size frees blocks reserved beyond it.
 void DurableFile::giveBackBehind() const {
     if (::ftruncate(descriptor_, size()) != 0)
         fail(path_, "cannot be cut where it ends", errno);
@@ -154,7 +155,8 @@ void DurableFile::flush() const {
 
 void flushToDisk(const std::string &path) { DurableFile::forReading(path).flush(); }
 
-// The file first, then the name: after a loss of power the name refers to the old content or to the new.
+// The file first, then the name: after a loss of power the name refers to the old content or to the new. POSIX: rename
+// is atomic, but durable only when the folder is synchronised.
 void renameDurably(const std::string &from, const std::string &to) {
     flushToDisk(from);
     if (std::rename(from.c_str(), to.c_str()) != 0)

@@ -47,6 +47,7 @@ class DurableFile {
     DurableFile(std::string path, int descriptor) : path_(std::move(path)), descriptor_(descriptor) {}
 
     std::string path_;
+    /// Of the system; -1 if moved from or never opened.
     int descriptor_ = -1;
 };
 

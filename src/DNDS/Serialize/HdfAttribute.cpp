@@ -38,6 +38,7 @@ std::vector<T> readNumbers(const HdfObject &attribute, const std::string &name, 
 
 } // namespace
 
+// Indexed by ElementKind: Opaque, the integers, the two floating-point types, Accumulator.
 index scalarBytesOf(ElementKind kind) {
     constexpr std::array<index, elementKinds> bytes{1, 1, 1, 2, 2, 4, 4, 8, 8, 4, 8, 1};
     return bytes[static_cast<std::size_t>(kind)];
@@ -67,6 +68,7 @@ void writeAttribute(hid_t object, const std::string &name, const CheckpointValue
 }
 
 // HDF5 converts numbers of other widths. Sizes are compared with the file's before memory is allocated for them.
+// Damaged files may claim any size.
 CheckpointValue readAttribute(hid_t object, const std::string &name) {
     const HdfObject attribute(H5Aopen(object, name.c_str(), H5P_DEFAULT), H5Aclose, name);
     const HdfObject space(H5Aget_space(attribute.get()), H5Sclose, name);

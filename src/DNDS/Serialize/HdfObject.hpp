@@ -60,6 +60,7 @@ class HdfQuiet {
     ~HdfQuiet() { H5Eset_auto2(H5E_DEFAULT, function_, data_); }
 
   private:
+    /// HDF5's printer of errors before, restored at the end.
     H5E_auto2_t function_ = nullptr;
     void *data_ = nullptr;
 };

@@ -107,6 +107,7 @@ class HdfSharedFile {
 
     CommunicatorView comm_;
     std::string path_;
+    /// Open from the constructor to `close`, which is collective: the destructor alone must not be relied on.
     HdfObject file_;
 };
 

@@ -77,7 +77,8 @@ std::vector<index> rowsOfIds(CommunicatorContext &context, const FileRanks &file
 }
 
 // Each row travels once, as whole words. Rows arrive in any order; two that claim one place, or a place without a
-// row, reveal repeated ids.
+// row, reveal repeated ids. Cost: one sparse exchange of 8 to 24 bytes a row and the rows' bytes, twice in memory on
+// the receiving rank.
 RowSlab gatherSlab(CommunicatorContext &context, const FileRanks &files, const CheckpointArray &target,
                    const ArrayBase &array, std::span<const index> places, std::span<const index> ids) {
     const CommunicatorView comm = context.comm();
@@ -139,7 +140,7 @@ RowSlab gatherSlab(CommunicatorContext &context, const FileRanks &files, const C
 
 namespace {
 
-/// The row of a slab that has this id. Throws DataError if there is none.
+/// The row of a slab that has this id. Throws DataError if no row has it.
 index rowOf(index id, const CheckpointArray &source, const RowSlab &slab) {
     if (!source.listed)
         return id - slab.first;

@@ -34,6 +34,7 @@ class FileRanks {
     int below(int rank) const { return rank == 0 ? 0 : ranks_.owner(rank - 1) + 1; }
 
   private:
+    /// Ranks split into as many parts as open the file: the first rank of each part does.
     EvenSplit ranks_;
 };
 
@@ -53,6 +54,7 @@ class BlockSpread {
     index rows_;
     index blockRows_;
     FileRanks files_;
+    /// Blocks split over the ranks of the file.
     EvenSplit blocks_;
 };
 

@@ -29,6 +29,8 @@ index initialStride(const ArrayShape &shape) {
 
 } // namespace
 
+// Functions that reallocate make all new memory first and swap it in at the end: a failure leaves the rows as they
+// were. The version is that of `data_`: functions that change other buffers, or the number of rows only, mark it.
 ArrayBase::ArrayBase(const ArrayShape &shape) noexcept
     : shape_(&shape), stride_(initialStride(shape)), width_(initialWidth(shape)), common_(shape.limit) {}
 
@@ -66,6 +68,7 @@ void ArrayBase::swapState(ArrayBase &other) noexcept {
     std::swap(compressed_, other.compressed_);
 }
 
+// Copies first, swaps after: a failure to allocate leaves this array as it was, except where rows keep their memory.
 void ArrayBase::copyState(const ArrayBase &other) {
     if (this == &other)
         return;
@@ -347,6 +350,7 @@ void ArrayBase::resizeRow(index i, rowsize width) {
     markWritten();
 }
 
+// Amortized O(1) for decompressed CSR, O(1) for padded rows with room.
 void ArrayBase::appendElement(index i, const std::byte *element) {
     const rowsize old = rowSize(i);
     DNDS_CHECK(!isFixedLayout(shape_->layout), LayoutError, "{}: the rows of a {} array do not grow", label(),

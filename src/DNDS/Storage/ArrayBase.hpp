@@ -318,6 +318,7 @@ class ArrayBase {
         return std::array{&self.data_, &self.sizes_, &self.offsets_, &self.shapes_};
     }
 
+    /// Static, one a type. Arrays of matrices replace it in their constructors (setShape).
     const ArrayShape *shape_;
     std::string name_;
     HostDeviceBuffer data_;                         ///< elements
@@ -327,8 +328,11 @@ class ArrayBase {
     std::vector<std::vector<std::byte>> looseRows_; ///< decompressed CSR
     index rows_ = 0;
     index stride_;
+    /// Elements of a row, or their limit: as `width`. And its distance to the next row, padding included.
     rowsize width_;
+    /// As `commonShape`.
     MatrixShape common_;
+    /// CSR: false while rows are in `looseRows_`, when `data_` and `offsets_` are empty.
     bool compressed_ = true;
 };
 

@@ -152,6 +152,7 @@ void HostDeviceBuffer::release() noexcept {
     bytes_ = 0;
 }
 
+// Device::deallocate frees after all work queued before it: kernels in flight need no wait here.
 std::shared_ptr<std::byte> HostDeviceBuffer::allocateDevice(std::size_t bytes) {
     return {static_cast<std::byte *>(Device::allocate(bytes)), Device::deallocate};
 }

@@ -181,8 +181,10 @@ class HostDeviceBuffer {
     std::shared_ptr<std::byte> deviceOwner_;
     std::byte *device_ = nullptr; ///< `deviceOwner_.get()`; null if there is no device side
     std::size_t bytes_ = 0;
+    /// Of the host side, present and future; null: ordinary memory.
     HostMemoryResource resource_;
     std::uint64_t generation_;
+    /// At least one is true; both after a copy that nothing has written since.
     bool hostValid_ = true;
     bool deviceValid_ = false;
     /// 0 if written since the last query; drawn by the query, so that writing costs one store.

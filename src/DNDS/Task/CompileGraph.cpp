@@ -22,7 +22,8 @@ const char *rangeName(AccessRange range) {
     return "some rows";
 }
 
-/// The facts of a task that ranks have to agree about, in a line.
+/// The facts of a task that ranks have to agree about, in a line. Numbers of rows are left out, as ranks differ in
+/// them; so are functors, which have no comparable names.
 std::string canonical(const GraphModel &graph, const TaskModel &task) {
     std::string text = fmt::format("{} '{}'",
                                    task.async                    ? "async call"

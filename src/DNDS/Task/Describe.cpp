@@ -42,6 +42,7 @@ std::string rowsOf(const PlanModel &plan, const PlanStep &step) {
 
 } // namespace
 
+// Steps in the order in which this rank runs them; "after" has the numbers of steps that must be complete.
 std::string Plan::describe() const {
     const GraphModel &graph = state().graph;
     const PlanModel &plan = state().plan;
@@ -84,6 +85,7 @@ std::string Plan::describe() const {
     return text;
 }
 
+// Graphviz' DOT language; transfers are filled. Edges are dependences, so that overlap shows as parallel paths.
 std::string Plan::dot() const {
     // As in Graphviz, where a backslash escapes quotes and itself.
     const auto quoted = [](const std::string &name) {

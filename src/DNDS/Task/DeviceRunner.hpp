@@ -83,10 +83,12 @@ class Plan::DeviceRunner {
     /// While tracing: runs one of `work`, which queues the step, between two time stamps.
     template <class Work>
     void record(std::size_t step, DeviceBatch::StreamId streamId, const Work &work);
-    /// Copies arrays to the device, and takes views for the tasks of this run.
+    /// Copies arrays that the host has written to the device.
     void bringToDevice();
-    /// Not while capturing: views are taken by the host, and the captured kernels keep them by value.
+    /// Takes the views of the batch's tasks, once a run. Not while capturing: views are taken by the host, and the
+    /// captured kernels keep them by value.
     void bind(const Batch &batch);
+    /// Runs `work` directly, captures it, or launches its graph.
     template <class Work>
     void replay(Batch &batch, const Work &work);
     /// Key of a captured graph: the memory of all arrays, and the pulls that this run leaves out.

@@ -279,7 +279,8 @@ void GraphModel::add(TaskModel task) {
     tasks.push_back(std::move(task));
 }
 
-// A finishing kernel may change ghosts only.
+// Between start and finish messages may read boundary rows and write ghosts at any time, so tasks there may only read
+// owned rows of the exchanged arrays.
 std::shared_ptr<CalledExchange> GraphModel::startedExchange(const void *of, bool pushes,
                                                             std::span<const std::size_t> exchanged) const {
     const auto isStart = [&](const TaskModel &task) {
@@ -302,6 +303,7 @@ std::shared_ptr<CalledExchange> GraphModel::startedExchange(const void *of, bool
     return last->exchange;
 }
 
+// A finishing kernel may change ghosts only.
 void GraphModel::add(PullFinish finish) {
     const ArrayHandle &array = *arrays[finish.array];
     const RowSpace &space = finish.ghosts.space();

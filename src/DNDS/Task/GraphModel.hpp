@@ -84,6 +84,7 @@ class RowsHandle : public ArrayHandle {
   private:
     ArrayBase *rows_;
     std::string name_; ///< for messages even after the end of the rows
+    /// Expires with the rows: they may be destroyed before the graph, by mistake.
     std::weak_ptr<const void> lifetime_;
     bool writable_, same_;
 };
@@ -121,7 +122,8 @@ struct ArrayAccess {
 
 /// Rows of a part of a task: a list, or [first, first + count) without one.
 struct PartRows {
-    /// Ascending; owned by the Part (host) or by DeviceRows (device), in the memory of the executor that reads it.
+    /// Ascending; owned by the Part (host) or by DeviceRunner::Rows (device), in the memory of the executor that reads
+    /// it.
     /// Ascending order matters: LoopBody looks only at the last row of a chunk to learn whether it has ghosts.
     const LocalIndex *list = nullptr;
     index first = 0;
@@ -173,7 +175,7 @@ class TaskBody {
 /// waits, the plan calls `ready` again and again, between chunks of parts. Exchanges of sparse fields, and pushes of
 /// blocks.
 struct CalledExchange {
-    const void *of = nullptr; ///< what is exchanged; the same for start and finish
+    const void *of = nullptr; ///< the exchanged object; the same for start and finish
     bool pushes = false;      ///< ghosts go to cells
     std::function<void()> start;
     std::function<bool()> ready;  ///< whether all has arrived; does not wait
@@ -200,8 +202,6 @@ struct TaskModel {
     /// (requireFits).
     std::vector<ArrayAccess> accesses;
     /// Loops only. Plans compiled from one graph share it; each binds it again in every run.
-    /// Called once for each row of `ghosts` in the wait of the pull, by the thread that runs the plan or on its
-    /// stream.
     std::shared_ptr<TaskBody> body;
     /// Calls and swaps: the whole task, run by the thread that runs the plan.
     std::function<void()> call;
@@ -249,6 +249,7 @@ struct PullFinish {
     /// Index into GraphModel::arrays; at most one finish an array is found.
     std::size_t array = 0;
     Region ghosts;
+    /// Called once for each row of `ghosts` in the wait of the pull, by the thread that runs the plan or on its stream.
     std::shared_ptr<TaskBody> body;
     /// It also reads owned rows: then writers of these must be ordered against the wait that runs it
     /// (OrderSteps.cpp).

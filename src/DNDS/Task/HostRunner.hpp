@@ -19,8 +19,8 @@ class Plan::HostRunner {
 
     /// Runs all steps. Throws the exception of the first failed part, with the task in front.
     void run();
-    /// Runs chunks for as long as `pending` is true; looks there between chunks, and does nothing without threads.
-    /// Returns false if there was nothing to run.
+    /// Runs one chunk of a published part; false if all have been taken, or without threads. For loops that wait: they
+    /// look at the awaited event after each chunk.
     bool help() noexcept { return team_.threads() > 1 && team_.help(); }
     /// Ends a run after an exception.
     void abandon() noexcept { team_.abandon(); }

@@ -104,6 +104,7 @@ class RowMask {
     }
 
   private:
+    /// Bit r % 64 of word r / 64: row r. Bits beyond `size_` are 0, so that words can be compared.
     std::vector<std::uint64_t> words_;
     index size_ = 0;
 };
@@ -186,6 +187,7 @@ class Rows {
 
     View view_{};
     const RowGuard *guard_ = nullptr; // in every build: no layout depends on a macro
+    /// The row that the task is at; -1: unknown, not checked.
     index at_ = -1;
 };
 

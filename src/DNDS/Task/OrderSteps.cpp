@@ -53,6 +53,7 @@ class Order {
     };
     std::vector<Turns> turns_;           ///< [arrays]
     std::vector<std::size_t> exchanges_; ///< starts and waits so far
+    /// Calls so far: later calls and exchanges wait for all of them.
     std::vector<std::size_t> calls_;
 };
 

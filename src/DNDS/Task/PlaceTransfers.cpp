@@ -118,9 +118,11 @@ class Placement {
     std::vector<RowMask> masks_;     ///< [arrays] backwards: rows that are needed; forwards: ghosts that are current
     std::vector<RowMask> entryNeed_; ///< [arrays] ghosts that are read before the array is written
     std::vector<bool> written_;      ///< [arrays]
+    /// [arrays] Some transfer pulls it.
     std::vector<bool> pulled_;
     // Kept over the rounds of findRows, so that each region is pulled once.
     std::map<std::size_t, std::optional<RowMask>> regionsOfOwners_; ///< keyed by task
+    /// Of the latest transfers: see Transfer::number.
     index number_ = 0;
 };
 

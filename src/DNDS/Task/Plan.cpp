@@ -194,6 +194,7 @@ void Plan::wait() {
         state.context->running("run of", state.graph.name, [&] { state.waitForDevice(); });
 }
 
+// Asynchronous calls work on copies: nothing but their exceptions has to be waited for.
 void Plan::State::waitForAsyncCalls() const {
     for (const TaskModel &task : graph.tasks)
         if (task.async)

@@ -5,6 +5,7 @@
 
 namespace DNDS::Task {
 
+// `first_` is the prefix sum of the columns: values of reduction n are [first_[n], first_[n + 1]) of all values.
 PlanReductions::PlanReductions(const GraphModel &graph, const std::shared_ptr<CommunicatorContext> &context)
     : graph_(graph) {
     for (const ReductionModel &model : graph.reductions)

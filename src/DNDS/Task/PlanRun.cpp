@@ -43,7 +43,8 @@ void Plan::State::waitFor(const IsReady &isReady, const What &what) {
 }
 
 /// Finishing kernels run right after their pull, so that no step in between sees unfinished ghosts. Taking their views
-/// raises versions although no owned row changes, so the record of the pull is renewed.
+/// raises versions although no owned row changes, so the record of the pull is renewed. Collective among peers in
+/// effect: all ranks wait for the same transfers in the same order.
 void Plan::State::wait(const Transfer &transfer, std::optional<Device::StreamHandle> stream, const Executor &where,
                        const std::function<PartRows(std::size_t)> &finished) {
     const double begin = MPI_Wtime();

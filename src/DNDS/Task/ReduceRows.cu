@@ -9,7 +9,7 @@ namespace DNDS::Task {
 
 namespace {
 
-/// Column `i % columns` of every `threads`-th row.
+/// Column `i % columns` of every `threads`-th row. One thread: results of all threads are combined by the caller.
 struct ReduceSome {
     const real *elements;
     PartRows rows;

@@ -23,6 +23,7 @@ Region RowSpace::make(const std::string &name, RowMask rows) const {
     return {name, std::make_shared<const RowSpace>(*this), std::make_shared<const RowMask>(std::move(rows))};
 }
 
+// Without a mask: the rows depend on the graph (see Region::rows).
 Region RowSpace::rows() const { return {name_, std::make_shared<const RowSpace>(*this), nullptr}; }
 
 Region RowSpace::region(const std::string &name) const {
@@ -51,6 +52,7 @@ Region RowSpace::region(const std::string &name) const {
     throw ArgumentError(fmt::format("'{}' has no region '{}': it has {}", name_, name, fmt::join(names, ", ")));
 }
 
+// Regions that were made before keep working: they own a copy of the space.
 Region RowSpace::define(const std::string &name, std::span<const index> rows) {
     for (const char *taken : {"owned", "ghosts", "all", "inner", "boundary"})
         DNDS_CHECK(name != taken, ArgumentError, "'{}' is a region of every space: choose another name", name);

@@ -36,6 +36,7 @@ class Region {
         : name_(std::move(name)), space_(std::move(space)), rows_(std::move(rows)) {}
 
     std::string name_;
+    /// A copy of the program's space, shared by copies of the region.
     std::shared_ptr<const RowSpace> space_;
     std::shared_ptr<const RowMask> rows_;
 };

@@ -257,6 +257,7 @@ class LoopBody final : public TaskBody {
         else
             take<DeviceBackend::CUDA>({}, std::index_sequence_for<Arguments...>{});
     }
+    // Rows ascend and owned rows come first, so the last row of the chunk tells whether it has ghosts.
     void run([[maybe_unused]] const Executor &executor, const PartRows &rows, index begin, index end) const override {
         if constexpr (!adds) // sums on the device are computed by `runAdding`
             if (executor.onDevice())

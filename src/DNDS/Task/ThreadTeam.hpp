@@ -154,9 +154,11 @@ class ThreadTeam {
     const int threads_;
     const pid_t process_;
     std::size_t used_ = 0; ///< slots of this run
+    /// The calling thread's; workers have theirs on their stacks.
     Cursor cursor_;
     bool running_ = false;
 
+    /// Orders writes of `failure_`; `end` orders the read after them.
     std::mutex failing_;
     Failure failure_;
     std::vector<pthread_t> workers_;

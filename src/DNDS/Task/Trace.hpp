@@ -113,6 +113,7 @@ class Trace {
     int rank_ = 0;                    ///< in MPI_COMM_WORLD
     int process_ = 0;                 ///< forked children have another one, and record nothing
     double offset_ = 0.0;             ///< from this rank's clock to the file's
+    /// `flush` is registered for MPI_Finalize.
     bool atFinalize_ = false;
     std::size_t ids_ = 0; ///< ids of spans that run beside others
 };

@@ -30,7 +30,7 @@ std::string reasonOf(int error) { return std::generic_category().message(error);
     throw ArgumentError(fmt::format("the trace '{}' (DNDS_TRACE) cannot be written: {}", path, reason));
 }
 
-/// Returns 0 or `errno`.
+/// Returns 0 or `errno`. All of `text` at `position`, in as many calls of pwrite as it takes.
 int writeAll(int file, std::string_view text, std::size_t position) {
     rlimit limit{}; // beyond it, writing would end the process with SIGXFSZ
     if (::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&

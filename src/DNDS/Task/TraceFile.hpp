@@ -34,6 +34,7 @@ class TraceFile {
     /// Opens `path` for reading and writing with the given flags of open(2).
     TraceFile(std::string path, std::string event, int flags);
 
+    /// The descriptor. Processes share the file, not the descriptor.
     int file_ = -1;
 };
 
