@@ -39,11 +39,15 @@ void *MemoryPool::tryAllocate(std::size_t bytes, std::size_t alignment) {
     for (auto slab = slabs_.begin(); slab != slabs_.end(); ++slab)
         if (void *pointer = allocateIn(slab, bytes, alignment))
             return pointer;
-    // Large allocations get their own slab, so that it can be freed; sizes are whole megabytes, the driver's unit.
+    // Large allocations get their own slab, so that it can be freed; sizes are whole megabytes, the driver's unit. So
+    // do all when less than a slab is left.
     constexpr std::size_t granularity = std::size_t{2} << 20;
-    const std::size_t size = bytes > slabBytes / 2 ? (bytes + granularity - 1) / granularity * granularity : slabBytes;
+    const std::size_t least = (bytes + granularity - 1) / granularity * granularity;
+    std::size_t size = bytes > slabBytes / 2 ? least : slabBytes;
     auto *memory = static_cast<std::byte *>(source_.allocate(size));
-    if (!memory)
+    if (memory == nullptr && size > least)
+        memory = static_cast<std::byte *>(source_.allocate(size = least));
+    if (memory == nullptr)
         return nullptr;
     const auto slab = slabs_.emplace(memory, Slab{size, BlockAllocator(size), {}}).first;
     return allocateIn(slab, bytes, alignment);

@@ -265,9 +265,8 @@ void Exchange::start(Device::StreamHandle producer) {
 
 void Exchange::rebindChanged() {
     State &state = *state_;
-    // Two cases need work: rows changed (`changed`), and plans are made again, which must look the same to peers;
-    // or only addresses did (`moved`), and transports are bound again. The usual case compares a few words a part.
-    // O(parts). The stage is Unbound meanwhile: after an exception the next start does all of it.
+    // Rows changed (`changed`): plans are made again, which must look the same to peers. Only addresses (`moved`):
+    // transports are bound again. Else a few words a part are compared. O(parts). Unbound until the end.
     bool moved = false;
     bool changed = false;
     for (std::size_t m = 0; m < state.members.size(); ++m) {
@@ -288,6 +287,8 @@ void Exchange::rebindChanged() {
             transport->replacePlan(std::move(plans[transport->descriptor().kind]));
         if (state.combine)
             state.combine = std::make_unique<DeviceCombine>(*pattern_, op_, state.fathersNow, state.stream->stream);
+        if (state.zeroing)
+            state.zeroing.emplace(*pattern_, state.sonsNow, space_, state.streamHandle(), false);
         state.plan = std::move(plan);
     }
     state.fathers.swap(state.fathersNow);
@@ -394,7 +395,7 @@ void Exchange::combinePushed() {
     }
     // All ghosts have been sent. On the device the zeros are queued on the same stream, after the combination.
     if (state.zeroing)
-        state.zeroing->run(state.sonsNow, state.stream ? state.stream->stream.handle() : nullptr);
+        state.zeroing->run(state.sonsNow, state.streamHandle());
 }
 
 } // namespace DNDS

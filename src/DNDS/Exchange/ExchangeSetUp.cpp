@@ -227,8 +227,7 @@ std::uint64_t Exchange::prepare(CommunicatorContext &context, const ExchangeOpti
     if (direction_ == Direction::Push && space_ == MemorySpace::Device)
         state.combine = std::make_unique<DeviceCombine>(*pattern_, op_, state.fathers, state.stream->stream);
     if (ghosts_ == GhostsAfterPush::Zero)
-        state.zeroing.emplace(*pattern_, state.sons, space_, state.stream ? state.stream->stream.handle() : nullptr,
-                              false);
+        state.zeroing.emplace(*pattern_, state.sons, space_, state.streamHandle(), false);
     // One transport object for each kind that some peer needs, with the messages of its peers.
     state.transports =
         transports.make(splitByTransport(state.plan, state.channel, state.kinds), {context, state.stream});

@@ -43,6 +43,7 @@ struct Exchange::State : Recoverable {
     std::vector<std::uint64_t> sent; ///< if `checksSent`: hashes of the sent rows, by peer and part
     MemorySpace space = MemorySpace::Host;
     std::shared_ptr<ExchangeStream> stream; ///< on the device
+    Device::StreamHandle streamHandle() const noexcept { return stream ? stream->stream.handle() : nullptr; }
     /// Owners of the staging buffers, in the memory space of the exchange; `staging` points into them.
     std::vector<HostDeviceBuffer> stagingOnHost;
     std::vector<Device::DeviceBuffer<std::byte>> stagingOnDevice;

@@ -57,8 +57,8 @@ std::string NetcdfContent::manifest() const {
     return list.empty() ? "  no variables\n" : list;
 }
 
-// The leading dimension is picked first, unless its length is 1. Then dimensions of length 1 are picked, from slow to
-// fast, except where `shape` has a 1, until as many are left as `shape` has.
+// The leading dimension is picked first, unless its length is 1 and it is not that of steps. Then dimensions of length
+// 1 are picked, from slow to fast, except where `shape` has a 1, until as many are left as `shape` has.
 std::vector<DimensionPick> picksFor(const NetcdfVariable &variable, const std::vector<index> &shape, index step) {
     std::vector<NetcdfDimension> left = variable.dimensions;
     std::vector<DimensionPick> picks;
@@ -72,7 +72,8 @@ std::vector<DimensionPick> picksFor(const NetcdfVariable &variable, const std::v
         left.erase(left.begin() + static_cast<std::ptrdiff_t>(d));
     };
     // Of length 1, the steps 0 and -1 are as in any dimension.
-    if (left.size() > shape.size() && (left[0].length != 1 || step > 0 || step < -1))
+    if (left.size() > shape.size() &&
+        (left[0].unlimited || left[0].name == "time" || left[0].length != 1 || step > 0 || step < -1))
         pick(0, step);
     else if (step > 0)
         fail(fmt::format("it has no dimension of which step {} could be picked", step));

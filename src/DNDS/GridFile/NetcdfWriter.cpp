@@ -252,6 +252,7 @@ int NetcdfWriter::File::defineVariable(const NetcdfVariable &variable, const std
 int NetcdfWriter::File::defineAll() {
     int status = NC_NOERR;
     std::vector<int> ids;
+    places.clear(); // of an attempt that failed
     for (const NetcdfDimension &dimension : content.dimensions) {
         ids.push_back(-1);
         if (status == NC_NOERR)
@@ -406,7 +407,7 @@ void NetcdfWriter::File::grow(const WritePlan &plan, std::span<const WrittenSlab
                 Detail::requireNetcdf(nc_inq_format(id, &format), path, "tell its format");
                 DNDS_CHECK(format > NC_FORMAT_64BIT_OFFSET || end < maxCdf2Records, LayoutError,
                            "{}: {} steps of '{}', but a CDF-2 file has at most {}", plan.what, end, name,
-                           maxCdf2Records);
+                           maxCdf2Records - 1);
                 if (comm.rank() == 0)
                     Detail::makeRoomInNetcdf(temporary, end);
             });

@@ -128,6 +128,13 @@ void HostDeviceBuffer::queueCopy(MemorySpace to, Device::StreamHandle stream) {
         end->record(stream);
 }
 
+// A side is current as soon as its copy is queued: work on another stream than the copy's must come after it.
+void HostDeviceBuffer::followCopies(Device::StreamHandle stream) const {
+    if (inFlight_ && !Device::isCapturing(stream)) // a graph may not wait for work outside
+        for (const CopiesInFlight::Copy &copy : inFlight_->copies)
+            copy.end.holdBack(stream);
+}
+
 void HostDeviceBuffer::finishCopies() const {
     if (!inFlight_)
         return;
@@ -233,7 +240,7 @@ void HostDeviceBuffer::toDevice(Device::StreamHandle stream) {
     // checked first, so that a rank without rows fails like all others
     DNDS_CHECK(Device::available(), NotBuiltError, "{}", Device::unavailableReason());
     if (valid(MemorySpace::Device))
-        return;
+        return followCopies(stream);
     ensureDevice();
     queueCopy(MemorySpace::Device, stream);
     deviceValid_ = true;
@@ -247,7 +254,7 @@ void HostDeviceBuffer::toDevice() {
 void HostDeviceBuffer::toHost(Device::StreamHandle stream) {
     // Nothing to copy; values that the host has written stay.
     if (valid(MemorySpace::Host))
-        return;
+        return followCopies(stream);
     queueCopy(MemorySpace::Host, stream);
     hostValid_ = true;
 }

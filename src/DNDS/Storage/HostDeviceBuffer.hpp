@@ -173,6 +173,8 @@ class HostDeviceBuffer {
     void queueCopy(MemorySpace to, Device::StreamHandle stream);
     /// Waits for the queued copies, but not for later work on their streams.
     void finishCopies() const;
+    /// Holds `stream` back until the copies in flight have ended.
+    void followCopies(Device::StreamHandle stream) const;
     /// Waits for copies in flight and frees both sides.
     void release() noexcept;
 

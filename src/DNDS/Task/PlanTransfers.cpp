@@ -70,6 +70,13 @@ void PlanTransfers::connect(const Executor &executor, const ExchangeOptions &opt
     }
 }
 
+void PlanTransfers::count(const Transfer &transfer) {
+    const Traffic &traffic = traffic_[transfer.exchange];
+    ++statistics_.transfers;
+    statistics_.bytesSent += traffic.sent;
+    statistics_.bytesReceived += traffic.received;
+}
+
 // Time that `start` takes is counted apart from waiting: it packs and sends.
 void PlanTransfers::start(const Transfer &transfer, Device::StreamHandle stream) {
     const double begin = MPI_Wtime();
@@ -77,9 +84,7 @@ void PlanTransfers::start(const Transfer &transfer, Device::StreamHandle stream)
     if (trace_.trace != nullptr)
         traffic.startedAt = Trace::now();
     exchanges_[transfer.exchange]->start(stream);
-    ++statistics_.transfers;
-    statistics_.bytesSent += traffic.sent;
-    statistics_.bytesReceived += traffic.received;
+    count(transfer);
     statistics_.secondsStarting += MPI_Wtime() - begin;
 }
 

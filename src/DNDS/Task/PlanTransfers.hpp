@@ -53,6 +53,8 @@ class PlanTransfers {
     /// Makes the exchanges, one for several transfers of the same arrays. Collective.
     void connect(const Executor &executor, const ExchangeOptions &options);
 
+    /// Counts a transfer that a replayed graph makes. Local.
+    void count(const Transfer &transfer);
     /// Starts a transfer after what `stream` holds. Local.
     void start(const Transfer &transfer, Device::StreamHandle stream);
     /// Whether a transfer that was started would be complete without waiting. Local.

@@ -107,6 +107,15 @@ TEST(MemoryPool, SaysWhichSlabAnAddressLiesIn) {
     EXPECT_EQ(pool.locate(&device).slab, nullptr);
 }
 
+TEST(MemoryPool, UsesTheRestOfADeviceThatHasNoRoomForASlab) {
+    FakeDevice device;
+    device.room = 50 * mebibyte;
+    MemoryPool pool(device.source());
+    EXPECT_NE(pool.allocate(8, 256), nullptr);
+    EXPECT_NE(pool.allocate(30 * mebibyte, 256), nullptr);
+    EXPECT_EQ(pool.allocate(20 * mebibyte, 256), nullptr);
+}
+
 TEST(MemoryPool, GivesBackWhatNobodyUsesBeforeItGivesUp) {
     FakeDevice device;
     device.room = 100 * mebibyte;

@@ -394,6 +394,8 @@ TEST_F(Netcdf, ErrorsListWhatThereIsOnAllRanks) {
     EXPECT_EQ(picked({one, five, {"last", 1, false}}, {1, 5}, 0), "last 0 ");
     EXPECT_EQ(picked({one, five, {"last", 1, false}}, {5, 1}, -1), "one 0 ");
     EXPECT_EQ(picked({three, one, five, {"last", 1, false}}, {1, 5}, 2), "three 2 last 0 ");
+    EXPECT_EQ(picked({{"time", 1, false}, one, five}, {1, 5}, 0), "time 0 ");
+    EXPECT_EQ(picked({{"steps", 1, true}, one, five}, {1, 5}, -1), "steps -1 ");
     EXPECT_EQ(picked({three, one, five, {"last", 1, false}}, {5}, -1), "three -1 one 0 last 0 ");
     EXPECT_NE(shape({4}).find("dimension x has 5 elements, not 4"), std::string::npos);
     EXPECT_NE(shape({5, 1, 1}).find("must be picked"), std::string::npos);
