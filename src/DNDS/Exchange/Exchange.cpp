@@ -265,8 +265,7 @@ void Exchange::start(Device::StreamHandle producer) {
 
 void Exchange::rebindChanged() {
     State &state = *state_;
-    // Rows changed (`changed`): plans are made again, which must look the same to peers. Only addresses (`moved`):
-    // transports are bound again. Else a few words a part are compared. O(parts). Unbound until the end.
+    // Rows changed: plans are made again, the same for peers. Addresses moved: transports are bound again. O(parts).
     bool moved = false;
     bool changed = false;
     for (std::size_t m = 0; m < state.members.size(); ++m) {
