@@ -20,7 +20,7 @@
 
 namespace DNDS::test {
 
-/// What a case has done so far, for the message of a failure.
+/// The operations of a case so far, for the message of a failure.
 class RandomLog {
   public:
     explicit RandomLog(std::uint64_t number)
@@ -37,7 +37,7 @@ class RandomLog {
 
 /// Recovers if any rank has failed. Collective over MPI_COMM_WORLD, by MPI alone.
 inline void recoverTogether(CommunicatorView comm) {
-    MPI_Barrier(MPI_COMM_WORLD); // no rank asks before all have failed or gone on
+    MPI_Barrier(MPI_COMM_WORLD); // no rank asks before all have failed or finished
     int revoked = isRevoked(comm) ? 1 : 0;
     MPI_Allreduce(MPI_IN_PLACE, &revoked, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
     if (revoked != 0)

@@ -102,7 +102,7 @@ class RandomRun {
         u_.exchangeGhosts();
         model_->exchange();
     }
-    /// In one call, in a stream, or while another exchange is under way.
+    /// In one call, in a stream, or while another exchange is in flight.
     void push() {
         const PushOp op = drawOp();
         const auto way = random_() % 3;
@@ -210,7 +210,7 @@ class RandomRun {
         u_.pushGhosts(op); // all copies of a point are equal
         model_->push(op);
     }
-    /// One rank makes a mistake; all recover, and exchanges go on.
+    /// One rank makes a mistake; all recover, and exchanges work.
     void fail() {
         const int culprit = static_cast<int>(random_() % toSize(here().size()));
         if (here().size() == 1) // is never revoked
@@ -257,7 +257,7 @@ class RandomRun {
         }
     }
 
-    /// A rule for each face and component; those that the grid does not allow are left out.
+    /// A rule for each face and component; rules that the grid does not allow become None.
     void drawWalls() {
         for (int d = 0; d < blocks_.grid->dims() && !blocks_.turned; ++d)
             for (const bool high : {false, true})
@@ -314,7 +314,7 @@ class RandomRun {
     RandomBlocks blocks_;
     rowsize components_ = 1;
     BlockField<T> u_, v_;
-    std::optional<ReplicatedField<T>> model_, other_; ///< of u and v
+    std::optional<ReplicatedField<T>> model_, other_; ///< models of u and v
     WallRules<T> rules_;
     std::optional<BlockBoundary<T, Wave>> boundary_;
     real time_ = 0;

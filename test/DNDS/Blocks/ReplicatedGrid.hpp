@@ -19,7 +19,7 @@ namespace DNDS::test {
 class ReplicatedGrid {
   public:
     struct Point {
-        int block = -1;       ///< of its owner; -1: a copy of no point
+        int block = -1;       ///< block of its owner; -1: a copy of no point
         std::size_t at = 0;   ///< number of the point there
         bool isCopy = false;  ///< exchanges fill it
         bool isInner = false; ///< one of the points of the block's cells
@@ -52,7 +52,7 @@ class ReplicatedGrid {
     const std::shared_ptr<const BlockGrid> &grid() const { return grid_; }
     const Centring &centring() const { return centring_; }
     const GhostWidths &widths() const { return widths_; }
-    /// All points that there are, each with its owner.
+    /// All points, each with its owner.
     const std::map<PointKey, Owner> &owners() const { return owners_; }
     /// Identifies the point at a position in the numbers of the block's index space.
     PointKey keyOf(int block, const IndexVector &position) const {
@@ -91,7 +91,7 @@ class ReplicatedGrid {
     std::vector<std::vector<Point>> points_; ///< [blocks][points of the extent]
 };
 
-/// What fills the ghosts beyond one face for one component.
+/// The rule for ghosts beyond one face, for one component.
 template <class T>
 struct WallRule {
     enum { None, Constant, Nearest, Mirror, Function } kind = None;
@@ -166,7 +166,7 @@ class ReplicatedField {
         });
     }
 
-    /// What copyBlocks does to this field.
+    /// Copies as copyBlocks, with this field as the destination.
     void copyFrom(ReplicatedField &from, bool ghosts, PushOp op) {
         for (int b = 0; b < grid_->blocks(); ++b)
             forEachCell(ghosts ? grid_->extent(b) : grid_->inner(b), [&](const IndexVector &position) {
@@ -253,8 +253,8 @@ void load(BlockField<T> &field, ReplicatedField<T> &model) {
     }
 }
 
-/// How many values of this rank's blocks, ghosts included, differ in a bit from the model; describes the first one. On
-/// the host.
+/// Counts values of this rank's blocks, ghosts included, that differ in a bit from the model; describes the first one.
+/// On the host.
 template <class T>
 index differences(const BlockField<T> &field, ReplicatedField<T> &model, std::string &first) {
     index wrong = 0;

@@ -25,7 +25,7 @@ struct Modelled {
         : model(grid, options, background), field(name, pattern, options, background) {}
 
     void draw(std::uint64_t salt) { load(field, model, model.draw(salt)); }
-    /// Everything anew, as after a failure.
+    /// Draws new contents for all blocks, as after a failure.
     void reset(std::uint64_t salt) {
         for (int b = 0; b < field.blocks(); ++b)
             field.free(b);
@@ -204,7 +204,7 @@ class SparseRun {
             one.model.swapStages();
         });
     }
-    /// One rank abandons an exchange; all recover and begin anew.
+    /// One rank abandons an exchange; all recover and draw new contents.
     void fail() {
         goAnywhere();
         const auto culprit = static_cast<int>(random_() % toSize(comm_.size()));
@@ -257,7 +257,7 @@ class SparseRun {
     std::optional<Modelled<real>> a_;
     std::optional<Modelled<float>> b_;
     std::optional<Modelled<std::int8_t>> c_;
-    std::unique_ptr<SparseFields> one_, two_; ///< of a and c, and of b
+    std::unique_ptr<SparseFields> one_, two_; ///< exchanges of a and c, and of b
 };
 
 /// On the host, and on the device by each way of messages there.

@@ -231,7 +231,7 @@ class ReplicatedSparse {
     }
 
     std::shared_ptr<const ReplicatedGrid> grid_;
-    std::vector<Rim> rims_; ///< by the number of the block that has the ghosts
+    std::vector<Rim> rims_; ///< sorted by the number of the block that has the ghosts
     SparseFieldOptions options_;
     T background_;
     std::vector<Block> blocks_;
@@ -239,7 +239,7 @@ class ReplicatedSparse {
     real droppedSizes_ = 0;
 };
 
-/// Gives this rank's blocks the allocation of the model, and those that were drawn its values. On the host.
+/// Gives this rank's blocks the allocation of the model, and drawn blocks its values. On the host.
 template <class T>
 void load(SparseField<T> &field, const ReplicatedSparse<T> &model, const std::vector<bool> &drawn) {
     for (int b = 0; b < field.blocks(); ++b) {
