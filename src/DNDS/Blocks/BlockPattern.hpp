@@ -55,7 +55,7 @@ class BlockPattern {
                    owned_.size(), local);
         return owned_[toSize(local)];
     }
-    /// What differs in the other pattern: "grid", "ghosts", "order of components" or "centring"; "communicator" if none
+    /// The difference of another pattern: "grid", "ghosts", "order of components" or "centring"; "communicator" if none
     /// of these. Local.
     std::string_view differenceFrom(const BlockPattern &other) const noexcept;
     /// The points of an index space that files have: nodes that a period repeats are there once. Local. Throws

@@ -24,7 +24,7 @@ std::vector<double> contentOf(const std::string &path, const std::string &datase
 }
 
 TEST(SparseFile, ValuesDefaultsAndFlagsInOneCall) {
-    const auto made = [] { // anew for each field: equal grids will do
+    const auto made = [] { // another one for each field: equal grids will do
         return BlockGrid::blocksOf(world(), {"plane", Box({0, 0}, {6, 8}), {true, true}}, {3, 4});
     };
     const auto grid = made();
