@@ -218,9 +218,8 @@ TEST(SparseTasks, TasksThatWriteBetweenTheHalvesAreRefused) {
         Task::Graph graph("written between", world());
         pushes ? startPushGhosts(graph, now.species) : startExchangeGhosts(graph, now.species);
         graph.task("late", blocksOf(now.soot)).readsWrites(now.soot).run([](int, const SparseBlock<real> &) {});
-        const std::string said = messageOf<ArgumentError>([&] {
-            pushes ? finishPushGhosts(graph, now.species) : finishExchangeGhosts(graph, now.species);
-        });
+        const std::string said = messageOf<ArgumentError>(
+            [&] { pushes ? finishPushGhosts(graph, now.species) : finishExchangeGhosts(graph, now.species); });
         EXPECT_NE(said.find(pushes ? "finish of their push" : "finish of their exchange"), std::string::npos) << said;
         EXPECT_NE(said.find("task 'late'"), std::string::npos) << said;
     }
