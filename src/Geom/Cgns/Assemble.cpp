@@ -7,7 +7,7 @@ namespace DNDS::Geom::Cgns {
 
 namespace {
 
-// One more row.
+// Appends a row.
 void append(ElementBlock &block, ElementType type, index fileId, std::span<const index> nodes) {
     block.types.push_back(type);
     block.nodes.insert(block.nodes.end(), nodes.begin(), nodes.end());

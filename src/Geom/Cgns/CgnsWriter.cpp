@@ -120,6 +120,7 @@ class Writer {
         integers_ = largest < std::numeric_limits<std::int32_t>::max() ? Type::Int32 : Type::Int64;
     }
 
+    /// Zone_t of an unstructured zone is one row: vertices, cells, and 0 sorted boundary vertices (SIDS, section 6.3).
     void writeHead() {
         onFirst([&] {
             output_->addReals(output_->root(), "CGNSLibraryVersion", "CGNSLibraryVersion_t", {3.4}, false);
@@ -259,6 +260,7 @@ class Writer {
         };
         const auto &angles = transform.angles;
         add("RotationCenter", transform.centre);
+        // In two dimensions the only angle is about z.
         add("RotationAngle", mesh_.physicalDimension == 3 ? angles : std::array<real, 3>{angles[2], 0, 0});
         add("Translation", transform.translation);
     }
@@ -274,7 +276,7 @@ class Writer {
         return sortedUnique(sparseExchange(*context_, outbox.take()).values);
     }
 
-    /// A patch may have faces and nodes; then it is written as two conditions.
+    /// A patch may have faces and nodes; then it is written as two conditions. O(own marks) for each patch.
     void writeCondition(Node parent, NodeNames &names, const BoundaryPatch &patch, int mark) {
         std::vector<index> elements;
         for (std::size_t f = 0; f < elements_.faceElements.size(); f++)

@@ -21,6 +21,7 @@ real extentOf(CommunicatorView comm, const SourceMesh &mesh) {
     bounds.fill(std::numeric_limits<real>::infinity());
     for (const Point &point : mesh.coordinates)
         for (std::size_t d = 0; d < 3; d++) {
+            // One reduction: upper bounds are negated.
             bounds[d] = std::min(bounds[d], point[d]);
             bounds[d + 3] = std::min(bounds[d + 3], -point[d]);
         }

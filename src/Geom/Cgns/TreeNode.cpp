@@ -114,6 +114,7 @@ index bytesOf(DataType type) noexcept {
     }
 }
 
+// Extents come from the file: the product is checked for overflow.
 index TreeNode::size() const noexcept {
     if (type == DataType::None || dimensions.empty())
         return 0;
@@ -143,7 +144,8 @@ std::string TreeNode::textOf(std::string_view wanted) const {
     return node == nullptr ? std::string{} : node->text;
 }
 
-// Everything else, such as histories, is skipped with all that it contains.
+// Everything else, such as histories, is skipped with all that it contains. The last label, quotes included, is that of
+// Transform and InwardNormalIndex (SIDS file mapping).
 bool isWanted(const TreeNode &node, bool withSolutions) noexcept {
     static constexpr std::array<std::string_view, 24> wanted{"CGNSBase_t",
                                                              "CGNSLibraryVersion_t",

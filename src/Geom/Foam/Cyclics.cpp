@@ -97,6 +97,8 @@ std::optional<PeriodicTransform> transformOf(const Patch &patch, const Side &fir
         to = across(second.centre - transform.centre, unit);
     }
     const real angle = std::atan2(dot(cross(from, to), unit), dot(from, to));
+    // Both centres of faces are on a circle about the axis, `angle` apart: its centre is the middle between them, moved
+    // across by half their distance over tan(angle / 2).
     if (!given) { // the point that the rotation of one centre to the other keeps
         const Point apart = across(second.centre - first.centre, unit);
         transform.centre = 0.5 * (first.centre + second.centre) + (0.5 / std::tan(0.5 * angle)) * cross(unit, apart);

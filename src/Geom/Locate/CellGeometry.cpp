@@ -274,8 +274,8 @@ void CellGeometry::addPolyhedronWeights(LocalIndex cell, const Point &point, Wei
     real total = 0.0;
     for (const real weight : ofNodes)
         total += weight;
-    // So near a face that its formula counts alone, the distance to it is lost: a change that is linear in the nodes'
-    // places brings it back.
+    // Very near a face the formula uses that face alone and loses the distance from it. A correction that is linear in
+    // the positions of the nodes (least squares, 3 x 3) makes the weights exact for linear functions again.
     Eigen::Vector3d mean = Eigen::Vector3d::Zero();
     Eigen::Vector3d rest = Eigen::Vector3d::Zero();
     const auto at = [&](rowsize k) {

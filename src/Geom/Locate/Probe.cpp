@@ -22,6 +22,7 @@ Probe::Probe(const PointLocator &locator, std::span<const Point> points)
                 queries.push_back({locations_[i].rank, i});
         rows_.assign(points.size(), noEntity);
         std::vector<OwnedRow> rows(points.size());
+        // The rank of the cell numbers its samples in the order of the questions, and answers with the number.
         askRanks(
             *context_, queries, 4,
             [&](std::size_t i, index *words) {

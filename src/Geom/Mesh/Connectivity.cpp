@@ -116,6 +116,8 @@ std::vector<index> cellsWithin(const UnstructuredMesh &mesh, const LocalAdjacenc
 
 } // namespace
 
+/// Cells share an entity if they share its place: numbers of coinciding copies are identified first, so that periodic
+/// neighbours need no special case in the composition cells -> places -> cells.
 LocalAdjacency neighboursThrough(const UnstructuredMesh &mesh, Kind kind) {
     const std::vector<LocalIndex> places = placesOf(mesh, kind);
     const LocalAdjacency rows =

@@ -32,7 +32,7 @@ void addPolyhedron(std::span<const index> nodes, VtkCells &cells) {
 
 } // namespace
 
-// Without an order of its own, a type keeps the order CGNS gives.
+// An empty `order` means that VTK's order is that of CGNS.
 void VtkCells::add(ElementType type, std::span<const index> nodes) {
     const VtkElement element = vtkElement(type);
     if (type == ElementType::Polyhedron)

@@ -211,8 +211,8 @@ class VtkHdfWriter::Implementation {
             ArgumentError, "{} has another mesh of as many points and cells: its steps cannot be continued", path);
     }
 
-    /// `end` holds the end of each row; the file has a 0 before all of them.
-    /// n ends become n + 1 offsets: rank 0 writes the leading 0, and the rows of all ranks are shifted by one.
+    /// `end` holds the end of each row of this rank, counted from its first entry, which is number `before` of all. n
+    /// ends become n + 1 offsets: rank 0 writes the leading 0, and the rows of all ranks are shifted by one.
     void writeOffsets(const char *name, std::vector<index> end, index before) {
         for (index &value : end)
             value += before;

@@ -48,6 +48,8 @@ struct OrderedStep {
 
 } // namespace
 
+// `order_` comes first: the writer takes its block and keeps no reference. `ranks_` is declared before `writer_`, so
+// that setRanks may fill it here.
 MeshWriter::MeshWriter(const UnstructuredMesh &mesh, std::string path, const MeshWriterOptions &options)
     : order_(mesh), ownedNodes_(mesh.nodes.owned), ownedCells_(mesh.cells.owned), writesRanks_(options.ranks),
       writer_(failTogether(mesh.comm, [&] {
