@@ -166,6 +166,7 @@ class Writer {
     void writeCoordinates() {
         Node coordinates = 0;
         onFirst([&] { coordinates = output_->add(zone_, "GridCoordinates", "GridCoordinates_t"); });
+        // One component at a time: beside the mesh, a rank holds the values of one.
         std::vector<real> values(mesh_.coordinates.size());
         constexpr std::array<const char *, 3> names{"CoordinateX", "CoordinateY", "CoordinateZ"};
         for (std::size_t d = 0; d < static_cast<std::size_t>(mesh_.physicalDimension); d++) {
@@ -323,6 +324,7 @@ class Writer {
         names.make("GridLocation");
         for (const FieldSlice &field : fields) {
             const auto components = static_cast<std::size_t>(field.components);
+            // By component: arrays of the standard are scalar.
             std::vector<real> values(field.values.size() / components);
             for (std::size_t c = 0; c < components; c++) {
                 for (std::size_t row = 0; row < values.size(); row++)
@@ -347,6 +349,7 @@ class Writer {
     Type integers_ = Type::Int32;
     /// On rank 0; empty on the others.
     std::optional<CgnsOutput> output_;
+    /// Nodes of the file: valid on rank 0 only.
     Node base_ = 0;
     Node zone_ = 0;
     std::string zoneName_;

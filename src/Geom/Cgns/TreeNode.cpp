@@ -18,6 +18,7 @@ class Packer {
         add(static_cast<index>(text.size()));
         bytes_ += text;
     }
+    /// Trivially copyable values, as their bytes.
     template <class T>
     void add(const std::vector<T> &values) {
         add(static_cast<index>(values.size()));
@@ -86,6 +87,7 @@ class Unpacker {
     }
 
   private:
+    /// All reads come here: the only check of length.
     void copy(void *to, std::size_t size) {
         DNDS_CHECK(size <= bytes_.size(), StateError, "a packed tree is too short");
         if (size > 0)

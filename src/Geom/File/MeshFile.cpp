@@ -208,6 +208,7 @@ void FileCursor::skipBytes(index count) {
     moveTo({place().offset + count, line_});
 }
 
+// Text: the line of the last token. Binary, where line_ is 0: the byte.
 void FileCursor::fail(const std::string &message, SourceLocation where) const {
     if (line_ > 0)
         throw DataError(fmt::format("{}, line {}: {}", file_->path(), lineNumber_, message), where);

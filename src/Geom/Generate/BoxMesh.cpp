@@ -95,6 +95,7 @@ std::array<real, 3> bend(const BoxMeshOptions &options, std::array<real, 3> p) {
     return p;
 }
 
+/// The guarantees of makeBoxMesh: numbers without overflow, positive cells, and periodic sides that match.
 void checkOptions(const BoxMeshOptions &options) {
     DNDS_CHECK(options.fill <= BoxCells::Polyhedra, ArgumentError, "{} is not a value of BoxCells",
                static_cast<int>(options.fill));

@@ -470,6 +470,7 @@ SourceMesh readParts(CommunicatorView comm, const std::string &path) {
     SourceMesh mesh;
     mesh.origin = path;
     mesh.warnings = gmsh.warnings;
+    // A rank may have read no element of the highest dimension.
     for (index e = 0; e < elements.block.size(); e++)
         mesh.cellDimension = std::max(mesh.cellDimension, elements.dimension(e));
     mesh.cellDimension = comm.allReduce(mesh.cellDimension, MPI_MAX);
@@ -500,6 +501,7 @@ SourceMesh readParts(CommunicatorView comm, const std::string &path) {
     }
     numberBlock(comm, mesh.cells);
     numberBlock(comm, mesh.faces);
+    // Only cells: a face is listed once for each of its marks.
     if (!gmsh.format.version4() && Detail::mayRepeat(comm, entities, groups))
         if (const index dropped = Detail::dropRepeated(comm, mesh.cells); dropped > 0)
             mesh.notes.push_back(

@@ -60,6 +60,7 @@ index dropRepeated(CommunicatorView comm, ElementBlock &cells) {
         return std::ranges::equal(a.nodes, b.nodes) ? a.number < b.number
                                                     : std::ranges::lexicographical_compare(a.nodes, b.nodes);
     });
+    // All but the first of a run of equal cells are reported to the ranks that have them.
     Outbox repeated;
     for (std::size_t k = 1; k < sorted.size(); k++)
         if (std::ranges::equal(sorted[k].nodes, sorted[k - 1].nodes))

@@ -78,12 +78,14 @@ TriangleWeights meanValueWeights(const std::array<Point, 3> &to, real sense) {
     }
     const real half = 0.5 * (angle[0] + angle[1] + angle[2]);
     constexpr real small = 1e-8;
+    // The angles add up to a full turn: the point lies in the triangle, and areas weigh the corners.
     if (std::numbers::pi - half < small) {
         for (std::size_t i = 0; i < 3; i++)
             result.weights[i] = std::sin(angle[i]) * length[(i + 1) % 3] * length[(i + 2) % 3];
         result.alone = true;
         return result;
     }
+    // On which side of the triangle's plane the point is.
     const real side = sense * dot(unit[0], cross(unit[1], unit[2])) < 0.0 ? -1.0 : 1.0;
     std::array<real, 3> cosine;
     std::array<real, 3> sine;

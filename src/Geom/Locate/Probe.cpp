@@ -70,6 +70,7 @@ void Probe::requireRows(std::string_view field, index rows, index expected) cons
 Probe::Values &Probe::bufferOf(rowsize width) {
     if (const auto made = buffers_.find(width); made != buffers_.end())
         return made->second;
+    // Width 1, made by the constructor.
     Values &first = buffers_.begin()->second;
     const CommunicatorView comm = first.father->comm();
     Values buffer;
@@ -78,6 +79,7 @@ Probe::Values &Probe::bufferOf(rowsize width) {
         buffer.initPair("probe", comm);
         buffer.father->resize(samples(), width);
     });
+    // Ghosts and peers are those of the first buffer: no exchange of indices.
     buffer.transAttach();
     buffer.trans.borrowGGIndexing(first.trans);
     buffer.trans.createMPITypes();

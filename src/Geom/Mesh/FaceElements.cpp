@@ -86,6 +86,7 @@ FaceElements faceElements(const UnstructuredMesh &mesh) {
             nodes.clear();
             for (const int k : face.nodes())
                 nodes.push_back(cellNodes[source.cell][k]);
+            // Listed by the second cell, the face points into the first one.
             if (faceCells(f, 0) != source.cell) {
                 if (mesh.dimension == 2)
                     std::swap(nodes[0], nodes[1]);

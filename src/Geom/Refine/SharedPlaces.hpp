@@ -17,7 +17,7 @@ namespace DNDS::Geom {
 /// `SharedPlaces::none`. Equal for all cells that have the edge or face.
 using PlaceKey = std::array<index, 4>;
 
-/// The places that this rank's elements need, each once. What is at a place is a row of numbers: coordinates, fields.
+/// The places that this rank's elements need, each once, with a row of numbers (coordinates, fields) for each.
 struct SharedPlaces {
     struct Hash {
         std::size_t operator()(const PlaceKey &key) const noexcept {

@@ -34,7 +34,7 @@ VtkHdfSteps::VtkHdfSteps(std::string path) : path_(std::move(path)) {
         times_ = rows("VTKHDF/Steps/Values", 1, 0, shape("VTKHDF/Steps/Values").front());
 }
 
-// One or two numbers.
+// [rows], or [rows, columns].
 std::vector<index> VtkHdfSteps::shape(const std::string &dataset) const {
     const HdfQuiet quiet;
     const HdfObject data(H5Dopen2(file_.get(), dataset.c_str(), H5P_DEFAULT), H5Dclose);
