@@ -100,7 +100,7 @@ class GhostCounter {
     }
 
   private:
-    // The cells around one, itself included.
+    // Parts and images of the cells around one, itself included.
     void collect(LocalIndex cell, const LocalAdjacency::ConstView &around) {
         if (by_ == GhostNeighbours::Faces) {
             for (const LocalIndex other : mesh_.cellCells.view()[cell])

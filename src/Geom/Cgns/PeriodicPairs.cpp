@@ -21,7 +21,6 @@ real extentOf(CommunicatorView comm, const SourceMesh &mesh) {
     bounds.fill(std::numeric_limits<real>::infinity());
     for (const Point &point : mesh.coordinates)
         for (std::size_t d = 0; d < 3; d++) {
-            // One reduction: upper bounds are negated.
             bounds[d] = std::min(bounds[d], point[d]);
             bounds[d + 3] = std::min(bounds[d + 3], -point[d]);
         }
@@ -120,6 +119,7 @@ std::vector<PeriodicPairs::Sides> pairUp(CommunicatorContext &context, const Glo
 
 } // namespace
 
+/// Faces and nodes are paired apart, as a file lists them in connections of their own.
 std::vector<PeriodicPairs> pairPeriodic(CommunicatorContext &context, const SourceMesh &mesh,
                                         std::span<const index> faceElements) {
     // Nodes have no edges from which a reach would follow: part of the mesh's extent.

@@ -76,6 +76,8 @@ class Indexer {
   public:
     Indexer(const MeshFile &file, int ranks) : file_(file), ranks_(ranks), input_(file, {}) {}
 
+    /// Sections may come in any order, except that $MeshFormat precedes all that depend on it; unknown ones are
+    /// skipped.
     GmshIndex run() {
         readFormat();
         FileCursor &cursor = input_.cursor();
@@ -597,6 +599,7 @@ GmshBlock readNodeHeader(GmshInput &input, index most) {
     return block;
 }
 
+// Types are refused here, once a block: readers of elements rely on gmshElement(block.type).
 GmshBlock readElementHeader(GmshInput &input, index most) {
     GmshBlock block;
     input.beginRecord("the header of a block of elements");

@@ -177,6 +177,7 @@ std::vector<NearFace> WallDistance::Search::nearest(std::span<const Point> point
     };
     // First this rank's faces: what is found bounds the search on other ranks.
     std::vector<NearFace> best = nearestOwn(points);
+    // Answers only improve `best`, so the order of questions does not matter.
     const auto ask = [&](const std::vector<Question> &questions) {
         std::vector<RankQuery> queries;
         for (std::size_t q = 0; q < questions.size(); q++)

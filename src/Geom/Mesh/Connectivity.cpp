@@ -194,6 +194,7 @@ const LocalAdjacency &UnstructuredMesh::adjacency(MeshEntityKind from, MeshEntit
     return known.made.emplace(std::pair(from, to), std::move(made)).first->second;
 }
 
+/// A set of cells, not of images: a cell that is reached in several images is one ghost.
 std::shared_ptr<const ExchangePattern> UnstructuredMesh::ghostsBy(MeshEntityKind through, int layers) const {
     const ActivityScope activity("ghosts of cells");
     const Kind kind = through == Kind::Edges && dimension == 2 ? Kind::Faces : through;

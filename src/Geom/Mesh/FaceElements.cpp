@@ -102,6 +102,7 @@ FaceElements faceElements(const UnstructuredMesh &mesh) {
     return {std::move(types), makeAdjacency("nodes of face elements", mesh.comm, starts, entries), std::move(sources)};
 }
 
+/// In the cell's own numbers, even if `faceNodes` lists the nodes of the other side.
 std::vector<LocalIndex> nodesOnFace(const UnstructuredMesh &mesh, LocalIndex cell, LocalIndex face) {
     const ElementType type = mesh.cellTypes[static_cast<std::size_t>(cell)];
     const auto nodes = mesh.cellNodes[cell];

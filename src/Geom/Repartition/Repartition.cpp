@@ -263,6 +263,7 @@ std::vector<int> targetsOf(const UnstructuredMesh &mesh, std::span<const index> 
     });
     const RankLists all = sparseExchange(*CommunicatorContext::of(comm), shared);
     std::vector<index> rankOf(toSize(comm.size()));
+    // Ties are broken by part, then rank: the same targets in every run.
     comm.guarded([&] {
         if (comm.rank() != 0)
             return;

@@ -191,6 +191,7 @@ class CellGeometry {
     const Point &operator()(index node) const { return points_[toSize(node)]; }
     std::span<const Point> points() const { return points_; }
 
+    /// The mean of the corners; those of polyhedra are weighted by the number of faces that list them.
     Point centre(index cell) {
         Point sum{};
         real count = 0.0;

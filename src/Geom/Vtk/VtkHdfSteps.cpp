@@ -20,6 +20,7 @@ herr_t addLinkName(hid_t, const char *name, const H5L_info_t *, void *names) noe
 
 } // namespace
 
+/// Reads sizes and times only; rows follow step by step.
 VtkHdfSteps::VtkHdfSteps(std::string path) : path_(std::move(path)) {
     DNDS_CHECK(std::filesystem::exists(path_), DataError,
                "there is no file {}: give the file of the series to go on with, or begin one without continueFrom",

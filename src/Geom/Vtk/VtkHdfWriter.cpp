@@ -124,6 +124,8 @@ class VtkHdfWriter::Implementation {
         steps_++;
     }
 
+    /// Step by step, so that a rank holds its rows of one old step. All ranks read the same times, hence keep the same
+    /// steps and call `writeStep` equally often.
     index continueFrom(const std::string &path, real last) {
         const CommunicatorView comm = output_.comm();
         std::unique_ptr<Detail::VtkHdfSteps> old;
@@ -240,6 +242,7 @@ class VtkHdfWriter::Implementation {
         writeOffsets("Offsets", cells.offsets, connectivity.first);
     }
 
+    /// Prefix sums over ranks turn numbers of own faces and corners into those of the file.
     void writePolyhedra(VtkCells &cells) {
         const HdfRows faces = rowsOf(output_.comm(), static_cast<index>(cells.faceOffsets.size()));
         const HdfRows corners = rowsOf(output_.comm(), static_cast<index>(cells.faceConnectivity.size()));

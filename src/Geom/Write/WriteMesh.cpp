@@ -67,6 +67,7 @@ void MeshWriter::setRanks() {
 /// change.
 void MeshWriter::moved(const UnstructuredMesh &mesh) {
     failTogether(order_.comm(), [&] {
+        // The present routes stay until the mesh has passed: a refused one changes nothing.
         FileOrder order(mesh);
         const SourceMesh &now = order.mesh(), &before = order_.mesh();
         DNDS_CHECK(now.nodes() == before.nodes() && now.cells.size() == before.cells.size(), ArgumentError,
