@@ -347,7 +347,7 @@ class Writer {
     /// [periodic connections], this rank's shares.
     std::vector<PeriodicPairs> pairs_;
     Type integers_ = Type::Int32;
-    /// On rank 0; empty on the others.
+    /// The file, on rank 0; empty on the others.
     std::optional<CgnsOutput> output_;
     /// Nodes of the file: valid on rank 0 only.
     Node base_ = 0;

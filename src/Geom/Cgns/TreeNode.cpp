@@ -100,7 +100,7 @@ class Unpacker {
 
 } // namespace
 
-// Of one value; 0 for types that hold none.
+// The size of one value; 0 for types without values.
 index bytesOf(DataType type) noexcept {
     switch (type) {
     case DataType::Text:

@@ -59,7 +59,7 @@ index appendFaces(const ElementBlock &cells, index cell, CsrLists<index> &faces)
     return count;
 }
 
-// On this rank.
+// Whether this rank's part of a block has an element of the type.
 bool has(const ElementBlock &block, ElementType type) {
     return std::find(block.types.begin(), block.types.end(), type) != block.types.end();
 }

@@ -136,7 +136,7 @@ std::string kindOf(const std::string &type) {
 ///
 /// Sums over a side decide its motion, not pairs of faces, so that their order in the file does not matter; `buildMesh`
 /// then pairs faces by position, and warns if they do not fit.
-/// Mark 0 is no mark of a connection, as those are negative.
+/// Marks of connections are negative, so that 0 can mean none.
 std::vector<int> addConnections(CommunicatorContext &context, const PolyMesh &poly, SourceMesh &mesh) {
     const CommunicatorView &comm = context.comm();
     std::vector<int> marks(poly.patches.size(), 0);

@@ -84,8 +84,8 @@ void checkRamps(const BoxMeshOptions &options) {
     }
 }
 
-/// The position of a point of the plain box between floor and ceiling. y is scaled to the gap at its x, so that lines x
-/// = const stay straight, and the far side lies on the ceiling exactly.
+/// The position of a point of the plain box between floor and ceiling. y is scaled to the gap at its x: vertical grid
+/// lines stay straight, and the far side lies on the ceiling exactly.
 std::array<real, 3> bend(const BoxMeshOptions &options, std::array<real, 3> p) {
     if (isFlat(options.floor) && isFlat(options.ceiling))
         return p;

@@ -25,8 +25,7 @@ using Detail::GmshInput;
 using Detail::GmshPeriodicLink;
 using Detail::largestTag;
 
-/// This rank's share of the nodes.
-/// In file order, as are the tags.
+/// This rank's share of the nodes and their tags, in file order.
 struct Nodes {
     std::vector<index> tags;
     std::vector<std::array<real, 3>> coordinates;

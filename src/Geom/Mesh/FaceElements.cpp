@@ -10,7 +10,7 @@ namespace DNDS::Geom {
 
 namespace {
 
-/// Of the first `count` corners that a face lists, how many differ: collapsed elements repeat some.
+/// The number of distinct corners of a face: collapsed elements repeat some.
 int distinctCorners(const ElementFace &face, AdjacencyRow<const LocalIndex> nodes) {
     int distinct = 0;
     for (std::size_t i = 0; i < static_cast<std::size_t>(face.corners); i++) {

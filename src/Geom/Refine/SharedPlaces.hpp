@@ -46,7 +46,7 @@ struct NumberedPlaces {
     index first = 0;            ///< the first new node that this rank holds
     std::vector<real> rows;     ///< [new nodes x width]
     index newNodes = 0;         ///< new nodes of all ranks
-    /// Of the places whose least node is in this rank's block, ascending by key: the key and the node.
+    /// Places whose least node is in this rank's block, ascending by key: pairs of key and node.
     std::vector<std::pair<PlaceKey, index>> held;
 };
 

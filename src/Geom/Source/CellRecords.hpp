@@ -26,8 +26,8 @@ struct FaceLink {
     /// 0, or the periodic step from this side to the other one: ImageTable::stepAt. The partner's link has the
     /// inverse step.
     int step;
-    /// The face's normal points away from this side. Of the two links of a face one has it, so that both ranks of a
-    /// shared face orient it alike.
+    /// The face's normal points away from this side. Of the two links of an inner face exactly one has it, so that both
+    /// ranks of a shared face orient it alike. Links across a periodic boundary all have it: each side is a face.
     bool first;
 
     static constexpr index none = -1;

@@ -30,7 +30,7 @@ VtkCells vtkCells(const MeshSlice &mesh) {
     return cells;
 }
 
-// Also keeps nodesOf within the list, on which all later steps rely.
+// All later steps rely on it: nodesOf stays within the list of nodes.
 void checkSlice(const MeshSlice &mesh) {
     DNDS_CHECK(mesh.starts.size() == mesh.types.size() + 1 && mesh.starts.front() >= 0 &&
                    mesh.starts.back() <= static_cast<index>(mesh.nodes.size()),
@@ -150,7 +150,7 @@ class VtkHdfWriter::Implementation {
     }
 
     void close() {
-        // From here on the destructor has nothing to warn of.
+        // The destructor need not warn from here on:
         isOpen_ = false; // failures throw
         if (steps_ > 0)
             output_.writeNumbers(stepsGroup_.get(), "NSteps", std::span(&steps_, 1));
@@ -195,8 +195,8 @@ class VtkHdfWriter::Implementation {
         }
     };
 
-    /// Of this rank's points and types of cells.
-    /// Coordinates in order identify a mesh well enough; connectivity would have to be read, too.
+    /// A hash of this rank's points and types of cells. Coordinates in order identify a mesh well enough; a hash of the
+    /// connectivity would require reading it, too.
     static std::uint64_t contentOf(std::span<const real> coordinates, std::span<const std::uint8_t> types) {
         ContentHash hash;
         hash.addBytes(coordinates.data(), coordinates.size_bytes());
@@ -322,7 +322,7 @@ class VtkHdfWriter::Implementation {
         }
     }
 
-    /// One more value, which rank 0 writes.
+    /// Appends one value, which rank 0 writes.
     template <class T>
     void append(const HdfObject &data, const std::string &name, T value) {
         const HdfObject space(H5Dget_space(data.get()), H5Sclose);
