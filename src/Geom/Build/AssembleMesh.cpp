@@ -14,6 +14,7 @@ CellNumbers numberCells(UnstructuredMesh &mesh, std::shared_ptr<const GlobalMapp
                         ImageTable &images, CellOrder order) {
     std::vector<index> base;
     if (order == CellOrder::ReverseCuthillMcKee) {
+        // Cells across faces; ghosts and missing neighbours are skipped by the ordering.
         std::vector<index> starts{0};
         std::vector<LocalIndex> neighbours;
         for (index c = 0; c < cells.owned; c++) {

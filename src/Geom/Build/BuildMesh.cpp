@@ -86,6 +86,8 @@ void partitionByGraph(CommunicatorView comm, MigratedCells &migrated, const Glob
         comm, graph, comm.size(), {.imbalance = options.imbalance, .seed = options.seed, .effort = options.effort});
     graph = {};
     progress("migrate");
+    // migrateCells sorts by these old global numbers, and `moved` delivers rows in their order: cells and keys stay
+    // aligned.
     std::vector<index> numbers(toSize(cells.size()));
     std::iota(numbers.begin(), numbers.end(), before->localBegin());
     cells = migrateCells(*before->context(), std::move(cells), part, numbers).cells;

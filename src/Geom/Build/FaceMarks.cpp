@@ -97,6 +97,7 @@ void markByNodes(const GlobalMapping &blocks, CellRecords &cells, const SourceMe
     if (blocks.context()->comm().allReduce(source.nodeMarks.empty() ? 0 : 1, MPI_MAX) == 0)
         return;
     NumberTable nodes;
+    // Slots count all faces of a cell, as links do.
     const auto forEachBoundaryFace = [&](auto &&visit) {
         for (index c = 0; c < cells.size(); c++) {
             int slot = 0;

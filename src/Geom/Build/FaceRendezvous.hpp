@@ -82,7 +82,7 @@ struct OwnFaces {
     std::vector<LocalIndex> cells;
 };
 
-/// Also sets `linkStarts`, as slots are counted here.
+/// Lists the faces of own cells, and sets `linkStarts`, as slots are counted here. Local; O(faces).
 inline OwnFaces listFaces(CellRecords &cells) {
     OwnFaces faces;
     faces.keys.reserve(toSize(6 * cells.size()));

@@ -156,6 +156,8 @@ void fetchCells(const GlobalMapping &cellMapping, LocalCells &local, std::span<c
 
 } // namespace
 
+/// Owners of the nodes of own cells are known here. Others are asked for at the ranks of their blocks, which chose the
+/// owners: one query.
 std::vector<int> fetchNodeOwners(const GlobalMapping &nodeBlocks, const NodeSharing &sharing,
                                  std::span<const index> nodes) {
     std::vector<int> owners(nodes.size());

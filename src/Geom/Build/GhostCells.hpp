@@ -11,7 +11,7 @@ namespace DNDS::Geom {
 /// Own cells, followed by ghosts layer by layer.
 /// The order of ghosts is that of fetching, before `renumber`: final numbers are CellNumbers.
 struct LocalCells {
-    /// Of own cells and ghosts; ghosts have no marks, and links as their owners have them.
+    /// Records of own cells and ghosts. Ghosts have no marks; their links are those of their owners.
     CellRecords cells;
     index owned = 0;
     std::vector<index> numbers; ///< [cells] global

@@ -29,6 +29,7 @@ class FaceList {
   public:
     FaceList(const LocalCells &cells, const CellNumbers &numbers, ImageTable &images) : cells_(cells) {
         faceOfSlot_.assign(cells.cells.links.size(), -1);
+        // Inner faces are in two cells; the rest is room for the boundary.
         faces_.reserve(cells.cells.links.size() / 2 + cells.cells.links.size() / 16);
         for (const index cell : numbers.order)
             for (int slot = 0; slot < static_cast<int>(cells.cells.linksOf(cell).size()); slot++)
@@ -76,6 +77,8 @@ struct FaceOwner {
         const index mine = cells.numbers[toSize(face.cell)];
         const FaceLink link = FaceLink::unpack(word);
         const bool single = word == FaceLink::none || link.step != 0;
+        // Boundary and periodic faces, and faces between own cells: no choice to make. (Another rank may name either of
+        // two cells of one rank, but finds the same owner.)
         if (single || (cellMapping.isLocal(mine) && cellMapping.isLocal(link.cell)))
             return {cellMapping.owner(mine).rank, mine, face.slot};
         const auto low = static_cast<std::uint64_t>(std::min(mine, link.cell));
@@ -135,6 +138,7 @@ struct FaceNotes {
     index fileId = 0;
     std::vector<int> patches;
 
+    // Entries ascend by mark. A face that the file lists several times keeps the least of its numbers.
     static FaceNotes of(std::span<const MarksOfFaces::Entry> entries) {
         FaceNotes notes;
         for (const MarksOfFaces::Entry &entry : entries) {
@@ -147,8 +151,7 @@ struct FaceNotes {
     }
 };
 
-/// The corners of faces of one cell after the other, in local nodes.
-/// Caches the faces of the last cell: faces come cell by cell.
+/// The corners of faces in local nodes. Caches the faces of the last cell, as callers go through faces cell by cell.
 class FaceCorners {
   public:
     FaceCorners(const UnstructuredMesh &mesh, const LocalCells &cells, const CellNumbers &numbers,
@@ -156,7 +159,7 @@ class FaceCorners {
         : mesh_(mesh), cells_(cells), numbers_(numbers), nodes_(nodes), cellNodes_(mesh.cellNodes.view()) {}
 
     /// In standard order: counter-clockwise seen from the second cell, starting with the node that is first in the
-    /// file.
+    /// file: the same on all ranks. `firstCell`: whether `face.cell` is the face's first cell.
     const std::vector<LocalIndex> &operator()(const FoundFace &face, bool firstCell) {
         load(face.cell);
         const auto begin = corners_.begin() + starts_[static_cast<std::size_t>(face.slot)];
@@ -236,6 +239,7 @@ FaceNumbers numberFound(UnstructuredMesh &mesh, const GlobalMapping &cellMapping
             ghostOwners.push_back(owner);
         }
     }
+    // Preliminary numbers: owned faces, then ghosts, each in the order of the list.
     for (std::size_t k = 0; k < result.ghosts.size(); k++)
         oldNumber[result.ghosts[k]] = static_cast<LocalIndex>(owned + static_cast<index>(k));
     const auto global = GlobalMapping::create(context.comm(), owned);
@@ -262,6 +266,7 @@ FaceNumbers numberFound(UnstructuredMesh &mesh, const GlobalMapping &cellMapping
             for (const index patch : reader.next(reader.next()))
                 result.ghostNotes[k].patches.push_back(static_cast<int>(patch));
         });
+    // Final numbers: uncopied faces first, then shared ones by the ranks that copy them (Renumbering.hpp).
     const Renumbering renumbering = renumber(global, entities, {});
     result.newOfFound = std::move(oldNumber);
     for (LocalIndex &face : result.newOfFound)
@@ -362,13 +367,15 @@ void noteSharedFaces(const UnstructuredMesh &mesh, MeshReport &report) {
     count = mesh.comm.allReduce(count, MPI_SUM);
     if (count == 0)
         return;
+    // The lowest pair of all ranks, so that the message does not depend on their number.
     const index code = mesh.comm.allReduce(pair[0] * none + pair[1], MPI_MIN);
     report.notes.push_back(
         fmt::format("{}: {} faces are in several patches, as in '{}' and '{}': facePatches has the first", mesh.origin,
                     count, mesh.patches[toSize(code / none)].name, mesh.patches[toSize(code % none)].name));
 }
 
-/// One reduction for all counts. kind: 0 inner, 1 boundary, 2 periodic.
+/// Counts in one reduction: faces by kind (0 inner, 1 boundary, 2 periodic), then for each patch all of its faces and
+/// the inner ones. Only owned faces, so that each counts once.
 void fillReport(CommunicatorContext &context, const UnstructuredMesh &mesh, const FaceList &list,
                 std::span<const index> foundOfNew, MeshReport &report) {
     std::vector<index> counts(3 + 2 * mesh.patches.size(), 0);
@@ -473,6 +480,8 @@ void numberFaces(UnstructuredMesh &mesh, const GlobalMapping &cellMapping, const
     mesh.cellFaces = makeAdjacency("cell faces", mesh.comm, starts, cellFaces);
     mesh.cellCells = makeAdjacency("cell cells", mesh.comm, starts, cellCells);
 
+    // Lists of special faces. A face may be marked by connections of other motions, too: only marks of its link's step
+    // count.
     for (LocalIndex face = 0; face < static_cast<LocalIndex>(count); face++) {
         const FoundFace &found = list.faces()[toSize(foundOfNew[static_cast<std::size_t>(face)])];
         const bool touchesOwn = found.cell < cells.owned || (found.other >= 0 && found.other < cells.owned);

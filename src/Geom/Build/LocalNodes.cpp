@@ -57,6 +57,8 @@ NodeFinder numberNodes(UnstructuredMesh &mesh, const GlobalMapping &blocks, std:
         const int image = cells.images[toSize(old)];
         const ElementType type = cells.cells.types[toSize(old)];
         forEachNode(type, cells.cells.nodesOf(old), [&](const index &node) {
+            // Own cells know the positions of their nodes; ghosts add theirs to the same table, images to a table of
+            // their own.
             const LocalIndex at = old < cells.owned ? sharing.positions[toSize(&node - cells.cells.nodes.data())]
                                   : image == 0      ? finder.plain_.add(node).first
                                                     : finder.images_.add(imageKey(node, image)).first;

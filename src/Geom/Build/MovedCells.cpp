@@ -74,7 +74,8 @@ Redistribute sortedRows(const UnstructuredMesh &mesh, std::span<const int> targe
     return arriving.permuted(places);
 }
 
-/// This rank's values for own cells, followed by the owners' values for ghosts: [cells]. Collective.
+/// This rank's values for own cells, followed by the owners' values for ghosts: [cells]. Collective. Owners send along
+/// the pattern's lists, so values arrive in the order of the ghosts.
 std::vector<index> withGhosts(const MeshEntities &entities, std::span<const index> own) {
     std::vector<index> all(own.begin(), own.end());
     RankLists readers = entities.mapping().readerPeers();
@@ -121,6 +122,7 @@ class CellWriter {
 
     const UnstructuredMesh &mesh_;
     std::vector<index> newNumbers_; ///< [cells]
+    /// Whether neighbours of own cells are local: with ghosts, or on one rank.
     bool linked_;
     LocalAdjacency::ConstView cellFaces_;
     LocalAdjacency::ConstView cellCells_;

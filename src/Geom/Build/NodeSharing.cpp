@@ -114,6 +114,7 @@ CsrLists<index> collectAround(const GlobalMapping &cellMapping, const CellRecord
         const LocalIndex node = sharing.nodes.find(reader.next());
         own.push_back({node, reader.next()});
     }
+    // Rows by counting sort; within a row own cells come first, then those of others by rank.
     CsrLists<index> around;
     around.starts.assign(toSize(sharing.nodes.size()) + 1, 0);
     for (const Pair &pair : own)
@@ -298,6 +299,7 @@ NodeSharing shareNodes(const GlobalMapping &blocks, const GlobalMapping &cellMap
         context, count, blockOf, [&](std::size_t i) { return sharing.nodes.numbers()[i]; },
         [&](index node, std::vector<index> &reply) {
             const index local = node - blocks.localBegin();
+            // One word: twice the owner, and 1 if several ranks have the node.
             reply.push_back(2 * index{sharing.blockOwners[toSize(local)]} + (users.of(local).size() > 1 ? 1 : 0));
         },
         [&](std::size_t i, RecordReader &reader) {

@@ -18,7 +18,8 @@ namespace DNDS::Geom {
 
 namespace {
 
-/// The graph of owned cells that share faces; cells have their final global numbers.
+/// The graph of owned cells that share faces; cells have their final global numbers. Neighbours across a periodic
+/// boundary count by the number of the cell itself; a cell that is its own neighbour has no edge.
 DistributedGraph graphOf(const UnstructuredMesh &mesh) {
     DistributedGraph graph;
     const auto neighbours = mesh.cellCells.view();
@@ -63,7 +64,7 @@ bool hasGhosts(const UnstructuredMesh &mesh) {
     return true;
 }
 
-/// The parts of owned cells and of ghosts. Collective.
+/// The parts of owned cells and, by one pull, of ghosts. Collective.
 ArrayPair<ParArray<index, 1>> partsWithGhosts(const UnstructuredMesh &mesh, std::span<const int> part) {
     ArrayPair<ParArray<index, 1>> pair;
     pair.initPair("part", mesh.comm);
@@ -74,9 +75,8 @@ ArrayPair<ParArray<index, 1>> partsWithGhosts(const UnstructuredMesh &mesh, std:
     return pair;
 }
 
-/// Adds ghosts of other parts' cells, found from the owned cells.
-/// Parts need not be ranks: ghosts are counted as if each part were a rank. For each owned cell the
-/// set of parts around it tells which of them would hold a copy.
+/// Counts the ghosts that parts would have if each were a rank, by {part with the ghost, owner}. An owned cell is a
+/// ghost of each part around it, so owners count without messages: O(cells around owned cells).
 class GhostCounter {
   public:
     GhostCounter(const UnstructuredMesh &mesh, const ArrayPair<ParArray<index, 1>> &parts, GhostNeighbours by)
@@ -100,7 +100,7 @@ class GhostCounter {
     }
 
   private:
-    // The cells around one, itself included.
+    // Parts and images of the cells around one, itself included.
     void collect(LocalIndex cell, const LocalAdjacency::ConstView &around) {
         if (by_ == GhostNeighbours::Faces) {
             for (const LocalIndex other : mesh_.cellCells.view()[cell])
@@ -123,7 +123,8 @@ class GhostCounter {
     std::set<std::pair<int, int>> seen_;
 };
 
-/// Sums the data about pairs of parts: each part's data are on one rank. Collective.
+/// Sums counts over ranks: those of part p on rank p modulo the number of ranks, or all on rank 0. Collective; one
+/// sparse exchange.
 std::map<std::pair<int, int>, index> gatherPairs(CommunicatorContext &context,
                                                  const std::map<std::pair<int, int>, index> &mine, bool onFirstRank) {
     const std::vector<std::pair<std::pair<int, int>, index>> list(mine.begin(), mine.end());

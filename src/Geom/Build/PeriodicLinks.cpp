@@ -9,7 +9,8 @@ namespace DNDS::Geom {
 
 namespace {
 
-/// Boundary faces of own cells with periodic marks, with coordinates. Collective.
+/// Boundary faces of own cells with periodic marks, with coordinates. Collective. Marked faces between two cells are
+/// left out: the mesh is connected there.
 std::vector<PeriodicFace> collectFaces(const GlobalMapping &nodeBlocks, const CellRecords &cells, index firstCell,
                                        const SourceMesh &source) {
     std::vector<PeriodicFace> faces;
@@ -53,7 +54,8 @@ PeriodicResult linkPeriodic(const GlobalMapping &nodeBlocks, CellRecords &cells,
     const std::vector<PeriodicMatch> matches = matchPeriodic(context, faces);
 
     Finding twice; // the first in the file: the same on any number of ranks
-    // A face that is linked twice to different faces is an error of the file's connections.
+    // Returns whether the link is new. The same link again is a connection that is listed twice; another one means that
+    // a face matches two faces, an error of the file.
     const auto link = [&](index cell, int slot, const FaceLink &to) {
         index &word = cells.links[toSize(cells.linkStarts[toSize(cell)] + slot)];
         const index old = std::exchange(word, to.pack());
@@ -87,6 +89,7 @@ PeriodicResult linkPeriodic(const GlobalMapping &nodeBlocks, CellRecords &cells,
                 continue;
             const int step = stepOf(faces[f]);
             result.offset = std::max(result.offset, matches[f].offset);
+            // The reach is `periodicReach` times the shortest edge.
             result.relativeOffset = std::max(result.relativeOffset, periodicReach * matches[f].offset / faces[f].reach);
             linked += link(faces[f].cell - cellMapping->localBegin(), faces[f].slot,
                            {matches[f].cell, matches[f].slot, step, true});

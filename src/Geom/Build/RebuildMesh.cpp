@@ -96,12 +96,14 @@ std::pair<UnstructuredMesh, Redistribute> rebuild(const UnstructuredMesh &before
     auto [cells, rows] = moveCells(before, targets);
     const SourceMesh source = nodesInBlocks(before, points);
     const auto nodeBlocks = GlobalMapping::create(comm, source.nodes());
+    // A mesh without ghosts on several ranks does not know its neighbours: faces are matched as at the first build.
     if (comm.size() > 1 && before.ghostLayers == 0)
         linkFaces(*nodeBlocks, cells.cells, before.origin);
     ImageTable images(source.periodic, lower, upper);
     const PeriodicResult periodic = linkPeriodic(*nodeBlocks, cells.cells, source, images);
     const CellNumbers numbers = assembleMesh(
         mesh, std::move(cells), {*nodeBlocks, source.coordinates, periodic.partners}, images, options, nullptr);
+    // `rows` has the order of moveCells, which assembleMesh has permuted within the rank.
     const std::vector<index> places(numbers.newOfOld.begin(), numbers.newOfOld.begin() + mesh.cells.owned);
     return {std::move(mesh), rows.permuted(places)};
 }

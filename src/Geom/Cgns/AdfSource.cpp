@@ -249,6 +249,7 @@ void AdfSource::readAs(const TreeNode &node, index first, std::span<T> values) {
     }
 }
 
+// Integers may be read as reals, not the reverse.
 template <class T>
 void AdfSource::readValues(const TreeNode &node, index first, std::span<T> values) {
     const index count = static_cast<index>(values.size());

@@ -7,7 +7,7 @@ namespace DNDS::Geom::Cgns {
 
 namespace {
 
-// One more row.
+// Appends a row.
 void append(ElementBlock &block, ElementType type, index fileId, std::span<const index> nodes) {
     block.types.push_back(type);
     block.nodes.insert(block.nodes.end(), nodes.begin(), nodes.end());
@@ -82,8 +82,8 @@ std::pair<std::vector<index>, index> numberFaces(CommunicatorContext &context, c
 
 } // namespace
 
-// Of the elements of MIXED sections that are no cells, faces are taken by their marks; others are counted and left out.
-// Zones' own numbers of cells are only compared, since many files state them wrongly.
+// Elements of MIXED sections other than cells: faces are taken by their marks, the rest is counted and left out. Zones'
+// own numbers of cells are only compared, since many files state them wrongly.
 ElementBlock cellBlock(CommunicatorContext &context, const Model &model, const Elements &elements,
                        std::vector<std::string> &warnings, std::vector<std::string> &notes) {
     const ElementRun &run = elements.cells;

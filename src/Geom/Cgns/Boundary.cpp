@@ -138,6 +138,8 @@ class MarkReader {
         : context_(context), comm_(context.comm()), model_(model), elements_(elements),
           points_(context.comm(), model, elements, source) {}
 
+    /// Mirrored connections are dropped first, as marks hold the numbers of the remaining ones. Conditions and periodic
+    /// sides share one exchange; afterwards each rank has the marks of its own elements.
     Marks read() {
         notFaces_.assign(model_.conditions.size(), 0);
         std::vector<PeriodicSides> sides;

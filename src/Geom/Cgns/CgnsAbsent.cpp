@@ -6,6 +6,7 @@
 
 namespace DNDS::Geom::Detail {
 
+// The constructor throws: the other members exist for the linker only.
 CgnsOutput::CgnsOutput(std::string path, bool) {
     throw NotBuiltError(fmt::format("{} cannot be written: DNDS was built without the CGNS library", path));
 }

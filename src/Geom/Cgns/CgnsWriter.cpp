@@ -120,6 +120,7 @@ class Writer {
         integers_ = largest < std::numeric_limits<std::int32_t>::max() ? Type::Int32 : Type::Int64;
     }
 
+    /// Zone_t of an unstructured zone is one row: vertices, cells, and 0 sorted boundary vertices (SIDS, section 6.3).
     void writeHead() {
         onFirst([&] {
             output_->addReals(output_->root(), "CGNSLibraryVersion", "CGNSLibraryVersion_t", {3.4}, false);
@@ -165,6 +166,7 @@ class Writer {
     void writeCoordinates() {
         Node coordinates = 0;
         onFirst([&] { coordinates = output_->add(zone_, "GridCoordinates", "GridCoordinates_t"); });
+        // One component at a time: beside the mesh, a rank holds the values of one.
         std::vector<real> values(mesh_.coordinates.size());
         constexpr std::array<const char *, 3> names{"CoordinateX", "CoordinateY", "CoordinateZ"};
         for (std::size_t d = 0; d < static_cast<std::size_t>(mesh_.physicalDimension); d++) {
@@ -259,6 +261,7 @@ class Writer {
         };
         const auto &angles = transform.angles;
         add("RotationCenter", transform.centre);
+        // In two dimensions the only angle is about z.
         add("RotationAngle", mesh_.physicalDimension == 3 ? angles : std::array<real, 3>{angles[2], 0, 0});
         add("Translation", transform.translation);
     }
@@ -274,7 +277,7 @@ class Writer {
         return sortedUnique(sparseExchange(*context_, outbox.take()).values);
     }
 
-    /// A patch may have faces and nodes; then it is written as two conditions.
+    /// A patch may have faces and nodes; then it is written as two conditions. O(own marks) for each patch.
     void writeCondition(Node parent, NodeNames &names, const BoundaryPatch &patch, int mark) {
         std::vector<index> elements;
         for (std::size_t f = 0; f < elements_.faceElements.size(); f++)
@@ -321,6 +324,7 @@ class Writer {
         names.make("GridLocation");
         for (const FieldSlice &field : fields) {
             const auto components = static_cast<std::size_t>(field.components);
+            // By component: arrays of the standard are scalar.
             std::vector<real> values(field.values.size() / components);
             for (std::size_t c = 0; c < components; c++) {
                 for (std::size_t row = 0; row < values.size(); row++)
@@ -343,8 +347,9 @@ class Writer {
     /// [periodic connections], this rank's shares.
     std::vector<PeriodicPairs> pairs_;
     Type integers_ = Type::Int32;
-    /// On rank 0; empty on the others.
+    /// The file, on rank 0; empty on the others.
     std::optional<CgnsOutput> output_;
+    /// Nodes of the file: valid on rank 0 only.
     Node base_ = 0;
     Node zone_ = 0;
     std::string zoneName_;

@@ -171,6 +171,7 @@ class Hdf5Source : public TreeSource {
     std::map<std::string, OpenFile> files_;
 };
 
+// References stay valid, as nodes of a map do not move.
 const Hdf5Source::OpenFile &Hdf5Source::open(const std::string &path) {
     const auto known = files_.find(path);
     if (known != files_.end())

@@ -25,6 +25,7 @@ void streamToFirstRank(CommunicatorContext &context, std::span<const std::byte> 
     const std::vector<std::uint64_t> sizes = comm.allGather(static_cast<std::uint64_t>(mine.size()));
     std::exception_ptr failure;
     std::vector<std::byte> received;
+    // The only allocation of this rank: a failure is agreed on before any rank sends.
     comm.guarded([&] {
         if (comm.rank() == 0)
             received.resize(std::min<std::uint64_t>(most, *std::max_element(sizes.begin(), sizes.end())));

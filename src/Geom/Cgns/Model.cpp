@@ -79,7 +79,7 @@ void ModelBuilder::chooseBase() {
     DNDS_CHECK(base.integers.size() == 2 && base.integers[0] >= 2 && base.integers[0] <= 3 &&
                    base.integers[1] >= base.integers[0] && base.integers[1] <= 3,
                DataError, "{}: base '{}' is not of two or three dimensions", model_.file, base.name);
-    // Of cells, then of the space around them.
+    // The dimension of cells, then that of space.
     model_.cellDimension = static_cast<int>(base.integers[0]);
     model_.physicalDimension = static_cast<int>(base.integers[1]);
 }

@@ -203,7 +203,7 @@ struct FacePlaces {
     bool findNormal(const Section &range);
 };
 
-/// On which side of the faces the zone lies.
+/// Sets the side of the faces on which the zone lies, and their direction if no location has given it.
 void FacePlaces::readInwardNormal(const TreeNode *inward) {
     if (inward == nullptr || inward->integers.size() != width() ||
         std::count(inward->integers.begin(), inward->integers.end(), 0) != zone.dimensions - 1)

@@ -65,12 +65,13 @@ class ModelBuilder {
     std::optional<PointSet> readPoints(const TreeNode &node, int zone, const std::string &suffix) const;
     std::optional<PointSet> readValidPoints(const TreeNode &node, int zone, const std::string &suffix,
                                             const std::string &where) const;
-    /// The same for a range of vertices.
+    /// Adds a section of the faces in a range of vertices; returns its number in Model::faces.
     int addPatchSection(int zone, const std::array<Triple, 2> &range, const std::string &name);
-    /// The same for a condition that names faces or cells; empty: left out with a warning.
+    /// Adds a section of the faces that a condition names, by their own indices or by those of cells; empty: left out
+    /// with a warning.
     std::optional<int> addFaces(const TreeNode &node, int zone, const PointSet &points);
     int addPatch(Section section);
-    /// For files without boundary conditions.
+    /// Makes a condition of each section of faces, for files without boundary conditions.
     void makePatchesOfSections();
     int findZone(const std::string &name) const;
     /// The name of another base with this zone, "" without one.

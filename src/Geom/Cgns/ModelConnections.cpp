@@ -169,6 +169,7 @@ std::optional<PeriodicTransform> ModelBuilder::readPeriodic(const TreeNode &node
     for (const TreeNode *holder :
          {angle, periodic, property, &node, &group, zoneTrees_[static_cast<std::size_t>(zone)], baseTree_}) {
         const TreeNode *units = holder == nullptr ? nullptr : holder->withLabel("DimensionalUnits_t");
+        // Five words of 32 characters: mass, length, time, temperature, angle.
         if (units == nullptr || units->text.size() < 160)
             continue;
         if (trimmed(units->text.substr(128, 32)) == "Degree")

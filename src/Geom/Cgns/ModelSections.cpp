@@ -132,9 +132,9 @@ void ModelBuilder::readSections(int zone) {
     sortIntoLists(zone, std::move(sections));
 }
 
-/// Elements of the cell dimension are cells, one dimension less faces. Mixed sections count as cells and may hold
-/// faces as well. A zone with polygons that name their parents, and no cells, is one whose polyhedra have to be put
-/// together from the faces (ParentFaces.cpp).
+/// Elements of the cell dimension are cells, one dimension less faces. Mixed sections count as cells and may hold faces
+/// as well. In a zone without cells whose polygons name their parents, polyhedra are put together from the faces
+/// (Polyhedra.cpp).
 void ModelBuilder::sortIntoLists(int zone, std::vector<Section> sections) {
     const auto has = [&](auto &&condition) { return std::any_of(sections.begin(), sections.end(), condition); };
     const bool polyhedra = has([](const Section &s) { return s.type == ElementType::Polyhedron; });

@@ -226,6 +226,7 @@ class LabelSpreader {
     }
 
   private:
+    /// Both directions of each pair, at the owner of the first node, which then sends its label without being asked.
     void collectLinks(const std::vector<NodePair> &pairs) {
         Outbox outbox;
         const auto address = [&](index from, index to) {

@@ -119,6 +119,7 @@ std::vector<PeriodicPairs::Sides> pairUp(CommunicatorContext &context, const Glo
 
 } // namespace
 
+/// Faces and nodes are paired apart, as a file lists them in connections of their own.
 std::vector<PeriodicPairs> pairPeriodic(CommunicatorContext &context, const SourceMesh &mesh,
                                         std::span<const index> faceElements) {
     // Nodes have no edges from which a reach would follow: part of the mesh's extent.

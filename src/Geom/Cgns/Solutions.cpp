@@ -141,6 +141,8 @@ std::vector<real> ofSurvivors(const std::vector<real> &values, const NodeBlock &
 MeshFields readSolutions(CommunicatorView comm, const Model &model, const NodeBlock &nodes, SourceMesh &mesh,
                          TreeSource &source) {
     std::vector<Field> found = FieldFinder(model, mesh.warnings).find();
+    // Values of cells are read by position among the cells of all zones, by the sizes that zones state: only their
+    // total is compared with the cells of the mesh.
     const index stated = std::accumulate(model.zones.begin(), model.zones.end(), index{0},
                                          [](index sum, const Zone &zone) { return sum + zone.cells; });
     if (stated != mesh.cells.globalSize && std::erase_if(found, [](const Field &field) { return field.atCells; }) > 0)

@@ -18,6 +18,7 @@ class Packer {
         add(static_cast<index>(text.size()));
         bytes_ += text;
     }
+    /// Trivially copyable values, as their bytes.
     template <class T>
     void add(const std::vector<T> &values) {
         add(static_cast<index>(values.size()));
@@ -86,6 +87,7 @@ class Unpacker {
     }
 
   private:
+    /// All reads come here: the only check of length.
     void copy(void *to, std::size_t size) {
         DNDS_CHECK(size <= bytes_.size(), StateError, "a packed tree is too short");
         if (size > 0)
@@ -98,7 +100,7 @@ class Unpacker {
 
 } // namespace
 
-// Of one value; 0 for types that hold none.
+// The size of one value; 0 for types without values.
 index bytesOf(DataType type) noexcept {
     switch (type) {
     case DataType::Text:
@@ -114,6 +116,7 @@ index bytesOf(DataType type) noexcept {
     }
 }
 
+// Extents come from the file: the product is checked for overflow.
 index TreeNode::size() const noexcept {
     if (type == DataType::None || dimensions.empty())
         return 0;
@@ -143,7 +146,8 @@ std::string TreeNode::textOf(std::string_view wanted) const {
     return node == nullptr ? std::string{} : node->text;
 }
 
-// Everything else, such as histories, is skipped with all that it contains.
+// Everything else, such as histories, is skipped with all that it contains. The last label, quotes included, is that of
+// Transform and InwardNormalIndex (SIDS file mapping).
 bool isWanted(const TreeNode &node, bool withSolutions) noexcept {
     static constexpr std::array<std::string_view, 24> wanted{"CGNSBase_t",
                                                              "CGNSLibraryVersion_t",

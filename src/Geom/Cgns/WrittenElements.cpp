@@ -24,7 +24,8 @@ FaceElements uniqueFaces(CommunicatorView comm, const ElementBlock &faces) {
     for (index f = 0; f < faces.size(); f++) {
         const auto i = static_cast<std::size_t>(f);
         const auto nodes = faces.nodesOf(f);
-        // The list is sorted by cell and nodes, so equal faces follow each other.
+        // Readers list the marks of a face one after the other, and FileOrder sorts by cell and nodes: copies of a face
+        // on one rank follow each other.
         const auto last = result.block.size() > 0 ? result.block.nodesOf(result.block.size() - 1) : nodes.first(0);
         if (!std::equal(nodes.begin(), nodes.end(), last.begin(), last.end()))
             appendElement(result.block, faces.types[i], nodes, faces.fileIds[i]);
@@ -58,7 +59,7 @@ index appendFaces(const ElementBlock &cells, index cell, CsrLists<index> &faces)
     return count;
 }
 
-// On this rank.
+// Whether this rank's part of a block has an element of the type.
 bool has(const ElementBlock &block, ElementType type) {
     return std::find(block.types.begin(), block.types.end(), type) != block.types.end();
 }
@@ -112,7 +113,8 @@ class ElementMaker {
         result_.sections.push_back(std::move(section));
     }
 
-    /// NGON_n has the faces, each as the first of its cells lists it; NFACE_n the cells.
+    /// NGON_n has the faces, each as the first of its cells lists it, outward for this cell: NFACE_n refers to it by a
+    /// positive number there and by a negative one from the other cell.
     void makePolyhedralSections() {
         CsrLists<index> ofCells;
         std::vector<index> counts;
@@ -143,6 +145,7 @@ class ElementMaker {
         cells.elements = mesh_.cells.globalSize;
         std::size_t f = 0;
         for (const index count : counts) {
+            // `f` runs through the faces of all own cells.
             for (const std::size_t end = f + static_cast<std::size_t>(count); f < end; f++)
                 cells.connectivity.push_back(numbered.listedFirst[f] ? numbered.ofCells[f] + 1
                                                                      : -(numbered.ofCells[f] + 1));

@@ -27,6 +27,8 @@ class ZlibContent final : public GzipContent {
     std::size_t read(index offset, char *into, std::size_t count) override {
         if (::gztell(file_) != offset && ::gzseek(file_, offset, SEEK_SET) != offset)
             check();
+        // gzread counts in int, hence parts of 1 GiB. 0 is the end of the content or an error: check() tells them
+        // apart.
         std::size_t done = 0;
         while (done < count) {
             const auto part = static_cast<unsigned>(std::min<std::size_t>(count - done, 1U << 30U));

@@ -75,6 +75,7 @@ std::size_t MeshFile::read(index offset, char *into, std::size_t count) const {
     return done;
 }
 
+// At most as long as the file and one byte more: ranks open several cursors, often on small files.
 FileCursor::FileCursor(const MeshFile &file, FilePlace place)
     : file_(&file), window_(std::min<std::size_t>(windowSize, static_cast<std::size_t>(file.size()) + 1)) {
     moveTo(place);
@@ -109,7 +110,8 @@ bool FileCursor::fill(std::size_t bytes) {
     return filled_ >= bytes;
 }
 
-// Fills the window at most once for a line.
+// Fills the window at most once for a line. That may move its content: positions found before are invalid, so callers
+// read `at_` afterwards.
 std::size_t FileCursor::findLineEnd() {
     const auto find = [&]() -> const void * { return std::memchr(window_.data() + at_, '\n', filled_ - at_); };
     const void *end = find();
@@ -156,6 +158,7 @@ void FileCursor::requireLine(std::string_view expected) {
         fail(fmt::format("the file ends where {} should be", expected));
 }
 
+// Counts non-blank lines, as nextLine does, but keeps none.
 void FileCursor::skipLines(index count, std::string_view expected) {
     while (count > 0) {
         const std::size_t end = findLineEnd();
@@ -205,6 +208,7 @@ void FileCursor::skipBytes(index count) {
     moveTo({place().offset + count, line_});
 }
 
+// Text: the line of the last token. Binary, where line_ is 0: the byte.
 void FileCursor::fail(const std::string &message, SourceLocation where) const {
     if (line_ > 0)
         throw DataError(fmt::format("{}, line {}: {}", file_->path(), lineNumber_, message), where);
@@ -249,7 +253,7 @@ index WordReader::integer(std::string_view what, index lowest, index highest) {
     return value;
 }
 
-// Independent of the locale, unlike strtod.
+// By std::from_chars, as strtod depends on the locale; strtod is asked only to tell underflow from overflow.
 real WordReader::number(std::string_view what) {
     const std::string_view text = word(what);
     const char *begin = text.data() + (text.size() > 1 && text[0] == '+' && text[1] != '-' ? 1 : 0);

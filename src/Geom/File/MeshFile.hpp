@@ -30,7 +30,7 @@ class MeshFile {
     ~MeshFile();
 
     const std::string &path() const noexcept { return path_; }
-    /// Of the file; for a compressed one the largest index, as the size of its content is not known.
+    /// The file's size; for a compressed file the largest index, since the size of its content is unknown.
     index size() const noexcept { return size_; }
     /// Reads up to `count` bytes from `offset` on and returns how many there were. Throws DataError if the file system
     /// fails.

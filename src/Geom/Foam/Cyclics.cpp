@@ -97,6 +97,8 @@ std::optional<PeriodicTransform> transformOf(const Patch &patch, const Side &fir
         to = across(second.centre - transform.centre, unit);
     }
     const real angle = std::atan2(dot(cross(from, to), unit), dot(from, to));
+    // Both centres of faces are on a circle about the axis, `angle` apart: its centre is the middle between them, moved
+    // across by half their distance over tan(angle / 2).
     if (!given) { // the point that the rotation of one centre to the other keeps
         const Point apart = across(second.centre - first.centre, unit);
         transform.centre = 0.5 * (first.centre + second.centre) + (0.5 / std::tan(0.5 * angle)) * cross(unit, apart);
@@ -134,7 +136,7 @@ std::string kindOf(const std::string &type) {
 ///
 /// Sums over a side decide its motion, not pairs of faces, so that their order in the file does not matter; `buildMesh`
 /// then pairs faces by position, and warns if they do not fit.
-/// Mark 0 is no mark of a connection, as those are negative.
+/// Marks of connections are negative, so that 0 can mean none.
 std::vector<int> addConnections(CommunicatorContext &context, const PolyMesh &poly, SourceMesh &mesh) {
     const CommunicatorView &comm = context.comm();
     std::vector<int> marks(poly.patches.size(), 0);

@@ -14,12 +14,12 @@ constexpr int deepest = 100; ///< dictionaries in each other
 // Independent of the locale.
 bool isBlank(int c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
-// Also the end of the file.
+// Whether a word ends before this byte, or at the end of the file.
 bool endsWord(int c) {
     return c < 0 || isBlank(c) || std::string_view("(){};\"").find(static_cast<char>(c)) != std::string_view::npos;
 }
 
-/// After its first slash.
+/// Skips the rest of a comment, after its first slash.
 void skipComment(FileCursor &cursor) {
     // To the end of the line, or to the closing mark; comments do not nest.
     const int kind = cursor.peek();

@@ -259,6 +259,7 @@ PolyMesh scan(const std::string &path, const std::string &region, int ranks) {
     mesh.faces = ListScanner(findFile(mesh.folder, "faces"), ranks).faces();
     const index faces = mesh.faces.count;
     DNDS_CHECK(faces > 0, DataError, "{}: the mesh has no faces", mesh.faces.path);
+    // Owners and neighbours are cut at the same faces as the list of faces: a rank reads all about its own faces.
     mesh.owner = ListScanner(findFile(mesh.folder, "owner"), ranks, faces).labels("owners of faces");
     DNDS_CHECK(mesh.owner.count == faces, DataError, "{}: {} owners for {} faces", mesh.owner.path, mesh.owner.count,
                faces);
@@ -268,13 +269,14 @@ PolyMesh scan(const std::string &path, const std::string &region, int ranks) {
     mesh.patches = readPatches(findFile(mesh.folder, "boundary"), padded ? -1 : inner, faces);
     if (padded && !mesh.patches.empty())
         inner = mesh.patches.front().begin;
+    // Entries beyond the inner faces (-1 in old files) are not read.
     std::erase_if(mesh.neighbour.segments, [&](const FileSegment &segment) { return segment.first >= inner; });
     if (!mesh.neighbour.segments.empty())
         mesh.neighbour.segments.back().count = inner - mesh.neighbour.segments.back().first;
     return mesh;
 }
 
-/// Rank 0's mesh on all ranks. Collective.
+/// Rank 0's mesh on all ranks, texts, numbers and vectors of all patches in a list each. Collective.
 void broadcastMesh(CommunicatorView comm, PolyMesh &mesh) {
     constexpr std::size_t perPatch = 4;
     std::vector<std::string> texts{mesh.folder};

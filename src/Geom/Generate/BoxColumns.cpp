@@ -16,6 +16,8 @@ class ColumnPattern final : public BoxPattern {
     index cellCount() const override { return layerCells() * nz(); }
     index faceCount() const override { return 2 * ny() * nz() + 4 * nx() * nz() + 2 * layerCells(); }
 
+    // Nodes are numbered along a line (half columns), then by line and layer. Only inner nodes have jitter; the zigzag
+    // is equal at both ends in x and z, so that periodic sides match.
     std::array<real, 3> position(index node) const override {
         const index m = node % lineNodes();
         const index line = node / lineNodes() % (ny() + 1);

@@ -84,7 +84,8 @@ void checkRamps(const BoxMeshOptions &options) {
     }
 }
 
-/// The position of a point of the plain box between floor and ceiling.
+/// The position of a point of the plain box between floor and ceiling. y is scaled to the gap at its x: vertical grid
+/// lines stay straight, and the far side lies on the ceiling exactly.
 std::array<real, 3> bend(const BoxMeshOptions &options, std::array<real, 3> p) {
     if (isFlat(options.floor) && isFlat(options.ceiling))
         return p;
@@ -94,12 +95,14 @@ std::array<real, 3> bend(const BoxMeshOptions &options, std::array<real, 3> p) {
     return p;
 }
 
+/// The guarantees of makeBoxMesh: numbers without overflow, positive cells, and periodic sides that match.
 void checkOptions(const BoxMeshOptions &options) {
     DNDS_CHECK(options.fill <= BoxCells::Polyhedra, ArgumentError, "{} is not a value of BoxCells",
                static_cast<int>(options.fill));
     const int dimension = isSurface(options.fill) ? 2 : 3;
     index bricks = 1;
     for (std::size_t d = 0; d < static_cast<std::size_t>(dimension); d++) {
+        // Six tetrahedra and eight second-order nodes a brick must not overflow: 2^56 bricks leave a factor of 128.
         DNDS_CHECK(options.cells[d] >= 1 && options.cells[d] <= (index{1} << 56) / bricks, ArgumentError,
                    "a box of {} x {} x {} bricks", options.cells[0], options.cells[1], options.cells[2]);
         bricks *= options.cells[d];
@@ -191,7 +194,8 @@ BoxCells boxCellsOf(std::string_view word) {
     throw ArgumentError(fmt::format("a box cannot be filled with '{}'; known cells: {}", word, known));
 }
 
-/// Every entity is computed from its number, so a block costs its own size only.
+/// Every entity is computed from its number, so a block costs its own size only. The inverse of the numbering gives the
+/// entity that has a number of this block; the numbering itself gives the final numbers of its nodes.
 SourceMesh makeBoxMesh(const BoxMeshOptions &options, int part, int parts) {
     DNDS_CHECK(parts >= 1 && part >= 0 && part < parts, ArgumentError, "block {} of {}", part, parts);
     checkOptions(options);

@@ -6,7 +6,8 @@ namespace DNDS::Geom::Detail {
 
 namespace {
 
-// Both number corners alike; nodes on edges and faces are ordered differently.
+// Both number corners alike; nodes on edges and faces are ordered differently (Gmsh reference manual, "Node ordering";
+// SIDS, section 3.3).
 constexpr std::uint8_t tetra10[] = {0, 1, 2, 3, 4, 5, 6, 7, 9, 8};
 constexpr std::uint8_t hexa27[] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  11, 13, 9,  10, 12,
                                    14, 15, 16, 18, 19, 17, 20, 21, 23, 24, 22, 25, 26};
@@ -47,6 +48,7 @@ std::string gmshTypeText(long long number) {
         std::string_view shape;
         int order;
     };
+    // Numbers of GmshDefines.h; types without nodes inside faces count by their order, too.
     static constexpr HigherOrder known[] = {
         {20, "triangles", 3},      {21, "triangles", 3},      {22, "triangles", 4},      {23, "triangles", 4},
         {24, "triangles", 5},      {25, "triangles", 5},      {26, "lines", 3},          {27, "lines", 4},

@@ -76,6 +76,8 @@ class Indexer {
   public:
     Indexer(const MeshFile &file, int ranks) : file_(file), ranks_(ranks), input_(file, {}) {}
 
+    /// Sections may come in any order, except that $MeshFormat precedes all that depend on it; unknown ones are
+    /// skipped.
     GmshIndex run() {
         readFormat();
         FileCursor &cursor = input_.cursor();
@@ -141,6 +143,7 @@ class Indexer {
             cursor.fail("the data size must be 4 or 8");
         if (format.binary) {
             cursor.countBytes();
+            // Binary files store the integer 1 here: read without swapping, it shows the byte order.
             const auto one = cursor.value<std::int32_t>(false);
             format.swapped = one == 0x01000000;
             if (one != 1 && !format.swapped)
@@ -276,12 +279,14 @@ class Indexer {
         result_.elements = elements;
         const bool headers = version4 || input_.format().binary;
         SegmentBuilder builder(result_.elementSegments, segmentLength(elements, ranks_), headers);
+        // Version 2 binary does not state the number of blocks: they end with the last element.
         for (index b = 0; version4 || !headers ? b < blocks : builder.entries() < elements; b++) {
             const FilePlace header = input_.cursor().place();
             GmshBlock block;
             block.count = elements;
             if (headers)
                 block = readElementHeader(input_, elements - builder.entries());
+            // Block headers of version 2 name no entity: the segment's `tag` carries the number of tags instead.
             if (!version4)
                 block.tag = block.tags;
             addRecords(builder, header, block, headers ? elementBytes(input_, block) : 0, "elements");
@@ -348,7 +353,8 @@ class Indexer {
             }
     }
 
-    /// The rest of an entity, with its groups.
+    /// The rest of an entity, with its groups: bounds (six numbers; three for points of version 4.1), groups, and,
+    /// except for points, bounding entities.
     void readEntity(index dimension, index tag) {
         for (int k = 0; k < (dimension == 0 && input_.format().version41() ? 3 : 6); k++)
             input_.number("a bound of an entity");
@@ -403,8 +409,8 @@ class Indexer {
             result_.pieces.push_back(piece);
     }
 
-    /// In version 2 text in binary files, too.
-    /// Only the maps are kept: pairs of nodes are found again by position.
+    /// Version 2 writes this section as text in binary files, too, hence an input of its own. Only the maps are kept:
+    /// pairs of nodes are found again by position.
     void readPeriodic() {
         GmshFormat format = input_.format();
         format.binary = format.binary && format.version4();
@@ -593,6 +599,7 @@ GmshBlock readNodeHeader(GmshInput &input, index most) {
     return block;
 }
 
+// Types are refused here, once a block: readers of elements rely on gmshElement(block.type).
 GmshBlock readElementHeader(GmshInput &input, index most) {
     GmshBlock block;
     input.beginRecord("the header of a block of elements");
@@ -616,6 +623,7 @@ GmshBlock readElementHeader(GmshInput &input, index most) {
     return block;
 }
 
+// Number, tags (version 2) and nodes, all of one width.
 index elementBytes(const GmshInput &input, const GmshBlock &block) {
     return input.size41Bytes() * (1 + block.tags + elementInfo(gmshElement(block.type)->type).nodes);
 }

@@ -25,8 +25,7 @@ using Detail::GmshInput;
 using Detail::GmshPeriodicLink;
 using Detail::largestTag;
 
-/// This rank's share of the nodes.
-/// In file order, as are the tags.
+/// This rank's share of the nodes and their tags, in file order.
 struct Nodes {
     std::vector<index> tags;
     std::vector<std::array<real, 3>> coordinates;
@@ -38,6 +37,7 @@ struct Elements {
     std::vector<index> entities; ///< the point, curve, surface or volume that each belongs to
     std::vector<index> groups;   ///< version 2: the physical group of each, 0 for none
     std::vector<index> pieces;   ///< partitioned meshes: the piece of the entity, or `separator`; else empty
+    /// [own elements] positions in the file, for messages about missing nodes.
     std::vector<FilePlace> places;
 
     /// Marks faces between parts of a partitioned mesh: they are no boundary.
@@ -79,6 +79,8 @@ class NodeReader {
   private:
     bool isPart(const FileSegment &segment) const { return input_.format().version41() && segment.inBlock > 0; }
 
+    /// A segment is a part of one long block, whose header is known (`inBlock` > 0), or short blocks with their
+    /// headers.
     void read(const FileSegment &segment) {
         input_.cursor().moveTo(segment.place);
         GmshBlock block;
@@ -140,6 +142,8 @@ class ElementReader {
   public:
     ElementReader(GmshInput &input, Elements &elements) : input_(input), elements_(elements) {}
 
+    /// Version 2 text has no blocks. `segment.tag` is the entity or, in version 2 binary, the number of tags of an
+    /// element.
     void read(const FileSegment &segment) {
         input_.cursor().moveTo(segment.place);
         if (!input_.format().version4() && !input_.format().binary) {
@@ -305,6 +309,7 @@ class FaceMarker {
             }
             const auto connection = static_cast<int>(mesh.periodic.size());
             mesh.periodic.push_back({fmt::format("periodic_{}_{}", link.master, link.entity), *transform});
+            // Gmsh's map moves the master onto the entity: the master is side 0.
             sides_[link.master].push_back(-1 - 2 * connection);
             sides_[link.entity].push_back(-1 - (2 * connection + 1));
         }
@@ -348,6 +353,7 @@ class FaceMarker {
                     sides_.count(elements_.entities[static_cast<std::size_t>(element)]) == 0)
                     forEachKey(element, visit);
         };
+        // Two passes: whether any face of any rank has a group decides which keys the second one collects.
         int found = 0;
         grouped_ = true;
         forEachFace([&](index) { found = 1; });
@@ -405,7 +411,8 @@ void findParents(const GmshIndex &gmsh, Elements &elements) {
     }
 }
 
-/// Finds the nodes of elements by their tags. Collective.
+/// Replaces tags of nodes by numbers. Collective. The tags are kept until all are found, so that a message can quote a
+/// missing one with its element's place.
 void findNodes(CommunicatorView comm, const MeshFile &file, const GmshIndex &gmsh, const Nodes &nodes, index firstNode,
                Elements &elements) {
     const std::vector<index> tags = elements.block.nodes;
@@ -426,7 +433,8 @@ void findNodes(CommunicatorView comm, const MeshFile &file, const GmshIndex &gms
     });
 }
 
-/// Index by rank 0, shares of nodes and elements, numbers for tags, patches, and cells and faces out of the elements.
+/// Rank 0 indexes the file and broadcasts the index; ranks read their shares of nodes and elements; tags become
+/// numbers; ranks agree on the dimension of cells and on patches; elements are sorted into cells and faces.
 SourceMesh readParts(CommunicatorView comm, const std::string &path) {
     std::optional<MeshFile> file;
     comm.guarded([&] { file.emplace(path); });
@@ -461,6 +469,7 @@ SourceMesh readParts(CommunicatorView comm, const std::string &path) {
     SourceMesh mesh;
     mesh.origin = path;
     mesh.warnings = gmsh.warnings;
+    // A rank may have read no element of the highest dimension.
     for (index e = 0; e < elements.block.size(); e++)
         mesh.cellDimension = std::max(mesh.cellDimension, elements.dimension(e));
     mesh.cellDimension = comm.allReduce(mesh.cellDimension, MPI_MAX);
@@ -491,6 +500,7 @@ SourceMesh readParts(CommunicatorView comm, const std::string &path) {
     }
     numberBlock(comm, mesh.cells);
     numberBlock(comm, mesh.faces);
+    // Only cells: a face is listed once for each of its marks.
     if (!gmsh.format.version4() && Detail::mayRepeat(comm, entities, groups))
         if (const index dropped = Detail::dropRepeated(comm, mesh.cells); dropped > 0)
             mesh.notes.push_back(

@@ -26,8 +26,8 @@ bool mayRepeat(CommunicatorView comm, std::span<const index> entities, std::span
     return std::ranges::adjacent_find(pairs, {}, &std::pair<index, index>::first) != pairs.end();
 }
 
-/// Rendezvous by the least node. Of equal cells the one with the lowest number stays, so the result is that of one
-/// rank.
+/// Rendezvous by the least node, as sorted lists of nodes: O(n log n) for n cells that meet at a rank. Of equal cells
+/// the one with the lowest number stays, so the result does not depend on the number of ranks.
 index dropRepeated(CommunicatorView comm, ElementBlock &cells) {
     const auto ranks = static_cast<std::uint64_t>(comm.size());
     CommunicatorContext &context = *CommunicatorContext::of(comm);
@@ -60,6 +60,7 @@ index dropRepeated(CommunicatorView comm, ElementBlock &cells) {
         return std::ranges::equal(a.nodes, b.nodes) ? a.number < b.number
                                                     : std::ranges::lexicographical_compare(a.nodes, b.nodes);
     });
+    // All but the first of a run of equal cells are reported to the ranks that have them.
     Outbox repeated;
     for (std::size_t k = 1; k < sorted.size(); k++)
         if (std::ranges::equal(sorted[k].nodes, sorted[k - 1].nodes))

@@ -58,7 +58,7 @@ class BoundingBoxTree {
     /// O(boxes log boxes).
     explicit BoundingBoxTree(std::vector<BoundingBox> boxes);
 
-    /// Around all boxes; and one of them.
+    /// The box around all boxes, and one of the boxes.
     BoundingBox bounds() const { return nodes_.empty() ? BoundingBox{} : nodes_[0].bounds; }
     const BoundingBox &box(int number) const { return boxes_[static_cast<std::size_t>(number)]; }
 
@@ -135,7 +135,7 @@ class BoundingBoxTree {
     }
     void addNode(std::size_t begin, std::size_t end);
 
-    /// As given, by number.
+    /// The boxes as given, by number.
     std::vector<BoundingBox> boxes_;
     /// Boxes that are not empty, permuted so that each node's are contiguous.
     std::vector<int> order_;

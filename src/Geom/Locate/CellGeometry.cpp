@@ -78,12 +78,15 @@ TriangleWeights meanValueWeights(const std::array<Point, 3> &to, real sense) {
     }
     const real half = 0.5 * (angle[0] + angle[1] + angle[2]);
     constexpr real small = 1e-8;
+    // The angles add up to a full turn: the point lies in this triangle, whose corners are weighted as in a plane (by
+    // areas), and no other triangle counts.
     if (std::numbers::pi - half < small) {
         for (std::size_t i = 0; i < 3; i++)
             result.weights[i] = std::sin(angle[i]) * length[(i + 1) % 3] * length[(i + 2) % 3];
         result.alone = true;
         return result;
     }
+    // The sign tells on which side of the triangle's plane the point is.
     const real side = sense * dot(unit[0], cross(unit[1], unit[2])) < 0.0 ? -1.0 : 1.0;
     std::array<real, 3> cosine;
     std::array<real, 3> sine;
@@ -168,8 +171,8 @@ std::vector<Point> CellGeometry::cornersOf(LocalIndex cell, const Point &origin)
     return corners;
 }
 
-// Of a surface, a fan of triangles; in the plane by the winding number, so that polygons need not be convex (Sunday,
-// Inclusion of a point in a polygon, 2001).
+// Polygons of surfaces are fans of triangles. In the plane the winding number decides, so that polygons need not be
+// convex (Sunday, Inclusion of a point in a polygon, 2001).
 bool CellGeometry::polygonHas(const std::vector<Point> &corners, real slack) const {
     const std::size_t count = corners.size();
     bool touches = false;
@@ -274,8 +277,8 @@ void CellGeometry::addPolyhedronWeights(LocalIndex cell, const Point &point, Wei
     real total = 0.0;
     for (const real weight : ofNodes)
         total += weight;
-    // So near a face that its formula counts alone, the distance to it is lost: a change that is linear in the nodes'
-    // places brings it back.
+    // Very near a face the formula uses that face alone and loses the distance from it. A correction that is linear in
+    // the positions of the nodes (least squares, 3 x 3) makes the weights exact for linear functions again.
     Eigen::Vector3d mean = Eigen::Vector3d::Zero();
     Eigen::Vector3d rest = Eigen::Vector3d::Zero();
     const auto at = [&](rowsize k) {

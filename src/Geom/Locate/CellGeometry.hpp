@@ -19,7 +19,7 @@ class CellGeometry {
 
     /// In the plane of a planar mesh, whose third coordinate is ignored.
     Point inPlane(const Point &point) const { return mesh_->planar ? Point{point[0], point[1], 0.0} : point; }
-    /// Of the cell, without tolerance; curved ones are bounded from their nodes.
+    /// The box of a cell, without tolerance; a bound computed from the nodes if the cell is curved.
     BoundingBox boundingBoxOf(LocalIndex cell) const;
     /// Whether the cell has the point, except for `slack`, a length. `point` is in the plane.
     bool has(LocalIndex cell, const Point &point, real slack) const;
@@ -35,7 +35,8 @@ class CellGeometry {
     Point nodeAt(LocalIndex node) const {
         return inPlane({coordinates_(node, 0), coordinates_(node, 1), coordinates_(node, 2)});
     }
-    /// Relative to `origin`, as all that is computed of a cell: rounding errors are those of its size.
+    /// Corners relative to `origin`: all computations on a cell are relative, so that rounding errors scale with its
+    /// size, not with its distance from the origin.
     std::vector<Point> cornersOf(LocalIndex cell, const Point &origin) const;
     bool polygonHas(const std::vector<Point> &corners, real slack) const; ///< the origin
     bool polyhedronHas(LocalIndex cell, const Point &point, real slack) const;

@@ -20,7 +20,8 @@ std::vector<Point> pointsOnLine(const Point &from, const Point &to, index count)
     return points;
 }
 
-/// A tree of this rank's cells, and one of all ranks' boxes: a point is asked for at the ranks whose boxes have it.
+/// A tree of this rank's cells, and one of all ranks' boxes: queries for a point go to the ranks whose boxes contain
+/// it.
 struct PointLocator::Trees {
     std::shared_ptr<CommunicatorContext> context;
     CellGeometry geometry;
@@ -58,7 +59,7 @@ PointLocator::~PointLocator() = default;
 
 const CellGeometry &PointLocator::geometry() const noexcept { return trees_->geometry; }
 
-// Of several cells with the point the first in the file, as in `locate`.
+// Several cells may have the point: the first in the file counts, as in `locate`.
 LocalIndex PointLocator::ownCellAt(const Point &point) const {
     const Point at = trees_->geometry.inPlane(point);
     const auto number = [&](LocalIndex cell) { return mesh_->cells.fileNumbers[static_cast<std::size_t>(cell)]; };

@@ -22,6 +22,7 @@ Probe::Probe(const PointLocator &locator, std::span<const Point> points)
                 queries.push_back({locations_[i].rank, i});
         rows_.assign(points.size(), noEntity);
         std::vector<OwnedRow> rows(points.size());
+        // The rank of the cell numbers its samples in the order of the questions, and answers with the number.
         askRanks(
             *context_, queries, 4,
             [&](std::size_t i, index *words) {
@@ -69,6 +70,7 @@ void Probe::requireRows(std::string_view field, index rows, index expected) cons
 Probe::Values &Probe::bufferOf(rowsize width) {
     if (const auto made = buffers_.find(width); made != buffers_.end())
         return made->second;
+    // Width 1, made by the constructor.
     Values &first = buffers_.begin()->second;
     const CommunicatorView comm = first.father->comm();
     Values buffer;
@@ -77,6 +79,7 @@ Probe::Values &Probe::bufferOf(rowsize width) {
         buffer.initPair("probe", comm);
         buffer.father->resize(samples(), width);
     });
+    // Ghosts and peers are those of the first buffer: no exchange of indices.
     buffer.transAttach();
     buffer.trans.borrowGGIndexing(first.trans);
     buffer.trans.createMPITypes();

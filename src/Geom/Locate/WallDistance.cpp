@@ -131,10 +131,11 @@ struct WallDistance::Search {
         });
         return best;
     }
+    /// The point, moved by a motion: the distance to a wall from there is that from the point to an image of the wall.
     Point moved(const Point &point, std::size_t motion) const {
         return inPlane(motion == 0 ? point : motions[motion](point));
     }
-    /// The best own faces. Local.
+    /// The best own faces for points and their images: [points]. Local.
     std::vector<NearFace> nearestOwn(std::span<const Point> points) const;
     std::vector<NearFace> nearest(std::span<const Point> points) const;
 
@@ -166,6 +167,8 @@ std::vector<NearFace> WallDistance::Search::nearestOwn(std::span<const Point> po
     return best;
 }
 
+/// Branch and bound over ranks, in two rounds of questions: own faces and the rank with the nearest box give a bound,
+/// which leaves few ranks for the second round. Four sparse exchanges, on any number of ranks.
 std::vector<NearFace> WallDistance::Search::nearest(std::span<const Point> points) const {
     struct Question {
         std::size_t point;
@@ -174,6 +177,7 @@ std::vector<NearFace> WallDistance::Search::nearest(std::span<const Point> point
     };
     // First this rank's faces: what is found bounds the search on other ranks.
     std::vector<NearFace> best = nearestOwn(points);
+    // Answers only improve `best`, so the order of questions does not matter.
     const auto ask = [&](const std::vector<Question> &questions) {
         std::vector<RankQuery> queries;
         for (std::size_t q = 0; q < questions.size(); q++)

@@ -83,7 +83,8 @@ LocalAdjacency transpose(std::string name, const LocalAdjacency &rows, index col
     return transpose(std::move(name), rows, columns, order);
 }
 
-// Remembers for each entry the last row that has it, so that rows need no sort.
+// Remembers for each entry the last row that has it, so that rows need no sort (the sparse accumulator of Gilbert,
+// Moler and Schreiber, Sparse matrices in MATLAB, SIAM J. Matrix Anal. Appl. 13, 1992). One word for each entity.
 LocalAdjacency compose(std::string name, const LocalAdjacency &first, const LocalAdjacency &second) {
     const auto through = first.view();
     const auto to = second.view();

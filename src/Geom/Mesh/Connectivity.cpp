@@ -116,6 +116,8 @@ std::vector<index> cellsWithin(const UnstructuredMesh &mesh, const LocalAdjacenc
 
 } // namespace
 
+/// Cells share an entity if they share its place: numbers of coinciding copies are identified first, so that periodic
+/// neighbours need no special case in the composition cells -> places -> cells.
 LocalAdjacency neighboursThrough(const UnstructuredMesh &mesh, Kind kind) {
     const std::vector<LocalIndex> places = placesOf(mesh, kind);
     const LocalAdjacency rows =
@@ -192,6 +194,7 @@ const LocalAdjacency &UnstructuredMesh::adjacency(MeshEntityKind from, MeshEntit
     return known.made.emplace(std::pair(from, to), std::move(made)).first->second;
 }
 
+/// A set of cells, not of images: a cell that is reached in several images is one ghost.
 std::shared_ptr<const ExchangePattern> UnstructuredMesh::ghostsBy(MeshEntityKind through, int layers) const {
     const ActivityScope activity("ghosts of cells");
     const Kind kind = through == Kind::Edges && dimension == 2 ? Kind::Faces : through;

@@ -6,8 +6,8 @@
 
 namespace DNDS::Geom {
 
-/// Replaces what corners gave by what the maps of all nodes give: `MetricOptions::curved`. Returns how many own cells
-/// are inverted somewhere. Local.
+/// Replaces the results from corners by those from the maps of all nodes: `MetricOptions::curved`. Returns the number
+/// of own cells that are inverted somewhere. Local.
 index curveMetrics(const UnstructuredMesh &mesh, MeshMetrics &metrics);
 
 } // namespace DNDS::Geom

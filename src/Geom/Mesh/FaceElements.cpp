@@ -10,7 +10,7 @@ namespace DNDS::Geom {
 
 namespace {
 
-/// Of the first `count` corners that a face lists, how many differ: collapsed elements repeat some.
+/// The number of distinct corners of a face: collapsed elements repeat some.
 int distinctCorners(const ElementFace &face, AdjacencyRow<const LocalIndex> nodes) {
     int distinct = 0;
     for (std::size_t i = 0; i < static_cast<std::size_t>(face.corners); i++) {
@@ -86,6 +86,7 @@ FaceElements faceElements(const UnstructuredMesh &mesh) {
             nodes.clear();
             for (const int k : face.nodes())
                 nodes.push_back(cellNodes[source.cell][k]);
+            // Listed by the second cell, the face points into the first one.
             if (faceCells(f, 0) != source.cell) {
                 if (mesh.dimension == 2)
                     std::swap(nodes[0], nodes[1]);
@@ -101,6 +102,7 @@ FaceElements faceElements(const UnstructuredMesh &mesh) {
     return {std::move(types), makeAdjacency("nodes of face elements", mesh.comm, starts, entries), std::move(sources)};
 }
 
+/// In the cell's own numbers, even if `faceNodes` lists the nodes of the other side.
 std::vector<LocalIndex> nodesOnFace(const UnstructuredMesh &mesh, LocalIndex cell, LocalIndex face) {
     const ElementType type = mesh.cellTypes[static_cast<std::size_t>(cell)];
     const auto nodes = mesh.cellNodes[cell];

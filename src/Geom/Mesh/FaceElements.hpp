@@ -24,8 +24,8 @@ struct ElementNodes {
     }
 };
 
-/// The faces of a mesh with their second-order nodes, which `UnstructuredMesh::faceNodes` has not. A face gets the
-/// nodes that its first cell gives it; the second where the first is not local, or is a polygon or polyhedron.
+/// The faces of a mesh with their second-order nodes, which `UnstructuredMesh::faceNodes` lacks. A face gets the nodes
+/// that its first cell gives it; those of the second cell if the first is not local, or is a polygon or polyhedron.
 struct FaceElements {
     /// Source of the nodes of a face.
     struct Source {
@@ -41,14 +41,14 @@ struct FaceElements {
 /// Makes the list for all local faces. Local. O(cells + faces).
 FaceElements faceElements(const UnstructuredMesh &mesh);
 
-/// The nodes that `cell` has on its face `face`, second-order ones included, in the order of `faceOf`. Of a polygon or
-/// polyhedron at a periodic boundary, whose face lists the nodes of the other side, all nodes. Local, O(nodes of the
-/// cell).
+/// The nodes that `cell` has on its face `face`, second-order ones included, in the order of `faceOf`. For polygons and
+/// polyhedra at a periodic boundary whose face lists the nodes of the other side: all nodes of the cell. Local, O(nodes
+/// of the cell).
 std::vector<LocalIndex> nodesOnFace(const UnstructuredMesh &mesh, LocalIndex cell, LocalIndex face);
 
-/// The places of the corners of face `face`, in the order of its element, are in the cell `mesh.faceCells(face, side)`,
-/// also across a periodic boundary. With it both cells of a face meet in the same quadrature points: `inElement` gives
-/// the reference coordinates in that cell of a point of the face's element.
+/// The face `face` as a part of its cell `mesh.faceCells(face, side)`, with corners in the order of the face's element.
+/// Corners are matched by position, hence also across a periodic boundary. So both cells of a face can use the same
+/// quadrature points: `inElement` gives the reference coordinates in that cell of a point of the face's element.
 ///
 ///     const SubElement part = faceInCell(mesh, faces, face, 1);
 ///     const ShapeFunctions there = shapeFunctions(mesh.cellTypes[second], inElement(mesh.cellTypes[second], part,

@@ -121,8 +121,8 @@ std::vector<char> nodesElsewhere(const MeshEntities &nodes) {
     return result;
 }
 
-/// Edges that several ranks have meet at the owner of their first node. An edge that only one rank has among its own
-/// cells is there, too, if others have it among ghosts, because these also have its nodes.
+/// Edges of several ranks meet at the owner of their first node. An edge in own cells of one rank alone is registered,
+/// too, if other ranks have it in ghosts, since these also have its nodes.
 /// Protocol: register (file numbers of both nodes, in an own cell or not), owners back, owners report their numbers,
 /// numbers back to all.
 class EdgeMeeting {

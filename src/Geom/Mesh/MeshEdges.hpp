@@ -6,7 +6,7 @@
 
 namespace DNDS::Geom {
 
-/// The edges of local cells, and what has them; rows as UnstructuredMesh::adjacency describes them.
+/// The edges of local cells and their adjacencies; rows as UnstructuredMesh::adjacency describes them.
 struct MeshEdges {
     MeshEntities entities;
     LocalAdjacency cellEdges; ///< [cells]

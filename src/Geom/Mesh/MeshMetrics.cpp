@@ -22,7 +22,7 @@ void setPoint(const View &view, index row, const Point &point) {
         view(row, d) = point[static_cast<std::size_t>(d)];
 }
 
-// Of one face, as its corners give it.
+// The geometry of one face, from its corners.
 struct FaceGeometry {
     Point area;
     Point centre; ///< centroid of the area

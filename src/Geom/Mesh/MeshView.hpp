@@ -17,8 +17,8 @@ struct MetricOptions {
     bool curved = false;
 };
 
-/// Of all cells and faces, also ghosts; images at their own positions. In two dimensions "volume" is area, "area" is
-/// length.
+/// Metrics of all local cells and faces, ghosts included; images are measured at their own positions. In two dimensions
+/// "volume" is area, "area" is length.
 struct MeshMetrics {
     /// Empty; `computeMetrics` makes whole ones.
     explicit MeshMetrics(CommunicatorView comm);

@@ -5,6 +5,7 @@
 
 namespace DNDS::Geom {
 
+// Names appear in messages about the arrays.
 UnstructuredMesh::UnstructuredMesh(CommunicatorView communicator)
     : comm(communicator), coordinates("coordinates", communicator), cellNodes("cell nodes", communicator),
       cellFaces("cell faces", communicator), cellCells("cell cells", communicator),
@@ -22,6 +23,7 @@ const MeshPatch &UnstructuredMesh::patch(std::string_view name) const {
     throw ArgumentError(fmt::format("{}: there is no patch '{}'; there are: {}", origin, name, names));
 }
 
+// By positions of ghosts: the exchange leaves the rows of other layers as they are.
 std::shared_ptr<const ExchangePattern> UnstructuredMesh::firstLayers(int layers) const {
     std::vector<index> ghosts;
     comm.guarded([&] {

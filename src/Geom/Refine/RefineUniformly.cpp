@@ -85,6 +85,7 @@ RefinedCells traceBack(const std::vector<LevelCells> &levels, const SourceMesh &
         cells.at.push_back(centroidOf(elementLayout(refinedAs(fine.cells, c)).shape));
     }
     for (auto level = levels.rbegin(); level != levels.rend(); ++level) {
+        // Children follow each other in the order of their parents: each child 0 begins the next parent.
         std::vector<index> parentOf;
         index parent = -1;
         for (const std::uint8_t child : level->children)

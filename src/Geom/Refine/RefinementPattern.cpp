@@ -62,7 +62,8 @@ std::vector<PlacedPiece> piecesOf(ReferenceShape shape) {
     return pieces;
 }
 
-/// The type of these shape, order and completeness: as `ElementLayout` says.
+/// The type of this shape with the order of `like`, and without nodes inside faces (serendipity) if `like` has none,
+/// where the shape has quadrilaterals.
 ElementType typeOf(ReferenceShape shape, const ElementLayout &like) {
     const bool serendipity = like.complete > like.nodes;
     ElementType best = ElementType::Node;
@@ -122,6 +123,7 @@ class PatternMaker {
         return (1.0 / static_cast<real>(around.size())) * sum;
     }
 
+    /// The linear shape functions of a shape: the weights of its corners at a point.
     static ShapeFunctions linear(ReferenceShape shape, const Point &at) {
         return shapeFunctions(typeOf(shape, {shape, 1, 0, 0}), at);
     }
@@ -142,6 +144,7 @@ class PatternMaker {
             node.values.push_back(std::fabs(value) < 1e-14 ? 0.0 : value);
         }
         node.inner = outside(layout_.shape, at) < 0.0;
+        // Weights are products of multiples of a quarter: integers in sixteenths compare exactly between elements.
         const ShapeFunctions weights = linear(layout_.shape, at);
         std::array<std::uint8_t, 8> sixteenths{};
         for (int k = 0; k < weights.nodes; k++) {
@@ -167,6 +170,7 @@ class PatternMaker {
 
 } // namespace
 
+/// All patterns are made at the first call; the initialization of a local static is safe in several threads.
 const RefinementPattern &refinementPattern(ElementType type) {
     static const std::vector<RefinementPattern> patterns = [] {
         std::vector<RefinementPattern> all(static_cast<std::size_t>(ElementType::Polyhedron) + 1);

@@ -14,17 +14,17 @@ namespace DNDS::Geom {
 ///
 /// Child k of the first ones is the half-size copy of the parent at its corner k, with its nodes in the same order.
 /// The middle follows: one triangle, four tetrahedra, two prisms, or a pyramid and four tetrahedra. The
-/// octahedron in a tetrahedron is cut along the diagonal between the middles of edges 0-2 and 1-3, and children list
-/// their nodes so that theirs is the like one: any number of levels makes at most three shapes of one tetrahedron
-/// (Bey, Tetrahedral grid refinement, Computing 55, 1995).
+/// octahedron in a tetrahedron is cut along the diagonal between the middles of edges 0-2 and 1-3. Children list their
+/// nodes so that their own cut takes the corresponding diagonal: any number of levels makes at most three shapes of one
+/// tetrahedron (Bey, Tetrahedral grid refinement, Computing 55, 1995).
 struct RefinementPattern {
     /// A node of the children.
     struct Node {
         Point at{};        ///< in reference coordinates of the parent
         int old = -1;      ///< the parent's node there, or -1
         bool inner = true; ///< not on the parent's boundary
-        /// On an edge or a face: its corners and what they weigh there, in sixteenths. Identifies the place whatever
-        /// the neighbour's order of nodes.
+        /// On an edge or a face: its corners and their weights there, in sixteenths. They identify the place for all
+        /// elements that have these corners, in any order of nodes.
         int corners = 0;
         std::array<std::uint8_t, 4> corner{};
         std::array<std::uint8_t, 4> weight{};

@@ -29,7 +29,8 @@ std::pair<LocalIndex, bool> SharedPlaces::add(const PlaceKey &key, index order) 
 
 namespace {
 
-/// The requests of all ranks for places of this one.
+/// The requests of all ranks for places of this one, one entry of each list a request, in the order of arrival. `lists`
+/// keeps the senders, to which answers go.
 struct Gathered {
     std::size_t width;
     RankLists lists;
@@ -109,12 +110,14 @@ NumberedPlaces numberPlaces(const GlobalMapping &blocks, const SharedPlaces &pla
         width);
     NumberedPlaces result;
     const std::vector<index> replies = numberGathered(blocks, gathered, result);
+    // Answers: one word where a request had 6 + width.
     RankLists answers;
     answers.ranks = gathered.lists.ranks;
     for (std::size_t k = 1; k < gathered.lists.starts.size(); k++)
         answers.starts.push_back(gathered.lists.starts[k] / static_cast<index>(6 + width));
     answers.values = replies;
     const RankLists received = sparseExchange(context, answers);
+    // groupByRank and packByRank give the same order, so answer i is that of place i of `asked`.
     const RankLists asked = groupByRank(blocks.ranks(), places.keys.size(), rankOf);
     result.numbers.resize(places.keys.size());
     for (std::size_t i = 0; i < asked.values.size(); i++)

@@ -17,7 +17,7 @@ namespace DNDS::Geom {
 /// `SharedPlaces::none`. Equal for all cells that have the edge or face.
 using PlaceKey = std::array<index, 4>;
 
-/// The places that this rank's elements need, each once. What is at a place is a row of numbers: coordinates, fields.
+/// The places that this rank's elements need, each once, with a row of numbers (coordinates, fields) for each.
 struct SharedPlaces {
     struct Hash {
         std::size_t operator()(const PlaceKey &key) const noexcept {
@@ -46,7 +46,7 @@ struct NumberedPlaces {
     index first = 0;            ///< the first new node that this rank holds
     std::vector<real> rows;     ///< [new nodes x width]
     index newNodes = 0;         ///< new nodes of all ranks
-    /// Of the places whose least node is in this rank's block, ascending by key: the key and the node.
+    /// Places whose least node is in this rank's block, ascending by key: pairs of key and node.
     std::vector<std::pair<PlaceKey, index>> held;
 };
 

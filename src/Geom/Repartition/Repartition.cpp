@@ -96,6 +96,8 @@ const char *wordOf(MeshEntityKind kind) {
 
 } // namespace
 
+/// A mesh that is replaced gets other patterns: the pointers kept here tell whether a field, and `before_` itself,
+/// still belong to the mesh that was moved.
 MovedMesh::MovedMesh(const UnstructuredMesh &mesh, std::span<const int> targets, const MeshOptions &options)
     : before_(mesh), after_(mesh.comm), patterns_{mesh.cells.pattern, mesh.nodes.pattern, mesh.faces.pattern} {
     auto [after, cells] = rebuildMesh(mesh, targets, options);
@@ -114,6 +116,8 @@ void MovedMesh::requireMeshes() const {
                "{}: the mesh has been replaced since this movement was made: make another Repartition", after_.origin);
 }
 
+/// Cells moved with the mesh. Nodes and faces are numbered by the new owners, so rows of these are found by permanent
+/// numbers when they are first asked for: a sparse exchange, a query, and a move of the numbers.
 const Redistribute &MovedMesh::rows(MeshEntityKind kind) {
     if (kind == MeshEntityKind::Cells)
         return *cells_;
@@ -133,6 +137,7 @@ const Redistribute &MovedMesh::rows(MeshEntityKind kind) {
     return *known;
 }
 
+/// Before anything moves: the fields of a call share messages, whose lengths would differ.
 void requireSameFields(const CommunicatorView &comm, std::span<const MovingRows> fields) {
     std::vector<std::string> mine;
     comm.guarded([&] {
@@ -168,6 +173,8 @@ void Repartition::take(MeshEntityKind kind, std::vector<std::unique_ptr<MovingFi
     });
     requireSameFields(comm, given);
     const Redistribute &moved = rows(kind);
+    // Each step for all fields before the next. Until the last line `fields_` is unchanged, so a failure adds none of
+    // them.
     std::vector<Redistribute::Move> moves;
     std::vector<int> onDevice;
     comm.guarded([&] {
@@ -184,6 +191,7 @@ void Repartition::take(MeshEntityKind kind, std::vector<std::unique_ptr<MovingFi
         field->startPull();
     for (const auto &field : moving)
         field->waitPull();
+    // A field goes to the device if any rank had it there: ranks without rows cannot tell.
     comm.allReduce(onDevice.data(), static_cast<int>(onDevice.size()), MPI_MAX);
     for (std::size_t k = 0; k < moving.size(); ++k)
         if (onDevice[k] != 0)
@@ -191,6 +199,7 @@ void Repartition::take(MeshEntityKind kind, std::vector<std::unique_ptr<MovingFi
     std::ranges::move(moving, std::back_inserter(fields_));
 }
 
+/// Cannot fail: it only moves what was made before. Messages in flight are reported, as waiting would be collective.
 void Repartition::commit() noexcept {
     if (std::exchange(committed_, true))
         return;
@@ -254,6 +263,7 @@ std::vector<int> targetsOf(const UnstructuredMesh &mesh, std::span<const index> 
     });
     const RankLists all = sparseExchange(*CommunicatorContext::of(comm), shared);
     std::vector<index> rankOf(toSize(comm.size()));
+    // Ties are broken by part, then rank: the same targets in every run.
     comm.guarded([&] {
         if (comm.rank() != 0)
             return;

@@ -49,6 +49,7 @@ class MovedMesh {
     const UnstructuredMesh &before_;
     UnstructuredMesh after_;
     std::array<std::shared_ptr<const ExchangePattern>, 3> patterns_; ///< patterns of the old mesh: cells, nodes, faces
+    /// The movement of cells is made with the mesh; those of nodes and faces when first asked for.
     std::unique_ptr<const Redistribute> cells_, nodes_, faces_;
 };
 

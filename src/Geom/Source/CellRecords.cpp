@@ -41,7 +41,7 @@ std::vector<FaceMark> moveMarks(CommunicatorContext &context, std::span<const Fa
     return result;
 }
 
-// In words, of a cell to be written.
+// Words of the record of a cell, the head included.
 index cellRecordSize(const CellRecords &cells, index cell) {
     return headWords + static_cast<index>(cells.nodesOf(cell).size()) +
            (cells.links.empty() ? 0 : static_cast<index>(cells.linksOf(cell).size()));
@@ -59,9 +59,10 @@ void writeCellRecord(const CellRecords &cells, index cell, index *words) {
     std::copy(links.begin(), links.end(), words);
 }
 
-// In words, of a record that was received.
+// The same for a received record, from its head.
 index cellRecordSize(std::span<const index> words) { return headWords + (words[2] >> 8) + words[3]; }
 
+/// The inverse of writeCellRecord. Cells without links get an empty row, so that `linkStarts` stays aligned with cells.
 void appendCell(CellRecords &cells, std::span<const index> record) {
     const auto nodes = record.subspan(headWords, toSize(record[2] >> 8));
     const auto links = record.subspan(headWords + nodes.size(), toSize(record[3]));
@@ -126,6 +127,8 @@ MigratedCells migrateCells(CommunicatorContext &context, CellRecords &&cells, st
         result.keys.push_back(arrival.key);
         appendCell(result.cells, record.first(toSize(cellRecordSize(record))));
     }
+    // Marks name their cell by its key: where marks exist, keys are distinct (global numbers). Curve keys may tie, but
+    // they sort cells only before faces are marked.
     result.cells.marks = moveMarks(
         context, cells.marks, part, [&](index cell) { return keys[toSize(cell)]; },
         [&](index key) { return std::lower_bound(result.keys.begin(), result.keys.end(), key) - result.keys.begin(); });

@@ -26,8 +26,8 @@ struct FaceLink {
     /// 0, or the periodic step from this side to the other one: ImageTable::stepAt. The partner's link has the
     /// inverse step.
     int step;
-    /// The face's normal points away from this side. Of the two links of a face one has it, so that both ranks of a
-    /// shared face orient it alike.
+    /// The face's normal points away from this side. Of the two links of an inner face exactly one has it, so that both
+    /// ranks of a shared face orient it alike. Links across a periodic boundary all have it: each side is a face.
     bool first;
 
     static constexpr index none = -1;
@@ -45,9 +45,9 @@ struct FaceLink {
     }
 };
 
-/// A face of an own cell that the file lists, or whose corners it marks.
-/// A face that belongs to a patch or to a periodic side. Sorted by cell, slot, mark: all marks of a face are
-/// neighbours in CellRecords::marks. A face can have several.
+/// A mark of a face of an own cell: its membership in a patch or in a side of a periodic connection. The file marks the
+/// face itself or all of its corners. Sorted by cell, slot and mark, so that the marks of a face are contiguous in
+/// CellRecords::marks; a face may have several.
 struct FaceMark {
     /// Index into the CellRecords that hold the mark, on this rank.
     index cell;
@@ -115,8 +115,8 @@ std::vector<FaceMark> moveMarks(CommunicatorContext &context, std::span<const Fa
                                 std::span<const int> part, const std::function<index(index)> &keyOf,
                                 const std::function<index(index)> &cellOf);
 
-/// After cells were migrated with their old global numbers as keys, as `moved` moves rows: updates links to the new
-/// numbers. Collective; one message pair for each pair of ranks that keep neighbours.
+/// Updates links to the new global numbers, after `migrateCells` with the old global numbers as keys has moved the
+/// cells as `moved` moves rows. Collective; one message pair for each pair of ranks that keep neighbours.
 void renumberLinks(CellRecords &cells, const Redistribute &moved);
 
 } // namespace DNDS::Geom

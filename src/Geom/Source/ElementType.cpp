@@ -19,7 +19,7 @@ constexpr ElementFace hexahedronFaces[] = {{4, {0, 3, 2, 1}}, {4, {0, 1, 5, 4}},
                                            {4, {2, 3, 7, 6}}, {4, {0, 4, 7, 3}}, {4, {4, 5, 6, 7}}};
 
 constexpr int firstType = 2;
-// Indexed by ElementType less `firstType`.
+// Indexed by ElementType less `firstType`. MIXED is no element: its dimension, -1, fits no list of cells or faces.
 const ElementInfo table[] = {
     {"NODE", 0, 1, 1, {}},
     {"BAR_2", 1, 2, 2, barFaces},

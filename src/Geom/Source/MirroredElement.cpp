@@ -13,7 +13,8 @@ namespace {
 using Order = std::span<const std::uint8_t>;
 
 // Entry k is the node that becomes node k: corners first, then the mid-nodes of edges, faces and the cell, numbered as
-// in the standard. Smaller types use the head of the list of their largest relative.
+// in the standard. The reflection exchanges corners 1 and 3 of quadrilaterals (1 and 2 of triangles); a mid-node goes
+// to the edge or face between the exchanged corners. Smaller types use the head of the list of their largest relative.
 constexpr std::uint8_t triangle[] = {0, 2, 1, 5, 4, 3};
 constexpr std::uint8_t quadrilateral[] = {0, 3, 2, 1, 7, 6, 5, 4, 8};
 constexpr std::uint8_t tetrahedron[] = {0, 2, 1, 3, 6, 5, 4, 7, 9, 8};

@@ -66,6 +66,7 @@ class NumberTable {
     std::size_t bucketOf(index number) const noexcept {
         return static_cast<std::size_t>(mixBits(static_cast<std::uint64_t>(number))) & mask_;
     }
+    /// Buckets are rebuilt from `numbers_`: nothing is removed, so there are no tombstones.
     void rehash(std::size_t expected) {
         buckets_.assign(std::bit_ceil(2 * expected + 2), Bucket{});
         mask_ = buckets_.size() - 1;

@@ -50,6 +50,8 @@ ImageTable::ImageTable(const std::vector<PeriodicConnection> &connections, const
     numbers_.emplace(images_[0].steps, 0);
 }
 
+/// A cell at side 1 has its neighbours at side 0, which the connection's motion brings here: an odd step, forwards. The
+/// number comes from the index of the first connection with this motion, so it grows with the number of connections.
 int ImageTable::stepAt(int connection, int side) const {
     const MeshImage::Steps step = canonical_[static_cast<std::size_t>(connection)];
     const bool forward = (side == 1) == (step.times > 0); // a cell at the second side has neighbours at the first

@@ -40,7 +40,7 @@ class ImageTable {
     RigidMotion motionOfSteps(const std::vector<MeshImage::Steps> &steps) const;
 
     std::vector<RigidMotion> motions_; ///< [connections]
-    /// [connections] The first connection of like motion, +1 or, for the inverse, -1 times.
+    /// [connections] The first connection with the same motion, times 1, or with the inverse motion, times -1.
     std::vector<MeshImage::Steps> canonical_;
     /// By number; image 0 has no steps.
     std::vector<MeshImage> images_;

@@ -94,7 +94,8 @@ void checkRanges(CommunicatorView comm, const SourceMesh &source, index first, i
     });
 }
 
-/// Whether each edge belongs to two faces of a polyhedron; with `directions`, traversed once in each direction.
+/// The result of pairing the edges of a polyhedron: whether each belongs to two faces, and whether these traverse it in
+/// opposite directions, as faces that all point outward (or all inward) do.
 struct EdgeCheck {
     bool closed;
     bool consistent;
@@ -171,9 +172,8 @@ void alignFaces(std::span<index> list, const std::vector<Edge> &edges) {
             std::reverse(faces[f].begin() + 1, faces[f].end());
 }
 
-/// The cells of this rank with nodes numbered by positions in a short list of coordinates.
-/// A copy of the cells with nodes renumbered by first use, so that coordinates of the rank's cells, which may be
-/// anywhere in the file's blocks, are fetched once each.
+/// A copy of this rank's cells whose nodes are positions in a short list of coordinates, in the order of first use. The
+/// nodes may be in any rank's block of the file: each is fetched once, in one query for all cells.
 class CellGeometry {
   public:
     CellGeometry(const GlobalMapping &blocks, const SourceMesh &source) : cells_(source.cells) {
@@ -191,6 +191,7 @@ class CellGeometry {
     const Point &operator()(index node) const { return points_[toSize(node)]; }
     std::span<const Point> points() const { return points_; }
 
+    /// The mean of the corners; those of polyhedra are weighted by the number of faces that list them.
     Point centre(index cell) {
         Point sum{};
         real count = 0.0;
@@ -246,7 +247,9 @@ bool isCollapsed(ElementType type, std::span<const index> nodes) {
 
 enum class Polyhedron : unsigned char { Kept, Turned, Open };
 
-/// Orients the faces of a polyhedron consistently, unless it is open.
+/// Orients the faces of a polyhedron consistently, unless it is open. Edges decide first. Hanging nodes leave edges
+/// without a partner: then the cell counts as closed if its area vectors sum to zero (divergence theorem), but its
+/// faces cannot be aligned.
 Polyhedron closePolyhedron(index cell, std::span<index> nodes, CellGeometry &geometry) {
     constexpr real hangingTolerance = 1e-6;
     const std::vector<Edge> edges = polyhedronEdges(nodes);
@@ -289,6 +292,7 @@ void countTypes(CommunicatorView comm, const ElementBlock &cells, MeshReport &re
 
 } // namespace
 
+// The least number first: it is unique, so a single rank contributes its file id to the sums.
 void Finding::agree(CommunicatorView comm) {
     const index here = number;
     index least = count > 0 ? number : std::numeric_limits<index>::max();
@@ -325,6 +329,8 @@ bool requireWeights(CommunicatorView comm, std::span<const index> weights, index
     return weighted;
 }
 
+/// In this order: scalars that steer later loops, ranges of blocks, then contents. A check may rely on those before it,
+/// and the agreement after each keeps ranks in the same collective calls.
 void checkSource(CommunicatorView comm, const SourceMesh &source) {
     std::array<index, 10> facts{source.cellDimension, source.physicalDimension, source.globalNodes,
                                 static_cast<index>(source.patches.size()), static_cast<index>(source.periodic.size())};
@@ -359,6 +365,7 @@ void checkSource(CommunicatorView comm, const SourceMesh &source) {
     });
 }
 
+/// One reduction if all is well; counts are gathered only for the message.
 void requireLocalNumbers(CommunicatorView comm, index count, const char *what, const std::string &origin) {
     constexpr index most = std::numeric_limits<LocalIndex>::max();
     if (comm.allReduce(count, MPI_MAX) <= most)
@@ -407,6 +414,7 @@ std::vector<real> fetchRows(const GlobalMapping &blocks, std::span<const real> o
 std::vector<Point> fetchCoordinates(const GlobalMapping &blocks, std::span<const Point> ownCoordinates,
                                     std::span<const index> nodes) {
     std::vector<Point> points(nodes.size());
+    // A Point is three reals without padding: rows of width 3.
     fetchInto(blocks, {reinterpret_cast<const real *>(ownCoordinates.data()), 3 * ownCoordinates.size()}, 3, nodes,
               reinterpret_cast<real *>(points.data()));
     return points;
@@ -449,6 +457,7 @@ SourceGeometry orientCells(const GlobalMapping &blocks, SourceMesh &source, Mesh
     Finding flat;
     Finding collapsed;
     Finding open;
+    // Measures of own cells as the file orients them, and after reorienting; exactSum adds them in any order.
     std::vector<real> asGiven;
     std::vector<real> asKept;
     comm.guarded([&] {

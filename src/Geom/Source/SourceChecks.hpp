@@ -29,12 +29,12 @@ struct MeshReport {
     struct Patch {
         std::string name;
         std::string kind;
-        index faces = 0;      ///< all of the connection
+        index faces = 0;      ///< all of the patch
         index innerFaces = 0; ///< the subset with cells on both sides
     };
-    /// As in SourceMesh.
+    /// The file's path, or the generator, as in SourceMesh.
     std::string origin;
-    /// Of the cells.
+    /// The dimension of the cells.
     int dimension = 0;
     std::vector<TypeCount> cells; ///< numbers of cells of each type that occurs, ascending
     index cellsTotal = 0;

@@ -62,7 +62,7 @@ Counts countsOf(const UgridForm &form, std::string_view begin) {
     return counts;
 }
 
-/// Whether the header is there and its counts may be those of a file of this size.
+/// Whether the header is complete and its counts are possible in a file of this size.
 bool possible(const UgridForm &form, std::string_view begin, index size) {
     if (static_cast<index>(begin.size()) < headerBytes(form))
         return false;

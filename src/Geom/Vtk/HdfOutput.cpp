@@ -46,7 +46,7 @@ HdfObject HdfOutput::makeDataset(hid_t parent, const std::string &name, hid_t ty
     return data;
 }
 
-// To `length` rows; the old ones stay.
+// Extends a data set to `length` rows; existing rows stay.
 void HdfOutput::grow(hid_t data, const std::string &name, const HdfRows &rows, index length) {
     const HdfQuiet quiet;
     comm().beforeCollective();

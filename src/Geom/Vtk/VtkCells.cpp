@@ -10,7 +10,8 @@ namespace DNDS::Geom {
 
 namespace {
 
-/// Points are listed once, ascending. Faces are not shared between cells, so their numbers count up.
+/// The connectivity of a polyhedron has each of its points once, here ascending. Faces are not shared between cells, so
+/// their numbers count up.
 void addPolyhedron(std::span<const index> nodes, VtkCells &cells) {
     const auto firstPoint = static_cast<std::ptrdiff_t>(cells.connectivity.size());
     for (std::size_t at = 0; at < nodes.size();) {
@@ -32,7 +33,7 @@ void addPolyhedron(std::span<const index> nodes, VtkCells &cells) {
 
 } // namespace
 
-// Without an order of its own, a type keeps the order CGNS gives.
+// An empty `order` means that VTK's order is that of CGNS.
 void VtkCells::add(ElementType type, std::span<const index> nodes) {
     const VtkElement element = vtkElement(type);
     if (type == ElementType::Polyhedron)

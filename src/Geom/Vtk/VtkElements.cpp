@@ -8,13 +8,17 @@ namespace {
 
 // Both number corners alike, also those of the wedge: its shape functions are those of CGNS in all versions. Up to VTK
 // 9.5 its faces point inward, though, as its manual says, so vtkCellSizeFilter finds negative volumes there.
+// VTK lists the edges of both triangles before the vertical ones; CGNS has these in between.
 constexpr std::uint8_t wedge18[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 13, 14, 9, 10, 11, 15, 16, 17};
+// VTK lists the vertical edges last, and faces in the order x-, x+, y-, y+, z-, z+.
 constexpr std::uint8_t hexahedron27[] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 16, 17,
                                          18, 19, 12, 13, 14, 15, 24, 22, 21, 23, 20, 25, 26};
+// PYRA_14 without the node in the base.
 constexpr std::uint8_t pyramid13[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
 
 } // namespace
 
+/// The numbers are those of vtkCellType.h.
 VtkElement vtkElement(ElementType type) {
     switch (type) {
     case ElementType::Node:

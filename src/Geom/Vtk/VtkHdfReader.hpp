@@ -18,8 +18,8 @@ namespace DNDS::Geom {
 /// dimensions than the others are left out with a note. Of a file of several steps, the mesh must be the same at each.
 ///
 /// `fields`, if given, is filled in with PointData and CellData, of several steps with those of the last. A vector
-/// becomes three fields "<name>X", ..., others of several components "<name>1", ...; what has not one row for each
-/// point or cell, or is no number, is left out with a warning.
+/// becomes three fields "<name>X", ..., others of several components "<name>1", ...; data sets without one row for each
+/// point or cell, or without numbers, are left out with a warning.
 ///
 /// Errors, the same on all ranks: DataError, with the file and the data set or the cell, if the file cannot be read, is
 /// damaged, of another type, or has several pieces: pieces list the nodes between them once each, so the mesh falls

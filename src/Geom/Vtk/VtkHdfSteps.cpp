@@ -20,6 +20,7 @@ herr_t addLinkName(hid_t, const char *name, const H5L_info_t *, void *names) noe
 
 } // namespace
 
+/// Reads sizes and times only; rows follow step by step.
 VtkHdfSteps::VtkHdfSteps(std::string path) : path_(std::move(path)) {
     DNDS_CHECK(std::filesystem::exists(path_), DataError,
                "there is no file {}: give the file of the series to go on with, or begin one without continueFrom",
@@ -34,7 +35,7 @@ VtkHdfSteps::VtkHdfSteps(std::string path) : path_(std::move(path)) {
         times_ = rows("VTKHDF/Steps/Values", 1, 0, shape("VTKHDF/Steps/Values").front());
 }
 
-// One or two numbers.
+// [rows], or [rows, columns].
 std::vector<index> VtkHdfSteps::shape(const std::string &dataset) const {
     const HdfQuiet quiet;
     const HdfObject data(H5Dopen2(file_.get(), dataset.c_str(), H5P_DEFAULT), H5Dclose);

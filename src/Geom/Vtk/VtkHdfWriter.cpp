@@ -30,7 +30,7 @@ VtkCells vtkCells(const MeshSlice &mesh) {
     return cells;
 }
 
-// Also keeps nodesOf within the list, on which all later steps rely.
+// All later steps rely on it: nodesOf stays within the list of nodes.
 void checkSlice(const MeshSlice &mesh) {
     DNDS_CHECK(mesh.starts.size() == mesh.types.size() + 1 && mesh.starts.front() >= 0 &&
                    mesh.starts.back() <= static_cast<index>(mesh.nodes.size()),
@@ -124,6 +124,8 @@ class VtkHdfWriter::Implementation {
         steps_++;
     }
 
+    /// Step by step, so that a rank holds its rows of one old step. All ranks read the same times, hence keep the same
+    /// steps and call `writeStep` equally often.
     index continueFrom(const std::string &path, real last) {
         const CommunicatorView comm = output_.comm();
         std::unique_ptr<Detail::VtkHdfSteps> old;
@@ -148,7 +150,7 @@ class VtkHdfWriter::Implementation {
     }
 
     void close() {
-        // From here on the destructor has nothing to warn of.
+        // The destructor need not warn from here on:
         isOpen_ = false; // failures throw
         if (steps_ > 0)
             output_.writeNumbers(stepsGroup_.get(), "NSteps", std::span(&steps_, 1));
@@ -193,8 +195,8 @@ class VtkHdfWriter::Implementation {
         }
     };
 
-    /// Of this rank's points and types of cells.
-    /// Coordinates in order identify a mesh well enough; connectivity would have to be read, too.
+    /// A hash of this rank's points and types of cells. Coordinates in order identify a mesh well enough; a hash of the
+    /// connectivity would require reading it, too.
     static std::uint64_t contentOf(std::span<const real> coordinates, std::span<const std::uint8_t> types) {
         ContentHash hash;
         hash.addBytes(coordinates.data(), coordinates.size_bytes());
@@ -211,8 +213,8 @@ class VtkHdfWriter::Implementation {
             ArgumentError, "{} has another mesh of as many points and cells: its steps cannot be continued", path);
     }
 
-    /// `end` holds the end of each row; the file has a 0 before all of them.
-    /// n ends become n + 1 offsets: rank 0 writes the leading 0, and the rows of all ranks are shifted by one.
+    /// `end` holds the end of each row of this rank, counted from its first entry, which is number `before` of all. n
+    /// ends become n + 1 offsets: rank 0 writes the leading 0, and the rows of all ranks are shifted by one.
     void writeOffsets(const char *name, std::vector<index> end, index before) {
         for (index &value : end)
             value += before;
@@ -240,6 +242,7 @@ class VtkHdfWriter::Implementation {
         writeOffsets("Offsets", cells.offsets, connectivity.first);
     }
 
+    /// Prefix sums over ranks turn numbers of own faces and corners into those of the file.
     void writePolyhedra(VtkCells &cells) {
         const HdfRows faces = rowsOf(output_.comm(), static_cast<index>(cells.faceOffsets.size()));
         const HdfRows corners = rowsOf(output_.comm(), static_cast<index>(cells.faceConnectivity.size()));
@@ -319,7 +322,7 @@ class VtkHdfWriter::Implementation {
         }
     }
 
-    /// One more value, which rank 0 writes.
+    /// Appends one value, which rank 0 writes.
     template <class T>
     void append(const HdfObject &data, const std::string &name, T value) {
         const HdfObject space(H5Dget_space(data.get()), H5Sclose);

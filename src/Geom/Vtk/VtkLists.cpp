@@ -60,6 +60,7 @@ class CellTranslator {
             fail(c, fmt::format("has VTK's type {} and {} nodes", lists_.types[c], vtk.size()));
         requireNodes(c, vtk);
         std::vector<index> nodes(vtk.begin(), vtk.end());
+        // The inverse of VtkCells::add: VTK's node k is node order[k] of CGNS.
         const auto order = vtkElement(type).order;
         for (std::size_t k = 0; k < order.size(); k++)
             nodes[order[k]] = vtk[k];
@@ -90,6 +91,8 @@ class CellTranslator {
 
 } // namespace
 
+/// O(corners). A face of two cells is copied into both lists as stored: it may point inward in one of them, which
+/// buildMesh corrects (orientCells).
 void listFaces(const VtkFaces &faces, std::vector<index> &starts, std::vector<index> &lists) {
     starts = {0};
     lists.clear();

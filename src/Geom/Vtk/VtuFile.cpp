@@ -73,7 +73,8 @@ class ByteText {
         return values[static_cast<unsigned char>(letter)];
     }
 
-    /// Appends the one to three bytes of four letters.
+    /// Appends the one to three bytes of four letters (base64: RFC 4648, section 4). '=' ends a part; another may
+    /// follow.
     void takeFour(std::string &bytes) {
         unsigned word = 0;
         int letters = 0, padding = 0;

@@ -39,13 +39,13 @@ struct VtuArray {
 /// All functions are Local; all throw DataError, with the path and the array or the byte, if the file is damaged.
 class VtuFile {
   public:
-    /// Reads all of it. Also throws if the file has not one piece.
+    /// Reads all of it. Also throws unless the file has exactly one piece.
     explicit VtuFile(std::string path);
     VtuFile(const VtuFile &) = delete;
     VtuFile &operator=(const VtuFile &) = delete;
     ~VtuFile() = default;
 
-    /// Of the piece; no more than the file has room for.
+    /// Counts of the piece, at most what the file can hold.
     index points() const noexcept { return points_; }
     index cells() const noexcept { return cells_; }
     /// In the order of the file.
@@ -69,10 +69,10 @@ class VtuFile {
     void requireEnd() const;
     /// Finds the arrays, and where the appended data begins.
     void scan();
-    /// Takes what an element says that is inside `parents`, from the outermost on.
+    /// Takes the attributes of an element; `parents` are the elements around it, the outermost first.
     void open(const XmlTag &tag, const std::vector<std::string_view> &parents);
     void takeRoot(const XmlTag &tag);
-    /// A number of things that the file must have room for; 0 is one, none is an error.
+    /// A count from an attribute, at most what the file can hold. Throws if it is missing or not a number.
     index countOf(const XmlTag &tag, std::string_view attribute) const;
     /// The bytes of an array in binary or appended form, decompressed. Memory: these, and the largest block.
     std::string bytesOf(const VtuArray &array) const;

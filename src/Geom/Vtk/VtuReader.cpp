@@ -33,7 +33,7 @@ std::vector<index> deal(CommunicatorContext &context, std::span<const index> all
     return sparseExchange(context, outgoing).values;
 }
 
-/// The same of rows of `columns` numbers, an equal share for each rank.
+/// Gives each rank an equal share of rank 0's rows of `columns` numbers. Collective.
 std::vector<real> dealRows(CommunicatorContext &context, std::vector<real> all, index rows, index columns) {
     const EvenSplit split(rows, context.comm().size());
     std::vector<index> words; // the bits of the numbers: what sparseExchange sends are integers
@@ -58,7 +58,7 @@ std::vector<index> startsIn(const VtuFile &file, std::string_view name) {
         file.fail(ends, "does not ascend");
     return starts;
 }
-/// The same of one range a cell.
+/// The same for an array with one range a cell; throws for any other number of ranges.
 std::vector<index> startsOfCells(const VtuFile &file, std::string_view name) {
     std::vector<index> starts = startsIn(file, name);
     if (std::ssize(starts) != file.cells() + 1)

@@ -11,8 +11,8 @@
 
 namespace DNDS::Geom {
 
-/// Whether a file that begins so is XML of VTK's type UnstructuredGrid: whether this is the type of its first element,
-/// VTKFile, which comments and a declaration may precede. Local.
+/// Whether a file with these first bytes is VTK XML of the type UnstructuredGrid: its first element, after a
+/// declaration and comments, is a VTKFile of this type. Local.
 bool isVtu(std::string_view firstBytes);
 
 /// Reads a file of one piece: rank 0 alone, which gives each rank a block of the points and cells. Collective. Memory

@@ -80,6 +80,7 @@ bool nextTag(const std::string &path, std::string_view xml, XmlTag &tag) {
     tag = {};
     while (true) {
         const std::size_t open = std::min(xml.find('<', cursor.at), xml.size());
+        // `before` keeps the last text that is not blank, across comments.
         if (const std::string_view text = xml.substr(cursor.at, open - cursor.at); !isBlankText(text))
             tag.before = text;
         tag.begin = cursor.at = open;

@@ -15,8 +15,8 @@ namespace DNDS::Geom {
 
 namespace {
 
-/// The numbers of the owned entities' file. Collective.
-/// Blocks by the largest number in use, the same on all ranks.
+/// The split of the file's numbers into blocks, one a rank, up to the largest number in use. Collective; one reduction.
+/// Cells use all numbers; unused nodes leave gaps, which sendNodes closes.
 EvenSplit blocksOf(CommunicatorView comm, const MeshEntities &entities) {
     index last = -1;
     for (index i = 0; i < entities.owned; i++)
@@ -61,7 +61,8 @@ struct MarkedFace {
     int mark;
 };
 
-/// Each owned face once for each of its marks.
+/// Each owned face once for each of its marks. `periodicMarks` has owned faces only, and the last patch, "unassigned",
+/// is no mark of the source.
 std::vector<MarkedFace> markedFaces(const UnstructuredMesh &mesh) {
     std::vector<MarkedFace> faces;
     for (std::size_t p = 0; p + 1 < mesh.patches.size(); p++)
@@ -90,8 +91,8 @@ FileOrder::FileOrder(const UnstructuredMesh &mesh) {
     });
 }
 
-/// Numbers are closed up where nodes are missing: each rank asks the block's rank for the new numbers of the nodes of
-/// its cells.
+/// Unused nodes leave gaps in the file's numbers, which `numberNodes` closes: each rank then asks the blocks' ranks for
+/// the new numbers of all its nodes, ghosts and images included. One exchange of 4 words a node, and one query.
 void FileOrder::sendNodes(const UnstructuredMesh &mesh) {
     const EvenSplit blocks = blocksOf(mesh.comm, mesh.nodes);
     nodes_.ranks = ranksOf(blocks, mesh.nodes);
@@ -111,6 +112,7 @@ void FileOrder::sendNodes(const UnstructuredMesh &mesh) {
         numbers.push_back(reader.next());
         points.push_back(reader.nextPoint());
     }
+    // Sorted by file number, the block does not depend on the ranks that sent its nodes.
     const std::vector<std::size_t> order = ascending(numbers);
     nodes_.places = inversePermutation(order);
     std::vector<index> present;
@@ -130,7 +132,8 @@ void FileOrder::sendNodes(const UnstructuredMesh &mesh) {
         [&](std::size_t i, RecordReader &reader) { newNumbers_[i] = reader.next(); });
 }
 
-/// Words: number, number in the zone, type, number of nodes, nodes.
+/// Words: number, number in the zone, type, number of nodes, nodes by their new numbers. Received rows stay in
+/// `incoming` until they are appended in order: no cell is copied twice.
 void FileOrder::sendCells(const UnstructuredMesh &mesh) {
     cells_.ranks = ranksOf(blocksOf(mesh.comm, mesh.cells), mesh.cells);
     std::vector<index> starts{0};
@@ -171,7 +174,8 @@ void FileOrder::sendCells(const UnstructuredMesh &mesh) {
     numberBlock(mesh.comm, source_.cells);
 }
 
-/// Faces go with their first cell and are sorted by it, then by nodes and mark: an order that no partition changes.
+/// Faces go with their first cell and are sorted by it, then by nodes and mark: an order that no partition changes,
+/// since the first cell and the first corner of a face do not depend on it (LocalFaces.cpp).
 void FileOrder::sendFaces(const UnstructuredMesh &mesh) {
     const EvenSplit blocks = blocksOf(mesh.comm, mesh.cells);
     const std::vector<MarkedFace> faces = markedFaces(mesh);
@@ -254,7 +258,8 @@ std::vector<real> FileOrder::nodeValues(std::span<const real> owned, int compone
 
 namespace {
 
-/// One query for each owned entity at the rank of its block.
+/// One query for each owned entity at the rank of its block. These blocks are those of the values, which have a row for
+/// each node of the file, unused ones included.
 std::vector<real> takeValues(const UnstructuredMesh &mesh, const MeshEntities &entities,
                              std::span<const real> blockValues, int components) {
     const auto width = static_cast<std::size_t>(components);

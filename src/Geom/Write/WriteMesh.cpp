@@ -48,6 +48,8 @@ struct OrderedStep {
 
 } // namespace
 
+// `order_` comes first: the writer takes its block and keeps no reference. `ranks_` is declared before `writer_`, so
+// that setRanks may fill it here.
 MeshWriter::MeshWriter(const UnstructuredMesh &mesh, std::string path, const MeshWriterOptions &options)
     : order_(mesh), ownedNodes_(mesh.nodes.owned), ownedCells_(mesh.cells.owned), writesRanks_(options.ranks),
       writer_(failTogether(mesh.comm, [&] {
@@ -65,6 +67,7 @@ void MeshWriter::setRanks() {
 /// change.
 void MeshWriter::moved(const UnstructuredMesh &mesh) {
     failTogether(order_.comm(), [&] {
+        // The present routes stay until the mesh has passed: a refused one changes nothing.
         FileOrder order(mesh);
         const SourceMesh &now = order.mesh(), &before = order_.mesh();
         DNDS_CHECK(now.nodes() == before.nodes() && now.cells.size() == before.cells.size(), ArgumentError,

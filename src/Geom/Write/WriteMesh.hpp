@@ -131,7 +131,7 @@ class MeshWriter {
     /// Fields have the rows of owned cells or nodes: see `fieldOf`. Throws ArgumentError with the field's name if it
     /// has another number of rows, or is missing in the first step or on some rank.
     void writeStep(real time, const StepFields &fields);
-    /// The same, with lists that are easily confused.
+    /// Deprecated: the two lists are easily confused.
     [[deprecated("name the lists: writeStep(time, {.cells = ..., .nodes = ...})")]] void
     writeStep(real time, const std::vector<FieldSlice> &nodeFields, const std::vector<FieldSlice> &cellFields);
     /// Copies the steps of a complete file of the same mesh up to the time `last`, so that a restarted program
@@ -164,7 +164,7 @@ class MeshWriter {
 ///     writeCgnsMesh(mesh, "flow.cgns", {.cells = {fieldOf("u", u)}, .nodes = {fieldOf("x", x)}});
 void writeCgnsMesh(const UnstructuredMesh &mesh, const std::string &path, const StepFields &fields = {},
                    const CgnsWriteOptions &options = {});
-/// The same, with lists that are easily confused.
+/// Deprecated: the two lists are easily confused.
 [[deprecated("name the lists: writeCgnsMesh(mesh, path, {.cells = ..., .nodes = ...})")]] void
 writeCgnsMesh(const UnstructuredMesh &mesh, const std::string &path, const std::vector<FieldSlice> &nodeFields,
               const std::vector<FieldSlice> &cellFields, const CgnsWriteOptions &options = {});
