@@ -410,7 +410,7 @@ def architecture():
                 )
             ],
             [("Exchange", "MessagePlan", ["pattern and layouts: the bytes for each peer, made once"])],
-            [("Transport", "TransportTable", ["which transport reaches which peer, and why"])],
+            [("Transport", "chooseTransport", ["which transport reaches which peer, and why"])],
             [
                 (
                     "Transport",

@@ -25,12 +25,8 @@ std::size_t classOf(TransportKind kind, bool onDevice) {
     case TransportKind::Datatype:
     case TransportKind::Packed:
         return 2;
-    case TransportKind::Staged:
-    case TransportKind::Direct:
-    case TransportKind::Peer:
+    default: // staged, direct, peer
         return 3;
-    default:
-        return 4;
     }
 }
 

@@ -18,9 +18,8 @@ namespace DNDS {
 
 class CommunicatorContext;
 
-/// Classes of paths in reports: in own memory, node-shared, by messages, on devices, by
-/// transports added by a program.
-inline constexpr std::size_t pathClasses = 5;
+/// Classes of paths in reports: in own memory, node-shared, by messages, on devices.
+inline constexpr std::size_t pathClasses = 4;
 
 /// Indices of the numbers counted for the exchanges of one name.
 namespace Count {

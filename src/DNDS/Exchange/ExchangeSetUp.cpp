@@ -76,8 +76,8 @@ std::vector<PeerPath> pathsOf(const ExchangePattern &pattern, Direction directio
 }
 
 /// The requested memory space; a requested transport implies one. Local.
-ExchangeSpace requestedSpace(const TransportTable &transports, const ExchangeOptions &options) {
-    const TransportDescriptor *requested = transports.find(options.transport);
+ExchangeSpace requestedSpace(const ExchangeOptions &options) {
+    const TransportDescriptor *requested = findTransport(options.transport);
     if (options.space != ExchangeSpace::Auto || requested == nullptr)
         return options.space;
     return requested->servesHost ? ExchangeSpace::Host : ExchangeSpace::Device;
@@ -148,7 +148,6 @@ Exchange::Exchange(const CommunicatorContext::SetUp &setUp, CommunicatorContext 
     : direction_(direction), op_(op), ghosts_(direction == Direction::Push ? options.ghosts : GhostsAfterPush::Keep) {
     const Channel channel = context.nextChannel(); // before anything can fail: ranks stay in step
     announceReport(context);
-    const TransportTable &transports = TransportTable::of(context);
     std::exception_ptr failure;
     attempt(failure, [&] {
         setUp.requireAlone();
@@ -162,9 +161,9 @@ Exchange::Exchange(const CommunicatorContext::SetUp &setUp, CommunicatorContext 
         pattern_ = std::move(request.pattern);
         state_->members = std::move(request.members);
     });
-    const ExchangeSpace requested = requestedSpace(transports, options);
+    const ExchangeSpace requested = requestedSpace(options);
     space_ = agreeOnSpace(context.comm(), failure ? std::span<const ExchangeMember>() : state_->members, requested);
-    transports.prepare(context, space_);
+    prepareTransports(context, space_);
     // From here on a failure is kept until `agreeOnPlan`, the first point at which all ranks compare.
     ExchangeIdentity identity;
     identity.tag = channel.tag;
@@ -201,13 +200,12 @@ std::uint64_t Exchange::prepare(CommunicatorContext &context, const ExchangeOpti
     // settings that they share. `agreeOnPlan` checks it.
     std::map<int, TransportChoice> choices;
     bool sonsInArena = false; // in memory that the ranks of the node share
-    const TransportTable &transports = TransportTable::of(context);
     for (const PeerRows *peers : {&pattern_->readers(), &pattern_->owners()})
         for (const int peer : peers->ranks) {
-            const TransportChoice choice = transports.choose(context, peer, options.transport, space_);
+            const TransportChoice choice = chooseTransport(context, peer, options.transport, space_);
             state.kinds[peer] = choice.kind;
             choices.emplace(peer, choice);
-            sonsInArena = sonsInArena || transports.at(choice.kind).destinationsInArena;
+            sonsInArena = sonsInArena || transportOf(choice.kind).destinationsInArena;
         }
     // All device work of the exchange is on one stream of its own.
     if (space_ == MemorySpace::Device)
@@ -230,7 +228,7 @@ std::uint64_t Exchange::prepare(CommunicatorContext &context, const ExchangeOpti
         state.zeroing.emplace(*pattern_, state.sons, space_, state.streamHandle(), false);
     // One transport object for each kind that some peer needs, with the messages of its peers.
     state.transports =
-        transports.make(splitByTransport(state.plan, state.channel, state.kinds), {context, state.stream});
+        makeTransports(splitByTransport(state.plan, state.channel, state.kinds), {context, state.stream});
     for (const auto &transport : state.transports)
         state.needsProgress = state.needsProgress || transport->descriptor().needsProgress;
     state.pollsMpi = state.transports.size() == 1 && state.transports.front()->descriptor().pollsMpi;

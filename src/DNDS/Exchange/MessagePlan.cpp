@@ -225,7 +225,6 @@ void agreeOnPlan(CommunicatorContext &context, const MessagePlan &plan, const Ex
         told.append(out.peer, values);
     }
     const RankLists heard = sparseExchange(context, told);
-    const TransportTable &transports = TransportTable::of(context);
     comm.guarded([&] {
         for (std::size_t k = 0; k < heard.size(); ++k) {
             const auto values = heard.list(k);
@@ -237,8 +236,8 @@ void agreeOnPlan(CommunicatorContext &context, const MessagePlan &plan, const Ex
             DNDS_CHECK(static_cast<std::uint64_t>(values[2]) == here.kind, ArgumentError,
                        "rank {} uses transport '{}' where rank {} uses '{}' for '{}': choose the same on all ranks "
                        "(options, DNDS_TRANSPORT)",
-                       sender, transports.nameOf(static_cast<TransportKind>(values[2])), comm.rank(),
-                       transports.nameOf(static_cast<TransportKind>(here.kind)), identity.names);
+                       sender, transportName(static_cast<TransportKind>(values[2])), comm.rank(),
+                       transportName(static_cast<TransportKind>(here.kind)), identity.names);
             DNDS_CHECK(static_cast<std::uint64_t>(values[0]) == here.bytes, LayoutError,
                        "rank {} sends {} bytes of '{}' where rank {} expects {}: row widths or sizes differ between "
                        "them; call createMPITypes after changing them",

@@ -184,8 +184,7 @@ void add(Table &table, const char *what, const RankStatistics &spread, std::stri
 }
 
 void add(Table &table, const ExchangeReport &exchange) {
-    static constexpr std::array<const char *, pathClasses> ways{"own memory", "node-shared", "messages", "device",
-                                                                "added transports"};
+    static constexpr std::array<const char *, pathClasses> ways{"own memory", "node-shared", "messages", "device"};
     const auto out = std::back_inserter(table.text);
     fmt::format_to(out, "  {}: run {} times on {} rank{}\n", exchange.name, exchange.runs, exchange.ranks,
                    exchange.ranks == 1 ? "" : "s");

@@ -26,9 +26,8 @@ struct ExchangeReport {
     RankStatistics bytesSent;
     RankStatistics startSeconds; ///< in all runs
     RankStatistics waitSeconds;
-    /// Peers and bytes sent each run, summed over ranks: in own memory, node-shared, by messages, on devices, by
-    /// transports that a program added.
-    std::array<std::pair<std::uint64_t, std::uint64_t>, 5> paths{};
+    /// Peers and bytes sent each run, summed over ranks: in own memory, node-shared, by messages, on devices.
+    std::array<std::pair<std::uint64_t, std::uint64_t>, 4> paths{};
     /// The rank that starts last, on average over all runs, and how many seconds after the others; -1 if ranks
     /// ran it differently often, there is only one, or they are not the ranks of one communicator.
     int latest = -1;

@@ -63,16 +63,15 @@ SparseFields::State::State(std::string label, std::span<SparseFieldCore *const> 
 /// where they find that the transport of DNDS_TRANSPORT is impossible: the error is thrown when fields are on the
 /// device.
 void SparseFields::State::choosePaths(std::span<const int> ranks, const Channel &channel) {
-    const TransportTable &transports = TransportTable::of(*context);
     std::vector<TransportKind> kinds;
     for (std::size_t p = 0; p < peers.size(); ++p) {
         TransportChoice &path = peers[p].path;
         try {
-            path = transports.choose(*context, ranks[p], TransportKind::Auto, MemorySpace::Device);
+            path = chooseTransport(*context, ranks[p], TransportKind::Auto, MemorySpace::Device);
         } catch (const StateError &) { // on both ranks of the pair; for lack of memory the set-up fails
             whyNotOnDevice = std::current_exception();
         }
-        if (!isOnDevice(path.kind)) // also transports that a program has added
+        if (!isOnDevice(path.kind))
             path = {TransportKind::Staged, "staged", path.why};
         kinds.push_back(path.kind);
     }
@@ -508,7 +507,7 @@ SparseFields::SparseFields(std::string name, std::span<SparseFieldCore *const> f
                         first == nullptr ? "nothing" : *first, comm.rank(), k < texts.size() ? texts[k] : "nothing"));
     });
     if (hasDevices()) // fields may go there at any time, but only a set-up may try what MPI and devices can do
-        TransportTable::of(*context).prepare(*context, MemorySpace::Device);
+        prepareTransports(*context, MemorySpace::Device);
     comm.guarded([&] {
         state_ = std::make_unique<State>(std::move(name), fields, channel, deviceChannel);
         ContentHash hash;

@@ -85,6 +85,7 @@ void Plan::State::requireSameRows() const {
 }
 
 void Plan::State::requireCommunicator() const {
+    requireMpiActive("a plan is used");
     DNDS_CHECK(context->alive(), StateError,
                "the communicator of plan '{}' was freed: free it after the last use of the plan", graph.name);
 }

@@ -1,11 +1,16 @@
 #include "DNDS/Task/PlanHistory.hpp"
 
 #include "DNDS/Base/ContentHash.hpp"
+#include "DNDS/Exchange/ExchangePattern.hpp"
+#include "DNDS/Mpi/Wait.hpp"
 
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
+#include <set>
+#include <string>
 
 namespace DNDS::Task {
 
@@ -22,42 +27,82 @@ std::uint64_t takeNumbers(std::size_t count) {
 PlanHistory::PlanHistory(const GraphModel &graph, const PlanModel &plan)
     : graph_(graph), plan_(plan), firstFinisher_(takeNumbers(graph.arrays.size())) {}
 
-// Agreement is needed only among ranks that exchange messages.
+PlanHistory::~PlanHistory() {
+    if (!link_)
+        return;
+    context_->delist(*this);
+    if (context_->alive()) // messages can arrive
+        // These peers send a word of this run, or revoke; it must not reach a later user of the channel.
+        for (const std::size_t k : missing_)
+            link_->dropNext(k);
+}
+
+/// Agreement is needed only among ranks that exchange messages. Two reductions. Enlisted before the plan, which
+/// Plan::compile enlists last: a recovery settles and renews the link before the plan resets the numbers of its runs.
 void PlanHistory::connect() {
     dropped_.assign(plan_.transfers.size(), false);
     left_.assign(graph_.arrays.size(), {});
-    std::vector<std::shared_ptr<const ExchangePattern>> patterns;
-    for (const Transfer &transfer : plan_.transfers)
-        patterns.push_back(transfer.pattern);
-    if (!patterns.empty())
-        agreement_.emplace(patterns.front()->sharedContext(), fmt::format("plan '{}'", graph_.name),
-                           PeerAgreement::peersOf(patterns));
+    if (plan_.transfers.empty()) // on all ranks
+        return;
+    context_ = plan_.transfers.front().pattern->sharedContext();
+    const CommunicatorContext::SetUp setUp(*context_);
+    const CommunicatorView comm = context_->comm();
+    const Channel channel = context_->nextChannel(); // before any failure: ranks stay in step
+    comm.guarded([&] {
+        setUp.requireAlone();
+        std::set<int> peers;
+        for (const Transfer &transfer : plan_.transfers)
+            for (const PeerRows *rows : {&transfer.pattern->readers(), &transfer.pattern->owners()})
+                peers.insert(rows->ranks.begin(), rows->ranks.end());
+        peers.erase(comm.rank());
+        peers_.assign(peers.begin(), peers.end());
+        missing_.reserve(peers_.size());
+        link_.emplace(context_, channel, peers_);
+    });
+    link_->connect();
+    comm.guarded([&] { context_->enlist(*this); });
 }
 
-// The agreement knows numbers only: the error is completed by what this rank has decided.
-template <class Work>
-void PlanHistory::explaining(const Work &work) const {
-    try {
-        work();
-    } catch (const StateError &error) {
-        std::vector<std::string> made;
-        for (std::size_t k = 0; k < dropped_.size(); ++k)
-            if (plan_.transfers[k].conditional)
-                for (const std::size_t a : plan_.transfers[k].arrays)
-                    made.push_back(fmt::format("'{}' {}", graph_.arrays[a]->name(), dropped_[k] ? "left out" : "made"));
-        throw StateError(fmt::format(
-            "{}. Here this is run {}, with pulls of {}. An array that only some ranks write outside "
-            "of the plan has to be told to all: call changed() on the others. Reading through an array that is not "
-            "const counts as writing: use std::as_const",
-            error.message(), run_, made.empty() ? "nothing" : fmt::format("{}", fmt::join(made, ", "))));
-    }
+/// A peer one run ahead has its next word wait in the link until this one is taken.
+bool PlanHistory::look() {
+    std::erase_if(missing_, [&](std::size_t k) {
+        if (!link_->receive(k))
+            return false;
+        std::uint64_t theirs = 0;
+        std::memcpy(&theirs, link_->received(k).data(), sizeof theirs);
+        if (theirs != word_)
+            throwDisagreement(peers_[k]);
+        link_->take(k);
+        return true;
+    });
+    return missing_.empty();
+}
+
+/// Words are hashes: the error tells this rank's decisions, as the program has to find out why the peer's differ.
+void PlanHistory::throwDisagreement(int peer) const {
+    std::vector<std::string> made;
+    for (std::size_t k = 0; k < dropped_.size(); ++k)
+        if (plan_.transfers[k].conditional)
+            for (const std::size_t a : plan_.transfers[k].arrays)
+                made.push_back(fmt::format("'{}' {}", graph_.arrays[a]->name(), dropped_[k] ? "left out" : "made"));
+    throw StateError(fmt::format(
+        "rank {} and this rank disagree about plan '{}'. Here this is run {}, with pulls of {}. An array that only "
+        "some ranks write outside of the plan has to be told to all: call changed() on the others. Reading through an "
+        "array that is not const counts as writing: use std::as_const",
+        peer, graph_.name, run_, made.empty() ? "nothing" : fmt::format("{}", fmt::join(made, ", "))));
 }
 
 /// All ranks decide the same as long as they write arrays between the same runs. Ranks without rows or ghosts
 /// decide by versions, too.
 index PlanHistory::begin(index run) {
-    if (agreement_)
-        explaining([&] { agreement_->finish(); });
+    // All words of the run before: so no rank is two runs ahead, and the two buffers of the link suffice without
+    // waiting.
+    if (link_)
+        waitUntil(
+            *context_, [&] { return look(); },
+            [&] {
+                return fmt::format("rank {} to begin run {} of plan '{}'", peers_[missing_.front()], run_, graph_.name);
+            });
     run_ = run;
     // The digest covers the graph, the run's number and each decision: peers that run another graph, or are a run
     // ahead, are found as well.
@@ -78,8 +123,12 @@ index PlanHistory::begin(index run) {
                       });
         digest.add(dropped_[k] ? 1 : 2);
     }
-    if (agreement_)
-        agreement_->begin(digest.value());
+    word_ = digest.value();
+    for (std::size_t k = 0; k < peers_.size(); ++k) {
+        std::memcpy(link_->prepare(k, sizeof word_).data(), &word_, sizeof word_);
+        link_->send(k, sizeof word_);
+        missing_.push_back(k);
+    }
     return std::ranges::count(dropped_, true);
 }
 
@@ -99,11 +148,6 @@ PlanHistory::Contents PlanHistory::contentsOf(std::size_t array) const {
     return {handle.father().version(), handle.son() != nullptr ? handle.son()->version() : 0, finisherOf(array)};
 }
 
-void PlanHistory::look() {
-    if (agreement_)
-        explaining([&] { agreement_->look(); });
-}
-
 /// Order matters: marking the father as written raises its version, from which the ghosts then count as pulled;
 /// `left_` is taken last.
 void PlanHistory::noteOutcome() {
@@ -116,6 +160,14 @@ void PlanHistory::noteOutcome() {
         left_[a] = contentsOf(a);
     }
 }
+
+/// The link drops words in flight; runs start over with the plan.
+bool PlanHistory::settle() noexcept {
+    missing_.clear();
+    return link_->settle();
+}
+
+void PlanHistory::renew() { link_->renew(); }
 
 /// Raising the versions of all fathers makes every record of a pull out of date, in this plan and in others.
 void PlanHistory::forgetPulls() {

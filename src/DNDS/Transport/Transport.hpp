@@ -7,6 +7,7 @@
 #include "DNDS/Transport/RowScatter.hpp"
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -52,6 +53,7 @@ struct StagedTraffic {
 };
 
 struct TransportDescriptor;
+struct TransportSetup;
 
 /// Moves the bytes of one exchange to and from some of its peers. Calls alternate: bind, then start, progress until it
 /// is true, finish, start, ... A source may be changed after `finish`, a destination may be read after it.
@@ -97,9 +99,9 @@ class Transport {
     virtual void renew(const CommunicatorContext & /*context*/) {}
 
   private:
-    friend class TransportTable;
-    /// Set by TransportTable::make.
-    std::shared_ptr<const TransportDescriptor> descriptor_;
+    friend std::vector<std::unique_ptr<Transport>> makeTransports(std::map<TransportKind, TransportPlan> plans,
+                                                                  const TransportSetup &setup);
+    const TransportDescriptor *descriptor_ = nullptr; ///< set by makeTransports
 };
 
 } // namespace DNDS

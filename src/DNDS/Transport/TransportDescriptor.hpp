@@ -34,12 +34,11 @@ struct TransportSetup {
     std::shared_ptr<ExchangeStream> stream; ///< stream of an exchange of device memory; null for others
 };
 
-/// One line of the table of transports (`TransportTable`). A new transport is a class, a function that returns its
-/// descriptor, and, if it comes with DNDS, that function in the list at the end of this file and in
-/// `TransportTable.cpp`.
+/// One line of the table of transports. A new transport is a class, a function that returns its descriptor, and that
+/// function in the list at the end of this file and in `TransportTable.cpp`.
 struct TransportDescriptor {
-    TransportKind kind = TransportKind::Auto; ///< Auto: the table gives it a number
-    std::string name;                         ///< its name in DNDS_TRANSPORT and in reports
+    TransportKind kind = TransportKind::Auto;
+    std::string name; ///< its name in DNDS_TRANSPORT and in reports
     bool servesHost = false;
     bool servesDevice = false;
     bool withinRank = false; ///< for rows that a rank pulls from itself; `reach` is not called then
@@ -67,7 +66,7 @@ struct TransportDescriptor {
     bool serves(MemorySpace space) const noexcept { return space == MemorySpace::Device ? servesDevice : servesHost; }
 };
 
-/// The transports that come with DNDS, each in a source of its own.
+/// The transports, each in a source of its own.
 TransportDescriptor describeDatatypeTransport();
 TransportDescriptor describePackedTransport();
 TransportDescriptor describeNodeSharedTransport();

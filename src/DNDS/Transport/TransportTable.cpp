@@ -9,20 +9,34 @@ namespace DNDS {
 
 namespace {
 
-/// The table. A transport that comes with DNDS has its line here.
-constexpr TransportDescriptor (*builtIn[])() = {
-    describeDatatypeTransport, describePackedTransport, describeNodeSharedTransport, describeLocalTransport,
-    describeStagedTransport,   describeDirectTransport, describePeerTransport,
-};
-
-/// For names outside of any communicator.
-const TransportTable &builtInTable() {
-    static const TransportTable table;
+/// All transports, in descending preference, those of equal preference as listed. Never destroyed: exchanges with
+/// static storage refer to it.
+const std::vector<TransportDescriptor> &transports() {
+    static const auto &table = *new std::vector<TransportDescriptor>([] {
+        std::vector<TransportDescriptor> made{
+            describeDatatypeTransport(), describePackedTransport(), describeNodeSharedTransport(),
+            describeLocalTransport(),    describeStagedTransport(), describeDirectTransport(),
+            describePeerTransport(),
+        };
+        std::ranges::stable_sort(made, std::greater<>(), &TransportDescriptor::preference);
+        return made;
+    }());
     return table;
 }
 
-/// Numbers of added transports begin here.
-constexpr int firstAdded = 64;
+/// The names that may be given, for messages.
+std::string choices() {
+    std::string host = "auto";
+    std::string device;
+    for (const TransportDescriptor &transport : transports())
+        if (!transport.withinRank) {
+            if (transport.servesHost)
+                host += ", " + transport.name;
+            if (transport.servesDevice)
+                device += (device.empty() ? "" : ", ") + transport.name;
+        }
+    return fmt::format("{}; or for device memory {}", host, device);
+}
 
 /// Adds a reason that is not listed yet.
 void append(std::string &reasons, const std::string &reason) {
@@ -31,105 +45,14 @@ void append(std::string &reasons, const std::string &reason) {
     reasons += (reasons.empty() ? "" : "; ") + reason;
 }
 
-} // namespace
-
-TransportTable &TransportTable::of(CommunicatorContext &context) {
-    // A table a communicator, not a global one: programs that add transports do not affect libraries with
-    // communicators of their own.
-    return context.attach<TransportTable>([&] {
-        std::shared_ptr<TransportTable> table;
-        context.comm().guarded([&] { table = std::make_shared<TransportTable>(); });
-        return table;
-    });
-}
-
-TransportTable::TransportTable() {
-    for (const auto describe : builtIn)
-        insert(describe());
-}
-
-void TransportTable::insert(TransportDescriptor transport) {
-    // After the transports of equal preference: the one that was added first is asked first.
-    const auto after = std::ranges::upper_bound(lines_, transport.preference, std::greater<>(),
-                                                [](const auto &line) { return line->preference; });
-    lines_.insert(after, std::make_shared<const TransportDescriptor>(std::move(transport)));
-}
-
-TransportKind TransportTable::add(TransportDescriptor transport) {
-    DNDS_CHECK(!transport.name.empty() && transport.name != "auto" &&
-                   std::ranges::none_of(lines_, [&](const auto &line) { return line->name == transport.name; }),
-               ArgumentError, "the name '{}' cannot be given to another transport", transport.name);
-    DNDS_CHECK(transport.kind == TransportKind::Auto && transport.reach && transport.make &&
-                   (transport.servesHost || transport.servesDevice) && !transport.withinRank,
-               ArgumentError,
-               "the transport '{}' needs a space that it serves, `reach` and `make`; its kind is given to it",
-               transport.name);
-    // The same on all ranks, which add the same transports in the same order: kinds are compared between ranks
-    // (agreeOnPlan).
-    const auto kind = static_cast<TransportKind>(firstAdded + added_);
-    transport.kind = kind;
-    insert(std::move(transport));
-    ++added_;
-    return kind;
-}
-
-const TransportDescriptor *TransportTable::find(TransportKind kind) const noexcept {
-    const auto found = std::ranges::find(lines_, kind, [](const auto &line) { return line->kind; });
-    return found == lines_.end() ? nullptr : found->get();
-}
-
-const std::shared_ptr<const TransportDescriptor> &TransportTable::line(TransportKind kind) const {
-    const auto found = std::ranges::find(lines_, kind, [](const auto &line) { return line->kind; });
-    DNDS_CHECK(found != lines_.end(), ArgumentError, "there is no transport of number {} on this communicator",
-               static_cast<int>(kind));
-    return *found;
-}
-
-const TransportDescriptor &TransportTable::at(TransportKind kind) const { return *line(kind); }
-
-std::string TransportTable::choices() const {
-    std::string host = "auto";
-    std::string device;
-    for (const auto &line : lines_)
-        if (!line->withinRank) {
-            if (line->servesHost)
-                host += ", " + line->name;
-            if (line->servesDevice)
-                device += (device.empty() ? "" : ", ") + line->name;
-        }
-    return fmt::format("{}; or for device memory {}", host, device);
-}
-
-TransportKind TransportTable::kindOf(std::string_view name) const {
-    if (name == "auto")
-        return TransportKind::Auto;
-    const auto found = std::ranges::find(
-        lines_, name, [](const auto &line) -> const auto & { return line->name; });
-    DNDS_CHECK(found != lines_.end(), ArgumentError, "there is no transport '{}': choose one of {}", name, choices());
-    return (*found)->kind;
-}
-
-std::string_view TransportTable::nameOf(TransportKind kind) const noexcept {
-    if (kind == TransportKind::Auto)
-        return "auto";
-    const TransportDescriptor *transport = find(kind);
-    return transport != nullptr ? std::string_view(transport->name) : "unknown";
-}
-
-void TransportTable::prepare(CommunicatorContext &context, MemorySpace space) const {
-    for (const auto &line : lines_)
-        if (line->serves(space) && line->prepare)
-            line->prepare(context);
-}
-
 /// A transport that must be used wherever it is meant for the peer, and the origin of the request; null: free choice.
-struct TransportTable::RequestedTransport {
+struct RequestedTransport {
     const TransportDescriptor *transport = nullptr;
     const char *why = "";
 };
 
-TransportTable::RequestedTransport TransportTable::requestedTransport(TransportKind requested,
-                                                                      MemorySpace space) const {
+/// By the caller, else by DNDS_TRANSPORT. Throws as `chooseTransport`.
+RequestedTransport requestedTransport(TransportKind requested, MemorySpace space) {
     // A transport that the caller asks for must serve the rows' memory; one from the environment applies to the
     // exchanges whose memory it serves, and others choose freely.
     const auto requirePeers = [&](const TransportDescriptor &transport, std::string_view who) {
@@ -138,7 +61,7 @@ TransportTable::RequestedTransport TransportTable::requestedTransport(TransportK
                    choices());
     };
     if (requested != TransportKind::Auto) {
-        const TransportDescriptor &transport = at(requested);
+        const TransportDescriptor &transport = transportOf(requested);
         requirePeers(transport, "");
         DNDS_CHECK(transport.serves(space), ArgumentError,
                    "the {} transport does not serve rows in {} memory: choose one of {}, or another space",
@@ -146,18 +69,52 @@ TransportTable::RequestedTransport TransportTable::requestedTransport(TransportK
         return {&transport, "asked for by the caller"};
     }
     const std::string name = readEnvironment().transport;
-    const TransportKind kind = name.empty() ? TransportKind::Auto : kindOf(name);
+    const TransportKind kind = name.empty() ? TransportKind::Auto : transportFromName(name);
     if (kind == TransportKind::Auto)
         return {};
-    const TransportDescriptor &transport = at(kind);
+    const TransportDescriptor &transport = transportOf(kind);
     requirePeers(transport, "DNDS_TRANSPORT: ");
     if (!transport.serves(space))
         return {};
     return {&transport, "asked for by DNDS_TRANSPORT"};
 }
 
-TransportChoice TransportTable::choose(const CommunicatorContext &context, int peer, TransportKind asked,
-                                       MemorySpace space) const {
+} // namespace
+
+const TransportDescriptor *findTransport(TransportKind kind) noexcept {
+    const auto found = std::ranges::find(transports(), kind, &TransportDescriptor::kind);
+    return found == transports().end() ? nullptr : &*found;
+}
+
+const TransportDescriptor &transportOf(TransportKind kind) {
+    const TransportDescriptor *found = findTransport(kind);
+    DNDS_CHECK(found != nullptr, ArgumentError, "there is no transport of number {}", static_cast<int>(kind));
+    return *found;
+}
+
+std::string_view transportName(TransportKind kind) {
+    if (kind == TransportKind::Auto)
+        return "auto";
+    const TransportDescriptor *transport = findTransport(kind);
+    return transport != nullptr ? std::string_view(transport->name) : "unknown";
+}
+
+TransportKind transportFromName(std::string_view name) {
+    if (name == "auto")
+        return TransportKind::Auto;
+    const auto found = std::ranges::find(transports(), name, &TransportDescriptor::name);
+    DNDS_CHECK(found != transports().end(), ArgumentError, "there is no transport '{}': choose one of {}", name,
+               choices());
+    return found->kind;
+}
+
+void prepareTransports(CommunicatorContext &context, MemorySpace space) {
+    for (const TransportDescriptor &transport : transports())
+        if (transport.serves(space) && transport.prepare)
+            transport.prepare(context);
+}
+
+TransportChoice chooseTransport(const CommunicatorContext &context, int peer, TransportKind asked, MemorySpace space) {
     const bool own = context.comm().rank() == peer;
     const RequestedTransport requested = own ? RequestedTransport{} : requestedTransport(asked, space);
     if (requested.transport != nullptr) {
@@ -170,39 +127,30 @@ TransportChoice TransportTable::choose(const CommunicatorContext &context, int p
     // In descending preference, the first that is usable; `why` collects the reasons against the others. Both ranks
     // of a pair get the same answers (`reach`), and so make the same choice.
     std::string why;
-    for (const auto &line : lines_) {
-        if (!line->serves(space) || line->withinRank != own || line->preference == 0)
+    for (const TransportDescriptor &transport : transports()) {
+        if (!transport.serves(space) || transport.withinRank != own || transport.preference == 0)
             continue;
-        const Reach reach = own ? Reach::yes("rows of this rank itself") : line->reach(context, peer);
+        const Reach reach = own ? Reach::yes("rows of this rank itself") : transport.reach(context, peer);
         append(why, reach.why);
         if (reach.usable)
-            return {line->kind, line->name, why};
+            return {transport.kind, transport.name, why};
     }
     throw StateError(fmt::format("no transport reaches rank {}: {}", peer, why));
 }
 
 // NOLINTNEXTLINE(performance-unnecessary-value-param): plans are moved from
-std::vector<std::unique_ptr<Transport>> TransportTable::make(std::map<TransportKind, TransportPlan> plans,
-                                                             const TransportSetup &setup) const {
+std::vector<std::unique_ptr<Transport>> makeTransports(std::map<TransportKind, TransportPlan> plans,
+                                                       const TransportSetup &setup) {
     // In ascending `order`: an exchange starts messages first, since they take longest.
     std::vector<std::unique_ptr<Transport>> made;
     made.reserve(plans.size());
     for (auto &[kind, plan] : plans) {
-        const std::shared_ptr<const TransportDescriptor> &descriptor = line(kind);
-        made.push_back(descriptor->make(std::move(plan), setup));
-        DNDS_CHECK(made.back() != nullptr, StateError, "the transport '{}' made nothing: its `make` returned null",
-                   descriptor->name);
-        made.back()->descriptor_ = descriptor;
+        const TransportDescriptor &descriptor = transportOf(kind);
+        made.push_back(descriptor.make(std::move(plan), setup));
+        made.back()->descriptor_ = &descriptor;
     }
     std::ranges::stable_sort(made, {}, [](const auto &transport) { return transport->descriptor().order; });
     return made;
 }
-
-std::string_view transportName(TransportKind kind) {
-    const std::string_view name = builtInTable().nameOf(kind);
-    return name == "unknown" && static_cast<int>(kind) >= firstAdded ? "added" : name;
-}
-
-TransportKind transportFromName(std::string_view name) { return builtInTable().kindOf(name); }
 
 } // namespace DNDS

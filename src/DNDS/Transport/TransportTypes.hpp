@@ -15,9 +15,9 @@
 
 namespace DNDS {
 
-/// Method of moving the bytes of an exchange. Transports added by a program (`TransportTable::add`) get new numbers.
+/// Method of moving the bytes of an exchange.
 enum class TransportKind : unsigned char {
-    Auto,       ///< chosen for each peer by `TransportTable::choose`
+    Auto,       ///< chosen for each peer by `chooseTransport`
     Datatype,   ///< MPI derived datatypes directly from and into the arrays
     Packed,     ///< rows gathered into one buffer a peer, received directly into the destination
     NodeShared, ///< the owner writes into the reader's memory; between ranks of one node
@@ -27,8 +27,8 @@ enum class TransportKind : unsigned char {
     Peer        ///< device rows: packed on the device, read there by the peer's device; between ranks of one node
 };
 
-/// The name of a transport that comes with DNDS: "auto", "datatype", "packed", "node-shared", "local", "staged",
-/// "direct", "peer"; "added" for others, whose names `TransportTable` knows.
+/// The name of a transport: "auto", "datatype", "packed", "node-shared", "local", "staged", "direct" or "peer";
+/// "unknown" for other numbers. Local.
 std::string_view transportName(TransportKind kind);
 /// The kind of that name; throws ArgumentError that lists the names.
 TransportKind transportFromName(std::string_view name);

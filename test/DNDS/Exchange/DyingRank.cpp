@@ -2,11 +2,9 @@
 // and not well.
 //
 //   DyingRank exit|kill|throw before|between [device]     (start, or between start and wait)
-//   DyingRank exit|kill|throw rounds                      (of a PeerAgreement, before one of them)
 //   DyingRank exit|kill|throw channel                     (a CommBuffer, after two messages that are still read)
 
 #include "DNDS/Array/ArrayPair.hpp"
-#include "DNDS/Exchange/PeerAgreement.hpp"
 #include "DNDS/Sparse/CommBuffer.hpp"
 
 #include <unistd.h>
@@ -65,23 +63,6 @@ void run(std::string_view how, std::string_view when, bool onDevice) {
     }
 }
 
-void runRounds(std::string_view how) {
-    const CommunicatorView world(MPI_COMM_WORLD);
-    std::vector<int> everyone(static_cast<std::size_t>(world.size()));
-    std::iota(everyone.begin(), everyone.end(), 0);
-    PeerAgreement agreement(CommunicatorContext::of(world), "the rounds", everyone);
-    for (std::uint64_t round = 0; round < 5; ++round) {
-        if (round == 2 && world.rank() == dying)
-            endAs(how);
-        try {
-            agreement.begin(round);
-        } catch (const PeerError &error) {
-            std::fprintf(stderr, "noticed: %s\n", error.what());
-            throw;
-        }
-    }
-}
-
 /// Rank 1 sends to each of the others.
 void runChannel(std::string_view how) {
     const CommunicatorView world(MPI_COMM_WORLD);
@@ -122,9 +103,7 @@ int main(int argc, char **argv) {
     try {
         const DNDS::MpiSession session(argc, argv);
         const std::string_view when = argc > 2 ? argv[2] : "";
-        if (when == "rounds")
-            DNDS::runRounds(argv[1]);
-        else if (when == "channel")
+        if (when == "channel")
             DNDS::runChannel(argv[1]);
         else
             DNDS::run(argc > 1 ? argv[1] : "", when, argc > 3);

@@ -4,7 +4,7 @@
 
 #include "DNDS/Array/ArrayPair.hpp"
 #include "DNDS/Exchange/ExchangeGroup.hpp"
-#include "DNDS/Exchange/PeerAgreement.hpp"
+#include "DNDS/Task/Graph.hpp"
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace DNDS {
@@ -107,9 +108,12 @@ int run() {
         group.add(fields.front().trans);
         group.initPersistentPull();
         const auto context = fields.front().trans.pattern()->mapping()->global()->context();
-        const std::vector patterns{fields.front().trans.pattern()};
-        PeerAgreement agreement(context, "what ends", PeerAgreement::peersOf(patterns));
-        agreement.begin(1); // left pending
+        Task::Graph graph("ends", MPI_COMM_WORLD);
+        graph.task("read", Task::RowSpace("rows", 4, 2, fields.front().trans.pattern()).region("all"))
+            .reads(std::as_const(fields.front()))
+            .run([](index, const auto &) {});
+        Task::Plan plan = graph.compile();
+        plan.run(); // its peers' words may be pending
 
         MPI_Finalize();
 
@@ -123,8 +127,7 @@ int run() {
         }
         expectStateError("group.startPersistentPull", [&] { group.startPersistentPull(); });
         expectStateError("a pair on a communicator of its own", [&] { fields.back().trans.startPersistentPull(); });
-        expectStateError("a round", [&] { agreement.begin(2); });
-        expectStateError("the end of a round", [&] { agreement.finish(); });
+        expectStateError("a plan", [&] { plan.run(); });
         expectStateError("CommunicatorView", [] { (void)CommunicatorView(MPI_COMM_WORLD); });
         expectStateError("CommunicatorContext::of", [&] { (void)context->comm(); });
         if (context->alive()) {

@@ -14,6 +14,7 @@
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -465,6 +466,48 @@ TEST(PlansThatFail, GoInAnyOrderAfterAFailure) {
         stepper.reset();
         comm = Communicator();
         plan.reset();
+    }
+}
+
+/// Plans whose pulls are dropped run without waiting for peers: some are destroyed before these have run.
+TEST(PlansThatEnd, BeforeTheirPeersHaveRun) {
+    for (int round = 0; round < 10; ++round) {
+        const ScopedVariable nodes("DNDS_RANKS_PER_NODE", round % 2 == 0 ? "1" : "0");
+        const Communicator own = Communicator::duplicate(MPI_COMM_WORLD); // MPI gives it the number of the one before
+        Stepper stepper(3, own.view());
+        Graph graph("means", own.view());
+        auto out = PlanWorld::pair("out", stepper.world.cells, 9, own.view());
+        graph.task("mean", stepper.world.cells)
+            .reads(through(*stepper.constant, stepper.world.cellCells))
+            .writes(*out)
+            .run(MeanKernel{stepper.world.viewOf(stepper.world.cellCells)});
+        std::optional<Plan> plan(graph.compile());
+        stepper.fill();
+        plan->run();
+        EXPECT_EQ(plan->statistics().dropped, 0);
+        own.view().barrier();
+        for (int late = 0; late < worldSize(); ++late) {
+            if (worldRank() != late)
+                plan->run(); // would never return if it waited
+            own.view().barrier();
+            if (worldRank() == late)
+                plan->run();
+        }
+        EXPECT_EQ(plan->statistics().dropped, stepper.world.times(worldSize()));
+        const bool absent = round % 3 == 1 && worldRank() == round % worldSize();
+        if (!absent)
+            plan->run();
+        if (round % 3 == 1)
+            std::thread([&] { plan.reset(); }).join();
+        own.view().barrier();
+        if (absent || round % 3 == 1)
+            recover(own.view());
+        plan.emplace(graph.compile());
+        stepper.fill();
+        plan->run();
+        EXPECT_EQ(
+            PlanWorld::wrong(*out, stepper.world.cells, meanOf(stepper.world.allCellCells, stepper.world.all(true, 6))),
+            0);
     }
 }
 

@@ -32,9 +32,8 @@ class ScatteredCase {
     ScatteredCase(TransportKind kind, MemorySpace space, bool destinationsInArena)
         : space_(space), owner_(Communicator::duplicate(MPI_COMM_WORLD)),
           context_(CommunicatorContext::of(owner_.view())) {
-        const TransportTable &transports = TransportTable::of(*context_);
-        transports.prepare(*context_, space);
-        const bool own = transports.at(kind).withinRank;
+        prepareTransports(*context_, space);
+        const bool own = transportOf(kind).withinRank;
         const Channel channel = context_->nextChannel();
         if (space == MemorySpace::Device)
             stream_ = std::make_shared<ExchangeStream>();
@@ -51,7 +50,7 @@ class ScatteredCase {
         plan_.channel = channel;
         if (plan_.outgoing.empty())
             return;
-        transport_ = std::move(transports.make({{kind, plan_}}, {*context_, stream_}).front());
+        transport_ = std::move(makeTransports({{kind, plan_}}, {*context_, stream_}).front());
     }
 
     void connect() {
