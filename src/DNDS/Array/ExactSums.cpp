@@ -6,29 +6,21 @@ namespace DNDS {
 
 namespace {
 
-/// Computes this rank's part by kernels; only results of a few numbers come to the host. `columns_` is called in each
-/// phase, inside the agreement on failures.
-class ColumnsOnDevice final : public ExactRows {
-  public:
-    ColumnsOnDevice(Device::StreamHandle stream, const ExactColumns &columns) : stream_(stream), columns_(columns) {}
-
-    void findLargest(std::span<real> largest) const override { Device::largestOfColumns(stream_, columns_(), largest); }
-    void add(std::span<const std::optional<FixedPoint::Scale>> scales,
-             std::span<FixedPoint::Wide> sums) const override {
-        Device::integerSumsOfColumns(stream_, columns_(), scales, sums);
-    }
-
-  private:
-    Device::StreamHandle stream_;
-    const ExactColumns &columns_;
-};
+/// Computes this rank's part by kernels; only results of a few numbers come to the host. `columns`, which outlives the
+/// result, is called in each phase, inside the agreement on failures.
+ExactRows rowsOnDevice(Device::StreamHandle stream, const ExactColumns &columns) {
+    return {[=, &columns](std::span<real> largest) { Device::largestOfColumns(stream, columns(), largest); },
+            [=, &columns](std::span<const std::optional<FixedPoint::Scale>> scales, std::span<FixedPoint::Wide> sums) {
+                Device::integerSumsOfColumns(stream, columns(), scales, sums);
+            }};
+}
 
 } // namespace
 
 void exactSums(CommunicatorView comm, const Executor &on, const ExactColumns &columns, std::span<real> sums) {
     // The algorithm is the same on host and device; only the place of the local sums differs.
     if (on.onDevice())
-        exactSums(comm, ColumnsOnDevice(on.stream(), columns), sums);
+        exactSums(comm, rowsOnDevice(on.stream(), columns), sums);
     else
         exactSums(comm, columns, sums);
 }
@@ -36,7 +28,7 @@ void exactSums(CommunicatorView comm, const Executor &on, const ExactColumns &co
 // Within running calls: reductions by links, which a failure can interrupt, instead of MPI's.
 void exactSums(MessageReduction &messages, const Executor &on, const ExactColumns &columns, std::span<real> sums) {
     if (on.onDevice())
-        exactSums(messages, ColumnsOnDevice(on.stream(), columns), sums);
+        exactSums(messages, rowsOnDevice(on.stream(), columns), sums);
     else
         exactSums(messages, columns, sums);
 }

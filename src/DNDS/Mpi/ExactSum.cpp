@@ -73,20 +73,22 @@ void forValues(const Column &column, const Visit &visit) {
             visit(column.values[i * column.stride] * column.factors[i * column.stride]);
 }
 
-/// The columns of a callback, which is called in each of the two passes: nothing is copied.
-class ColumnsOnHost final : public ExactRows {
-  public:
-    explicit ColumnsOnHost(const ExactColumns &columns) : columns_(columns) {}
-
-    void findLargest(std::span<real> largest) const override {
+/// The columns of a callback, which is called in each of the two passes: nothing is copied. It outlives the result.
+ExactRows rowsOf(const ExactColumns &listed) {
+    const auto columns = [&listed](std::size_t count) {
+        std::vector<Column> found = listed();
+        DNDS_CHECK(found.size() == count, ArgumentError, "{} columns are given for {} sums", found.size(), count);
+        return found;
+    };
+    const auto findLargest = [columns](std::span<real> largest) {
         std::ranges::fill(largest, 0.0);
         forParts(columns(largest.size()), [&](std::size_t k, const Column &part) {
             real found = largest[k];
             forValues(part, [&](real value) { found = std::max(found, FixedPoint::magnitude(value)); });
             largest[k] = found;
         });
-    }
-    void add(std::span<const std::optional<Scale>> scales, std::span<Wide> sums) const override {
+    };
+    const auto add = [columns](std::span<const std::optional<Scale>> scales, std::span<Wide> sums) {
         std::ranges::fill(sums, Wide{0});
         forParts(columns(sums.size()), [&](std::size_t k, const Column &part) {
             if (!scales[k])
@@ -96,16 +98,9 @@ class ColumnsOnHost final : public ExactRows {
             forValues(part, [&](real value) { sum += scale.toInteger(value); });
             sums[k] += sum;
         });
-    }
-
-  private:
-    std::vector<Column> columns(std::size_t count) const {
-        std::vector<Column> columns = columns_();
-        DNDS_CHECK(columns.size() == count, ArgumentError, "{} columns are given for {} sums", columns.size(), count);
-        return columns;
-    }
-    const ExactColumns &columns_;
-};
+    };
+    return {findLargest, add};
+}
 
 /// `reduce(numbers, op, body)` calls `body`, then reduces the `numbers` that it has filled in over all ranks. Cost: two
 /// passes over the values and two reductions. Sources: see Reductions.hpp.
@@ -162,11 +157,11 @@ void exactSums(MessageReduction &messages, const ExactRows &rows, std::span<real
 }
 
 void exactSums(MessageReduction &messages, const ExactColumns &columns, std::span<real> sums) {
-    exactSums(messages, ColumnsOnHost(columns), sums);
+    exactSums(messages, rowsOf(columns), sums);
 }
 
 void exactSums(CommunicatorView comm, const ExactColumns &columns, std::span<real> sums) {
-    exactSums(comm, ColumnsOnHost(columns), sums);
+    exactSums(comm, rowsOf(columns), sums);
 }
 
 void exactSums(CommunicatorView comm, std::span<const real> rows, std::span<real> sums) {

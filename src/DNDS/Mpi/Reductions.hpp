@@ -142,19 +142,13 @@ class PendingReduction {
     std::vector<ReductionValue> result_;
 };
 
-/// One rank's rows, in any memory, as `exactSums` reads them. Functions are Local and may throw.
-class ExactRows {
-  public:
-    ExactRows() = default;
-    ExactRows(const ExactRows &) = delete;
-    ExactRows &operator=(const ExactRows &) = delete;
-    virtual ~ExactRows() = default;
-
+/// One rank's rows, in any memory, as `exactSums` reads them: it calls each function once. They are Local and may
+/// throw.
+struct ExactRows {
     /// Fills [columns] with the largest `FixedPoint::magnitude` of each column, 0 without rows.
-    virtual void findLargest(std::span<real> largest) const = 0;
+    std::function<void(std::span<real> largest)> findLargest;
     /// Fills [columns] with the sum of `scale.toInteger(value)` of each column that has a scale.
-    virtual void add(std::span<const std::optional<FixedPoint::Scale>> scales,
-                     std::span<FixedPoint::Wide> sums) const = 0;
+    std::function<void(std::span<const std::optional<FixedPoint::Scale>> scales, std::span<FixedPoint::Wide> sums)> add;
 };
 
 /// The sum of each column of all ranks' rows, the same to the bit for any distribution of rows over ranks:

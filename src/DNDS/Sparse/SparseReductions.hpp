@@ -59,43 +59,33 @@ index absentCells(const SparseField<T> &field) {
 
 /// The cells of a field, each mapped by `Map`, for `exactSums`: integers of a common scale are added, so that absent
 /// blocks contribute a product, and the result has the bits of the dense field on any number of ranks.
+/// Holds references to `field`.
 template <class T, class Map>
-class SparseExactRows final : public ExactRows {
-  public:
-    SparseExactRows(const SparseField<T> &field, Map map) : field_(field), map_(map), absent_(absentCells(field)) {}
-
-    void findLargest(std::span<real> largest) const override {
-        const real background = map_(static_cast<real>(field_.defaultValue()));
-        std::ranges::fill(largest, absent_ > 0 ? FixedPoint::magnitude(background) : 0.0);
+ExactRows exactRows(const SparseField<T> &field, Map map) {
+    const auto forEachValue = [&field, map](const auto &visit) { // visit(component, value)
+        const auto components = toSize(field.components());
+        forEachRun(field, [&](const T *first, index count) {
+            for (std::size_t i = 0; i < toSize(count); ++i)
+                visit(i % components, map(static_cast<real>(first[i])));
+        });
+    };
+    const real background = map(static_cast<real>(field.defaultValue()));
+    const index absent = absentCells(field);
+    const auto findLargest = [=](std::span<real> largest) {
+        std::ranges::fill(largest, absent > 0 ? FixedPoint::magnitude(background) : 0.0);
         forEachValue(
             [&](std::size_t c, real value) { largest[c] = std::max(largest[c], FixedPoint::magnitude(value)); });
-    }
-    void add(std::span<const std::optional<FixedPoint::Scale>> scales,
-             std::span<FixedPoint::Wide> sums) const override {
-        const real background = map_(static_cast<real>(field_.defaultValue()));
+    };
+    const auto add = [=](std::span<const std::optional<FixedPoint::Scale>> scales, std::span<FixedPoint::Wide> sums) {
         for (std::size_t c = 0; c < sums.size(); ++c)
-            sums[c] = scales[c] && absent_ > 0 ? scales[c]->toInteger(background) * absent_ : 0;
+            sums[c] = scales[c] && absent > 0 ? scales[c]->toInteger(background) * absent : 0;
         forEachValue([&](std::size_t c, real value) {
             if (scales[c])
                 sums[c] += scales[c]->toInteger(value);
         });
-    }
-
-  private:
-    /// Calls `visit(component, value)` for all elements of allocated blocks.
-    template <class Visit>
-    void forEachValue(Visit &&visit) const {
-        const auto components = static_cast<std::size_t>(field_.components());
-        forEachRun(field_, [&](const T *first, index count) {
-            for (std::size_t i = 0; i < toSize(count); ++i)
-                visit(i % components, map_(static_cast<real>(first[i])));
-        });
-    }
-
-    const SparseField<T> &field_;
-    Map map_;
-    index absent_;
-};
+    };
+    return {findLargest, add};
+}
 
 } // namespace Detail
 
@@ -104,8 +94,7 @@ class SparseExactRows final : public ExactRows {
 template <class T>
 std::vector<real> sums(const SparseField<T> &field) {
     std::vector<real> result(toSize(field.components()));
-    const auto same = [](real value) { return value; };
-    exactSums(field.pattern()->context()->comm(), Detail::SparseExactRows<T, decltype(same)>(field, same), result);
+    exactSums(field.pattern()->context()->comm(), Detail::exactRows(field, [](real value) { return value; }), result);
     return result;
 }
 
@@ -115,7 +104,7 @@ template <class T>
 std::vector<real> norms2(const SparseField<T> &field) {
     std::vector<real> result(toSize(field.components()));
     const auto square = [](real value) { return value * value; };
-    exactSums(field.pattern()->context()->comm(), Detail::SparseExactRows<T, decltype(square)>(field, square), result);
+    exactSums(field.pattern()->context()->comm(), Detail::exactRows(field, square), result);
     for (real &norm : result)
         norm = std::sqrt(norm);
     return result;

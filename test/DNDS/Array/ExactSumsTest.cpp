@@ -69,24 +69,12 @@ TEST(ExactSums, WhatFailsOnOneRankIsThrownOnAll) {
     EXPECT_THROW(exactSums(comm, Executor::device(stream), {onDevice.data(), rows.size()}, sums), ArgumentError);
 }
 
-/// Rows that cannot be added on one rank.
-class BrokenRows final : public ExactRows {
-  public:
-    explicit BrokenRows(bool broken) : broken_(broken) {}
-    void findLargest(std::span<real> largest) const override { largest[0] = 1; }
-    void add(std::span<const std::optional<FixedPoint::Scale>> /*scales*/,
-             std::span<FixedPoint::Wide> /*sums*/) const override {
-        DNDS_CHECK(!broken_, MemoryError, "no room");
-    }
-
-  private:
-    bool broken_;
-};
-
 TEST(ExactSums, FailuresBetweenTheReductionsAreThrownOnAllRanks) {
     const CommunicatorView comm(MPI_COMM_WORLD);
+    const ExactRows broken{[](std::span<real> largest) { largest[0] = 1; },
+                           [&](auto, auto) { DNDS_CHECK(comm.rank() != comm.size() - 1, MemoryError, "no room"); }};
     real sum = 0;
-    EXPECT_THROW(exactSums(comm, BrokenRows(comm.rank() == comm.size() - 1), {&sum, 1}), MemoryError);
+    EXPECT_THROW(exactSums(comm, broken, {&sum, 1}), MemoryError);
 }
 
 } // namespace
