@@ -18,6 +18,7 @@
 #include <array>
 #include <cstdio>
 #include <limits>
+#include <map>
 #include <optional>
 #include <set>
 #include <utility>
@@ -127,14 +128,15 @@ class Writer {
             zoneName_ = NodeNames().make(options_.zone);
             base_ = output_->addIntegers(output_->root(), NodeNames().make(options_.base), "CGNSBase_t", Type::Int32,
                                          {mesh_.cellDimension, mesh_.physicalDimension});
-            std::set<std::string> families;
             NodeNames names;
             zone_ = output_->addIntegers(base_, names.make(zoneName_), "Zone_t", integers_,
                                          {mesh_.globalNodes, mesh_.cells.globalSize, 0}, true);
             output_->addText(zone_, "ZoneType", "ZoneType_t", "Unstructured");
             for (const BoundaryPatch &patch : mesh_.patches)
-                if (!patch.family.empty() && families.insert(patch.family).second)
-                    output_->add(base_, names.make(patch.family), "Family_t");
+                if (!patch.family.empty() && !families_.contains(patch.family)) {
+                    const std::string &name = families_.emplace(patch.family, names.make(patch.family)).first->second;
+                    output_->add(base_, name, "Family_t");
+                }
         });
     }
 
@@ -306,7 +308,7 @@ class Writer {
             node = output_->addText(parent, name, "BC_t", patch.kind.empty() ? "UserDefined" : patch.kind);
             output_->addText(node, "GridLocation", "GridLocation_t", location);
             if (!patch.family.empty())
-                output_->addText(node, "FamilyName", "FamilyName_t", patch.family);
+                output_->addText(node, "FamilyName", "FamilyName_t", families_.at(patch.family));
         });
         writeIntegers(node, "PointList", "IndexArray_t", points, true);
     }
@@ -353,6 +355,7 @@ class Writer {
     Node base_ = 0;
     Node zone_ = 0;
     std::string zoneName_;
+    std::map<std::string, std::string> families_; ///< the name of each family's node
 };
 
 } // namespace

@@ -13,8 +13,10 @@
 #include <cmath>
 #include <filesystem>
 #include <limits>
+#include <set>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 namespace DNDS::Geom {
@@ -40,6 +42,26 @@ class Cgns {
         const cgsize_t first = 1;
         require(cg_coord_read(file_, 1, 1, name, CGNS_ENUMV(RealDouble), &first, sizes.data(), values.data()));
         return values;
+    }
+
+    /// The families of the base, and those that conditions refer to.
+    std::pair<std::set<std::string>, std::set<std::string>> families() const {
+        std::set<std::string> there, referred;
+        std::array<char, 33> name{};
+        int count = 0;
+        require(cg_nfamilies(file_, 1, &count));
+        for (int family = 1; family <= count; ++family) {
+            int conditions = 0, geometries = 0;
+            require(cg_family_read(file_, 1, family, name.data(), &conditions, &geometries));
+            there.insert(name.data());
+        }
+        require(cg_nbocos(file_, 1, 1, &count));
+        for (int condition = 1; condition <= count; ++condition) {
+            require(cg_goto(file_, 1, "Zone_t", 1, "ZoneBC_t", 1, "BC_t", condition, "end"));
+            if (cg_famname_read(name.data()) == CG_OK)
+                referred.insert(name.data());
+        }
+        return {there, referred};
     }
 
     struct Section {
@@ -207,6 +229,8 @@ TEST(CgnsWriter, WritesMeshConditionsAndFieldsInBothFileTypes) {
             SCOPED_TRACE(mesh.origin);
             mesh.patches[0].kind = "BCWall";
             mesh.patches[0].family = "walls";
+            mesh.patches[1].family = "a family whose name is longer than 32 characters";
+            mesh.patches[2].family = "Zone";
             mesh.patches[1].name = "a name that is longer than the standard/allows";
             const auto velocity = valuesOf(mesh.cells.first, mesh.cells.size(), 3);
             const auto pressure = valuesOf(mesh.firstNode, mesh.nodes(), 1);
@@ -229,6 +253,9 @@ TEST(CgnsWriter, WritesMeshConditionsAndFieldsInBothFileTypes) {
 
             const SourceMesh whole = test::gatherMesh(comm, mesh);
             const Cgns cgns(file.path());
+            const auto [families, referred] = cgns.families();
+            EXPECT_EQ(families, referred);
+            EXPECT_EQ(families.size(), 3U);
             EXPECT_EQ(cgns.cellDimension, mesh.cellDimension);
             EXPECT_EQ(cgns.physicalDimension, mesh.cellDimension);
             ASSERT_EQ(cgns.sizes[0], whole.nodes());
