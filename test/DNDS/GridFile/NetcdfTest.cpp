@@ -349,6 +349,23 @@ TEST_F(Netcdf, FilesClaimTheConventionsOfTheProgramOnly) {
     }
 }
 
+TEST_F(Netcdf, AnAxisIsDeclaredAgainWithTheSameNumbersOnly) {
+    const TemporaryFile path(".nc");
+    NetcdfWriter file(world(), path.path());
+    const GridAxis axis{"x", {0, 1, 3}};
+    EXPECT_EQ(file.axis(axis), "x");
+    EXPECT_EQ(file.axis(axis), "x") << "of another field";
+    EXPECT_NE(messageOf([&] {
+                  file.axis({"x", {0, 1, 4}});
+              }).find("'x' was declared with other numbers"),
+              std::string::npos);
+    EXPECT_NE(messageOf([&] { file.axis({"x", {0, 1}}); }), "");
+    file.close();
+    std::vector<double> centres(2);
+    NetcdfReader(world(), path.path()).read("x", slabOf(centres.data(), {0}, {2}));
+    EXPECT_EQ(centres, (std::vector<double>{0.5, 2}));
+}
+
 TEST_F(Netcdf, BytesHaveNoDefaultFillValue) {
     const TemporaryFile path(".nc");
     const std::vector<std::int8_t> bytes{-127, -128, -1, 127};

@@ -267,6 +267,8 @@ TEST(SymmetricHeap, CannotBeUsedAfterItWasMovedFrom) {
     const int one = 1;
     expectContains(messageOf<StateError>([&] { window.put(&one, 1, 0, 0); }), "moved from"); // NOLINT: on purpose
     expectContains(messageOf<StateError>([&] { (void)window.rank(); }), "moved from");
+    window = Window::allocate(MPI_COMM_WORLD, 8, 8);
+    EXPECT_EQ(window.rank(), worldRank()) << "it may be assigned to";
     messageOf<StateError>([&] { heap.barrier(); });
     messageOf<StateError>([&] { heap.quiet(); });
     messageOf<StateError>([&] { static_cast<void>(heap.allocate<int>(1)); });

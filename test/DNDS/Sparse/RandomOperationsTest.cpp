@@ -24,14 +24,14 @@ struct Modelled {
              const std::shared_ptr<const SparsePattern> &pattern, const SparseFieldOptions &options, T background)
         : model(grid, options, background), field(name, pattern, options, background) {}
 
-    void draw(std::uint64_t salt) { load(field, model, model.draw(salt)); }
+    void draw(std::uint64_t salt, bool all = false) { load(field, model, model.draw(salt, all)); }
     /// Draws new contents for all blocks, as after a failure.
     void reset(std::uint64_t salt) {
         for (int b = 0; b < field.blocks(); ++b)
             field.free(b);
         dropped.emplace(field);
         model.reset();
-        draw(salt);
+        draw(salt, true);
     }
     void move(const std::shared_ptr<const SparsePattern> &to) {
         field = field.moved(to);
@@ -165,6 +165,10 @@ class SparseRun {
     void push() {
         if (!pushes_)
             return;
+        if (random_() % 2 == 0) { // several deposits for one cell, whose order matters
+            comeHome();
+            forAll([&](auto &one) { one.draw(random_(), true); });
+        }
         goAnywhere();
         if (random_() % 3 == 0)
             forAll([](auto &one) {

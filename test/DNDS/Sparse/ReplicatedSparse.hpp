@@ -85,16 +85,16 @@ class ReplicatedSparse {
     }
 
     /// New values for some blocks, of which some are near the default or have nothing in ghosts; others are freed.
-    /// Returns which have new values. As with ReplicatedField::draw, a block's copies of one cell are equal.
-    std::vector<bool> draw(std::uint64_t salt) {
+    /// `all`: no block stays as it is. Returns which have new values. As with ReplicatedField::draw, a block's copies
+    /// of one cell are equal.
+    std::vector<bool> draw(std::uint64_t salt, bool all = false) {
         std::vector<bool> drawn(blocks_.size());
         for (int b = 0; b < grid_->blocks(); ++b) {
             const std::uint64_t bits = mix({salt, static_cast<std::uint64_t>(b)}) >> 11U;
-            if (bits % 6 == 1)
+            const std::uint64_t what = bits % (all ? 2 : 6);
+            if (what == 1)
                 free(b);
-            if (bits % 6 > 1)
-                continue;
-            drawn[toSize(b)] = bits % 6 == 0;
+            drawn[toSize(b)] = what == 0;
             if (!drawn[toSize(b)])
                 continue;
             allocate(b);
@@ -186,9 +186,9 @@ class ReplicatedSparse {
     T &at(int block, std::size_t point, rowsize c) {
         return blocks_[toSize(block)].stages[0][point * toSize(options_.components) + toSize(c)];
     }
-    /// A third of the values differ from the default. Never -0, whose sign a sum with 0 would lose.
+    /// Two thirds of the values differ from the default. Never -0, whose sign a sum with 0 would lose.
     T valueFrom(std::uint64_t bits, bool quiet) const {
-        if (bits % 3 != 0)
+        if (bits % 3 == 0)
             return background_;
         const std::uint64_t size = 1 + bits / 3 % 1999;
         if constexpr (std::is_integral_v<T>)

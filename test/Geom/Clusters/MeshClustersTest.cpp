@@ -268,5 +268,15 @@ TEST(MeshClusters, RefusesClustersThatAreSplit) {
                    "ghostLayers 1 or more");
 }
 
+/// Only some ranks have cells that the other file lacks; all throw.
+TEST(MeshClusters, RefusesClustersOfAnotherFile) {
+    BoxMeshOptions box;
+    box.cells = {6, 6, 6};
+    const Clustered on(world(), box, 50);
+    box.cells = {6, 6, 5};
+    const SourceClusters other = cutClusters(world(), makeBoxMesh(box, world()), 50);
+    expectContains(messageOnAll<ArgumentError>([&] { MeshClusters(on.mesh, other); }), "cut that file's cells");
+}
+
 } // namespace
 } // namespace DNDS::Geom::test
