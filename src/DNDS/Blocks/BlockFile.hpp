@@ -207,11 +207,10 @@ void forEachOwnCell(Field &field, Visit &&visit) {
     for (int b = 0; b < field.blocks(); ++b) {
         const auto view = field.view(b);
         for (const Box &box : field.blockPattern()->fileBoxes(b))
-            forEachCell(box, [&](const IndexVector &cell) {
-                index offset = 0;
-                for (int d = 0; d < view.dims(); ++d)
-                    offset += view.local(cell[toSize(d)], d) * view.stride(d);
-                visit(view.data() + offset, view.stride(view.dims()));
+            forEachLine(box, [&](const IndexVector &cell, index count) {
+                auto *const first = view.addressOf(cell);
+                for (index i = 0; i < count; ++i)
+                    visit(first + i * view.stride(view.dims() - 1), view.stride(view.dims()));
             });
     }
 }

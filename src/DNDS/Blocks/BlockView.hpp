@@ -95,6 +95,22 @@ class BlockView {
             offset += at[d] * strides_[d];
         return first_[offset];
     }
+    /// The first component of the cell with these numbers in the index space. On the host; bounds are not checked.
+    T *addressOf(const IndexVector &cell) const {
+        index offset = 0;
+        for (int d = 0; d < dims_; ++d)
+            offset += local(cell[toSize(d)], d) * strides_[d];
+        return first_ + offset;
+    }
+    /// The cells without ghosts, in the index space. On the host.
+    Box cells() const {
+        Box box(dims_, {}, {});
+        for (int d = 0; d < dims_; ++d) {
+            box.lower[toSize(d)] = lower_[d];
+            box.upper[toSize(d)] = lower_[d] + extents_[d];
+        }
+        return box;
+    }
     /// The number in the index space of the cell with local index `i` of dimension `d`; beyond its ends for ghosts
     /// there.
     DNDS_HOST_DEVICE index global(index i, int d) const { return lower_[d] + i; }

@@ -214,6 +214,18 @@ void forEachCell(const Box &box, Function &&function) {
     }
 }
 
+/// Calls `function(cell, count)` for the first cell and the number of cells of each line along the last dimension, in
+/// the order of memory. Local. O(lines).
+template <class Function>
+void forEachLine(const Box &box, Function &&function) {
+    if (box.empty())
+        return;
+    Box firsts = box;
+    const std::size_t last = toSize(box.dims - 1);
+    firsts.upper[last] = firsts.lower[last] + 1;
+    forEachCell(firsts, [&](const IndexVector &cell) { function(cell, box.upper[last] - box.lower[last]); });
+}
+
 /// The cells of a box and its ghosts of the shape of `widths`, as boxes that do not overlap: one box, or for a star the
 /// cells and up to two slabs per dimension. Local.
 std::vector<Box> withGhosts(const Box &cells, const GhostWidths &widths);

@@ -5,26 +5,24 @@
 #include "DNDS/Blocks/BlockField.hpp"
 #include "DNDS/Sparse/SparseField.hpp"
 
-#include <array>
+#include <cstddef>
+#include <vector>
 
 namespace DNDS {
 
 namespace Detail {
 
-/// Calls `visit(offset in a, offset in b)` for all values of all cells of two views of one block.
+/// Calls `visit(value in a, value in b)` for all values of all cells of two views of one block.
 template <class A, class B, class Visit>
 void forEachPair(const BlockView<A> &a, const BlockView<B> &b, Visit &&visit) {
-    Box cells(a.dims(), {}, {});
-    for (int d = 0; d < a.dims(); ++d)
-        cells.upper[toSize(d)] = a.extent(d);
-    forEachCell(cells, [&](const IndexVector &cell) {
-        std::array<index, 2> at{};
-        for (int d = 0; d < a.dims(); ++d) {
-            at[0] += cell[toSize(d)] * a.stride(d);
-            at[1] += cell[toSize(d)] * b.stride(d);
-        }
-        for (rowsize c = 0; c < a.components(); ++c)
-            visit(a.data()[at[0] + c * a.stride(a.dims())], b.data()[at[1] + c * b.stride(b.dims())]);
+    const int dims = a.dims();
+    forEachLine(a.cells(), [&](const IndexVector &cell, index count) {
+        A *const first = a.addressOf(cell);
+        B *const second = b.addressOf(cell);
+        for (index i = 0; i < count; ++i)
+            for (rowsize c = 0; c < a.components(); ++c)
+                visit(first[i * a.stride(dims - 1) + c * a.stride(dims)],
+                      second[i * b.stride(dims - 1) + c * b.stride(dims)]);
     });
 }
 
@@ -51,13 +49,14 @@ void requireSameCells(const SparseField<T> &sparse, const BlockField<T> &dense) 
 template <class T>
 void toDense(const SparseField<T> &sparse, BlockField<T> &dense) {
     Detail::requireSameCells(sparse, dense);
+    const T background = sparse.defaultValue();
     std::vector<std::byte> copy;
     for (int b = 0; b < sparse.blocks(); ++b) {
         const auto to = dense.view(b);
         if (sparse.isAllocated(b))
             Detail::forEachPair(sparse.hostView(b, copy), to, [](const T &from, T &into) { into = from; });
         else
-            Detail::forEachPair(to, to, [&](T & /*same*/, T &into) { into = sparse.defaultValue(); });
+            Detail::forEachPair(to, to, [&](T & /*same*/, T &into) { into = background; });
     }
 }
 

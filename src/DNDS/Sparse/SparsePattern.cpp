@@ -1,6 +1,7 @@
 #include "DNDS/Sparse/SparsePattern.hpp"
 
 #include "DNDS/Blocks/BlockLinks.hpp"
+#include "DNDS/Blocks/BlockView.hpp"
 #include "DNDS/Device/Stream.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
 #include "DNDS/Transport/BoxToBox.hpp"
@@ -145,7 +146,11 @@ class SparsePattern::Builder {
         for (std::size_t b = 0; b < made_.blocks_.size(); ++b) {
             const int block = static_cast<int>(b);
             marks.assign(toSize(made_.blocks_[b].rows), 0);
-            markOwn(made_.blocks_[b], marks);
+            const BlockMemory &own = made_.blocks_[b];
+            const BlockView<char> view(marks.data(), own.cells, own.extent, 1, 1, 1);
+            forEachLine(own.cells, [&](const IndexVector &cell, index count) {
+                std::fill_n(view.addressOf(cell), count, char{1});
+            });
             for (const Place &place : made_.receivedBy(block))
                 mark(made_.peers_[toSize(place.peer)].received[toSize(place.channel)]);
             for (const std::int32_t k : made_.localTo(block))
@@ -156,19 +161,6 @@ class SparsePattern::Builder {
                 made_.cellRows_.push_back(kind->first);
             made_.cellRowsOf_.push_back(kind->second);
         }
-    }
-    /// Marks the block's own cells, line by line.
-    static void markOwn(const BlockMemory &block, std::vector<char> &marks) {
-        const int last = block.cells.dims - 1;
-        Box lines = block.cells;
-        lines.upper[toSize(last)] = lines.lower[toSize(last)] + 1;
-        forEachCell(lines, [&](const IndexVector &cell) {
-            index row = 0;
-            for (int d = 0; d <= last; ++d)
-                row = row * (block.extent.upper[toSize(d)] - block.extent.lower[toSize(d)]) + cell[toSize(d)] -
-                      block.extent.lower[toSize(d)];
-            std::fill_n(marks.begin() + row, block.cells.upper[toSize(last)] - block.cells.lower[toSize(last)], 1);
-        });
     }
     /// Runs of marked rows.
     static std::vector<RowRange> rangesOf(const std::vector<char> &marks) {

@@ -27,16 +27,8 @@ namespace Detail {
 /// in C order.
 template <class T, class Visit>
 void forEachRun(const BlockView<T> &view, Visit &&visit) {
-    const int last = view.dims() - 1;
-    Box lines(view.dims(), {}, {});
-    for (int d = 0; d <= last; ++d)
-        lines.upper[toSize(d)] = d == last ? 1 : view.extent(d);
-    forEachCell(lines, [&](const IndexVector &cell) {
-        T *at = view.data();
-        for (int d = 0; d < last; ++d)
-            at += cell[toSize(d)] * view.stride(d);
-        visit(at, view.extent(last) * view.components());
-    });
+    forEachLine(view.cells(),
+                [&](const IndexVector &cell, index count) { visit(view.addressOf(cell), count * view.components()); });
 }
 
 /// The same for all allocated blocks of a field, wherever they are.
