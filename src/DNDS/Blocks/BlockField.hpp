@@ -46,8 +46,6 @@ class BlockFieldCore {
     void finishExchangeGhosts() { inFlight(pulls_, "exchange").wait(); }
     /// The same for the device: work queued on `consumer` from now on runs after the exchange.
     void finishExchangeGhosts(Device::StreamHandle consumer) { inFlight(pulls_, "exchange").wait(consumer); }
-    /// Starts, and returns an object whose destructor finishes; see Flight. Collective at the first call, as above.
-    [[nodiscard]] Flight startGhostFlight(Device::StreamHandle producer = nullptr) { return Flight(ready(), producer); }
 
     /// Adds deposits in ghosts to the cells that they are copies of; PushOp::Min and Max take the least or the largest,
     /// Replace the last. After a sum these ghosts are zero, ready for the next deposits; after another operation they

@@ -175,33 +175,6 @@ Redistribute Redistribute::toRanks(std::shared_ptr<const GlobalMapping> before, 
     return made;
 }
 
-// Collective only for errors and the numbering after it.
-Redistribute Redistribute::withinRanks(std::shared_ptr<const GlobalMapping> before, std::span<const index> places) {
-    requireMapping(before);
-    const index rows = before->localSize();
-    const index first = before->localBegin();
-    Redistribute made;
-    made.before_ = std::move(before);
-    made.comm().guarded([&] {
-        checkPermutation(places, rows);
-        // A movement to oneself: one list each way, and no message.
-        std::vector<index> own(places.size());
-        std::iota(own.begin(), own.end(), index{0});
-        if (rows > 0) {
-            made.leaving_.append(made.comm().rank(), own);
-            made.arriving_.append(made.comm().rank(), places);
-        }
-        made.newNumbers_.resize(own.size());
-        made.oldNumbers_.resize(own.size());
-        for (std::size_t row = 0; row < own.size(); ++row) {
-            made.newNumbers_[row] = first + places[row];
-            made.oldNumbers_[toSize(places[row])] = first + static_cast<index>(row);
-        }
-    });
-    made.after_ = GlobalMapping::create(made.comm(), rows);
-    return made;
-}
-
 Redistribute Redistribute::permuted(std::span<const index> places) const {
     Redistribute made;
     comm().guarded([&] {

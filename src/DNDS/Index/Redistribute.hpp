@@ -34,12 +34,9 @@ class Redistribute {
     /// number of targets is not that of rows, StateError without a mapping.
     static Redistribute toRanks(std::shared_ptr<const GlobalMapping> before, std::span<const int> targets);
 
-    /// Rows stay on their ranks: row i becomes row `places[i]`, [own rows]. Collective; two reductions. Throws
-    /// IndexError naming the row for an invalid or repeated place, ArgumentError and StateError as above.
-    static Redistribute withinRanks(std::shared_ptr<const GlobalMapping> before, std::span<const index> places);
-
     /// The same movement, after which row i of this rank, as it would have arrived, becomes row `places[i]`: [own rows
-    /// after]. Collective; one message per peer, one word per row. Errors as `withinRanks`.
+    /// after]. Collective; one message per peer, one word per row. Throws IndexError naming the row for an invalid or
+    /// repeated place, ArgumentError if the number of places is not that of rows.
     Redistribute permuted(std::span<const index> places) const;
 
     /// The reverse movement. Local. O(own rows, before and after).

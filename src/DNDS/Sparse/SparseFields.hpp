@@ -19,8 +19,6 @@ class SparseFieldCore;
 
 /// The channels of a step: within this rank, to and from other ranks, or all.
 enum class BoundaryType : unsigned char { Any, Local, NonLocal };
-/// The old name.
-using Bounds [[deprecated("BoundaryType")]] = BoundaryType;
 
 /// Counts of an exchange on this rank since it was made.
 struct SparseTraffic {

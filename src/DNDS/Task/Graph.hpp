@@ -270,9 +270,6 @@ class Graph {
     TaskBuilder<> asyncCall(std::string name, index every = 1) {
         return begin(std::move(name), TaskKind::Call, std::nullopt, every, std::make_shared<std::future<void>>());
     }
-    [[deprecated("asyncCall")]] TaskBuilder<> aside(std::string name, index every = 1) {
-        return asyncCall(std::move(name), every);
-    }
 
     /// Exchanges the contents of two pairs of one pattern, or of two arrays: old and new state. Local.
     template <class TArray>

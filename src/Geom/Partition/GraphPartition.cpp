@@ -7,7 +7,6 @@
 #include <array>
 #include <cstdint>
 #include <cstdio>
-#include <iterator>
 #include <limits>
 #include <optional>
 
@@ -255,60 +254,6 @@ std::vector<int> partitionGraph(CommunicatorView comm, const DistributedGraph &g
                        parts);
     });
     return result;
-}
-
-/// Arcs are counted from both ends, so sums are halved.
-PartitionQuality partitionQuality(CommunicatorView comm, const DistributedGraph &graph, std::span<const int> part,
-                                  int parts) {
-    checkOptions(comm, parts, {});
-    const bool weighted = hasWeights(comm, graph);
-    comm.guarded([&] {
-        checkShape(graph, weighted);
-        DNDS_CHECK(static_cast<index>(part.size()) == graph.size(), ArgumentError, "{} parts are given for {} vertices",
-                   part.size(), graph.size());
-        for (const int number : part)
-            DNDS_CHECK(number >= 0 && number < parts, IndexError, "a vertex is in part {} of {}", number, parts);
-    });
-
-    // The parts of neighbours on other ranks: each owner sends them in the order in which the reader keeps its ghosts.
-    const auto numbering = GlobalMapping::create(comm, graph.size());
-    std::vector<index> remote;
-    std::copy_if(graph.neighbours.begin(), graph.neighbours.end(), std::back_inserter(remote),
-                 [&](index vertex) { return !numbering->isLocal(vertex); });
-    const auto mapping = GhostMapping::fromPullList(numbering, remote);
-    RankLists outgoing = mapping->readerPeers();
-    for (index &value : outgoing.values)
-        value = part[static_cast<std::size_t>(value)];
-    const std::vector<index> ghostPart = sparseExchange(*numbering->context(), outgoing).values;
-    const auto partOf = [&](index vertex) -> index {
-        return numbering->isLocal(vertex) ? part[static_cast<std::size_t>(vertex - numbering->localBegin())]
-                                          : ghostPart[static_cast<std::size_t>(mapping->findGhost(vertex).value())];
-    };
-
-    std::array<index, 2> seen{0, 0}; // arcs, and arcs between parts
-    std::vector<double> weight(static_cast<std::size_t>(parts), 0.0);
-    for (index v = 0; v < graph.size(); v++) {
-        const auto row = static_cast<std::size_t>(v);
-        weight[static_cast<std::size_t>(part[row])] += weighted ? static_cast<double>(graph.weights[row]) : 1.0;
-        for (const index other : graph.neighboursOf(v)) {
-            seen[0] += other != numbering->localBegin() + v;
-            seen[1] += partOf(other) != part[row];
-        }
-    }
-    comm.allReduce(seen.data(), 2, MPI_SUM);
-    comm.allReduce(weight.data(), parts, MPI_SUM);
-
-    PartitionQuality quality;
-    quality.edges = seen[0] / 2;
-    quality.edgeCut = seen[1] / 2;
-    double total = 0.0;
-    for (const double w : weight)
-        total += w;
-    if (total > 0.0)
-        // Heaviest over average.
-        quality.imbalance = *std::max_element(weight.begin(), weight.end()) * parts / total - 1.0;
-    quality.emptyParts = static_cast<int>(std::count(weight.begin(), weight.end(), 0.0));
-    return quality;
 }
 
 } // namespace DNDS::Geom

@@ -69,19 +69,4 @@ struct PartitionOptions {
 std::vector<int> partitionGraph(CommunicatorView comm, const DistributedGraph &graph, int parts,
                                 const PartitionOptions &options = {});
 
-/// The quality of a partition.
-struct PartitionQuality {
-    index edges = 0;        ///< edges of the whole graph, each counted once
-    index edgeCut = 0;      ///< edges between different parts
-    double imbalance = 0.0; ///< weight of the heaviest part over the average, minus 1
-    int emptyParts = 0;     ///< parts without a vertex
-};
-
-/// Measures any assignment of vertices to parts, `part` being [own vertices]. Collective. O(parts) memory on every
-/// rank, and a message to each rank with neighbours of this rank's vertices. Throws IndexError on all ranks for a part
-/// outside [0, parts) or a neighbour that is not a vertex, ArgumentError if `part` does not have one entry per vertex
-/// or `parts` differs between ranks.
-PartitionQuality partitionQuality(CommunicatorView comm, const DistributedGraph &graph, std::span<const int> part,
-                                  int parts);
-
 } // namespace DNDS::Geom

@@ -97,11 +97,6 @@ void MeshWriter::writeStep(real time, const StepFields &fields) {
     });
 }
 
-void MeshWriter::writeStep(real time, const std::vector<FieldSlice> &nodeFields,
-                           const std::vector<FieldSlice> &cellFields) {
-    writeStep(time, {.cells = cellFields, .nodes = nodeFields});
-}
-
 index MeshWriter::continueFrom(const std::string &path, real last) { return writer_.continueFrom(path, last); }
 
 void MeshWriter::close() { writer_.close(); }
@@ -115,11 +110,6 @@ void writeCgnsMesh(const UnstructuredMesh &mesh, const std::string &path, const 
         const OrderedStep ordered(order, fields, mesh.nodes.owned, mesh.cells.owned);
         writeCgns(mesh.comm, path, order.mesh(), ordered.nodes.fields, ordered.cells.fields, options);
     });
-}
-
-void writeCgnsMesh(const UnstructuredMesh &mesh, const std::string &path, const std::vector<FieldSlice> &nodeFields,
-                   const std::vector<FieldSlice> &cellFields, const CgnsWriteOptions &options) {
-    writeCgnsMesh(mesh, path, {.cells = cellFields, .nodes = nodeFields}, options);
 }
 
 } // namespace DNDS::Geom

@@ -131,9 +131,6 @@ class MeshWriter {
     /// Fields have the rows of owned cells or nodes: see `fieldOf`. Throws ArgumentError with the field's name if it
     /// has another number of rows, or is missing in the first step or on some rank.
     void writeStep(real time, const StepFields &fields);
-    /// Deprecated: the two lists are easily confused.
-    [[deprecated("name the lists: writeStep(time, {.cells = ..., .nodes = ...})")]] void
-    writeStep(real time, const std::vector<FieldSlice> &nodeFields, const std::vector<FieldSlice> &cellFields);
     /// Copies the steps of a complete file of the same mesh up to the time `last`, so that a restarted program
     /// continues its series: see `VtkHdfWriter::continueFrom`. On any number of ranks, except for the field "rank".
     index continueFrom(const std::string &path, real last = std::numeric_limits<real>::infinity());
@@ -164,10 +161,6 @@ class MeshWriter {
 ///     writeCgnsMesh(mesh, "flow.cgns", {.cells = {fieldOf("u", u)}, .nodes = {fieldOf("x", x)}});
 void writeCgnsMesh(const UnstructuredMesh &mesh, const std::string &path, const StepFields &fields = {},
                    const CgnsWriteOptions &options = {});
-/// Deprecated: the two lists are easily confused.
-[[deprecated("name the lists: writeCgnsMesh(mesh, path, {.cells = ..., .nodes = ...})")]] void
-writeCgnsMesh(const UnstructuredMesh &mesh, const std::string &path, const std::vector<FieldSlice> &nodeFields,
-              const std::vector<FieldSlice> &cellFields, const CgnsWriteOptions &options = {});
 
 /// The first `cells` local cells, by local node numbers: `mesh.cells.owned` of them, or `mesh.cells.size()` with
 /// ghosts. Points are `mesh.coordinates`. Local. Throws ArgumentError if there are fewer cells.

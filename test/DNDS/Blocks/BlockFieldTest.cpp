@@ -137,9 +137,6 @@ TEST(BlockField, StartsComputesAndFinishes) {
     u.finishExchangeGhosts();
     EXPECT_EQ(world().allReduce(inner, MPI_SUM), 240);
     checkField(u, 1, modulo(spaceOf(config)));
-    fillField(u, 2);
-    { const Flight flight = u.startGhostFlight(); }
-    checkField(u, 2, modulo(spaceOf(config)));
     world().barrier();
     EXPECT_THROW(u.finishExchangeGhosts(), Error) << "nothing is under way";
     recover(world());

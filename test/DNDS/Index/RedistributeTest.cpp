@@ -165,15 +165,6 @@ std::vector<index> reversed(index rows) {
     return places;
 }
 
-TEST(Redistribute, PermutesRowsWithinRanks) {
-    const auto mapping = rowsOfAll();
-    const Redistribute moved = Redistribute::withinRanks(mapping, reversed(mapping->localSize()));
-    for (index row = 0; row < mapping->localSize(); ++row)
-        EXPECT_EQ(moved.newNumbers()[static_cast<std::size_t>(row)],
-                  mapping->localBegin() + mapping->localSize() - 1 - row);
-    expectAllLayoutsMove(moved);
-}
-
 TEST(Redistribute, PermutesWhatArrives) {
     const auto mapping = rowsOfAll();
     const Redistribute stable = Redistribute::toRanks(mapping, targetsOf(*mapping));
@@ -285,14 +276,6 @@ TEST(Redistribute, NamesTheRowThatHasNoTargetOnAllRanks) {
 
 TEST(Redistribute, RefusesWhatIsNoPermutationOnAllRanks) {
     const auto mapping = rowsOfAll();
-    std::vector<index> places = reversed(mapping->localSize());
-    if (worldRank() == 0)
-        places[2] = 7;
-    expectContains(messageOnAll<IndexError>([&] { Redistribute::withinRanks(mapping, places); }),
-                   "row 2 is to become row 7 of 7");
-    if (worldRank() == 0)
-        places[2] = 0;
-    expectContains(messageOnAll<IndexError>([&] { Redistribute::withinRanks(mapping, places); }), "so is another");
     const Redistribute moved = Redistribute::toRanks(mapping, targetsOf(*mapping));
     std::vector<index> arrived = reversed(moved.after()->localSize());
     arrived.resize(worldRank() == 0 ? 0 : arrived.size());
