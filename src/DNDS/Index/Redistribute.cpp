@@ -175,6 +175,7 @@ Redistribute Redistribute::toRanks(std::shared_ptr<const GlobalMapping> before, 
     return made;
 }
 
+// Rows leave as before and arrive at other places: the ranks that gave them are told their new numbers by `number`.
 Redistribute Redistribute::permuted(std::span<const index> places) const {
     Redistribute made;
     comm().guarded([&] {

@@ -99,6 +99,7 @@ ExactRows rowsOf(const ExactColumns &listed) {
             sums[k] += sum;
         });
     };
+    // Called once each: the cost of std::function does not depend on the number of values.
     return {findLargest, add};
 }
 
@@ -111,6 +112,7 @@ void sumsOver(const Reduce &reduce, const ExactRows &rows, std::span<real> sums)
     // integers, of which the sum is exact in any order. Rounded once, at the end, on each rank alike.
     std::vector<real> largest(columns, 0.0); // magnitudes; infinite where some value is not finite
     reduce(largest, MPI_MAX, [&] { rows.findLargest(largest); });
+    // Columns without a scale are left out of the second pass: all zero, or not finite anywhere.
 
     std::vector<std::optional<Scale>> scales(columns);
     for (std::size_t k = 0; k < columns; k++)

@@ -84,6 +84,7 @@ void Plan::State::requireSameRows() const {
         graph.requireFits(model);
 }
 
+// MPI first: after its end every communicator counts as freed, and the program needs the better reason.
 void Plan::State::requireCommunicator() const {
     requireMpiActive("a plan is used");
     DNDS_CHECK(context->alive(), StateError,

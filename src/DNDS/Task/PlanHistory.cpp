@@ -123,6 +123,7 @@ index PlanHistory::begin(index run) {
                       });
         digest.add(dropped_[k] ? 1 : 2);
     }
+    // Sent without waiting for the peers' words: they are compared while this run waits for rows, or in the next one.
     word_ = digest.value();
     for (std::size_t k = 0; k < peers_.size(); ++k) {
         std::memcpy(link_->prepare(k, sizeof word_).data(), &word_, sizeof word_);

@@ -81,6 +81,7 @@ RequestedTransport requestedTransport(TransportKind requested, MemorySpace space
 
 } // namespace
 
+// A scan of seven lines: cheaper than a map, and only set-ups ask.
 const TransportDescriptor *findTransport(TransportKind kind) noexcept {
     const auto found = std::ranges::find(transports(), kind, &TransportDescriptor::kind);
     return found == transports().end() ? nullptr : &*found;
@@ -92,6 +93,7 @@ const TransportDescriptor &transportOf(TransportKind kind) {
     return *found;
 }
 
+// Names of the table, so that a transport is named in one place.
 std::string_view transportName(TransportKind kind) {
     if (kind == TransportKind::Auto)
         return "auto";
@@ -108,12 +110,15 @@ TransportKind transportFromName(std::string_view name) {
     return found->kind;
 }
 
+// Collective: every rank walks through the same table, so the calls of `prepare` match.
 void prepareTransports(CommunicatorContext &context, MemorySpace space) {
     for (const TransportDescriptor &transport : transports())
         if (transport.serves(space) && transport.prepare)
             transport.prepare(context);
 }
 
+// A transport that was asked for comes first; if it is not meant for this peer, as one within nodes for a rank of
+// another node, or if none was asked for, preference decides. Rows of the rank itself have transports of their own.
 TransportChoice chooseTransport(const CommunicatorContext &context, int peer, TransportKind asked, MemorySpace space) {
     const bool own = context.comm().rank() == peer;
     const RequestedTransport requested = own ? RequestedTransport{} : requestedTransport(asked, space);
