@@ -44,7 +44,7 @@ class Cgns {
         return values;
     }
 
-    /// The families of the base, and those that conditions refer to.
+    /// The families of the base, and the ones to which conditions refer.
     std::pair<std::set<std::string>, std::set<std::string>> families() const {
         std::set<std::string> there, referred;
         std::array<char, 33> name{};
