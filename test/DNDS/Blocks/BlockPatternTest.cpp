@@ -1,5 +1,6 @@
 #include "DNDS/Blocks/BlockPattern.hpp"
 
+#include "DNDS/Blocks/CutBox.hpp"
 #include "DNDS/Mpi/ThrowsOnAll.hpp"
 #include "support/World.hpp"
 

@@ -1,6 +1,7 @@
 #include "DNDS/Blocks/BlockGrid.hpp"
 
 #include "DNDS/Blocks/BlockCase.hpp"
+#include "DNDS/Blocks/CutBox.hpp"
 #include "DNDS/Blocks/ZoneCase.hpp"
 #include "DNDS/Mpi/ThrowsOnAll.hpp"
 #include "support/World.hpp"
