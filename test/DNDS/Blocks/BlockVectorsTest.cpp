@@ -217,7 +217,7 @@ TEST(BlockVectors, NanAndErrorsAreSeenOnAllRanks) {
     EXPECT_EQ(normInf(none), 0);
     EXPECT_EQ(max(none), -std::numeric_limits<real>::infinity());
     EXPECT_EQ(sum(none, {.exact = true}), 0);
-    expectContains(messageOnAll<ArgumentError>([&] { (void)dot(u, none); }), "make both with one BlockPattern");
+    expectContains(messageOnAll<ArgumentError>([&] { (void)dot(u, none); }), "differ in their grid");
     expectContains(messageOnAll<ArgumentError>([&] { (void)sum(u, {.component = 1}); }), "component 1 of 'u'");
     if (comm.rank() == comm.size() - 1)
         u.view(0)(0) = std::numeric_limits<real>::quiet_NaN();
