@@ -142,7 +142,7 @@ def test_fields_are_vectors(comm, order):
         np.testing.assert_array_equal(v.view(b, ghosts=True), u.view(b, ghosts=True))
     with pytest.raises(dnds.ArgumentError, match="component"):
         u.norm2(component=2)
-    with pytest.raises(dnds.ArgumentError, match="pattern"):
+    with pytest.raises(dnds.ArgumentError, match="differ in their"):
         u.dot(dnds.BlockField(grid, 2))
     with pytest.raises(dnds.ArgumentError, match="float32"):
         dnds.BlockField(grid, dtype="float32").norm2()
