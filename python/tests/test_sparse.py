@@ -125,8 +125,6 @@ def test_deposits_reach_their_cells(comm):
     np.testing.assert_array_equal(all_cells(grid, heat), hot)
     with pytest.raises(dnds.ArgumentError, match="replace, sum, min or max"):
         mass.push_ghosts("add")
-    with pytest.raises(dnds.ArgumentError, match="default"):
-        mass.push_ghosts("min")
 
 
 def test_views_outlive_their_blocks(comm):
