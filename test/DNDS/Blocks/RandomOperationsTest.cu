@@ -49,20 +49,21 @@ class RandomRun {
 
     /// Returns false at the first difference, on all ranks.
     bool run() {
-        constexpr std::array operations{std::pair{"exchange", &RandomRun::exchange},
-                                        std::pair{"push", &RandomRun::push},
-                                        std::pair{"push", &RandomRun::push},
-                                        std::pair{"twoPushes", &RandomRun::twoPushes},
-                                        std::pair{"fill", &RandomRun::fill},
-                                        std::pair{"move", &RandomRun::move},
-                                        std::pair{"swap", &RandomRun::swap},
-                                        std::pair{"copy", &RandomRun::copy},
-                                        std::pair{"copy", &RandomRun::copy},
-                                        std::pair{"changeSide", &RandomRun::changeSide},
-                                        std::pair{"transports", &RandomRun::forceTransports},
-                                        std::pair{"fail", &RandomRun::fail},
-                                        std::pair{"rewrite", &RandomRun::rewrite},
-                                        std::pair{"vectors", &RandomRun::vectors}};
+        using Operation = std::pair<const char *, void (RandomRun::*)()>;
+        const std::vector<Operation> operations{{"exchange", &RandomRun::exchange},
+                                                {"push", &RandomRun::push},
+                                                {"push", &RandomRun::push},
+                                                {"twoPushes", &RandomRun::twoPushes},
+                                                {"fill", &RandomRun::fill},
+                                                {"move", &RandomRun::move},
+                                                {"swap", &RandomRun::swap},
+                                                {"copy", &RandomRun::copy},
+                                                {"copy", &RandomRun::copy},
+                                                {"changeSide", &RandomRun::changeSide},
+                                                {"transports", &RandomRun::forceTransports},
+                                                {"fail", &RandomRun::fail},
+                                                {"rewrite", &RandomRun::rewrite},
+                                                {"vectors", &RandomRun::vectors}};
         for (int step = 0; step < 14; ++step) {
             const auto &[name, operation] = operations[random_() % operations.size()];
             log_.note("\n{} {}: {}", step, onDevice() ? "device" : "host", name);
@@ -93,8 +94,8 @@ class RandomRun {
                            widths.shape == GhostShape::Star ? "star" : "box");
     }
     PushOp drawOp() {
-        const PushOp op =
-            std::array{PushOp::Sum, PushOp::Sum, PushOp::Min, PushOp::Max, PushOp::Replace}[random_() % 5];
+        constexpr std::array<PushOp, 5> ops{PushOp::Sum, PushOp::Sum, PushOp::Min, PushOp::Max, PushOp::Replace};
+        const PushOp op = ops[random_() % ops.size()];
         log_.note(" op {}", static_cast<int>(op));
         return op;
     }
