@@ -6,7 +6,7 @@
 #include "DNDS/Blocks/BlockRows.hpp"
 #include "DNDS/Blocks/BlockTasks.hpp"
 #include "DNDS/Blocks/BlockVectors.hpp"
-#include "DNDS/Blocks/PointCase.hpp"
+#include "DNDS/Blocks/RandomBlocks.hpp"
 #include "DNDS/Mpi/ThrowsOnAll.hpp"
 
 namespace DNDS::test {
@@ -44,42 +44,6 @@ TEST(Centring, CellsAreTheDefault) {
     EXPECT_THROW(Centring::edges(-1), ArgumentError);
 }
 
-/// Positions in the box that zones are parts of, in half cells.
-KeyOf inBoxOf(std::vector<Zone> zones, const Centring &centring) {
-    return [zones = std::move(zones), centring](const CellOf &at) {
-        const Zone &zone = zones[toSize(at.space)];
-        PointKey key(zone.dims());
-        for (std::size_t d = 0; d < zone.dims(); ++d) {
-            const index halves = 2 * (at.cell[d] - zone.origin) + (centring.nodal[d] ? 0 : 1);
-            const std::size_t a = zone.axis(d);
-            key[a] = zone.turn[d] > 0 ? 2 * zone.part.lower[a] + halves : 2 * zone.part.upper[a] - halves;
-        }
-        return key;
-    };
-}
-
-/// All pairs of zones that share a face are connected, and the zones are cut at random.
-std::shared_ptr<const BlockGrid> gridOf(const std::vector<Zone> &zones, Random &random) {
-    std::vector<Connection> connections;
-    for (int a = 0; a < static_cast<int>(zones.size()); ++a)
-        for (int b = a + 1; b < static_cast<int>(zones.size()); ++b)
-            if (const auto connection = connectionOf(zones, a, b, random() % 2 == 0))
-                connections.push_back(*connection);
-    std::vector<Block> blocks;
-    for (std::size_t z = 0; z < zones.size(); ++z)
-        cutAtRandom(zones[z].cells(), static_cast<int>(z), false, random, blocks);
-    std::ranges::shuffle(blocks, random);
-    return BlockGrid::make(spacesOf(zones), blocks, connections);
-}
-
-/// Whether turning the dimensions so maps points of the centring to such points.
-bool fits(const std::vector<int> &turn, const Centring &centring) {
-    for (std::size_t d = 0; d < turn.size(); ++d)
-        if (centring.nodal[d] != centring.nodal[toSize(std::abs(turn[d]) - 1)])
-            return false;
-    return true;
-}
-
 TEST(Centring, TwoZonesInAllOrientations) {
     Random random(seed());
     int fitting = 0;
@@ -97,11 +61,11 @@ TEST(Centring, TwoZonesInAllOrientations) {
                 SCOPED_TRACE(
                     fmt::format("turn [{}], nodal [{}]", fmt::join(turn, " "), fmt::join(centring.nodal, " ")));
                 const std::vector<Zone> zones{{left, orientations(dims)[0], 1}, {right, turn, -2}};
-                const auto grid = gridOf(zones, random);
+                const auto grid = gridOfZones(zones, random);
                 BlockFieldOptions options{.ghosts = GhostWidths::uniform(dims, 1), .centring = centring};
                 if (random() % 2 == 0)
                     options.ghosts = options.ghosts.star();
-                if (fits(turn, centring)) {
+                if (turnFits(turn, centring)) {
                     BlockField<real> u("u", here(), grid, options);
                     expectPoints(u, inBoxOf(zones, centring));
                     ++fitting;
@@ -125,7 +89,7 @@ TEST(Centring, EightZonesTurnedAtRandom) {
         SCOPED_TRACE(fmt::format("round {}, nodal [{}]", round, fmt::join(centring.nodal, " ")));
         std::vector<std::vector<int>> turns;
         for (const auto &turn : orientations(3))
-            if (fits(turn, centring))
+            if (turnFits(turn, centring))
                 turns.push_back(turn);
         const Box box({0, 0, 0}, {4, 5, 3});
         const IndexVector cuts{2, 3, 1};
@@ -137,7 +101,7 @@ TEST(Centring, EightZonesTurnedAtRandom) {
             zones.push_back(zone);
         });
         std::ranges::shuffle(zones, random);
-        BlockField<real> u("u", here(), gridOf(zones, random),
+        BlockField<real> u("u", here(), gridOfZones(zones, random),
                            {.ghosts = randomWidths(3, random), .centring = centring});
         expectPoints(u, inBoxOf(zones, centring));
     }
@@ -148,7 +112,7 @@ TEST(Centring, OneSideMayBeLongerThanTheOther) {
     const std::vector<Zone> zones{
         {Box({0, 0}, {4, 9}), {1, 2}, 0}, {Box({4, 2}, {7, 5}), {-2, 1}, 0}, {Box({4, 5}, {7, 7}), {2, -1}, 0}};
     for (int round = 0; round < 5; ++round) {
-        BlockField<real> u("u", here(), gridOf(zones, random), {.ghosts = {2, 2}, .centring = Centring::nodes()});
+        BlockField<real> u("u", here(), gridOfZones(zones, random), {.ghosts = {2, 2}, .centring = Centring::nodes()});
         expectPoints(u, inBoxOf(zones, Centring::nodes()));
     }
 }

@@ -33,16 +33,34 @@ inline KeyOf inBoxOf(std::vector<Zone> zones, const Centring &centring) {
     };
 }
 
+/// All pairs of zones that share a face are connected, and the zones are cut at random.
+inline std::shared_ptr<const BlockGrid> gridOfZones(const std::vector<Zone> &zones, Random &random) {
+    std::vector<Connection> connections;
+    for (int a = 0; a < static_cast<int>(zones.size()); ++a)
+        for (int b = a + 1; b < static_cast<int>(zones.size()); ++b)
+            if (const auto connection = connectionOf(zones, a, b, random() % 2 == 0))
+                connections.push_back(*connection);
+    std::vector<Block> blocks;
+    for (std::size_t z = 0; z < zones.size(); ++z)
+        cutAtRandom(zones[z].cells(), static_cast<int>(z), false, random, blocks);
+    std::ranges::shuffle(blocks, random);
+    return BlockGrid::make(spacesOf(zones), blocks, connections);
+}
+
+/// Whether turning the dimensions so maps points of the centring to such points.
+inline bool turnFits(const std::vector<int> &turn, const Centring &centring) {
+    for (std::size_t d = 0; d < turn.size(); ++d)
+        if (centring.nodal[d] != centring.nodal[toSize(std::abs(turn[d]) - 1)])
+            return false;
+    return true;
+}
+
 /// The quarters of a rectangle or the eighths of a box, turned so that points of the centring meet such points.
 inline RandomBlocks turnedZones(int dims, const Centring &centring, Random &random) {
     std::vector<std::vector<int>> turns;
-    for (const std::vector<int> &turn : orientations(dims)) {
-        bool fits = true;
-        for (std::size_t d = 0; d < toSize(dims); ++d)
-            fits = fits && centring.nodal[d] == centring.nodal[toSize(std::abs(turn[d]) - 1)];
-        if (fits)
+    for (const std::vector<int> &turn : orientations(dims))
+        if (turnFits(turn, centring))
             turns.push_back(turn);
-    }
     const Box box = dims == 2 ? Box({0, 0}, {6, 7}) : Box({0, 0, 0}, {4, 5, 3});
     const IndexVector cuts{2, 3, 1};
     std::vector<Zone> zones;
@@ -53,16 +71,7 @@ inline RandomBlocks turnedZones(int dims, const Centring &centring, Random &rand
         zones.push_back(zone);
     });
     std::ranges::shuffle(zones, random);
-    std::vector<Connection> connections;
-    for (int a = 0; a < static_cast<int>(zones.size()); ++a)
-        for (int b = a + 1; b < static_cast<int>(zones.size()); ++b)
-            if (const auto connection = connectionOf(zones, a, b, random() % 2 == 0))
-                connections.push_back(*connection);
-    std::vector<Block> blocks;
-    for (std::size_t z = 0; z < zones.size(); ++z)
-        cutAtRandom(zones[z].cells(), static_cast<int>(z), false, random, blocks);
-    std::ranges::shuffle(blocks, random);
-    return {BlockGrid::make(spacesOf(zones), blocks, connections), inBoxOf(zones, centring), true};
+    return {gridOfZones(zones, random), inBoxOf(zones, centring), true};
 }
 
 /// The same index spaces in other blocks.
