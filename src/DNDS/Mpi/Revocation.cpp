@@ -39,6 +39,10 @@ struct Revocation::Notice {
 struct Revocation::Sent {
     Notice notice;
     std::vector<MPI_Request> requests;
+    Sent *next = nullptr; ///< among `unreceived`
+
+    /// Notices of destroyed communicators that no peer had received. Never freed, and found by leak checkers.
+    static inline std::atomic<Sent *> unreceived = nullptr;
 
     bool complete() noexcept;
 };
@@ -48,10 +52,15 @@ Revocation::Revocation() = default;
 Revocation::~Revocation() {
     if (!mpiActive())
         return;
-    // Leaked rather than waited for: a destructor does not wait, and a peer may never receive the notice.
+    // Kept rather than waited for: a destructor does not wait, and a peer may never receive the notice.
     for (std::unique_ptr<Sent> &sent : sent_)
-        if (!mayCallMpi(maker_) || !sent->complete()) // its bytes must stay valid while MPI reads them
-            static_cast<void>(sent.release());
+        if (!mayCallMpi(maker_) || !sent->complete()) { // its bytes must stay valid while MPI reads them
+            Sent *const kept = sent.release();
+            kept->next = Sent::unreceived.load(std::memory_order_relaxed);
+            while (!Sent::unreceived.compare_exchange_weak(kept->next, kept, std::memory_order_release,
+                                                           std::memory_order_relaxed)) {
+            }
+        }
 }
 
 bool Revocation::Sent::complete() noexcept {
