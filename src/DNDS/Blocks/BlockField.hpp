@@ -189,19 +189,8 @@ class BlockField : public BlockFieldCore {
     /// Uses a pattern that other fields may share; `comm` is its communicator. `components` are inside the cells; if
     /// the pattern has components outside, it is their number. Collective. Throws as above.
     BlockField(std::string name, const CommunicatorView &comm, const std::shared_ptr<const BlockPattern> &pattern,
-               rowsize components = 1) {
-        comm.guarded([&] {
-            DNDS_CHECK(pattern != nullptr, ArgumentError, "'{}' is given no pattern", name);
-            const rowsize outside = pattern->componentsOutside();
-            DNDS_CHECK(components >= 1 && (outside == 0 || outside == components), ArgumentError,
-                       "'{}' is to have {} components, its pattern has {} outside (0: any number inside)", name,
-                       components, outside);
-            array_ = std::make_shared<ParArray<T, DynamicSize>>(std::move(name), comm);
-            array_->rehost(memoryFor(*pattern));
-            array_->resize(pattern->rows(), outside > 0 ? 1 : components);
-            bind(pattern, array_, components);
-        });
-    }
+               rowsize components = 1)
+        : BlockField(std::move(name), comm, pattern, components, NewBytes::Zero) {}
 
     /// The number of blocks on this rank.
     int blocks() const {
@@ -265,7 +254,7 @@ class BlockField : public BlockFieldCore {
         const BlockPattern &here = *blockPattern();
         BlockField result(array_->name(), comm,
                           BlockPattern::make(comm, to, here.ghosts(), here.componentsOutside(), here.centring()),
-                          components());
+                          components(), NewBytes::Unset); // all of them are copied
         copyTo(result);
         return result;
     }
@@ -285,6 +274,25 @@ class BlockField : public BlockFieldCore {
     }
 
   private:
+    BlockField(std::string name, const CommunicatorView &comm, const std::shared_ptr<const BlockPattern> &pattern,
+               rowsize components, NewBytes contents) {
+        comm.guarded([&] {
+            DNDS_CHECK(pattern != nullptr, ArgumentError, "'{}' is given no pattern", name);
+            const rowsize outside = pattern->componentsOutside();
+            DNDS_CHECK(components >= 1 && (outside == 0 || outside == components), ArgumentError,
+                       "'{}' is to have {} components, its pattern has {} outside (0: any number inside)", name,
+                       components, outside);
+            array_ = std::make_shared<ParArray<T, DynamicSize>>(std::move(name), comm);
+            array_->rehost(memoryFor(*pattern));
+            const rowsize width = outside > 0 ? 1 : components;
+            if (contents == NewBytes::Zero)
+                array_->resize(pattern->rows(), width);
+            else
+                array_->resizeUninitialized(pattern->rows(), width);
+            bind(pattern, array_, components);
+        });
+    }
+
     std::shared_ptr<ParArray<T, DynamicSize>> array_; ///< the array of the base class, with its type
 };
 

@@ -38,21 +38,22 @@ RowBox boxFromWords(std::span<const index> words) {
 /// The rows of the image of `box` under `toBlock`, in the order of the cells of `box`: a turn permutes the strides, a
 /// mirrored dimension has a negative one, so both ends of a link move rows in the order of the ghosts. Unused loops
 /// come after the loop over components and count to 1.
-RowBox boxRowsOf(const Box &box, const IndexTransform &toBlock, const BlockMemory &memory, rowsize componentsOutside) {
+RowBox boxRowsOf(const Box &box, const IndexTransform &toBlock, const Box &extent, index firstRow,
+                 rowsize componentsOutside) {
     IndexVector strides{};
     index stride = 1;
     for (int d = box.dims - 1; d >= 0; --d) {
         strides[toSize(d)] = stride;
-        stride *= memory.extent.extent(d);
+        stride *= extent.extent(d);
     }
     RowBox rows;
-    rows.first = memory.firstRow;
+    rows.first = firstRow;
     const IndexVector corner = toBlock(box.lower);
     for (int d = 0; d < box.dims; ++d) {
         const std::size_t k = toSize(d);
         const std::size_t loop = RowBox::loops - toSize(box.dims) + k;
         const std::size_t axis = toSize(toBlock.axis[k]);
-        rows.first += (corner[k] - memory.extent.lower[k]) * strides[k]; // of the block's own dimension d
+        rows.first += (corner[k] - extent.lower[k]) * strides[k]; // of the block's own dimension d
         rows.counts[loop] = box.extent(d);
         rows.strides[loop] = toBlock.sign[k] * strides[axis];
     }
@@ -72,6 +73,8 @@ struct Layout {
         : grid(blocks), ghosts(widths), componentsOutside(outside), centring(points) {}
     explicit Layout(const BlockPattern &pattern)
         : Layout(*pattern.grid(), pattern.ghosts(), pattern.componentsOutside(), pattern.centring()) {}
+    /// The points of a block and its ghosts.
+    Box extentOf(int block) const { return centring.pointsOf(grid.block(block).cells).grow(ghosts); }
 };
 
 /// The memory of one rank's blocks. A function of grid and options alone, so any rank can compute it for a peer. Local.
@@ -81,7 +84,7 @@ std::vector<BlockMemory> memoryOfRank(const Layout &layout, int rank) {
     index next = 0;
     for (const int number : layout.grid.blocksOfRank(rank)) {
         const Box cells = layout.centring.pointsOf(layout.grid.block(number).cells);
-        BlockMemory memory{number, cells, cells.grow(layout.ghosts), next, 0};
+        BlockMemory memory{number, cells, layout.extentOf(number), next, 0};
         index rows = std::max<index>(1, layout.componentsOutside);
         for (int d = 0; d < cells.dims; ++d) {
             const index extent = memory.extent.extent(d);
@@ -113,19 +116,19 @@ using Adaptation = std::function<void(RowBox &here, RowBox &there)>;
 std::map<int, GhostLinks> ghostsByOwner(const Layout &from, const Layout &to, std::span<const BlockMemory> blocks,
                                         const Sources &sourcesOf, const Adaptation &adapt) {
     std::map<int, GhostLinks> byOwner;
-    std::map<int, std::map<int, BlockMemory>> known; // memory of each owner's blocks
+    std::vector<index> firstRows(from.grid.blocks().size()); // of the blocks of the owners so far
     const IndexTransform here = IndexTransform::translation(to.grid.dims(), {});
     for (const BlockMemory &block : blocks)
         for (const GhostRegion &region : sourcesOf(block)) {
             const int owner = from.grid.block(region.source).rank;
-            auto [memories, isNew] = known.try_emplace(owner);
+            const auto [entry, isNew] = byOwner.try_emplace(owner);
             if (isNew)
                 for (const BlockMemory &memory : memoryOfRank(from, owner))
-                    memories->second.emplace(memory.block, memory);
-            const BlockMemory &source = memories->second.at(region.source);
-            GhostLinks &found = byOwner[owner];
-            RowBox ghosts = boxRowsOf(region.ghosts, here, block, to.componentsOutside);
-            RowBox cells = boxRowsOf(region.ghosts, region.toSource, source, from.componentsOutside);
+                    firstRows[toSize(memory.block)] = memory.firstRow;
+            GhostLinks &found = entry->second;
+            RowBox ghosts = boxRowsOf(region.ghosts, here, block.extent, block.firstRow, to.componentsOutside);
+            RowBox cells = boxRowsOf(region.ghosts, region.toSource, from.extentOf(region.source),
+                                     firstRows[toSize(region.source)], from.componentsOutside);
             adapt(ghosts, cells);
             found.links.push_back({block.block, region.source, ghosts});
             const auto rows = boxWordsOf(cells);
@@ -140,19 +143,33 @@ std::map<int, GhostLinks> ghostsByOwner(const Layout &from, const Layout &to, st
 BlockLinks linksBetween(CommunicatorContext &context, const Layout &from, const Layout &to, const Sources &sourcesOf,
                         const Adaptation &adapt) {
     BlockLinks links;
-    links.blocks = memoryOfRank(to, context.comm().rank());
+    const int me = context.comm().rank();
+    links.blocks = memoryOfRank(to, me);
     RankLists wanted;
+    std::vector<index> own; // what this rank wants of itself: no message
     for (auto &[owner, found] : ghostsByOwner(from, to, links.blocks, sourcesOf, adapt)) {
-        wanted.append(owner, found.words);
+        if (owner == me)
+            own = std::move(found.words);
+        else
+            wanted.append(owner, found.words);
         links.received.push_back({owner, std::move(found.links)});
     }
     const RankLists heard = sparseExchange(context, wanted);
-    for (std::size_t k = 0; k < heard.size(); ++k) {
-        PeerLinks &reader = links.given.emplace_back(PeerLinks{heard.ranks[k], {}});
-        for (std::span<const index> words = heard.list(k); !words.empty(); words = words.subspan(wordsOfLink))
+    const auto addReader = [&](int rank, std::span<const index> words) {
+        if (words.empty())
+            return;
+        PeerLinks &reader = links.given.emplace_back(PeerLinks{rank, {}});
+        reader.links.reserve(words.size() / wordsOfLink);
+        for (; !words.empty(); words = words.subspan(wordsOfLink))
             reader.links.push_back({static_cast<int>(words[0]), static_cast<int>(words[1]),
                                     boxFromWords(words.subspan(2, wordsOfRowBox))});
-    }
+    };
+    std::size_t k = 0;
+    for (; k < heard.size() && heard.ranks[k] < me; ++k)
+        addReader(heard.ranks[k], heard.list(k));
+    addReader(me, own);
+    for (; k < heard.size(); ++k)
+        addReader(heard.ranks[k], heard.list(k));
     return links;
 }
 
@@ -245,6 +262,7 @@ ExchangePattern::PeerBoxes rowsOf(std::span<const PeerLinks> peers) {
     std::vector<RowBox> rows;
     for (const PeerLinks &peer : peers) {
         rows.clear();
+        rows.reserve(peer.links.size());
         for (const BlockLink &link : peer.links)
             rows.push_back(link.rows);
         boxes.append(peer.rank, RowList::boxes(rows));
@@ -255,6 +273,16 @@ ExchangePattern::PeerBoxes rowsOf(std::span<const PeerLinks> peers) {
 // `place` counts the rows of all links in the order in which they are received, which is that of ranks. The sort is
 // stable: a block's links all come from one rank, in the order of its regions.
 std::vector<ExchangePattern::PushedBox> pushOrderOf(std::span<const PeerLinks> given) {
+    // In order where ranks ascend with blocks: nothing to sort.
+    int last = 0;
+    bool inOrder = true;
+    for (const PeerLinks &peer : given)
+        for (const BlockLink &link : peer.links) {
+            inOrder = inOrder && link.other >= last;
+            last = link.other;
+        }
+    if (inOrder)
+        return {};
     std::vector<std::pair<int, ExchangePattern::PushedBox>> byBlock;
     index place = 0;
     for (const PeerLinks &peer : given)
@@ -263,8 +291,6 @@ std::vector<ExchangePattern::PushedBox> pushOrderOf(std::span<const PeerLinks> g
             place += link.rows.size();
         }
     constexpr auto block = &std::pair<int, ExchangePattern::PushedBox>::first;
-    if (std::ranges::is_sorted(byBlock, {}, block)) // ranks ascend with blocks
-        return {};
     std::ranges::stable_sort(byBlock, {}, block);
     std::vector<ExchangePattern::PushedBox> order;
     for (const auto &[number, box] : byBlock)

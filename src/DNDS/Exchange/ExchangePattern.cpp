@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <utility>
 
 namespace DNDS {
@@ -77,14 +78,37 @@ void requireRows(const ExchangePattern::PeerBoxes &boxes, const char *what, inde
     }
 }
 
+/// A set of rows: one bit each.
+class RowBits {
+  public:
+    explicit RowBits(index rows) : words_(toSize((rows + bitsOfWord - 1) / bitsOfWord)) {}
+    /// Adds the rows [first, last) up to the first one that is there already; returns that, or `last`. O(rows / 64).
+    index add(index first, index last) {
+        for (index row = first; row < last;) {
+            const index end = std::min(last, (row / bitsOfWord + 1) * bitsOfWord);
+            const std::uint64_t bits = (~std::uint64_t{0} >> (bitsOfWord - (end - row))) << (row % bitsOfWord);
+            std::uint64_t &word = words_[toSize(row / bitsOfWord)];
+            if (const std::uint64_t twice = word & bits; twice != 0)
+                return row / bitsOfWord * bitsOfWord + std::countr_zero(twice);
+            word |= bits;
+            row = end;
+        }
+        return last;
+    }
+
+  private:
+    static constexpr index bitsOfWord = 64;
+    std::vector<std::uint64_t> words_;
+};
+
 void requireOnce(const PeerRows &received, index sonSize) {
-    // A ghost with two senders would have the contents of the later one. O(ghosts).
-    std::vector<bool> seen(static_cast<std::size_t>(sonSize));
-    received.forEachRow([&](index row) {
-        DNDS_CHECK(!seen[static_cast<std::size_t>(row)], ArgumentError, "ghost {} is received twice: give it one owner",
-                   row);
-        seen[static_cast<std::size_t>(row)] = true;
-    });
+    // A ghost with two senders would have the contents of the later one. O(runs + ghosts / 64).
+    RowBits seen(sonSize);
+    for (const RowList &rows : received.lists)
+        rows.forEachRun([&](index first, index last) {
+            const index twice = seen.add(first, last);
+            DNDS_CHECK(twice == last, ArgumentError, "ghost {} is received twice: give it one owner", twice);
+        });
 }
 
 /// Ranks and counts without rows.

@@ -235,6 +235,14 @@ void ArrayBase::resize(index rows, rowsize width) {
     renew(rows, width, {});
 }
 
+void ArrayBase::resizeUninitialized(index rows, rowsize width) {
+    DNDS_CHECK(isFixedLayout(shape_->layout), LayoutError, "{}: rows of a {} array have sizes, which need values",
+               label(), arrayLayoutName(shape_->layout));
+    checkedRowCount(rows);
+    DNDS_CHECK(width >= 0, ArgumentError, "{}: rows cannot be {} elements wide", label(), width);
+    renew(rows, checkedWidth(width), {}, NewBytes::Unset);
+}
+
 // Both kinds start over. CSR gets its offsets here; padded layouts check each size against the width.
 void ArrayBase::resizeToSizes(std::span<const rowsize> rowSizes, rowsize width) {
     const index rows = static_cast<index>(rowSizes.size());
@@ -275,11 +283,11 @@ MatrixShape ArrayBase::shapeOfWidth(rowsize width) const noexcept {
 }
 
 // Makes all new memory before it replaces the old: a failure leaves the array as it was.
-void ArrayBase::renew(index rows, rowsize width, std::span<const rowsize> rowSizes) {
+void ArrayBase::renew(index rows, rowsize width, std::span<const rowsize> rowSizes, NewBytes contents) {
     const auto count = static_cast<std::size_t>(rows);
     const index newStride = rowStrideOf(width, shape_->elementBytes, shape_->align);
-    // Zeros, in the memory that the array was given.
-    HostDeviceBuffer data(checkedBytes(rows, newStride), data_.resource());
+    // In the memory that the array was given.
+    HostDeviceBuffer data(checkedBytes(rows, newStride), data_.resource(), contents);
     HostDeviceBuffer sizes(isPaddedLayout(shape_->layout) ? count * sizeof(rowsize) : 0, sizes_.resource());
     HostDeviceBuffer shapes = newShapes(count);
     const MatrixShape common = shapeOfWidth(width);

@@ -93,6 +93,11 @@ class ArrayBase {
     /// @throws ArgumentError for negative, unaddressable or contradicting numbers.
     void resize(index rows, rowsize width);
 
+    /// Starts over with rows of `width` elements without values, in a new allocation, for programs that write all of
+    /// them: saves the pass over the memory that writes zeros. Local. Errors as resize(rows, width), and LayoutError
+    /// for other layouts than fixed ones, whose rows have sizes besides.
+    void resizeUninitialized(index rows, rowsize width);
+
     /// Starts over with rows of `rowSizeOf(i)` zero elements: padded layouts (Max: after its width was chosen) and CSR,
     /// which is compressed afterwards. `rowSizeOf` is called once a row, in order. O(array).
     /// @throws ArgumentError for sizes that are negative or larger than the padded width; LayoutError for fixed
@@ -309,8 +314,8 @@ class ArrayBase {
     void resizeToSizes(std::span<const rowsize> sizes, rowsize width);
     /// Starts over with these CSR rows: zeros or, to `keep` contents, the decompressed rows.
     void renewCsr(std::vector<index> offsets, bool keep);
-    /// Starts over with zero elements, of `rowSizes` or, where these are empty, none a padded row.
-    void renew(index rows, rowsize width, std::span<const rowsize> rowSizes);
+    /// Starts over with new elements, of `rowSizes` or, where these are empty, none a padded row.
+    void renew(index rows, rowsize width, std::span<const rowsize> rowSizes, NewBytes contents = NewBytes::Zero);
     void describe(MemorySpace space, RowLayout &layout) const;
     /// All buffers.
     template <class Self>

@@ -53,20 +53,22 @@ void HostDeviceBuffer::throwStale(MemorySpace space, std::string_view owner) {
 }
 
 // The deleter keeps the resource alive, as transfers may hold the memory longer than the buffer.
-std::shared_ptr<std::byte> HostDeviceBuffer::allocateHost(std::size_t bytes, const HostMemoryResource &resource) {
+std::shared_ptr<std::byte> HostDeviceBuffer::allocateHost(std::size_t bytes, const HostMemoryResource &resource,
+                                                          NewBytes contents) {
     if (bytes == 0)
         return nullptr;
-    // Zeros: new elements are zero, and each page is first touched by the thread that allocates.
+    // With zeros, each page is first touched by the thread that allocates.
     const HostMemoryResource memory = resource ? resource : defaultHostMemory();
     void *pointer = allocateData(*memory, bytes, alignment, "host memory");
-    std::memset(pointer, 0, bytes);
+    if (contents == NewBytes::Zero)
+        std::memset(pointer, 0, bytes);
     return {static_cast<std::byte *>(pointer),
             [memory, bytes](std::byte *freed) { memory->deallocate(freed, bytes, alignment); }};
 }
 
-HostDeviceBuffer::HostDeviceBuffer(std::size_t bytes, HostMemoryResource resource)
+HostDeviceBuffer::HostDeviceBuffer(std::size_t bytes, HostMemoryResource resource, NewBytes contents)
     : resource_(std::move(resource)), generation_(nextGeneration()) {
-    hostOwner_ = allocateHost(bytes, resource_);
+    hostOwner_ = allocateHost(bytes, resource_, contents);
     host_ = hostOwner_.get();
     bytes_ = bytes;
 }

@@ -15,6 +15,12 @@
 
 namespace DNDS {
 
+/// Contents of new memory.
+enum class NewBytes : unsigned char {
+    Zero,
+    Unset ///< whatever is there: for code that writes all of it
+};
+
 /// An owned block of bytes with at most one allocation in each memory space and one validity bit for each.
 ///
 /// Accessors never copy: asking for a stale side throws, `toDevice` and `toHost` bring it up to date, writing one side
@@ -34,9 +40,10 @@ class HostDeviceBuffer {
     /// An empty buffer in ordinary memory; allocates nothing.
     HostDeviceBuffer() noexcept : generation_(nextGeneration()) {}
 
-    /// `bytes` zero bytes on the host, from `resource` (null: ordinary memory).
+    /// `bytes` bytes on the host, from `resource` (null: ordinary memory).
     /// @throws MemoryError when there is no room.
-    explicit HostDeviceBuffer(std::size_t bytes, HostMemoryResource resource = nullptr);
+    explicit HostDeviceBuffer(std::size_t bytes, HostMemoryResource resource = nullptr,
+                              NewBytes contents = NewBytes::Zero);
 
     /// Deep copy of every valid side, in ordinary memory. It waits for copies in flight that toDevice or toHost queued,
     /// but not for kernels: synchronise their streams first.
@@ -158,7 +165,8 @@ class HostDeviceBuffer {
     std::uint64_t drawVersion() const noexcept;
     [[noreturn]] static void throwStale(MemorySpace space, std::string_view owner);
 
-    static std::shared_ptr<std::byte> allocateHost(std::size_t bytes, const HostMemoryResource &resource);
+    static std::shared_ptr<std::byte> allocateHost(std::size_t bytes, const HostMemoryResource &resource,
+                                                   NewBytes contents = NewBytes::Zero);
     static std::shared_ptr<std::byte> allocateDevice(std::size_t bytes);
     /// Allocates the device side unless it exists.
     void ensureDevice();

@@ -1,5 +1,6 @@
 #include "DNDS/Transport/BoxToBox.hpp"
 #include "DNDS/Transport/DeviceRowCopy.hpp"
+#include "DNDS/Transport/StreamWriter.hpp"
 #include "DNDS/Transport/TransportDescriptor.hpp"
 
 #include <cstring>
@@ -70,8 +71,17 @@ void LocalTransport::replacePlan(TransportPlan plan) {
 void LocalTransport::start() {
     for (std::size_t k = 0; k < plan_.outgoing.size(); ++k)
         for (std::size_t p = 0; p < plan_.outgoing[k].parts.size(); ++p)
-            if (const RowScatter &to = plan_.incoming[k].parts[p]; to.contiguous())
-                plan_.outgoing[k].parts[p].gather(endpoints_.sources[p], endpoints_.destinations[p] + to.offset());
+            if (const RowScatter &to = plan_.incoming[k].parts[p]; to.contiguous()) {
+                const RowGather &from = plan_.outgoing[k].parts[p];
+                std::byte *const place = endpoints_.destinations[p] + to.offset();
+                if (!isStreamed(from.bytes(), from.bytes())) {
+                    from.gather(endpoints_.sources[p], place);
+                    continue;
+                }
+                StreamWriter past(place);
+                from.gather(endpoints_.sources[p], past);
+                past.finish();
+            }
     for (const Scattered &part : scattered_) {
         part.boxes.copy(endpoints_.sources[part.part], endpoints_.destinations[part.part], nullptr);
         for (const Device::CopyBlock &block : part.blocks)

@@ -66,6 +66,7 @@ RowList RowList::boxes(std::span<const RowBox> boxes) {
     // Each box with the fewest loops, neighbours joined, empty ones dropped: copying then sees the longest runs.
     // O(boxes).
     std::vector<RowBox> kept;
+    kept.reserve(boxes.size());
     index count = 0;
     for (const RowBox &box : boxes) {
         DNDS_CHECK(std::ranges::all_of(box.counts, [](index rows) { return rows >= 0; }), ArgumentError,
@@ -85,6 +86,8 @@ RowList RowList::boxes(std::span<const RowBox> boxes) {
         return {0, 0};
     if (kept.size() == 1 && isRun(kept.front()))
         return {kept.front().first, kept.front().first + count};
+    if (kept.size() < boxes.size())
+        kept.shrink_to_fit();
     RowList rows(kept.front().first, kept.front().first);
     rows.range_ = false;
     rows.count_ = count;

@@ -83,20 +83,31 @@ class RowList {
     /// The boxes, none of them empty, each with the fewest loops; null for a range and a list.
     const std::shared_ptr<const std::vector<RowBox>> &boxes() const noexcept { return boxes_; }
 
-    /// Calls `function` with the number of each row, in order. O(rows).
+    /// Calls `function(first, last)` for runs of consecutive rows [first, last), in order. O(runs); a list's rows are
+    /// runs of one.
     template <class Function>
-    void forEach(Function &&function) const {
-        for (index row = first_; range_ && row < first_ + count_; ++row)
-            function(row);
+    void forEachRun(Function &&function) const {
+        if (range_ && count_ > 0)
+            function(first_, first_ + count_);
         for (const index row : rows_)
-            function(row);
+            function(row, row + 1);
         if (boxes_ == nullptr)
             return;
         for (const RowBox &box : *boxes_)
             box.forEachLine([&](index start) {
+                if (box.strides.back() == 1)
+                    return function(start, start + box.counts.back());
                 for (index k = 0; k < box.counts.back(); ++k)
-                    function(start + k * box.strides.back());
+                    function(start + k * box.strides.back(), start + k * box.strides.back() + 1);
             });
+    }
+    /// Calls `function` with the number of each row, in order. O(rows).
+    template <class Function>
+    void forEach(Function &&function) const {
+        forEachRun([&](index first, index last) {
+            for (index row = first; row < last; ++row)
+                function(row);
+        });
     }
 
     /// Extent of a list that is not empty.

@@ -475,5 +475,31 @@ TEST(ArrayShapes, AreAdoptedByEmptyArrays) {
     EXPECT_THROW(paddedSon.adoptShape(father), LayoutError);
 }
 
+TEST(ArrayUninitialized, IsAsWideAsAskedAndInItsMemory) {
+    const auto memory = std::make_shared<test::CountingMemory>();
+    Fixed array;
+    array.rehost(memory);
+    array.resize(2, 3);
+    const std::uint64_t before = array.version();
+    array.resizeUninitialized(100, 7);
+    EXPECT_EQ(array.size(), 100);
+    EXPECT_EQ(array.width(), 7);
+    EXPECT_NE(array.version(), before);
+    EXPECT_EQ(memory->live, 700 * sizeof(real));
+    for (index i = 0; i < array.size(); ++i)
+        for (rowsize j = 0; j < 7; ++j)
+            array(i, j) = static_cast<real>(7 * i + j);
+    EXPECT_EQ(array(99, 6), 699);
+    array.resize(101);
+    EXPECT_EQ(array(99, 6), 699);
+    EXPECT_EQ(array(100, 0), 0) << "later rows are zero as ever";
+    EXPECT_THROW(array.resizeUninitialized(-1, 7), ArgumentError);
+    EXPECT_THROW(array.resizeUninitialized(1, -7), ArgumentError);
+    EXPECT_THROW(Static().resizeUninitialized(1, 4), ArgumentError) << "it has 5 elements a row";
+    EXPECT_THROW(Csr().resizeUninitialized(1, 4), LayoutError);
+    EXPECT_THROW(PaddedAtRunTime().resizeUninitialized(1, 4), LayoutError);
+    EXPECT_EQ(array.size(), 101);
+}
+
 } // namespace
 } // namespace DNDS

@@ -248,6 +248,12 @@ TEST_F(NodeSharedBoxes, WrongBoxesOfOneRankThrowOnAll) {
                        all.received.lists[0] = RowList::boxes({&twice, 1});
                    })),
                    "ghost 2 is received twice");
+    // Runs longer than a machine word, one of them starting where the other ends.
+    const RowBox runs{0, {1, 1, 1, 2, 130}, {0, 0, 0, 129, 1}};
+    expectContains(messageOnAll<ArgumentError>(made([&](Boxes &all) {
+                       all.received.lists[0] = RowList::boxes({&runs, 1});
+                   })),
+                   "ghost 129 is received twice");
     const std::vector<index> rows{3, 1};
     expectContains(messageOnAll<ArgumentError>(made([&](Boxes &all) { all.given.lists[0] = RowList(rows); })),
                    "make boxes or a range");
