@@ -60,6 +60,7 @@ struct Pools {
         source.allocate = allocateSlab;
         source.free = [](void *slab) { static_cast<void>(cudaFree(slab)); };
         source.fence = makeFence;
+        source.blocked = defaultStreamIsClosed;
         return pools.emplace(device, MemoryPool(std::move(source))).first->second;
     }
 };

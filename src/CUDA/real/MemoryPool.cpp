@@ -60,7 +60,7 @@ void *MemoryPool::allocate(std::size_t bytes, std::size_t alignment) {
     if (void *pointer = tryAllocate(bytes, alignment))
         return pointer;
     // Does not synchronise the device, which would invalidate a graph that another thread captures.
-    for (reclaimCompleted(); !waiting_.empty(); reclaimCompleted())
+    for (reclaimCompleted(); !waiting_.empty() && !(source_.blocked && source_.blocked()); reclaimCompleted())
         std::this_thread::yield();
     freeUnused();
     return tryAllocate(bytes, alignment);

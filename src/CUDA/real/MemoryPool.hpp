@@ -22,6 +22,8 @@ class MemoryPool {
         std::function<void *(std::size_t bytes)> allocate; ///< returns null when out of memory
         std::function<void(void *)> free;
         std::function<std::function<bool()>()> fence; ///< makes a function that tells whether the fence has passed
+        /// Whether fences wait for the calling thread: it would wait for itself. Never, if null.
+        std::function<bool()> blocked{};
     };
     /// The slab that contains an address.
     struct Location {
@@ -34,7 +36,8 @@ class MemoryPool {
 
     explicit MemoryPool(Source source) : source_(std::move(source)) {}
 
-    /// Returns null when out of memory, even after waiting for all fences and freeing unused slabs.
+    /// Returns null when out of memory, even after waiting for all fences, unless they are blocked, and freeing unused
+    /// slabs.
     void *allocate(std::size_t bytes, std::size_t alignment);
     /// False if `pointer` is not from `allocate`.
     bool deallocate(void *pointer);

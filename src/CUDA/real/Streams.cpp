@@ -74,7 +74,8 @@ bool captures(cudaStream_t stream) {
     return status != cudaStreamCaptureStatusNone;
 }
 
-/// Whether the default stream is unusable because the program captures a stream that synchronises with it.
+} // namespace
+
 bool defaultStreamIsClosed() {
     cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
     const cudaError_t answer = cudaStreamIsCapturing(nullptr, &status);
@@ -83,8 +84,6 @@ bool defaultStreamIsClosed() {
     static_cast<void>(cudaGetLastError());
     return true;
 }
-
-} // namespace
 
 // Streams without work need no event. The default stream, while closed, gets its event at the first query afterwards,
 // which may wait for later work, too, but is safe.

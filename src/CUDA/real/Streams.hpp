@@ -32,4 +32,8 @@ class RelaxedCaptureScope {
 /// and on other streams up to their last `recordUse`. Work being captured is not queued and does not count.
 std::function<bool()> makeFence();
 
+/// Whether the default stream is unusable because the program captures a stream that synchronises with it. Fences made
+/// meanwhile do not pass before the capture has ended.
+bool defaultStreamIsClosed();
+
 } // namespace DNDS::Device

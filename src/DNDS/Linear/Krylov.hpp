@@ -28,7 +28,9 @@ struct KrylovOptions {
     /// Scalar products and norms are exact sums, the same to the bit for any number of ranks, and so is the solution if
     /// the operator's products are. Otherwise ranks add their partial sums.
     bool exactSums = true;
-    std::function<void(int iteration, real residual)> monitor{}; ///< called on all ranks
+    /// Called on all ranks after each iteration, and before the first one as iteration 0. `gmres` calls it again where
+    /// it starts over or ends, with the residual computed anew.
+    std::function<void(int iteration, real residual)> monitor{};
 };
 
 /// The outcome: the same on all ranks.

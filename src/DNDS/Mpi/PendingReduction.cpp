@@ -43,9 +43,8 @@ void PendingReduction::start(std::span<const ReductionValue> mine) {
 
 // May be called again for the same result, which `messages_` keeps as bytes until the next start.
 std::span<const ReductionValue> PendingReduction::wait() {
+    DNDS_CHECK(messages_.starts() > 0, StateError, "the result of a reduction is asked for that was never started");
     const std::span<const std::byte> bytes = messages_.wait();
-    DNDS_CHECK(bytes.size() == result_.size() * sizeof(ReductionValue), StateError,
-               "the result of a reduction is asked for that was never started");
     if (!bytes.empty())
         std::memcpy(result_.data(), bytes.data(), bytes.size());
     return result_;

@@ -2,9 +2,9 @@
 
 #include "DNDS/Geom/Cgns/FaceNumbering.hpp"
 #include "DNDS/Geom/File/ElementBlocks.hpp"
+#include "DNDS/Geom/Source/ElementFaces.hpp"
 
 #include <algorithm>
-#include <array>
 #include <limits>
 #include <utility>
 
@@ -35,27 +35,19 @@ FaceElements uniqueFaces(CommunicatorView comm, const ElementBlock &faces) {
     return result;
 }
 
-/// Appends the faces of a cell, corners only, seen from outside counter-clockwise; returns how many.
+/// Appends the faces of a cell, corners only and each once, seen from outside counter-clockwise; returns how many.
 index appendFaces(const ElementBlock &cells, index cell, CsrLists<index> &faces) {
     const auto nodes = cells.nodesOf(cell);
     const ElementType type = cells.types[static_cast<std::size_t>(cell)];
-    index count = 0;
-    if (type == ElementType::Polyhedron) {
-        for (std::size_t at = 0; at < nodes.size(); at += static_cast<std::size_t>(nodes[at]) + 1, count++) {
+    if (type == ElementType::Polyhedron)
+        for (std::size_t at = 0; at < nodes.size(); at += static_cast<std::size_t>(nodes[at]) + 1)
             DNDS_CHECK(nodes[at] >= 3 && nodes[at] < static_cast<index>(nodes.size() - at), ArgumentError,
                        "own cell {} lists a face of {} corners", cell, nodes[at]);
-            faces.append(nodes.subspan(at + 1, static_cast<std::size_t>(nodes[at])));
-        }
-        return count;
-    }
-    // In the order of the standard.
-    for (const ElementFace &face : elementInfo(type).faces) {
-        std::array<index, 4> corners{};
-        for (std::size_t k = 0; k < static_cast<std::size_t>(face.corners); k++)
-            corners[k] = nodes[face.corner[k]];
-        faces.append(std::span<const index>(corners).first(static_cast<std::size_t>(face.corners)));
+    index count = 0;
+    forEachFace(type, nodes, [&](std::span<const index> corners) {
+        faces.append(corners);
         count++;
-    }
+    });
     return count;
 }
 

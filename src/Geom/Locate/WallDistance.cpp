@@ -122,7 +122,8 @@ struct WallDistance::Search {
                 return;
             // Faces as near are still visited: of these the first in the file is taken.
             limit2 = found.distance2;
-            const LocalIndex cell = mesh.faceCells(face, 0);
+            // Without ghost layers, the first cell of a face inside the mesh may be on another rank.
+            const LocalIndex cell = mesh.faceCells(face, mesh.faceCells(face, 0) >= 0 ? 0 : 1);
             found.cell = mesh.cells.fileNumbers[static_cast<std::size_t>(cell)];
             const auto slots = mesh.cellFaces[cell];
             found.slot = std::find(slots.begin(), slots.end(), face) - slots.begin();

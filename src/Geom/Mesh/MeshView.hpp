@@ -189,11 +189,12 @@ void forEachBoundaryFace(const MeshView &mesh, Visit &&visit) {
 }
 
 /// The same for the faces of one patch: `visit(face, cell)`, O(its faces). A face inside the mesh that the file puts
-/// into a patch has a second cell, too.
+/// into a patch has a second cell, too; without ghost layers `cell` is the second one where the first is on another
+/// rank.
 template <class Visit>
 void forEachFace(const MeshView &mesh, const MeshPatch &patch, Visit &&visit) {
     for (const LocalIndex face : patch.ownFaces())
-        visit(face, mesh.faceCells(face, 0));
+        visit(face, mesh.faceCells(face, mesh.faceCells(face, 0) >= 0 ? 0 : 1));
 }
 
 } // namespace DNDS::Geom

@@ -45,19 +45,22 @@ ImageTable::ImageTable(const std::vector<PeriodicConnection> &connections, const
                 step = {static_cast<int>(earlier), -1};
         }
         canonical_.push_back(step);
+        if (step.connection == static_cast<int>(c))
+            generators_.push_back(step.connection);
     }
     images_.emplace_back();
     numbers_.emplace(images_[0].steps, 0);
 }
 
-/// A cell at side 1 has its neighbours at side 0, which the connection's motion brings here: an odd step, forwards. The
-/// number comes from the index of the first connection with this motion, so it grows with the number of connections.
+/// A cell at side 1 has its neighbours at side 0, which the connection's motion brings here: an odd step, forwards.
+/// O(log motions).
 int ImageTable::stepAt(int connection, int side) const {
     const MeshImage::Steps step = canonical_[static_cast<std::size_t>(connection)];
     const bool forward = (side == 1) == (step.times > 0); // a cell at the second side has neighbours at the first
-    const int number = 1 + 2 * step.connection + (forward ? 0 : 1);
+    const auto motion = std::ranges::lower_bound(generators_, step.connection) - generators_.begin();
+    const int number = 1 + 2 * static_cast<int>(motion) + (forward ? 0 : 1);
     DNDS_CHECK(number < FaceLink::maxSteps, DataError, "{} periodic connections with different motions are too many",
-               motions_.size());
+               generators_.size());
     return number;
 }
 

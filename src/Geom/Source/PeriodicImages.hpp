@@ -24,7 +24,7 @@ class ImageTable {
     /// The step (>= 1) that moves a neighbour next to a cell at side `side` of `connection`, as stored in
     /// `FaceLink::step`. Throws DataError beyond 127 different motions.
     int stepAt(int connection, int side) const;
-    /// Steps come in pairs: 2c + 1 forwards across connection c, 2c + 2 backwards.
+    /// Steps come in pairs: 2m + 1 forwards by motion m, 2m + 2 backwards.
     static int inverseStep(int step) { return step == 0 ? 0 : ((step - 1) ^ 1) + 1; }
 
     /// The image reached from `image` by `step`; step 0 changes nothing. O(1) or, for a step, O(log images). Throws
@@ -36,12 +36,15 @@ class ImageTable {
 
   private:
     /// The step as the motion of a connection, applied once (+1) or backwards (-1).
-    static MeshImage::Steps generatorStep(int step) { return {(step - 1) / 2, (step - 1) % 2 == 0 ? 1 : -1}; }
+    MeshImage::Steps generatorStep(int step) const {
+        return {generators_[toSize((step - 1) / 2)], (step - 1) % 2 == 0 ? 1 : -1};
+    }
     RigidMotion motionOfSteps(const std::vector<MeshImage::Steps> &steps) const;
 
     std::vector<RigidMotion> motions_; ///< [connections]
     /// [connections] The first connection with the same motion, times 1, or with the inverse motion, times -1.
     std::vector<MeshImage::Steps> canonical_;
+    std::vector<int> generators_; ///< the first connection of each motion, ascending
     /// By number; image 0 has no steps.
     std::vector<MeshImage> images_;
     /// The numbers of `images_`, by their steps.

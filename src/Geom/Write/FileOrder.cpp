@@ -175,13 +175,16 @@ void FileOrder::sendCells(const UnstructuredMesh &mesh) {
 }
 
 /// Faces go with their first cell and are sorted by it, then by nodes and mark: an order that no partition changes,
-/// since the first cell and the first corner of a face do not depend on it (LocalFaces.cpp).
+/// since the first cell and the first corner of a face do not depend on it (LocalFaces.cpp). Without ghost layers the
+/// first cell of a face inside the mesh may be on another rank: the second one then takes its place.
 void FileOrder::sendFaces(const UnstructuredMesh &mesh) {
     const EvenSplit blocks = blocksOf(mesh.comm, mesh.cells);
     const std::vector<MarkedFace> faces = markedFaces(mesh);
     const auto faceNodes = mesh.faceNodes.view();
+    const auto faceCells = mesh.faceCells.view();
     const auto cellOf = [&](std::size_t i) {
-        return mesh.cells.fileNumbers[static_cast<std::size_t>(mesh.faceCells.view()(faces[i].face, 0))];
+        const LocalIndex first = faceCells(faces[i].face, 0);
+        return mesh.cells.fileNumbers[toSize(first >= 0 ? first : faceCells(faces[i].face, 1))];
     };
     const RankLists outgoing = packByRank(
         mesh.comm.size(), faces.size(), [&](std::size_t i) { return blocks.owner(cellOf(i)); },

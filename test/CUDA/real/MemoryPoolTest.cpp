@@ -96,6 +96,20 @@ TEST(MemoryPool, MistakesAreNoticed) {
     EXPECT_TRUE(pool.deallocate(pool.allocate(1, 256)));
 }
 
+TEST(MemoryPool, DoesNotWaitForFencesThatWaitForTheCaller) {
+    FakeDevice device;
+    device.room = 100 * mebibyte;
+    bool captures = true;
+    auto source = device.source();
+    source.blocked = [&] { return captures; };
+    MemoryPool pool(source);
+    EXPECT_TRUE(pool.deallocate(pool.allocate(10, 256)));
+    EXPECT_EQ(pool.allocate(90 * mebibyte, 256), nullptr);
+    captures = false;
+    device.goesOn = true;
+    EXPECT_NE(pool.allocate(90 * mebibyte, 256), nullptr);
+}
+
 TEST(MemoryPool, SaysWhichSlabAnAddressLiesIn) {
     FakeDevice device;
     MemoryPool pool(device.source());

@@ -1,11 +1,17 @@
 #include "DNDS/Geom/Build/BuildMesh.hpp"
 
+#include "DNDS/Geom/Locate/Probe.hpp"
+#include "DNDS/Geom/Mesh/MeshView.hpp"
+#include "DNDS/Geom/Write/WriteMesh.hpp"
 #include "Geom/Build/MeshReference.hpp"
 #include "support/MpiTest.hpp"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <random>
+#include <set>
 
 namespace DNDS::Geom {
 namespace {
@@ -275,6 +281,51 @@ TEST(BuildMesh, TakesPatchesByNodesFacesTwiceAndInside) {
     ASSERT_EQ(report.warnings.size(), 3U);
     EXPECT_NE(report.warnings[0].find("1 boundary elements are no face of a cell, the first is 77"), std::string::npos);
     EXPECT_NE(report.warnings[1].find("6 of 6 faces of 'inside' are inside the mesh"), std::string::npos);
+}
+
+/// Without ghosts, the first cell of a face between two ranks may be on neither side of this rank's cells.
+TEST(BuildMesh, PatchesInsideAreUsableWithoutGhosts) {
+    const CommunicatorView comm(MPI_COMM_WORLD);
+    WholeMesh whole = makeBox({.counts = {4, 3, 2}, .jitter = false, .turnSome = false});
+    const int inside = static_cast<int>(whole.patches.size());
+    whole.patches.push_back({"inside", "", ""});
+    std::set<std::vector<index>> found;
+    for (std::size_t c = 0; c < whole.cells.size(); c++)
+        for (std::vector<index> face : whole.facesOf(c)) {
+            if (std::ranges::any_of(face, [&](index n) { return whole.points[toSize(n)][0] != 2; }))
+                continue;
+            std::vector<index> sorted = face;
+            std::ranges::sort(sorted);
+            if (!found.insert(sorted).second)
+                continue;
+            whole.faces.push_back({ElementType::Quad4, std::move(face), 1000 + static_cast<index>(c)});
+            whole.faceMarks.push_back(inside);
+        }
+    ASSERT_EQ(found.size(), 6U);
+    MeshOptions options{.ghostLayers = 0};
+    options.partitioner = Partitioner::Given;
+    SourceMesh source = whole.slice(comm);
+    for (index c = 0; c < source.cells.size(); c++)
+        options.givenPart.push_back(static_cast<int>((source.cells.first + c) % comm.size()));
+    const UnstructuredMesh mesh = buildMesh(comm, std::move(source), options);
+    const MeshMetrics metrics = computeMetrics(mesh);
+
+    int faces = 0;
+    forEachFace(viewOf(mesh, metrics), mesh.patch("inside"), [&](LocalIndex face, LocalIndex cell) {
+        ASSERT_GE(cell, 0);
+        ASSERT_LT(cell, mesh.cells.owned);
+        EXPECT_TRUE(mesh.faceCells(face, 0) == cell || mesh.faceCells(face, 1) == cell);
+        faces++;
+    });
+    EXPECT_EQ(comm.allReduce(faces, MPI_SUM), 6);
+
+    const FileOrder order(mesh);
+    EXPECT_EQ(comm.allReduce(std::ranges::count(order.mesh().faceMarks, inside), MPI_SUM), 6);
+
+    const std::vector<real> distances = WallDistance(mesh, {"inside"}).ofCells(metrics);
+    ASSERT_EQ(static_cast<index>(distances.size()), mesh.cells.owned);
+    for (index c = 0; c < mesh.cells.owned; c++)
+        EXPECT_NEAR(distances[toSize(c)], std::abs(metrics.centroids(c, 0) - 2), 1e-14);
 }
 
 /// Cells and nodes come back in the order of curves and of exchange: inner cells first.

@@ -56,6 +56,24 @@ TEST(PeriodicImages, AreCountedOnceHoweverTheyAreReached) {
     EXPECT_EQ(numberOfKey(imageKey(12345, twice)), 12345);
 }
 
+/// A file of many zones lists one periodic boundary in many connections.
+TEST(PeriodicImages, AreLimitedByMotionsNotByConnections) {
+    std::vector<PeriodicConnection> connections(300);
+    for (PeriodicConnection &connection : connections)
+        connection.transform.translation = {1, 0, 0};
+    connections.back().transform.translation = {0, 2, 0};
+    ImageTable table(connections, {0, 0, 0}, {1, 2, 1});
+    EXPECT_EQ(table.stepAt(298, 1), table.stepAt(0, 1));
+    const int y = table.compose(0, table.stepAt(299, 1));
+    expectNear(table.motion(y)({0, 0, 0}), {0, 2, 0});
+    EXPECT_EQ(table.compose(y, table.stepAt(299, 0)), 0);
+    EXPECT_EQ(table.images()[toSize(y)].steps[0].connection, 299);
+    for (std::size_t c = 0; c < connections.size(); c++)
+        connections[c].transform.translation = {1 + static_cast<real>(c), 0, 0};
+    ImageTable tooMany(connections, {0, 0, 0}, {1, 2, 1});
+    EXPECT_THROW((void)tooMany.stepAt(299, 0), DataError);
+}
+
 /// Across each face of a periodic boundary is a cell with the face's corners, at the same places.
 void checkPeriodicFaces(const UnstructuredMesh &mesh) {
     const auto pointOf = [&](LocalIndex n) {
