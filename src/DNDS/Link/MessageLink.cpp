@@ -130,7 +130,8 @@ struct MessageLink::State {
         MessageBuffer in;
         bool drops = false; ///< the next message, after the link was destroyed
         int nodeRank = -1;  ///< set where messages stay on the node
-        /// On a node: both set by `connect`, instead of all members above; the outbox in the constructor.
+        /// On a node, instead of the members above except `out` of messages in device memory. The outbox is set by the
+        /// constructor, the inbox by `connect`.
         std::optional<NodeOutbox> outbox;
         std::optional<NodeInbox> inbox;
         /// On a node, in device memory: used in turn, as the sender's `out`.
