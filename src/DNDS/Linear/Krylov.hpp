@@ -29,7 +29,7 @@ struct KrylovOptions {
     /// the operator's products are. Otherwise ranks add their partial sums.
     bool exactSums = true;
     /// Called on all ranks after each iteration, and before the first one as iteration 0. `gmres` calls it again where
-    /// it starts over or ends, with the residual computed anew.
+    /// it starts over or ends, with the true residual.
     std::function<void(int iteration, real residual)> monitor{};
 };
 
