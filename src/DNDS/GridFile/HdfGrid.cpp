@@ -28,6 +28,7 @@ void writeSlabs(HdfSharedFile &file, hid_t data, const std::string &name, Elemen
         std::vector<hsize_t> count{0};
         if (k < static_cast<index>(chunks.size())) {
             const auto &[slab, chunk] = chunks[static_cast<std::size_t>(k)];
+            // Gathered, as slabs have strides in memory; the file gets rows in its order.
             buffer.resize(static_cast<std::size_t>(chunk.elements) * width);
             gatherChunk(*slab, chunk, width, buffer.data());
             const std::vector<index> first = fileStart(*slab, chunk);
@@ -50,15 +51,7 @@ void writeHdfGrid(HdfSharedFile &file, hid_t parent, const std::string &name, co
     HdfObject links(H5Pcreate(H5P_LINK_CREATE), H5Pclose);
     // Names may have slashes: groups on the way are made.
     file.require(H5Pset_create_intermediate_group(links.get(), 1), name);
-    HdfObject properties(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
-    H5Pset_obj_track_times(properties.get(), false); // equal contents make equal files
-    HdfObject space(size.empty() ? H5Screate(H5S_SCALAR)
-                                 : H5Screate_simple(static_cast<int>(size.size()), size.data(), nullptr),
-                    H5Sclose);
-    HdfObject data(
-        H5Dcreate2(parent, name.c_str(), hdfNumberType(kind), space.get(), links.get(), properties.get(), H5P_DEFAULT),
-        H5Dclose);
-    file.require(data.get(), name);
+    HdfObject data = file.makeDataset(parent, name, hdfNumberType(kind), size, 0, links.get());
     writeSlabs(file, data.get(), name, kind, width, slabs);
 }
 

@@ -1,12 +1,14 @@
 /// @file HdfSharedFile.hpp
-/// @brief An HDF5 file that all ranks write: groups, attributes, boxes of datasets. Part of VtkHdfWriter, VtkGridFile
-/// and HdfDataset.
+/// @brief An HDF5 file that all ranks write: groups, attributes, boxes of datasets, tables. Part of VtkHdfWriter,
+/// VtkGridFile and HdfDataset.
 #pragma once
 
 #include "DNDS/Base/Types.hpp"
 #include "DNDS/Mpi/Communicator.hpp"
 #include "DNDS/Serialize/HdfObject.hpp"
 
+#include <algorithm>
+#include <array>
 #include <iterator>
 #include <ranges>
 #include <span>
@@ -15,6 +17,17 @@
 #include <utility>
 
 namespace DNDS::Detail {
+
+/// Rows of a table: their width, their number on all ranks, and this rank's rows.
+struct HdfRows {
+    index columns = 0; ///< 0: the dataset has one dimension
+    index global = 0;
+    index first = 0;
+    index own = 0;
+
+    /// Of the dataset. Local.
+    std::size_t dimensions() const noexcept { return columns > 0 ? 2 : 1; }
+};
 
 /// A file that all ranks write. All functions are Collective and throw DataError on all ranks if one fails; call them
 /// in `failTogether`, since ranks wait for each other within HDF5. HDF5 prints nothing meanwhile.
@@ -51,6 +64,55 @@ class HdfSharedFile {
         require(H5Tset_size(type.get(), text.size()), name);
         HdfObject space(H5Screate(H5S_SCALAR), H5Sclose);
         writeAttribute(object, name, type.get(), space, text.data());
+    }
+    /// A dataset of `size`; `chunk` > 0: its first dimension may grow, by chunks of that many rows, and it has at most
+    /// two. No times and no fill values are stored: equal contents make equal files.
+    HdfObject makeDataset(hid_t parent, const std::string &name, hid_t type, std::span<const hsize_t> size,
+                          hsize_t chunk = 0, hid_t links = H5P_DEFAULT) {
+        const HdfQuiet quiet;
+        comm_.beforeCollective();
+        HdfObject properties(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+        H5Pset_obj_track_times(properties.get(), false);
+        H5Pset_fill_time(properties.get(), H5D_FILL_TIME_NEVER);
+        const int dimensions = static_cast<int>(size.size());
+        const hsize_t last = size.empty() ? 0 : size.back();
+        const std::array<hsize_t, 2> chunks{chunk, last};
+        const std::array<hsize_t, 2> most{H5S_UNLIMITED, last};
+        if (chunk > 0)
+            require(H5Pset_chunk(properties.get(), dimensions, chunks.data()), name);
+        HdfObject space(size.empty() ? H5Screate(H5S_SCALAR)
+                                     : H5Screate_simple(dimensions, size.data(), chunk > 0 ? most.data() : nullptr),
+                        H5Sclose);
+        HdfObject data(H5Dcreate2(parent, name.c_str(), type, space.get(), links, properties.get(), H5P_DEFAULT),
+                       H5Dclose);
+        require(data.get(), name);
+        return data;
+    }
+    /// A table of all ranks' rows.
+    template <class T>
+    void writeRows(hid_t parent, const std::string &name, const HdfRows &rows, const T *values) {
+        const hid_t type = hdfNumberType(elementKindOf<T>());
+        const std::array size{static_cast<hsize_t>(rows.global), static_cast<hsize_t>(rows.columns)};
+        HdfObject data = makeDataset(parent, name, type, std::span(size).first(rows.dimensions()));
+        writeRowsAfter(data.get(), name, type, rows, 0, values);
+    }
+    /// A table that grows by `appendRows`, by chunks of `rows.global` rows, at most 65536.
+    template <class T>
+    HdfObject makeGrowing(hid_t parent, const std::string &name, const HdfRows &rows) {
+        constexpr index longestChunk = 1 << 16;
+        const std::array size{hsize_t{0}, static_cast<hsize_t>(rows.columns)};
+        return makeDataset(parent, name, hdfNumberType(elementKindOf<T>()), std::span(size).first(rows.dimensions()),
+                           static_cast<hsize_t>(std::clamp<index>(rows.global, 1, longestChunk)));
+    }
+    /// Appends `rows.global` rows to a table of `before` rows.
+    template <class T>
+    void appendRows(const HdfObject &data, const std::string &name, const HdfRows &rows, index before,
+                    const T *values) {
+        const HdfQuiet quiet;
+        comm_.beforeCollective();
+        const std::array size{static_cast<hsize_t>(before + rows.global), static_cast<hsize_t>(rows.columns)};
+        require(H5Dset_extent(data.get(), size.data()), name);
+        writeRowsAfter(data.get(), name, hdfNumberType(elementKindOf<T>()), rows, before, values);
     }
     /// Writes this rank's box of a dataset, which may be empty; no dimensions: a scalar.
     void writeBox(hid_t data, std::string_view name, hid_t type, std::span<const hsize_t> first,
@@ -99,6 +161,14 @@ class HdfSharedFile {
     }
 
   private:
+    /// This rank's rows, after the `before` rows of earlier steps.
+    void writeRowsAfter(hid_t data, std::string_view name, hid_t type, const HdfRows &rows, index before,
+                        const void *values) {
+        const std::array first{static_cast<hsize_t>(before + rows.first), hsize_t{0}};
+        const std::array count{static_cast<hsize_t>(rows.own), static_cast<hsize_t>(rows.columns)};
+        writeBox(data, name, type, std::span(first).first(rows.dimensions()), std::span(count).first(rows.dimensions()),
+                 values);
+    }
     void writeAttribute(hid_t object, const char *name, hid_t type, const HdfObject &space, const void *values) {
         HdfObject attribute(H5Acreate2(object, name, type, space.get(), H5P_DEFAULT, H5P_DEFAULT), H5Aclose);
         require(attribute.get(), name);

@@ -2,9 +2,9 @@
 
 #include "DNDS/Base/ContentHash.hpp"
 #include "DNDS/Base/Error.hpp"
-#include "DNDS/Geom/Vtk/HdfOutput.hpp"
 #include "DNDS/Geom/Vtk/VtkHdfSteps.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
+#include "DNDS/Serialize/HdfSharedFile.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -15,9 +15,9 @@ namespace DNDS::Geom {
 
 namespace {
 
-using Detail::HdfObject;
-using Detail::HdfOutput;
-using Detail::HdfRows;
+using DNDS::Detail::HdfObject;
+using DNDS::Detail::HdfRows;
+using DNDS::Detail::HdfSharedFile;
 
 // This rank's cells in VTK's order of nodes.
 VtkCells vtkCells(const MeshSlice &mesh) {
@@ -65,7 +65,7 @@ struct Field {
 class VtkHdfWriter::Implementation {
   public:
     Implementation(CommunicatorView comm, std::string path)
-        : path_(std::move(path)), temporary_(path_ + ".part"), output_(comm, temporary_) {}
+        : path_(std::move(path)), temporary_(path_ + ".part"), output_(comm, temporary_, false) {}
 
     Implementation(const Implementation &) = delete;
     Implementation &operator=(const Implementation &) = delete;
@@ -92,16 +92,15 @@ class VtkHdfWriter::Implementation {
                        ArgumentError, "the slices of all ranks, in order of rank, do not make up the mesh");
         });
         // Data sets of polyhedra need a later version of the format: without them older readers can read the file.
-        const bool polyhedra = comm.allReduce(cells.faceOffsets.empty() ? 0 : 1, MPI_MAX) == 1;
+        polyhedra_ = comm.allReduce(cells.faceOffsets.empty() ? 0 : 1, MPI_MAX) == 1;
         root_ = output_.makeGroup(output_.file(), "VTKHDF");
-        output_.writeNumbers(root_.get(), "Version", polyhedra ? std::vector<index>{2, 5} : std::vector<index>{2, 0});
+        output_.writeNumbers(root_.get(), "Version", polyhedra_ ? std::vector<index>{2, 5} : std::vector<index>{2, 0});
         output_.writeText(root_.get(), "Type", "UnstructuredGrid");
         for (const char *name : {"PointData", "CellData", "FieldData"})
             output_.makeGroup(root_.get(), name);
         writeCells(mesh, cells);
-        if (polyhedra)
+        if (polyhedra_)
             writePolyhedra(cells);
-        polyhedra_ = polyhedra;
         content_ = contentOf({reinterpret_cast<const real *>(mesh.points.data()), 3 * mesh.points.size()}, cells.types);
         isOpen_ = true;
     }
@@ -112,8 +111,7 @@ class VtkHdfWriter::Implementation {
             checkFields(cellFields, cells_, cellFields_, "cell");
         });
         requireSameFields(output_.comm(), pointFields, cellFields);
-        // Data sets are made when the first step tells the fields.
-        if (steps_ == 0)
+        if (steps_ == 0) // the first step tells the fields
             begin(pointFields, cellFields);
         append(times_, "Values", time);
         append(counts_, "NumberOfParts", index{1});
@@ -154,12 +152,14 @@ class VtkHdfWriter::Implementation {
         isOpen_ = false; // failures throw
         if (steps_ > 0)
             output_.writeNumbers(stepsGroup_.get(), "NSteps", std::span(&steps_, 1));
+        // Objects in the file first: MPI-IO cannot close a file while one of them is open.
         pointFields_.clear();
         cellFields_.clear();
         zeros_.clear();
         for (HdfObject *handle : {&times_, &counts_, &stepsGroup_, &root_})
             handle->close();
         output_.close();
+        // Readers never see half a file: it gets its name when it is complete.
         output_.comm().guarded([&] {
             if (output_.comm().rank() == 0 && std::rename(temporary_.c_str(), path_.c_str()) != 0)
                 throw DataError(fmt::format("{} cannot be renamed to {}", temporary_, path_));
@@ -229,11 +229,16 @@ class VtkHdfWriter::Implementation {
         output_.writeRows(root_.get(), name, rows, end.data());
     }
 
+    /// A table of one row, which rank 0 has: the counts that VTK reads for a part, of which a step has one.
+    void writeValue(const char *name, index value) {
+        output_.writeRows(root_.get(), name, HdfRows{0, 1, 0, comm().rank() == 0 ? 1 : 0}, &value);
+    }
+
     void writeCells(const MeshSlice &mesh, const VtkCells &cells) {
         const HdfRows connectivity = rowsOf(output_.comm(), static_cast<index>(cells.connectivity.size()));
-        output_.writeValue(root_.get(), "NumberOfPoints", points_.global);
-        output_.writeValue(root_.get(), "NumberOfCells", cells_.global);
-        output_.writeValue(root_.get(), "NumberOfConnectivityIds", connectivity.global);
+        writeValue("NumberOfPoints", points_.global);
+        writeValue("NumberOfCells", cells_.global);
+        writeValue("NumberOfConnectivityIds", connectivity.global);
         HdfRows points = points_;
         points.columns = 3;
         output_.writeRows(root_.get(), "Points", points, reinterpret_cast<const real *>(mesh.points.data()));
@@ -246,9 +251,9 @@ class VtkHdfWriter::Implementation {
     void writePolyhedra(VtkCells &cells) {
         const HdfRows faces = rowsOf(output_.comm(), static_cast<index>(cells.faceOffsets.size()));
         const HdfRows corners = rowsOf(output_.comm(), static_cast<index>(cells.faceConnectivity.size()));
-        output_.writeValue(root_.get(), "NumberOfFaces", faces.global);
-        output_.writeValue(root_.get(), "NumberOfFaceConnectivityIds", corners.global);
-        output_.writeValue(root_.get(), "NumberOfPolyhedronToFaceIds", faces.global);
+        writeValue("NumberOfFaces", faces.global);
+        writeValue("NumberOfFaceConnectivityIds", corners.global);
+        writeValue("NumberOfPolyhedronToFaceIds", faces.global);
         output_.writeRows(root_.get(), "FaceConnectivity", corners, cells.faceConnectivity.data());
         writeOffsets("FaceOffsets", cells.faceOffsets, corners.first);
         for (index &face : cells.polyhedronToFaces)
@@ -332,7 +337,7 @@ class VtkHdfWriter::Implementation {
 
     std::string path_;
     std::string temporary_;
-    HdfOutput output_; ///< closed after all members below
+    HdfSharedFile output_; ///< closed after all members below
     HdfObject root_;
     HdfObject stepsGroup_;
     HdfObject times_;
