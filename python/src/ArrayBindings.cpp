@@ -90,12 +90,15 @@ both raise it.)")
         .def(
             "__array__",
             [](const AnyArray &self, nb::handle dtype, nb::handle copy) {
-                nb::object elements = elementsOf(*self.base, self.writable());
-                if (!dtype.is_none())
-                    elements = elements.attr("astype")(dtype, "copy"_a = false);
-                return nb::cast<bool>(nb::bool_(copy.is_none() ? nb::handle(Py_False) : copy))
-                           ? nb::object(elements.attr("copy")())
-                           : elements;
+                const nb::object elements = elementsOf(*self.base, self.writable());
+                const nb::object wanted =
+                    dtype.is_none() ? elements : nb::object(elements.attr("astype")(dtype, "copy"_a = false));
+                const bool copies = !copy.is_none() && nb::cast<bool>(nb::bool_(copy));
+                if (wanted.is(elements))
+                    return copies ? nb::object(wanted.attr("copy")()) : wanted;
+                if (!copies && !copy.is_none())
+                    throw nb::value_error("another dtype needs a copy");
+                return wanted;
             },
             "dtype"_a.none() = nb::none(), "copy"_a.none() = nb::none(),
             nb::sig("def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> "

@@ -9,7 +9,6 @@
 #include <nanobind/stl/string_view.h>
 
 #include <type_traits>
-#include <utility>
 
 namespace DNDS::Python {
 
@@ -84,13 +83,13 @@ std::shared_ptr<AnyBlockField> makeBlockField(ElementKind kind, const std::strin
 }
 
 void BlockFieldHandle::requireLanded(const char *what) const {
-    DNDS_CHECK(!inFlight, StateError,
+    DNDS_CHECK(!inFlight(), StateError,
                "'{}' cannot {} while its ghosts are exchanged: call finish_exchange_ghosts first", field->core().name(),
                what);
 }
 
 void BlockFieldHandle::finish() {
-    if (std::exchange(inFlight, false))
+    if (inFlight()) // else nothing was started, or `recover` has given it up
         field->core().finishExchangeGhosts();
 }
 
@@ -134,7 +133,7 @@ nb::object viewOf(const BlockFieldHandle &self, int local, bool ghosts) {
     const BlockMemory &memory = memoryOf(self, local);
     ArrayBase &array = self.field->array();
     std::shared_ptr<const void> hold;
-    const bool writable = !self.inFlight;
+    const bool writable = !self.inFlight();
     Block view = blockOf(array, writable, hold);
     const index width = array.width();
     const index bytes = dtypeOf(view.kind).bits / 8;
@@ -194,7 +193,6 @@ int ownerOf(const BlockFieldHandle &self, nb::handle point) {
 void start(BlockFieldHandle &self) {
     self.requireLanded("exchange ghosts");
     self.field->core().startExchangeGhosts();
-    self.inFlight = true;
 }
 
 void push(BlockFieldHandle &self, std::string_view word) {
@@ -203,10 +201,10 @@ void push(BlockFieldHandle &self, std::string_view word) {
         op = chosen(word, "push operation", pushOps);
         self.requireLanded("push ghosts");
     };
-    self.pushed ? check() : guarded(self.grid.comm->view, check);
+    self.pushChecked ? check() : guarded(self.grid.comm->view, check);
+    self.pushChecked = true; // on all ranks, whatever becomes of the push
     const nb::gil_scoped_release others;
     self.field->core().pushGhosts(op);
-    self.pushed = true;
 }
 
 template <class... Extra>

@@ -67,13 +67,13 @@ class AnyBlockRows {
     virtual void restore() = 0;
 };
 
-/// A field, and whether an exchange that Python started is in flight.
+/// A field.
 struct BlockFieldHandle {
     GridHandle grid;
     std::shared_ptr<AnyBlockField> field;
-    bool inFlight = false;
-    bool pushed = false; ///< until then ranks check the arguments of pushes together
+    bool pushChecked = false; ///< until then ranks check the arguments of pushes together
 
+    bool inFlight() const { return field->core().exchangeInFlight(); }
     /// Throws StateError while an exchange in flight forbids `what`.
     void requireLanded(const char *what) const;
     /// Ends what was started, if anything. Local.

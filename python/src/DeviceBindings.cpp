@@ -14,6 +14,7 @@
 #include <nanobind/stl/string_view.h>
 
 #include <cstring>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -174,6 +175,8 @@ AnyArray fromDlpack(nb::handle given, std::string name) {
                              "tensors that support DLPack");
     DNDS_CHECK(values.ndim() == 1 || values.ndim() == 2, ArgumentError,
                "'{}' would have {} dimensions: arrays are [rows] or [rows, width]", name, values.ndim());
+    DNDS_CHECK(values.ndim() == 1 || values.shape(1) <= std::numeric_limits<rowsize>::max(), ArgumentError,
+               "'{}' would have rows of {} elements: 2^31 - 1 at most", name, values.shape(1));
     const ElementKind kind = elementKindOf(values.dtype());
     const auto width = static_cast<rowsize>(values.ndim() == 2 ? values.shape(1) : 1);
     AnyArray made;

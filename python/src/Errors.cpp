@@ -36,11 +36,12 @@ PyObject *makeException(const std::string &name, PyObject *base, PyObject *alsoA
 
 void raise(const Error &error) {
     PyObject *type = exceptions.at(static_cast<std::size_t>(error.kind()));
-    const nb::object value = nb::steal(PyObject_CallFunction(type, "s", error.what()));
+    const nb::object text = stringOf(error.what());
+    const nb::object value = nb::steal(PyObject_CallFunctionObjArgs(type, text.ptr(), nullptr));
     if (!value.is_valid())
         return; // Python has set why
     nb::setattr(value, "rank", nb::int_(error.rank()));
-    nb::setattr(value, "message", nb::str(error.message().c_str()));
+    nb::setattr(value, "message", stringOf(error.message()));
     PyErr_SetObject(type, value.ptr());
 }
 
@@ -66,9 +67,9 @@ std::exception_ptr asError(const std::exception_ptr &thrown, const SourceLocatio
         const nb::handle value = error.value();
         std::string text;
         if (PyErr_GivenExceptionMatches(error.type().ptr(), anyOfOurs) != 0)
-            text = nb::cast<std::string>(value.attr("message"));
+            text = textOf(value.attr("message"));
         else
-            text = nb::cast<std::string>(error.type().attr("__name__")) + ": " + nb::cast<std::string>(nb::str(value));
+            text = textOf(error.type().attr("__name__")) + ": " + textOf(value);
         return attempt([&] { throwError(kind, text, where); });
     } catch (const std::bad_cast &) {
         return std::make_exception_ptr(ArgumentError("an argument is of a type that does not fit", where));
@@ -78,6 +79,28 @@ std::exception_ptr asError(const std::exception_ptr &thrown, const SourceLocatio
 }
 
 } // namespace
+
+nb::object stringOf(std::string_view text) {
+    return nb::steal(PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace"));
+}
+
+nb::list stringsOf(const std::vector<std::string> &texts) {
+    nb::list strings;
+    for (const std::string &text : texts)
+        strings.append(stringOf(text));
+    return strings;
+}
+
+std::string textOf(nb::handle value) {
+    const nb::object text = nb::steal(PyObject_Str(value.ptr()));
+    const nb::object bytes =
+        text.is_valid() ? nb::steal(PyUnicode_AsEncodedString(text.ptr(), "utf-8", "backslashreplace")) : nb::object();
+    if (!bytes.is_valid()) {
+        PyErr_Clear();
+        return "(no text)";
+    }
+    return {PyBytes_AsString(bytes.ptr()), static_cast<std::size_t>(PyBytes_Size(bytes.ptr()))};
+}
 
 void agree(CommunicatorView comm, const std::exception_ptr &mine, SourceLocation where) {
     const std::exception_ptr told = mine ? asError(mine, where) : nullptr;

@@ -9,10 +9,18 @@
 #include <nanobind/nanobind.h>
 
 #include <exception>
+#include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace DNDS::Python {
+
+/// Text of files and messages for Python: what is not UTF-8 is replaced. Local, with Python's lock, as the next.
+nanobind::object stringOf(std::string_view text);
+nanobind::list stringsOf(const std::vector<std::string> &texts);
+/// The `str` of a value as UTF-8, "(no text)" where that raises.
+std::string textOf(nanobind::handle value);
 
 /// Makes dnds.Error and a subclass for each ErrorKind, and translates C++ exceptions. Local.
 void bindErrors(nanobind::module_ &module);

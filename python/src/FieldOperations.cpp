@@ -38,11 +38,12 @@ void withOperand(Field &self, nb::handle operand, const Apply &apply) {
     } else if (nb::isinstance<nb::float_>(operand) || nb::isinstance<nb::int_>(operand)) {
         run(nb::cast<real>(operand));
     } else {
-        const nb::object list = nb::module_::import_("numpy").attr("ascontiguousarray")(operand, "float64");
-        if (nb::cast<int>(list.attr("ndim")) == 0)
-            run(nb::cast<real>(list.attr("item")()));
+        const nb::object numpy = nb::module_::import_("numpy");
+        const nb::object given = numpy.attr("asarray")(operand, "float64");
+        if (nb::cast<int>(given.attr("ndim")) == 0)
+            run(nb::cast<real>(given.attr("item")()));
         else
-            run(Eigen::VectorXd(vectorOf(nb::cast<Row>(list))));
+            run(Eigen::VectorXd(vectorOf(nb::cast<Row>(numpy.attr("ascontiguousarray")(given)))));
     }
 }
 

@@ -124,7 +124,7 @@ nb::dict reportOf(const Mesh &mesh) {
             count.count;
     nb::dict patches;
     for (const auto &patch : report.patches)
-        patches[patch.name.c_str()] = patch.faces;
+        patches[stringOf(patch.name)] = patch.faces;
     nb::dict result;
     result["origin"] = report.origin;
     result["dimension"] = report.dimension;
@@ -143,7 +143,7 @@ nb::dict reportOf(const Mesh &mesh) {
     result["boundary_faces"] = report.boundaryFaces;
     result["unassigned_faces"] = report.unassignedFaces;
     result["periodic_pairs"] = report.periodicPairs;
-    result["warnings"] = report.warnings;
+    result["warnings"] = stringsOf(report.warnings);
     result["notes"] = report.notes;
     return result;
 }

@@ -1,3 +1,4 @@
+#include "Errors.hpp"
 #include "Integers.hpp"
 #include "MeshHandle.hpp"
 #include "NumpyViews.hpp"
@@ -80,9 +81,9 @@ nb::list patchesOf(const Mesh &self) {
     nb::list patches;
     for (const Geom::MeshPatch &patch : self.mesh().patches) {
         nb::dict entry;
-        entry["name"] = patch.name;
+        entry["name"] = stringOf(patch.name);
         entry["kind"] = patch.kind;
-        entry["family"] = patch.family;
+        entry["family"] = stringOf(patch.family);
         entry["faces"] = listOf(self, patch.faces);
         patches.append(entry);
     }

@@ -139,14 +139,15 @@ polyhedra. Inner nodes move at random by `jitter` bricks, at most 0.15; `shuffle
         .def_prop_ro(
             "patches",
             [](const Source &self) {
-                std::vector<std::string> names;
+                nb::list names;
                 for (const Geom::BoundaryPatch &patch : self.mesh()->patches)
-                    names.push_back(patch.name);
+                    names.append(stringOf(patch.name));
                 return names;
             },
-            "The names of the parts of the boundary.")
+            nb::sig("def patches(self) -> list[str]"), "The names of the parts of the boundary.")
         .def_prop_ro(
-            "warnings", [](const Source &self) { return self.mesh()->warnings; }, "What was doubtful in the file.");
+            "warnings", [](const Source &self) { return stringsOf(self.mesh()->warnings); },
+            nb::sig("def warnings(self) -> list[str]"), "What was doubtful in the file.");
 }
 
 } // namespace DNDS::Python

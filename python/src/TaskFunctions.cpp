@@ -1,5 +1,6 @@
 #include "Tasks.hpp"
 
+#include "Errors.hpp"
 #include "Integers.hpp"
 #include "NumpyViews.hpp"
 
@@ -60,8 +61,7 @@ class Callable {
             throw nb::python_error();
         } catch (const nb::python_error &error) {
             failure_->raised = std::current_exception();
-            text += fmt::format(" ({}: {})", nb::cast<std::string>(error.type().attr("__name__")),
-                                nb::cast<std::string>(nb::str(error.value())));
+            text += fmt::format(" ({}: {})", textOf(error.type().attr("__name__")), textOf(error.value()));
         }
         throw StateError(text); // told to the other ranks
     }

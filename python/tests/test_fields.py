@@ -322,6 +322,11 @@ def test_vector_operations(comm):
     u -= [1, 1, 1]
     u /= np.array([5, 7, 9])
     assert np.allclose(u.data, 1)
+    for two in (np.float32(2), np.int64(2), np.array(2.0)):
+        u *= two
+        u.set_constant(two)
+        u /= two
+    assert np.allclose(u.data, 1)
     assert u.axpy(3, v) is u and np.allclose(u.data, 7)
     v.copy_from(u)
     assert np.allclose(v.data, 7)

@@ -119,3 +119,40 @@ def test_checkpoints_refuse_arrays_in_flight(comm, shared_path):
     ids = 4 * comm.rank + np.arange(4)
     with u.start_pull(), pytest.raises(dnds.StateError, match="while it is pulled"):
         dnds.write_checkpoint(shared_path / "x.h5", {"u": u.owned_array}, ids, comm=comm)
+
+
+def torus(comm):
+    a = dnds.NdArray("a")
+    a.decompose((8 * comm.size,), ghosts=1, periodic=(True,), comm=comm)
+    a.core = 0
+    return a
+
+
+def test_fields_of_blocks_are_exchanged_again_after_a_recovery(comm):
+    a = torus(comm)
+    a.exchange_ghosts()
+    a.start_exchange_ghosts()
+    comm.Barrier()
+    if comm.rank == 0:
+        dnds.revoke(comm, "the program gives up")
+    comm.Barrier()
+    dnds.recover(comm)
+    a.finish_exchange_ghosts()  # `recover` has given it up, unless it is this rank's alone
+    a.core = 3
+    a.exchange_ghosts()
+    assert (a.extent == 3).all()
+
+
+def test_pushes_that_fail_go_on_after_a_recovery(comm):
+    a = torus(comm)
+    if comm.rank == 0:
+        dnds.revoke(comm, "the program gives up")
+    comm.Barrier()
+    if comm.size > 1:
+        with pytest.raises(dnds.Error):
+            a.field.push_ghosts()
+    comm.Barrier()
+    dnds.recover(comm)
+    a.exchange_ghosts()
+    a.field.push_ghosts("replace")
+    assert (a.extent == 0).all()

@@ -42,6 +42,8 @@ class BlockFieldCore {
     /// Starts refreshing ghosts. Collective at the first call on each side, which sets the exchange up; else Local.
     /// Until it is finished, cells without ghosts are read-only and ghosts unusable. Throws as Exchange::start.
     void startExchangeGhosts(Device::StreamHandle producer = nullptr) { ready()->start(producer); }
+    /// Whether an exchange was started and not finished yet, nor ended by `recover`. Local.
+    bool exchangeInFlight() const noexcept { return pulls_[0].inFlight() || pulls_[1].inFlight(); }
     /// Completes the exchange. Throws as Exchange::wait.
     void finishExchangeGhosts() { inFlight(pulls_, "exchange").wait(); }
     /// The same for the device: work queued on `consumer` from now on runs after the exchange.

@@ -452,7 +452,11 @@ NetcdfWriter::NetcdfWriter(CommunicatorView comm, std::string path, const Netcdf
         file_->openExisting();
 }
 NetcdfWriter::NetcdfWriter(NetcdfWriter &&) noexcept = default;
-NetcdfWriter &NetcdfWriter::operator=(NetcdfWriter &&) noexcept = default;
+// What was here ends in the destructor of the other.
+NetcdfWriter &NetcdfWriter::operator=(NetcdfWriter &&other) noexcept {
+    file_.swap(other.file_);
+    return *this;
+}
 
 // Closing is collective, so only if all ranks come here in the same way.
 NetcdfWriter::~NetcdfWriter() {

@@ -1,5 +1,6 @@
 #include "DNDS/Mpi/Reductions.hpp"
 
+#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -27,8 +28,13 @@ ReductionValue ReductionValue::none(ReduceOp op) {
 void ReductionValue::add(const ReductionValue &other) noexcept {
     if (op == ReduceOp::Sum)
         sum += other.sum;
-    else
+    // Commutative to the bit, so that all ranks get the same: of two zeros the negative one is less.
+    else if (std::isnan(extreme) || std::isnan(other.extreme))
+        extreme = std::numeric_limits<real>::quiet_NaN();
+    else if (extreme != other.extreme)
         add(other.extreme);
+    else if (std::signbit(other.extreme) == (op == ReduceOp::Min))
+        extreme = other.extreme;
 }
 
 // `messages_` refers to the context, which `context_` keeps alive: hence the order of the members.

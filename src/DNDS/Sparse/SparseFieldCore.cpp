@@ -82,15 +82,13 @@ void SparseFieldState::drop(int block) noexcept {
 }
 
 /// Frees a block that an exchange found empty. The program's function may read stage 0 on the host, before.
-void SparseFieldState::dropEmpty(int block) noexcept {
-    if (freeing)
-        try {
-            const HostDeviceBuffer &owned = *blocks[toSize(block)].owner;
-            const std::ptrdiff_t stage = memory(block) - blocks[toSize(block)].bytes;
-            blocks[toSize(block)].owner->toHost(); // the side that the program reads
-            freeing(block, owned.read(MemorySpace::Host, name) + stage);
-        } catch (const Error &) { // the device is lost, which other calls report
-        }
+void SparseFieldState::dropEmpty(int block) {
+    if (freeing) {
+        HostDeviceBuffer &owned = *blocks[toSize(block)].owner;
+        const std::ptrdiff_t stage = memory(block) - blocks[toSize(block)].bytes;
+        owned.toHost(); // the side that the program reads
+        freeing(block, owned.read(MemorySpace::Host, name) + stage);
+    }
     drop(block);
 }
 

@@ -62,8 +62,8 @@ struct SparseFieldState {
     void moveTo(MemorySpace to);
     /// Frees a block; its memory returns to the pool when no `keep` holds it.
     void drop(int block) noexcept;
-    /// The same for exchanges, which notify the program.
-    void dropEmpty(int block) noexcept;
+    /// The same for exchanges, which notify the program. Throws what its function throws: then the block stays.
+    void dropEmpty(int block);
     /// Whether stage 0 of the block, with ghosts that stand for cells, is below the threshold for freeing. O(1) while
     /// the witness is above it, else O(block): a block in use costs one comparison an exchange. The answer does not
     /// depend on the witness, so that restarts, which have none, decide alike.

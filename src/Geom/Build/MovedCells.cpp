@@ -105,19 +105,25 @@ class CellWriter {
             const auto faces = cellFaces_[cell];
             record_[3] = faces.size();
             for (rowsize slot = 0; slot < faces.size(); ++slot)
-                record_.push_back(link(cell, faces[slot], cellCells_[cell][slot]));
+                record_.push_back(link(cell, slot, cellCells_[cell][slot]));
         }
         return record_;
     }
 
   private:
-    /// Periodic neighbours are images, whose links are found again from positions: they get none here.
-    index link(index cell, LocalIndex face, LocalIndex other) const {
+    /// Periodic neighbours are images, whose links are found again from positions: they get none here. A cell that is
+    /// its own neighbour has a face in two slots, of which the smaller one is the first side, as FaceLinks.cpp has it.
+    index link(index cell, rowsize slot, LocalIndex other) const {
         if (other < 0 || mesh_.cells.images[static_cast<std::size_t>(other)] != 0)
             return FaceLink::none;
+        const LocalIndex face = cellFaces_[cell][slot];
         const auto faces = cellFaces_[other];
-        const auto slot = static_cast<int>(std::find(faces.begin(), faces.end(), face) - faces.begin());
-        return FaceLink{newNumbers_[static_cast<std::size_t>(other)], slot, 0, faceCells_(face, 0) == cell}.pack();
+        auto found = std::find(faces.begin(), faces.end(), face);
+        if (other == cell && found - faces.begin() == slot)
+            found = std::find(found + 1, faces.end(), face);
+        const auto there = static_cast<int>(found - faces.begin());
+        const bool first = other == cell ? slot < there : faceCells_(face, 0) == cell;
+        return FaceLink{newNumbers_[static_cast<std::size_t>(other)], there, 0, first}.pack();
     }
 
     const UnstructuredMesh &mesh_;

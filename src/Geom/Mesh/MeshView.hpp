@@ -147,8 +147,12 @@ template <class Visit>
 void forEachFaceOf(const MeshView &mesh, index cell, Visit &&visit) {
     const auto faces = mesh.cellFaces[cell];
     const auto others = mesh.cellCells[cell];
-    for (rowsize k = 0; k < faces.size(); k++)
-        visit(faces[k], others[k], mesh.faceCells(faces[k], 0) == cell ? real(1) : real(-1));
+    for (rowsize k = 0; k < faces.size(); k++) {
+        bool first = mesh.faceCells(faces[k], 0) == cell;
+        for (rowsize before = 0; others[k] == cell && before < k; before++) // a cell around a slit has both sides
+            first = first && faces[before] != faces[k];
+        visit(faces[k], others[k], first ? real(1) : real(-1));
+    }
 }
 
 /// Calls `visit(face, first, second)` for each face between two cells of which this rank owns at least one: area

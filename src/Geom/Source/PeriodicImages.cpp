@@ -16,8 +16,8 @@ constexpr int maxImages = 1 << 19;
 /// Whether two motions move the corners of a box to nearly the same places.
 /// A rigid motion is determined by the images of a box's corners, and the distances there bound those inside. The
 /// tolerance is relative to the diagonal: files often give angles in single precision.
-bool sameMotion(const RigidMotion &a, const RigidMotion &b, const Point &lower, const Point &upper) {
-    constexpr real tolerance = 1e-6;
+bool sameMotion(const RigidMotion &a, const RigidMotion &b, const Point &lower, const Point &upper,
+                real tolerance = 1e-6) {
     const real size = norm(upper - lower);
     for (unsigned corner = 0; corner < 8; corner++) {
         Point x;
@@ -33,20 +33,25 @@ bool sameMotion(const RigidMotion &a, const RigidMotion &b, const Point &lower, 
 
 /// O(connections^2): meshes of several zones split one periodic boundary into tens of connections, which become one
 /// generator here.
-ImageTable::ImageTable(const std::vector<PeriodicConnection> &connections, const Point &lower, const Point &upper) {
+ImageTable::ImageTable(const std::vector<PeriodicConnection> &connections, const Point &lower, const Point &upper)
+    : lower_(lower), upper_(upper) {
     for (std::size_t c = 0; c < connections.size(); c++) {
         motions_.push_back(motionOf(connections[c].transform));
-        // The earliest equal or inverse motion represents each connection.
-        MeshImage::Steps step{static_cast<int>(c), 1};
-        for (std::size_t earlier = c; earlier-- > 0;) {
-            if (sameMotion(motions_[earlier], motions_[c], lower, upper))
-                step = {static_cast<int>(earlier), 1};
-            else if (sameMotion(motions_[earlier].inverse(), motions_[c], lower, upper))
-                step = {static_cast<int>(earlier), -1};
+        // The earliest of the motions so far that is equal or inverse represents each connection.
+        MeshImage::Steps step{static_cast<int>(c), 0};
+        for (const int earlier : generators_) {
+            if (sameMotion(motions_[toSize(earlier)], motions_[c], lower, upper))
+                step = {earlier, 1};
+            else if (sameMotion(motions_[toSize(earlier)].inverse(), motions_[c], lower, upper))
+                step = {earlier, -1};
+            if (step.times != 0)
+                break;
+        }
+        if (step.times == 0) {
+            step.times = 1;
+            generators_.push_back(step.connection);
         }
         canonical_.push_back(step);
-        if (step.connection == static_cast<int>(c))
-            generators_.push_back(step.connection);
     }
     images_.emplace_back();
     numbers_.emplace(images_[0].steps, 0);
@@ -76,8 +81,20 @@ RigidMotion ImageTable::motionOfSteps(const std::vector<MeshImage::Steps> &steps
     return motion;
 }
 
+/// The image with this motion, made of these steps or others: where motions depend on each other, as those of a hexagon
+/// (a - b + c = 0) or turns by 180 degrees do, several lists of steps lead to one image. A single step across a
+/// connection that does not move anything (a baffle) is not the mesh itself. O(images).
+int ImageTable::sameImage(const std::vector<MeshImage::Steps> &steps, const RigidMotion &motion) const {
+    constexpr real tolerance = 1e-5; // errors of several motions add up
+    const bool single = steps.size() == 1 && std::abs(steps[0].times) == 1;
+    for (std::size_t image = single ? 1 : 0; image < images_.size(); image++)
+        if (sameMotion(images_[image].motion, motion, lower_, upper_, tolerance))
+            return static_cast<int>(image);
+    return -1;
+}
+
 /// Adds the step to the exponent of its connection and keeps the list sorted without zeros: a normal form, so equal
-/// images have equal steps however they were reached.
+/// images have equal steps however they were reached, unless motions depend on each other.
 int ImageTable::compose(int image, int step) {
     if (step == 0)
         return image;
@@ -99,7 +116,11 @@ int ImageTable::compose(int image, int step) {
     if (unknown) {
         DNDS_CHECK(images_.size() < static_cast<std::size_t>(maxImages), DataError,
                    "ghost layers need more than {} periodic images", maxImages);
-        images_.push_back({steps, motionOfSteps(steps)});
+        const RigidMotion motion = motionOfSteps(steps);
+        if (const int same = sameImage(steps, motion); same >= 0)
+            number->second = same;
+        else
+            images_.push_back({steps, motion});
     }
     return found->second = number->second;
 }

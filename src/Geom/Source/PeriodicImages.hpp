@@ -40,7 +40,11 @@ class ImageTable {
         return {generators_[toSize((step - 1) / 2)], (step - 1) % 2 == 0 ? 1 : -1};
     }
     RigidMotion motionOfSteps(const std::vector<MeshImage::Steps> &steps) const;
+    /// The image that the steps lead to, -1 if it is a new one.
+    int sameImage(const std::vector<MeshImage::Steps> &steps, const RigidMotion &motion) const;
 
+    Point lower_; ///< the box around the mesh, whose corners tell motions apart
+    Point upper_;
     std::vector<RigidMotion> motions_; ///< [connections]
     /// [connections] The first connection with the same motion, times 1, or with the inverse motion, times -1.
     std::vector<MeshImage::Steps> canonical_;

@@ -80,6 +80,15 @@ TEST_F(MessageReductionTest, IsStartedAndAskedForLater) {
         EXPECT_EQ(first.wait()[1].value(), 1 + round);
         EXPECT_EQ(first.wait()[2].value(), std::ldexp(1.0, comm().size() - 1) + round);
     }
+    // Zeros of both signs: the same bits on all ranks, whichever rank has which.
+    for (const ReduceOp op : {ReduceOp::Min, ReduceOp::Max}) {
+        ReductionValue zero = ReductionValue::none(op);
+        zero.add(comm().rank() % 2 == 0 ? 0.0 : -0.0);
+        first.start({&zero, 1});
+        const real result = first.wait()[0].value();
+        EXPECT_EQ(result, 0);
+        EXPECT_EQ(std::signbit(result), op == ReduceOp::Min && comm().size() > 1);
+    }
     PendingReduction none(shared(), "none");
     EXPECT_THROW((void)none.wait(), StateError);
 }

@@ -2,7 +2,10 @@
 
 #include "DNDS/Blocks/BlockFile.hpp"
 #include "DNDS/Sparse/SparseCase.hpp"
+#include "support/RandomCases.hpp"
 #include "support/World.hpp"
+
+#include <stdexcept>
 
 namespace DNDS::test {
 namespace {
@@ -156,6 +159,22 @@ TEST(SparseReductions, DroppedSumsCountExchangesOnly) {
     world().barrier();
     u.reset();
     EXPECT_EQ(all.sums(), std::vector<real>{0.5 * blocks});
+}
+
+/// On one rank, whose failure ends the exchange there and stops the others.
+TEST(SparseReductions, WhatAWeightThrowsReachesTheProgram) {
+    SparseField<real> u("u", SparsePattern::make(world(), sparseGrids().front().on(world()), {}),
+                        {.allocationThreshold = 2, .deallocationThreshold = 1, .deallocationCount = 1});
+    for (int b = 0; b < u.blocks(); ++b)
+        u.allocate(b);
+    const bool fails = world().rank() == 0 && u.blocks() > 0;
+    const DroppedSums<real> sums(
+        u, [&](int, index) -> real { return fails ? throw std::out_of_range("no volume of this cell") : 1; });
+    if (fails) {
+        EXPECT_THROW(u.exchangeGhosts(), std::out_of_range);
+        EXPECT_FALSE(u.allocatedBlocks().empty()) << "the block is not freed";
+    }
+    recoverTogether(world());
 }
 
 } // namespace

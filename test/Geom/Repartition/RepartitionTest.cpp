@@ -5,6 +5,7 @@
 #include "DNDS/Base/Error.hpp"
 #include "DNDS/Geom/Build/BuildMesh.hpp"
 #include "DNDS/Geom/Generate/BoxMesh.hpp"
+#include "DNDS/Geom/Mesh/MeshView.hpp"
 #include "DNDS/Mpi/ThrowsOnAll.hpp"
 #include "Geom/Build/WholeMesh.hpp"
 #include "support/MpiTest.hpp"
@@ -246,6 +247,32 @@ TEST(Repartition, IsTheMeshThatIsBuiltAnew) {
             fields.u.trans.startPersistentPull();
             fields.u.trans.waitPersistentPull();
             fields.expectOn(mesh, withFaces);
+        }
+    }
+}
+
+/// A polygon around another one, closed by a slit: it is its own neighbour there, as agglomerated cells may be.
+TEST(Repartition, KeepsBothSidesOfASlit) {
+    test::WholeMesh whole;
+    whole.dimension = 2;
+    for (const real r : {2.0, 1.0})
+        whole.points.insert(whole.points.end(), {{-r, -r, 0}, {r, -r, 0}, {r, r, 0}, {-r, r, 0}});
+    whole.cells = {{ElementType::Polygon, {0, 1, 2, 3, 0, 4, 7, 6, 5, 4}, 1}, {ElementType::Quad4, {4, 5, 6, 7}, 2}};
+    UnstructuredMesh mesh = builtAnew(whole, {}, 0);
+    for (int round = 1; round < 4; ++round) {
+        SCOPED_TRACE(round);
+        Repartition move(mesh, targetsOf(mesh.cells.ownFileNumbers(), round));
+        move.commit();
+        expectSameMesh(mesh, builtAnew(whole, {}, round));
+        const MeshMetrics metrics = computeMetrics(mesh);
+        const MeshView view = viewOf(mesh, metrics);
+        for (index cell = 0; cell < mesh.cells.owned; ++cell) {
+            Point sum{};
+            forEachFaceOf(view, cell, [&](LocalIndex face, LocalIndex, real sign) {
+                for (std::size_t d = 0; d < 2; ++d)
+                    sum[d] += sign * view.areaVectors(face, static_cast<rowsize>(d));
+            });
+            EXPECT_NEAR(norm(sum), 0, 1e-14) << "cell " << cell;
         }
     }
 }

@@ -10,6 +10,9 @@
 
 #include <cmath>
 #include <numbers>
+#include <set>
+#include <string>
+#include <utility>
 
 namespace DNDS::Geom {
 namespace {
@@ -90,6 +93,67 @@ void checkPeriodicFaces(const UnstructuredMesh &mesh) {
             EXPECT_LT(nearest, 1e-9);
         }
     }
+}
+
+/// Three translations of which two make the third: several ways lead to each image.
+TEST(PeriodicImages, OfAHexagonAreAtDifferentPlaces) {
+    const CommunicatorView comm(MPI_COMM_WORLD);
+    test::WholeMesh whole;
+    whole.dimension = 2;
+    whole.points.push_back({0, 0, 0});
+    for (int k = 0; k < 6; k++)
+        whole.points.push_back({std::cos(k * std::numbers::pi / 3), std::sin(k * std::numbers::pi / 3), 0});
+    for (index k = 0; k < 6; k++) {
+        const index a = 1 + k, b = 1 + (k + 1) % 6;
+        whole.cells.push_back({ElementType::Tri3, {0, a, b}, k + 1});
+        whole.faces.push_back({ElementType::Bar2, {a, b}, k + 7});
+        whole.faceMarks.push_back(-1 - static_cast<int>(2 * (k % 3) + k / 3));
+    }
+    for (std::size_t c = 0; c < 3; c++) {
+        PeriodicTransform transform;
+        for (std::size_t d = 0; d < 2; d++)
+            transform.translation[d] = whole.points[1 + (c + 4) % 6][d] - whole.points[1 + c][d];
+        whole.periodic.push_back({"side " + std::to_string(c), transform});
+    }
+    for (const GhostNeighbours by : {GhostNeighbours::Nodes, GhostNeighbours::Faces})
+        for (int layers = 1; layers <= 4; layers++) {
+            MeshOptions options{.partitioner = Partitioner::Curve, .ghostLayers = layers};
+            options.ghostsBy = by;
+            const UnstructuredMesh mesh = buildMesh(comm, whole.slice(comm), options);
+            std::set<std::pair<long, long>> places;
+            for (index c = 0; c < mesh.cells.size(); c++) {
+                real x = 0, y = 0;
+                for (const LocalIndex n : mesh.cellNodes[c]) {
+                    x += mesh.coordinates(n, 0);
+                    y += mesh.coordinates(n, 1);
+                }
+                places.insert({std::lround(1e6 * x), std::lround(1e6 * y)});
+            }
+            EXPECT_EQ(static_cast<index>(places.size()), mesh.cells.size()) << layers << " layers";
+            checkPeriodicFaces(mesh);
+        }
+}
+
+/// Half a turn forwards or backwards is one motion, and twice is none.
+TEST(PeriodicImages, OfHalfATurnAreCountedOnce) {
+    std::vector<PeriodicConnection> connections(1);
+    connections[0].transform.angles = {0, 0, std::numbers::pi};
+    ImageTable table(connections, {0, 0, 0}, {1, 2, 1});
+    const int there = table.compose(0, table.stepAt(0, 0));
+    EXPECT_EQ(table.compose(0, table.stepAt(0, 1)), there);
+    EXPECT_EQ(table.compose(there, table.stepAt(0, 0)), 0);
+    EXPECT_EQ(table.images().size(), 2U);
+}
+
+/// Each is as good as equal to the next, the ends are not: all steps are of motions that stand for others.
+TEST(PeriodicImages, OfNearlyEqualMotionsAreThoseOfTheFirst) {
+    std::vector<PeriodicConnection> connections(3);
+    for (std::size_t c = 0; c < 3; c++)
+        connections[c].transform.translation = {1 + 0.8e-6 * static_cast<real>(c), 0, 0};
+    ImageTable table(connections, {0, 0, 0}, {1, 0, 0});
+    EXPECT_EQ(table.stepAt(1, 0), table.stepAt(0, 0));
+    for (int c = 0; c < 3; c++)
+        expectNear(table.motion(table.compose(0, table.stepAt(c, 1)))({0, 0, 0}), {1, 0, 0}, 2e-6);
 }
 
 TEST(PeriodicTransforms, HaveInversesWhereTwoAxesOfRotationMeet) {
