@@ -11,6 +11,7 @@
 #include <netcdf_par.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <exception>
 #include <functional>
@@ -99,6 +100,7 @@ struct NetcdfWriter::File {
     std::vector<NetcdfPlace> places;
     std::vector<std::string> notes;
     std::vector<std::vector<index>> extents; ///< NetCDF-4: the written extents of each variable; else empty
+    std::vector<index> writtenEnds;          ///< classic files: the written records of each variable; else empty
     int id = -1;
     bool closed = false;
     /// More in the destructor: an exception destroys the writer, perhaps on this rank only.
@@ -129,6 +131,7 @@ struct NetcdfWriter::File {
     void putAll(const WritePlan &plan, std::span<const WrittenSlab> slabs);
     void grow(const WritePlan &plan, std::span<const WrittenSlab> slabs);
     void writeTogether(bool hdf);
+    void fillUpTo(std::size_t variable, index end);
     void reserve(const WritePlan &plan, std::span<const WrittenSlab> slabs);
 };
 
@@ -231,6 +234,10 @@ void NetcdfWriter::File::writeTogether(bool hdf) {
     for (const NetcdfVariable &variable : content.variables)
         if (hdf)
             extents.push_back(variable.shape());
+        else // without records nothing is filled
+            writtenEnds.push_back(!variable.dimensions.empty() && variable.dimensions[0].unlimited
+                                      ? variable.dimensions[0].length
+                                      : endless);
 }
 
 // The library refuses to compress scalars.
@@ -386,18 +393,49 @@ void NetcdfWriter::File::putAll(const WritePlan &plan, std::span<const WrittenSl
     comm.agree(failure);
 }
 
+/// Classic files: gives the records of a variable before `end` that were never written the fill value, which the
+/// library does not do. Rank 0 writes them. Collective.
+void NetcdfWriter::File::fillUpTo(std::size_t variable, index end) {
+    if (writtenEnds[variable] >= end)
+        return;
+    const index first = std::exchange(writtenEnds[variable], end);
+    WritePlan plan;
+    plan.variable = &content.variables[variable];
+    plan.place = places[variable];
+    plan.packing = Detail::packingOf(*plan.variable);
+    plan.raw = true;
+    plan.elementBytes = Detail::bytesOf(plan.variable->kind);
+    if (plan.packing.missing.empty()) // bytes have no value that means missing
+        return;
+    std::vector<WrittenSlab> mine;
+    if (comm.rank() == 0) {
+        WrittenSlab &slab = mine.emplace_back();
+        slab.count = plan.variable->shape();
+        slab.start.assign(slab.count.size(), 0);
+        slab.strides = slab.start; // one number for all
+        slab.start[0] = first;
+        slab.count[0] = end - first;
+        slab.kind = plan.variable->kind;
+        slab.data = plan.packing.missing[0].data();
+    }
+    putAll(plan, mine);
+}
+
 /// Extends unlimited dimensions and reserves disk space before writing. Collective; a reduction for each unlimited
 /// dimension. Classic files get their space on rank 0, see makeRoomInNetcdf.
 void NetcdfWriter::File::grow(const WritePlan &plan, std::span<const WrittenSlab> slabs) {
     for (std::size_t d = 0; d < plan.variable->dimensions.size(); d++) {
         if (!plan.variable->dimensions[d].unlimited)
             continue;
-        index end = 0;
+        std::array<index, 2> reach{0, -endless}; // the end, and the start negated
         for (const WrittenSlab &slab : slabs)
-            if (slab.elements() > 0)
-                end = std::max(end, slab.start[d] + slab.count[d]);
+            if (slab.elements() > 0) {
+                reach[0] = std::max(reach[0], slab.start[d] + slab.count[d]);
+                reach[1] = std::max(reach[1], -slab.start[d]);
+            }
         // Some other rank may write the last record.
-        end = comm.allReduce(end, MPI_MAX);
+        comm.allReduce(reach.data(), 2, MPI_MAX);
+        const index end = reach[0];
         const std::string name = plan.variable->dimensions[d].name;
         for (NetcdfDimension &dimension : content.dimensions) {
             if (dimension.name != name || dimension.length >= end)
@@ -412,6 +450,11 @@ void NetcdfWriter::File::grow(const WritePlan &plan, std::span<const WrittenSlab
                     Detail::makeRoomInNetcdf(temporary, end);
             });
             dimension.length = end;
+        }
+        if (end > 0 && !writtenEnds.empty()) {
+            const auto variable = toSize(plan.variable - content.variables.data());
+            fillUpTo(variable, -reach[1]);
+            writtenEnds[variable] = std::max(writtenEnds[variable], end);
         }
     }
 }
@@ -630,6 +673,9 @@ index NetcdfWriter::length(std::string_view dimension) const {
 void NetcdfWriter::close() {
     define();
     File &file = open();
+    for (std::size_t variable = 0; variable < file.writtenEnds.size(); variable++)
+        if (const auto &used = file.content.variables[variable].dimensions; !used.empty() && used[0].unlimited)
+            file.fillUpTo(variable, length(used[0].name));
     file.comm.beforeCollective();
     file.closed = true;
     const int status = nc_close(std::exchange(file.id, -1));

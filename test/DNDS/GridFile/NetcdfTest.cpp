@@ -483,6 +483,52 @@ TEST_F(Netcdf, FilesWithElementsThatNobodyWroteAreComplete) {
     }
 }
 
+TEST_F(Netcdf, StepsThatNobodyWroteAreMissing) {
+    for (const NetcdfFormat format : {NetcdfFormat::Cdf2, NetcdfFormat::Cdf5, NetcdfFormat::Netcdf4}) {
+        const TemporaryFile path(".nc");
+        const std::vector<double> values{1, 2, 3};
+        const index own = world().rank() == world().size() - 1 ? 1 : 0;
+        const auto write = [&](NetcdfWriter &file, const char *name, index step) {
+            file.write(name, slabOf(values.data(), {step, 0}, {own, 3}));
+        };
+        {
+            NetcdfWriter file(world(), path.path(), {.format = format});
+            file.dimension("x", 3);
+            file.unlimited("t");
+            for (const char *name : {"each", "late", "early", "never"})
+                file.variable(name, ElementKind::Float64, {"t", "x"},
+                              name[0] == 'l' ? std::vector<NetcdfAttribute>{{"_FillValue", -9.0}}
+                                             : std::vector<NetcdfAttribute>{});
+            for (index step = 0; step < 3; ++step)
+                write(file, "each", step);
+            write(file, "early", 0);
+            write(file, "late", 2);
+            write(file, "late", 1); // the other way round
+            file.close();
+        }
+        {
+            NetcdfWriter file(world(), path.path(), {.append = true});
+            write(file, "each", 4);
+            file.close();
+        }
+        const NetcdfReader back(world(), path.path());
+        const std::vector<std::pair<const char *, std::vector<int>>> there{{"each", {1, 1, 1, 0, 1}},
+                                                                           {"late", {0, 1, 1, 0, 0}},
+                                                                           {"early", {1, 0, 0, 0, 0}},
+                                                                           {"never", {0, 0, 0, 0, 0}}};
+        for (const auto &[name, steps] : there) {
+            ASSERT_EQ(back.shape(name), (std::vector<index>{5, 3}));
+            std::vector<double> read(15);
+            back.read(name, slabOf(read.data(), {0, 0}, {5, 3}));
+            for (std::size_t k = 0; k < 15; ++k)
+                if (steps[k / 3] == 1)
+                    EXPECT_EQ(read[k], values[k % 3]) << name << ", step " << k / 3;
+                else
+                    EXPECT_TRUE(std::isnan(read[k])) << name << ", step " << k / 3 << ": " << read[k];
+        }
+    }
+}
+
 TEST_F(Netcdf, ClosedFilesStayAsTheyAre) {
     const TemporaryFile path(".nc");
     const auto expectClosed = [](NetcdfWriter &file) {
