@@ -81,7 +81,7 @@ install(
   COMPONENT DNDS)
 # Draws what DNDS_TRACE records; needs Python with Matplotlib, and none of the library.
 install(
-  FILES python/dnds/trace.py
+  FILES python/dnds/trace.py python/dnds/plotting/drawing.py
   DESTINATION "${CMAKE_INSTALL_DATADIR}/dnds"
   COMPONENT Tools)
 install(

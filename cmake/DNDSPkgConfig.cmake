@@ -93,6 +93,9 @@ if(DNDS_HAS_GEOM)
   elseif(DNDS_HAS_BLOCKS)
     set(fields dnds-blocks)
   endif()
-  dnds_pkg_config(dnds-geom DNDSGeom REQUIRES ${fields} zlib LIBS ${cgns} ${hdf5} "${PTScotch_LIBRARY}" "${PTScotch_SCOTCH_LIBRARY}"
+  if(ZLIB_FOUND)
+    list(APPEND fields zlib)
+  endif()
+  dnds_pkg_config(dnds-geom DNDSGeom REQUIRES ${fields} LIBS ${cgns} ${hdf5} "${PTScotch_LIBRARY}" "${PTScotch_SCOTCH_LIBRARY}"
                   "${PTScotch_ERROR_LIBRARY}")
 endif()

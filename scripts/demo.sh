@@ -53,7 +53,7 @@ python=$(scripts/find-python.sh matplotlib numpy h5py PIL) || fail "pictures nee
 
 options=(--preset release)
 build=$PWD/build/release
-if [ ! -f "$build/CMakeCache.txt" ]; then
+if ! grep -qs '^DNDS_BUILD_CASES:BOOL=ON' "$build/CMakeCache.txt"; then
     build=$PWD/build/demo
     options+=(-B "$build" -DDNDS_FAST_COMPILE=ON -DDNDS_COLD_O1=ON -DDNDS_BUILD_TESTS=OFF -DDNDS_BUILD_PYTHON=OFF -DDNDS_INSTALL=OFF)
     for part in BLOCKS SPARSE ONE_SIDED NETCDF PETSC HYPRE; do options+=("-DDNDS_$part=OFF"); done # not used here

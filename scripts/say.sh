@@ -1,6 +1,9 @@
 # shellcheck shell=bash
 # How scripts speak; they source it.
 
+# Numbers have a decimal point, in printf and awk as in what programs print.
+export LC_ALL=C.UTF-8
+
 # A heading, bold.
 say() { printf '\033[1m==> %s\033[0m\n' "$*"; }
 

@@ -114,11 +114,16 @@ build_preset() {
         join=()
         [ -e "$directory/CMakeCache.txt" ] || join=(-DDNDS_FAST_COMPILE=ON)
     fi
+    # What --unoptimized left in the cache is not for this call.
+    local flags=("${unoptimized[@]}")
+    if [ ${#flags[@]} -eq 0 ] && grep -qs '^CMAKE_CXX_FLAGS_RELEASE:[A-Z]*=-O1 -DNDEBUG$' "$directory/CMakeCache.txt"; then
+        flags=(-UCMAKE_CXX_FLAGS_RELEASE)
+    fi
     say "$preset: configuring"
     mkdir -p "$directory"
     local log=$directory/configure.log
-    if ! cmake --preset "$preset" "${unoptimized[@]}" -DDNDS_WARNINGS_AS_ERRORS=$werror "${join[@]}" \
-        "-DDNDS_CCACHE=${DNDS_CCACHE:-OFF}" \
+    if ! cmake --preset "$preset" "${flags[@]}" -DDNDS_WARNINGS_AS_ERRORS=$werror "${join[@]}" \
+        -DDNDS_BUILD_TESTS=ON -DDNDS_BUILD_CASES=ON "-DDNDS_CCACHE=${DNDS_CCACHE:-OFF}" \
         >"$log" 2>&1; then
         cat "$log"
         fail "$preset could not be configured"

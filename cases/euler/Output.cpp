@@ -72,15 +72,21 @@ std::string headingOf(bool implicit) {
 }
 
 /// The lines of a history up to a step; none without a file or for step 0. A truncated line is dropped.
-std::string linesUpTo(const std::string &path, index step, const std::string &heading) {
+std::string linesUpTo(const std::string &path, index step, bool implicit) {
     std::ifstream file(path);
     std::string line, kept;
     if (step == 0 || !std::getline(file, line))
         return kept;
-    DNDS_CHECK(line + "\n" == heading, DNDS::DataError, "{} is not a history of this program: move it away", path);
-    while (std::getline(file, line) && !file.eof())
-        if (std::atoll(line.c_str()) <= step)
-            kept += line + "\n";
+    const bool wasImplicit = line + "\n" == headingOf(true);
+    DNDS_CHECK(wasImplicit || line + "\n" == headingOf(false), DNDS::DataError,
+               "{} is not a history of this program: move it away", path);
+    while (std::getline(file, line) && !file.eof()) {
+        if (std::atoll(line.c_str()) > step)
+            continue;
+        if (wasImplicit && !implicit) // the last two columns are of implicit steps
+            line.erase(line.rfind(',', line.rfind(',') - 1));
+        kept += line + (implicit && !wasImplicit ? ",,\n" : "\n");
+    }
     return kept;
 }
 
@@ -92,7 +98,7 @@ History::History(DNDS::CommunicatorView comm, const std::string &path, index ste
         if (comm_.rank() != 0)
             return;
         const std::string heading = headingOf(implicit);
-        const std::string kept = linesUpTo(path_, step, heading);
+        const std::string kept = linesUpTo(path_, step, implicit);
         const std::string temporary = path_ + ".part"; // the old lines must not be lost
         file_.open(temporary);
         file_ << heading << kept << std::flush;

@@ -111,7 +111,7 @@ def main():
     whole.set_ylim(0, 1)
     title = f"{len(cells):,} cells on {ranks} rank{'s' if ranks > 1 else ''}"
     whole.set_title(title, loc="left", fontsize=13, fontweight="bold", color=INK)
-    for rank in range(ranks):
+    for rank in np.unique(owner):  # some may have no cell
         middle = corners[owner == rank].mean(axis=(0, 1))
         box = {"boxstyle": "round,pad=0.3", "facecolor": "white", "edgecolor": base[rank], "linewidth": 1.6}
         whole.text(*middle, f"rank {rank}", ha="center", va="center", fontsize=10, color=INK, bbox=box)

@@ -116,7 +116,7 @@ int run(DNDS::CommunicatorView world, int argc, char **argv) {
     if (world.rank() == 0)
         fmt::print("{} cells on {} ranks: heat {:.6f}, then {:.6f}; hottest cell {:.6f}\n", report.cellsTotal,
                    world.size(), before, after, hottest);
-    return std::abs(after - before) < 1e-10 * std::abs(before) ? 0 : 1;
+    return std::abs(after - before) <= 1e-10 * std::abs(before) ? 0 : 1;
 }
 
 } // namespace

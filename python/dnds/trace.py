@@ -243,11 +243,18 @@ def report(path, spans, window):
 # The picture
 
 
+def looks():
+    """Colours and styles. Without the package, as C++ installations have this file, they lie beside it."""
+    if __package__:
+        from .plotting import drawing
+    else:
+        import drawing
+    return drawing
+
+
 def colours_of(spans):
     """A colour for the name of each task, the one with most time first; grey for those beyond the palette."""
-    from .plotting import PALETTE
-
-    bright = [colour for colour in PALETTE if colour != "#c9526a"]  # too near to the red of waits
+    bright = [colour for colour in looks().PALETTE if colour != "#c9526a"]  # too near to the red of waits
     parts = spans.where(spans.kind == PART)
     time = np.bincount(parts.name, parts.end - parts.begin, len(spans.names))
     order = [int(name) for name in np.argsort(-time, kind="stable") if name in parts.name]
@@ -313,15 +320,14 @@ def draw(spans, first, last, title=""):
     from matplotlib.figure import Figure
     from matplotlib.patches import Patch
 
-    from .plotting import INK, STYLE
-
+    ink, style = looks().INK, looks().STYLE
     colours = colours_of(spans)
     unit, scale = next(((unit, scale) for unit, scale in (("s", 1), ("ms", 1e3)) if scale * (last - first) >= 1),
                        ("microseconds", 1e6))
     edges = np.linspace(first, last, COLUMNS + 1)
     ranks = np.unique(spans.rank)
     rows = sum(0.6 + 0.85 * len(np.unique(spans.thread[spans.rank == rank])) for rank in ranks)
-    with matplotlib.rc_context(STYLE | {"hatch.linewidth": 0.6}):
+    with matplotlib.rc_context(style | {"hatch.linewidth": 0.6}):
         figure = Figure(figsize=(16, min(1.4 + 0.42 * max(rows, 4), 60)), layout="constrained")
         axes = figure.add_subplot()
         top, bars, ticks = 0.0, [], []
@@ -343,7 +349,7 @@ def draw(spans, first, last, title=""):
             key.append(Patch(color=GREY, label="other"))
         if np.any(spans.kind == WAIT):
             key.append(Patch(facecolor=RED, edgecolor="white", hatch="/////", label="waiting"))
-        for kind, colour, label in ((PULL, INK, "pulls"), (PUSH, "#7d3c98", "pushes"), (COPY, "#138d75", "copies")):
+        for kind, colour, label in ((PULL, ink, "pulls"), (PUSH, "#7d3c98", "pushes"), (COPY, "#138d75", "copies")):
             if np.any(spans.kind == kind):
                 key.append(Patch(color=colour, label=f"{label} (thin bar)"))
         axes.legend(handles=key, loc="upper left", bbox_to_anchor=(1.0, 1.0))

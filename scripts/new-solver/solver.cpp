@@ -85,7 +85,7 @@ static int run(DNDS::CommunicatorView world, int argc, char **argv) {
     const real after = total();
     if (world.rank() == 0)
         fmt::print("{} steps on {} ranks: heat {:.12f}, then {:.12f}\n", steps, world.size(), before, after);
-    return std::abs(after - before) < 1e-10 * std::abs(before) ? 0 : 1;
+    return std::abs(after - before) <= 1e-10 * std::abs(before) ? 0 : 1;
 }
 
 int main(int argc, char **argv) {

@@ -167,8 +167,9 @@ RankLists exchangePlaced(CommunicatorContext &context, const NodeBlock &block, c
 }
 
 // Spatial hashing: bins are 64 tolerances wide, and a node is sent to every bin that its ball touches, mostly one.
-// Invariant: two nodes within the tolerance meet in the bin of either. In a bin, a node is joined to the first kept
-// one; O(nodes) on average, one sparse exchange.
+// Invariant: two nodes within the tolerance meet in the bin of either. In a bin, a node is joined to the nearest kept
+// one of another zone: cells at walls may be thinner than the tolerance. To several as near, which are poles of
+// collapsed cells. O(nodes) on average, one sparse exchange.
 void addCoincident(CommunicatorContext &context, const Model &model, const NodeBlock &block, const Box &box,
                    real tolerance, std::vector<NodePair> &pairs) {
     const real binSize = std::max({64.0 * tolerance, 1e-12 * box.longest(), std::numeric_limits<real>::min()});
@@ -192,14 +193,21 @@ void addCoincident(CommunicatorContext &context, const Model &model, const NodeB
     for (std::size_t i = 0; i < nodes.size(); i++) {
         if (i == 0 || nodes[i].bin != nodes[i - 1].bin)
             kept.clear();
-        const auto twin = std::find_if(kept.begin(), kept.end(), [&](std::size_t other) {
-            return distance(nodes[i].point, nodes[other].point) <= tolerance &&
-                   zoneOf(nodes[i].node) != zoneOf(nodes[other].node);
-        });
-        if (twin == kept.end())
+        real nearest = tolerance;
+        std::vector<index> twins;
+        for (const std::size_t other : kept) {
+            const real apart = distance(nodes[i].point, nodes[other].point);
+            if (!(apart <= nearest) || zoneOf(nodes[i].node) == zoneOf(nodes[other].node))
+                continue;
+            if (apart < nearest)
+                twins.clear();
+            nearest = apart;
+            twins.push_back(nodes[other].node);
+        }
+        if (twins.empty())
             kept.push_back(i);
-        else
-            pairs.emplace_back(nodes[*twin].node, nodes[i].node);
+        for (const index twin : twins)
+            pairs.emplace_back(twin, nodes[i].node);
     }
 }
 

@@ -116,7 +116,7 @@ class ElementMaker {
         });
         CsrLists<index> ofBoundary;
         for (index f = 0; f < faces_.block.size(); f++)
-            ofBoundary.append(cornersOf(faces_.block, f));
+            ofBoundary.append(distinctCorners(cornersOf(faces_.block, f)));
         // Each face gets one number, wherever its two cells are.
         const NumberedFaces numbered = numberFaces(context_, ofCells, ofBoundary, mesh_.origin);
 

@@ -13,20 +13,17 @@ namespace {
 // Keys of cells have 19 bits for the image.
 constexpr int maxImages = 1 << 19;
 
-/// Whether two motions move the corners of a box to nearly the same places.
-/// A rigid motion is determined by the images of a box's corners, and the distances there bound those inside. The
-/// tolerance is relative to the diagonal: files often give angles in single precision.
-bool sameMotion(const RigidMotion &a, const RigidMotion &b, const Point &lower, const Point &upper,
-                real tolerance = 1e-6) {
-    const real size = norm(upper - lower);
+/// How far two motions move the corners of a box apart, at most. A rigid motion is determined by the images of a box's
+/// corners, and the distances there bound those inside.
+real distanceOf(const RigidMotion &a, const RigidMotion &b, const Point &lower, const Point &upper) {
+    real most = 0;
     for (unsigned corner = 0; corner < 8; corner++) {
         Point x;
         for (std::size_t d = 0; d < 3; d++)
             x[d] = ((corner >> d) & 1U) != 0 ? upper[d] : lower[d];
-        if (norm(a(x) - b(x)) > tolerance * size)
-            return false;
+        most = std::max(most, norm(a(x) - b(x)));
     }
-    return true;
+    return most;
 }
 
 } // namespace
@@ -35,21 +32,29 @@ bool sameMotion(const RigidMotion &a, const RigidMotion &b, const Point &lower, 
 /// generator here.
 ImageTable::ImageTable(const std::vector<PeriodicConnection> &connections, const Point &lower, const Point &upper)
     : lower_(lower), upper_(upper) {
+    constexpr real tolerance = 1e-6; // of the diagonal: files often give angles in single precision
+    constexpr real still = 1e-9;     // less is no motion
+    const real size = norm(upper - lower);
+    // Errors of several motions add up, but neighbouring images of a thin domain are not one.
+    tolerance_ = 1e-5 * size;
     for (std::size_t c = 0; c < connections.size(); c++) {
         motions_.push_back(motionOf(connections[c].transform));
         // The earliest of the motions so far that is equal or inverse represents each connection.
         MeshImage::Steps step{static_cast<int>(c), 0};
         for (const int earlier : generators_) {
-            if (sameMotion(motions_[toSize(earlier)], motions_[c], lower, upper))
-                step = {earlier, 1};
-            else if (sameMotion(motions_[toSize(earlier)].inverse(), motions_[c], lower, upper))
-                step = {earlier, -1};
-            if (step.times != 0)
-                break;
+            const RigidMotion &other = motions_[toSize(earlier)];
+            const real there = distanceOf(other, motions_[c], lower, upper);
+            const real back = distanceOf(other.inverse(), motions_[c], lower, upper);
+            if (std::min(there, back) > tolerance * size)
+                continue;
+            step = {earlier, there <= back ? 1 : -1};
+            break;
         }
         if (step.times == 0) {
             step.times = 1;
             generators_.push_back(step.connection);
+            if (const real moved = distanceOf(motions_[c], {}, lower, upper); moved > still * size)
+                tolerance_ = std::min(tolerance_, 0.1 * moved);
         }
         canonical_.push_back(step);
     }
@@ -85,10 +90,9 @@ RigidMotion ImageTable::motionOfSteps(const std::vector<MeshImage::Steps> &steps
 /// (a - b + c = 0) or turns by 180 degrees do, several lists of steps lead to one image. A single step across a
 /// connection that does not move anything (a baffle) is not the mesh itself. O(images).
 int ImageTable::sameImage(const std::vector<MeshImage::Steps> &steps, const RigidMotion &motion) const {
-    constexpr real tolerance = 1e-5; // errors of several motions add up
     const bool single = steps.size() == 1 && std::abs(steps[0].times) == 1;
     for (std::size_t image = single ? 1 : 0; image < images_.size(); image++)
-        if (sameMotion(images_[image].motion, motion, lower_, upper_, tolerance))
+        if (distanceOf(images_[image].motion, motion, lower_, upper_) <= tolerance_)
             return static_cast<int>(image);
     return -1;
 }

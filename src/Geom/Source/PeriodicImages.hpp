@@ -17,8 +17,8 @@ namespace DNDS::Geom {
 /// image between ranks.
 class ImageTable {
   public:
-    /// Steps of connections with the same motion, or the inverse one, are identified; `tolerance` is the distance by
-    /// which the motions of a point may differ.
+    /// Steps of connections with nearly the same motion, or the inverse one, are identified; `lower` and `upper` are
+    /// the corners of a box around the mesh, where motions are compared.
     ImageTable(const std::vector<PeriodicConnection> &connections, const Point &lower, const Point &upper);
 
     /// The step (>= 1) that moves a neighbour next to a cell at side `side` of `connection`, as stored in
@@ -45,6 +45,7 @@ class ImageTable {
 
     Point lower_; ///< the box around the mesh, whose corners tell motions apart
     Point upper_;
+    real tolerance_;                   ///< within it, motions lead to one image
     std::vector<RigidMotion> motions_; ///< [connections]
     /// [connections] The first connection with the same motion, times 1, or with the inverse motion, times -1.
     std::vector<MeshImage::Steps> canonical_;

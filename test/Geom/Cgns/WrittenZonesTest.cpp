@@ -71,6 +71,55 @@ TEST(CgnsWritten, ZonesAreJoinedByVerticesByFacesAndByPlace) {
     test::expectSame(mesh, readWhole(byFaces));
 }
 
+/// Two flat structured zones of 3 x 5 nodes, joined by place; `pointOf(zone, i, j)`.
+template <class PointOf>
+SourceMesh joinedZones(PointOf &&pointOf) {
+    const WrittenFile file;
+    file.write(FileType::Hdf5, 3.2F, [&](CgnsFile &f) {
+        const double base = f.base("Base", 2, 2);
+        for (const int zone : {0, 1}) {
+            Points points;
+            for (int j = 0; j < 5; j++)
+                for (int i = 0; i < 3; i++)
+                    points.push_back(pointOf(zone, i, j));
+            f.coordinates(f.structuredZone(base, zone == 0 ? "A" : "B", {3, 5}), points, 2);
+        }
+    });
+    CgnsOptions options;
+    options.joinCoincidentNodes = true;
+    return readWhole(file, options);
+}
+
+/// The tolerance is of the whole mesh, and cells at a wall are thinner.
+TEST(CgnsWritten, NodesAreJoinedToTheNearest) {
+    const std::array<double, 5> heights{0, 1e-7, 2.2e-7, 3.6e-7, 1};
+    const SourceMesh mesh = joinedZones([&](int zone, int i, int j) {
+        return std::array<double, 3>{100.0 * (i + 2 * zone) - 200, heights[static_cast<std::size_t>(j)], 0};
+    });
+    EXPECT_EQ(mesh.globalNodes, 25);
+    std::set<std::array<real, 3>> places(mesh.coordinates.begin(), mesh.coordinates.end());
+    EXPECT_EQ(places.size(), 25U);
+    for (index c = 0; c < mesh.cells.size(); c++) {
+        const auto nodes = mesh.cells.nodesOf(c);
+        EXPECT_EQ((std::set<index>(nodes.begin(), nodes.end()).size()), 4U) << "cell " << c;
+    }
+}
+
+/// Lines of nodes that lie in one point, the pole of a disc of two halves.
+TEST(CgnsWritten, PolesOfZonesAreJoined) {
+    const SourceMesh mesh = joinedZones([&](int zone, int i, int j) {
+        const int turn = (i + 2 * zone) % 4; // quarters: exact
+        return std::array<double, 3>{j * (turn == 0   ? 1.0
+                                          : turn == 2 ? -1.0
+                                                      : 0.0),
+                                     j * (turn == 1   ? 1.0
+                                          : turn == 3 ? -1.0
+                                                      : 0.0),
+                                     0};
+    });
+    EXPECT_EQ(mesh.globalNodes, 1 + 4 * 4);
+}
+
 TEST(CgnsWritten, JoinsThatDoNotFitAreReported) {
     const CommunicatorView comm(MPI_COMM_WORLD);
     const Grid left{2, 2, 3};

@@ -134,6 +134,23 @@ TEST(PeriodicImages, OfAHexagonAreAtDifferentPlaces) {
         }
 }
 
+/// A domain much thinner in its periodic direction than wide, as of flat flows.
+TEST(PeriodicImages, OfAThinDomainAreApart) {
+    for (const real thin : {1e-2, 1e-3, 1e-5}) {
+        std::vector<PeriodicConnection> connections(2);
+        connections[0].transform.translation = {0, 0, thin};
+        connections[1].transform.translation = {0, 0, -thin};
+        ImageTable table(connections, {0, 0, 0}, {2000, 2000, thin});
+        EXPECT_EQ(table.stepAt(0, 0), table.stepAt(1, 1));
+        const int up = table.compose(0, table.stepAt(0, 1));
+        const int down = table.compose(0, table.stepAt(0, 0));
+        EXPECT_NE(up, down);
+        EXPECT_EQ(table.compose(up, table.stepAt(0, 0)), 0);
+        EXPECT_NE(table.compose(up, table.stepAt(0, 1)), down);
+        expectNear(table.motion(up)({0, 0, 0}), {0, 0, thin});
+    }
+}
+
 /// Half a turn forwards or backwards is one motion, and twice is none.
 TEST(PeriodicImages, OfHalfATurnAreCountedOnce) {
     std::vector<PeriodicConnection> connections(1);
