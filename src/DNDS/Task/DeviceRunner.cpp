@@ -215,22 +215,28 @@ std::uint64_t Plan::DeviceRunner::memoryKey() const {
     return hash.value();
 }
 
-/// Runs, captures or replays device work on the batch's stream.
-/// First run: directly, so that lazy initialisation does not happen during capture. Second: captured and launched. A
-/// device that cannot capture the work says so once, and everything is started directly from then on.
+/// Runs, captures or replays device work on the batch's stream. First run: directly, so that nothing is initialised
+/// lazily during capture. Second: captured and launched. A device that cannot do so says it once: all is direct then.
+/// Exchanges write new addresses of arrays where graphs read them: such runs are direct, too, and older graphs end.
 template <class Work>
 void Plan::DeviceRunner::replay(Batch &batch, const Work &work) {
     const Device::StreamHandle stream = streamOf(batch.streamId);
-    if (!use_.whyNot.empty() || !std::exchange(batch.known, true))
+    if (!use_.whyNot.empty())
         return work();
     const std::uint64_t key = memoryKey();
     auto found = batch.graphs.find(key);
-    if (found == batch.graphs.end()) {
-        // Simpler than to find the oldest one, and rare.
-        if (batch.graphs.size() >= graphsKept)
+    const bool binds =
+        whole_ && state_.transfers.exchanges() > 0 && (found == batch.graphs.end() || state_.runsSinceRecovery == 1);
+    if (!std::exchange(batch.known, true) || binds) {
+        batch.graphs.clear();
+        work();
+        return static_cast<void>(batch.graphs.try_emplace(key)); // to be captured
+    }
+    if (found == batch.graphs.end() || !found->second) {
+        if (batch.graphs.size() >= graphsKept) // rare
             batch.graphs.clear();
         try {
-            found = batch.graphs.emplace(key, Device::Graph::capture(stream, work)).first;
+            found = batch.graphs.insert_or_assign(key, Device::Graph::capture(stream, work)).first;
             ++use_.graphs;
         } catch (const StateError &error) {
             use_.whyNot = error.message();

@@ -8,7 +8,9 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <utility>
+#include <vector>
 
 namespace DNDS::Task {
 namespace {
@@ -145,6 +147,71 @@ TEST(PlanValuesOnDevice, ChangeBetweenRuns) {
         compareSteps(Executor::device(stream), recompute);
     replaySteps(Executor::device(stream));
     fillBlocks(Executor::device(stream));
+}
+
+struct FromGhosts {
+    template <class In, class Out>
+    DNDS_HOST_DEVICE void operator()(index row, const In &in, const Out &out) const {
+        out(row) = in(4 + row % 2);
+    }
+};
+
+struct AddOne {
+    template <class U>
+    DNDS_HOST_DEVICE void operator()(index row, const U &u) const {
+        u(row) += 1;
+    }
+};
+
+/// Pulls within the rank, as of periodic images, are captured with the kernels. They find arrays that changed places.
+TEST(PlanGraphsOnDevice, PullWithinTheRankWhatWasSwapped) {
+    if (!Device::available())
+        GTEST_SKIP() << Device::unavailableReason();
+    const Device::Stream stream;
+    const CommunicatorView comm(MPI_COMM_WORLD);
+    const auto pattern = ExchangePattern::fromLists(CommunicatorContext::of(comm.handle()), [&] {
+        ExchangePattern::Rows rows{4, 2, {}, {}};
+        rows.given.append(comm.rank(), std::vector<index>{0, 3});
+        rows.received.append(comm.rank(), std::vector<index>{0, 1});
+        return rows;
+    });
+    for (const index period : {1, 2, 4}) {
+        Pair u, v, w;
+        std::array<real, 4> inU{1, 2, 3, 4}, inV{1000, 2000, 3000, 4000};
+        for (Pair *pair : {&u, &v, &w}) {
+            pair->initPair(pair == &u ? "u" : pair == &v ? "v" : "w", comm);
+            pair->father->resize(4);
+            pair->transAttach();
+            pair->trans.usePattern(pattern);
+            pair->trans.createMPITypes();
+            for (index row = 0; row < 4; ++row)
+                (*pair->father)(row, 0) = pair == &u ? inU[toSize(row)] : inV[toSize(row)];
+        }
+        const RowSpace cells("cells", 4, 2, pattern);
+        Graph graph("periodic", comm);
+        graph.task("spread", cells).reads(whole(u)).writes(w).run(FromGhosts{});
+        graph.task("add", cells).readsWrites(u).run(AddOne{});
+        Plan plan = graph.compile(Executor::device(stream));
+        for (index run = 0; run < 16; ++run) {
+            if (run == 10) {
+                comm.barrier(); // no rank is in a run when one recovers
+                plan.recover();
+            }
+            plan.run();
+            w.toHost();
+            for (index row = 0; row < 4; ++row)
+                ASSERT_EQ(std::as_const(*w.father)(row, 0), inU[row % 2 == 0 ? 0 : 3])
+                    << "run " << run << ", row " << row << ", swapped every " << period;
+            for (real &value : inU)
+                value += 1;
+            if (run % period == period - 1) {
+                u.swapData(v);
+                std::swap(inU, inV);
+            }
+        }
+        EXPECT_TRUE(plan.graphs()->wholeRuns);
+        EXPECT_EQ(plan.graphs()->launches > 0, period > 1) << plan.graphs()->whyNot;
+    }
 }
 
 TEST(PlanValues, AsyncCallsGetCopies) {
