@@ -3,6 +3,8 @@
 #include "DNDS/Task/Plan.hpp"
 #include "DNDS/Task/ReduceRows.hpp"
 
+#include <algorithm>
+
 namespace DNDS::Task {
 
 // `first_` is the prefix sum of the columns: values of reduction n are [first_[n], first_[n + 1]) of all values.
@@ -23,16 +25,17 @@ void PlanReductions::start(const Executor &executor, const ListedRows &listed) {
     for (std::size_t n = 0; n < graph_.reductions.size(); ++n) {
         const ReductionModel &model = graph_.reductions[n];
         const std::span<const real> elements = model.elements(executor.space());
+        const ArrayBase &father = graph_.arrays[model.array]->father();
+        const index stride = father.dataSize() / std::max<index>(father.size(), 1); // padding included
         if (!model.lists) {
-            const index all = model.columns > 0 ? static_cast<index>(elements.size()) / model.columns : 0;
-            const PartRows first{nullptr, 0, model.rows.value_or(all)};
-            reduceRows(executor, elements.data(), model.columns, first, model.op, mine);
+            const PartRows first{nullptr, 0, model.rows.value_or(father.size())};
+            reduceRows(executor, elements.data(), stride, model.columns, first, model.op, mine);
             continue;
         }
         // With one list a column group, each list reduces its own group; groups are equally wide.
         const auto columns = static_cast<rowsize>(toSize(model.columns) / model.lists->size());
         for (std::size_t k = 0; k < model.lists->size(); ++k)
-            reduceRows(executor, elements.data(), columns, listed(n, k), model.op, mine);
+            reduceRows(executor, elements.data(), stride, columns, listed(n, k), model.op, mine);
     }
     pending_->start(mine);
     ++started_;

@@ -13,6 +13,7 @@ namespace {
 struct ReduceSome {
     const real *elements;
     PartRows rows;
+    index stride; ///< from one row to the next
     rowsize columns;
     index threads;
     ReductionValue none;
@@ -21,7 +22,7 @@ struct ReduceSome {
     DNDS_HOST_DEVICE void operator()(index i) const {
         ReductionValue value = none;
         for (index k = i / columns; k < rows.count; k += threads)
-            value.add(elements[rows(k) * columns + i % columns]);
+            value.add(elements[rows(k) * stride + i % columns]);
         results[i] = value;
     }
 };
@@ -31,14 +32,14 @@ struct ReduceSome {
 /// On the device 2048 threads a column each reduce a strided share; the host combines their partial results,
 /// O(threads x columns). Exact sums make the split irrelevant to the bits. Elements of neighbouring threads are
 /// adjacent in memory.
-void reduceRows(const Executor &executor, const real *elements, rowsize columns, const PartRows &rows, ReduceOp op,
-                std::vector<ReductionValue> &result) {
+void reduceRows(const Executor &executor, const real *elements, index stride, rowsize columns, const PartRows &rows,
+                ReduceOp op, std::vector<ReductionValue> &result) {
     const std::size_t first = result.size();
     result.resize(first + static_cast<std::size_t>(columns), ReductionValue::none(op));
     if (!executor.onDevice()) {
         for (index k = 0; k < rows.count; ++k)
             for (rowsize column = 0; column < columns; ++column)
-                result[first + static_cast<std::size_t>(column)].add(elements[rows(k) * columns + column]);
+                result[first + static_cast<std::size_t>(column)].add(elements[rows(k) * stride + column]);
         return;
     }
     const index threads = std::min<index>(rows.count, 2048);
@@ -46,7 +47,7 @@ void reduceRows(const Executor &executor, const real *elements, rowsize columns,
         return;
     const Device::DeviceBuffer<ReductionValue> found(toSize(threads * columns));
     parallelFor(executor, threads * columns,
-                ReduceSome{elements, rows, columns, threads, ReductionValue::none(op), found.data()});
+                ReduceSome{elements, rows, stride, columns, threads, ReductionValue::none(op), found.data()});
     std::vector<ReductionValue> parts(found.size());
     Device::copy(parts.data(), MemorySpace::Host, found.data(), MemorySpace::Device,
                  parts.size() * sizeof(ReductionValue), executor.stream());

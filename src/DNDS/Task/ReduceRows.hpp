@@ -10,9 +10,10 @@
 
 namespace DNDS::Task {
 
-/// Appends to `result` one value for each column of `rows` out of `elements` [all rows x columns]; both in the
-/// executor's memory. Waits for its stream. Local. Sums are exact, and so the bits equal the host's.
-void reduceRows(const Executor &executor, const real *elements, rowsize columns, const PartRows &rows, ReduceOp op,
-                std::vector<ReductionValue> &result);
+/// Appends to `result` one value for each of the first `columns` columns of `rows` out of `elements` [all rows x
+/// stride]; both in the executor's memory. Waits for its stream. Local. Sums are exact, and so the bits equal the
+/// host's.
+void reduceRows(const Executor &executor, const real *elements, index stride, rowsize columns, const PartRows &rows,
+                ReduceOp op, std::vector<ReductionValue> &result);
 
 } // namespace DNDS::Task

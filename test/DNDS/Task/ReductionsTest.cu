@@ -98,6 +98,51 @@ void compareReductions(const Executor &executor) {
     }
 }
 
+struct Count {
+    template <class U>
+    DNDS_HOST_DEVICE void operator()(index row, const U &u) const {
+        for (rowsize k = 0; k < 5; ++k)
+            u(row, k) += static_cast<real>(row + 10 * k);
+    }
+};
+
+/// Rows of 5 elements that are 8 apart: the padding does not count.
+void compareOfPadded(const Executor &executor) {
+    const CommunicatorView comm(MPI_COMM_WORLD);
+    constexpr index count = 7;
+    const index rows = comm.rank() == 1 ? 0 : count; // a rank without rows
+    ParArray<real, 5, 5, 64> u("u", comm);
+    u.resize(rows);
+    const RowSpace space("rows", rows);
+    std::vector<index> odd;
+    for (index row = 1; row < rows; row += 2)
+        odd.push_back(row);
+    Graph graph("padded", comm);
+    graph.task("count", space).readsWrites(u).run(Count{});
+    const Reduction least = graph.reduce("least", ReduceOp::Min, u), most = graph.reduce("most", ReduceOp::Max, u),
+                    sum = graph.reduce("sum", ReduceOp::Sum, u),
+                    sumOfOdd = graph.reduce("odd", ReduceOp::Sum, rowsOf(u, RowSpace(space).define("odd", odd)));
+    Plan plan = graph.compile(executor);
+    plan.run();
+    const auto ranks = static_cast<real>(comm.size() > 1 ? comm.size() - 1 : 1);
+    for (std::size_t k = 0; k < 5; ++k) {
+        const auto first = static_cast<real>(10 * k);
+        EXPECT_EQ(plan.result(least)[k], first);
+        EXPECT_EQ(plan.result(most)[k], first + 6);
+        EXPECT_EQ(plan.result(sum)[k], ranks * (7 * first + 21));
+        EXPECT_EQ(plan.result(sumOfOdd)[k], ranks * (3 * first + 9));
+    }
+}
+
+TEST(PlanReductions, OfPaddedRows) { compareOfPadded(Executor::host()); }
+
+TEST(PlanReductionsOnDevice, OfPaddedRows) {
+    if (!Device::available())
+        GTEST_SKIP() << Device::unavailableReason();
+    const Device::Stream stream;
+    compareOfPadded(Executor::device(stream));
+}
+
 TEST(PlanReductions, AreThoseOfAllRanks) { compareReductions(Executor::host()); }
 
 TEST(PlanReductionsOnDevice, AreThoseOfAllRanks) {
