@@ -96,6 +96,8 @@ class Placement {
     const std::optional<RowMask> &regionOfOwners(std::size_t t);
     void requireCopies(std::size_t t, const RowMask &rows) const;
     void requireWholeSums(const TaskModel &task) const;
+    bool readsDiffering(const ArrayAccess &access) const;
+    void findDiffering();
     bool differFromOwners(const TaskModel &task, const RowMask &rows) const;
     /// Decides which rows the task computes here, and whether it computes ghosts. Collective.
     void chooseRows(std::size_t t);
@@ -118,6 +120,7 @@ class Placement {
     std::vector<RowMask> masks_;     ///< [arrays] backwards: rows that are needed; forwards: ghosts that are current
     std::vector<RowMask> entryNeed_; ///< [arrays] ghosts that are read before the array is written
     std::vector<bool> written_;      ///< [arrays]
+    std::vector<bool> differing_;    ///< [arrays] without pattern, whose copies may differ from their owners' rows
     /// [arrays] Some transfer pulls it.
     std::vector<bool> pulled_;
     // Kept over the rounds of findRows, so that each region is pulled once.
@@ -253,6 +256,33 @@ void Placement::requireWholeSums(const TaskModel &task) const {
     }
 }
 
+/// Whether a task that reads it may see ghosts that differ from their owners' rows.
+bool Placement::readsDiffering(const ArrayAccess &access) const {
+    return access.reads() && (differing_[access.array] || std::ranges::any_of(graph_.finishes, [&](const auto &finish) {
+                                  return finish.array == access.array && finish.ghosts.rows()->any();
+                              }));
+}
+
+/// Finished ghosts reach arrays that no pull can refresh, and from these further ones: a fixed point, of at most as
+/// many rounds as arrays. Copies that `requireCopies` and `requireWholeSums` would refuse differ as well.
+void Placement::findDiffering() {
+    differing_.assign(graph_.arrays.size(), false);
+    for (bool more = true; more;) {
+        more = false;
+        for (const TaskModel &task : graph_.tasks) {
+            const bool loop = task.kind == TaskKind::Loop;
+            const bool spreads = std::ranges::any_of(task.accesses, [&](const ArrayAccess &access) {
+                return readsDiffering(access) ||
+                       (loop && access.reads() && dependsOnRank(graph_, access) && !graph_.isTable(access.array));
+            });
+            for (const ArrayAccess &access : task.accesses)
+                if ((spreads || (loop && access.mode == AccessMode::Adds)) && access.writes() &&
+                    !isPair(access.array) && !graph_.isTable(access.array) && !differing_[access.array])
+                    differing_[access.array] = more = true;
+        }
+    }
+}
+
 /// Whether some of the ghosts are periodic images or finished after pulls, or are computed from such: then this rank
 /// and the owner see different values.
 bool Placement::differFromOwners(const TaskModel &task, const RowMask &rows) const {
@@ -260,11 +290,10 @@ bool Placement::differFromOwners(const TaskModel &task, const RowMask &rows) con
     const auto &images = task.loop->space().images();
     if (images && rows.intersects(*images))
         return true;
-    return std::ranges::any_of(graph_.finishes, [&](const PullFinish &finish) {
-        return std::ranges::any_of(task.accesses, [&](const ArrayAccess &access) {
-            return access.array == finish.array &&
-                   (access.reads() ? finish.ghosts.rows()->any() : rows.intersects(*finish.ghosts.rows()));
-        });
+    return std::ranges::any_of(task.accesses, [&](const ArrayAccess &access) {
+        return readsDiffering(access) || std::ranges::any_of(graph_.finishes, [&](const PullFinish &finish) {
+                   return finish.array == access.array && !access.reads() && rows.intersects(*finish.ghosts.rows());
+               });
     });
 }
 
@@ -284,7 +313,8 @@ void Placement::chooseRows(std::size_t t) {
     if (recomputes && comm_.allReduce(cannot ? 1 : 0, MPI_MAX) > 0) {
         recomputes = false; // its inputs are further away than the ghosts of some rank, or elsewhere
         plan_.notes.push_back(fmt::format("'{}' does not compute ghosts: on some rank they need rows which are not "
-                                          "there, or are periodic images, or finished after pulls",
+                                          "there, or are periodic images, or finished after pulls, or differ "
+                                          "between ranks",
                                           task.name));
         rows = rowsOf(t, false);
     }
@@ -334,6 +364,7 @@ void Placement::passDemand(std::size_t t) {
 /// so the rounds end after at most the sum of the arrays' rows; one or two are usual. A round is O(tasks x (rows +
 /// adjacency entries)) and costs a few reductions a task.
 void Placement::findRows() {
+    findDiffering();
     std::vector<RowMask> kept = masks_;
     for (bool more = true; more;) {
         masks_ = kept;

@@ -7,7 +7,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
+#include <optional>
 #include <random>
 
 namespace DNDS::Task {
@@ -360,6 +362,65 @@ TEST_F(PlanMeaning, SumsInArraysWithoutGhostsAreReadByTheirRankAlone) {
         expectContains(messageOnAll<ArgumentError>([&] { (void)graph.compile(); }), "what other ranks add");
     else
         EXPECT_NO_THROW((void)graph.compile());
+}
+
+constexpr auto copyRow = [](index row, const auto &in, const auto &out) { out(row) = in(row); };
+
+/// Finished ghosts reach a task through arrays without ghosts, in any order of declaration.
+TEST_F(PlanMeaning, GhostsAreNotComputedAgainFromCopiesOfFinishedOnes) {
+    for (const bool later : {false, true})
+        for (const auto recompute : {CompileOptions::Recompute::AsDeclared, CompileOptions::Recompute::WherePossible}) {
+            PlanLocal first = local("first", world.cells, 4), second = local("second", world.cells, 5);
+            Graph graph("copies", world.comm);
+            graph.finishPulls(*u, cells.region("ghosts"), [](index row, const auto &ghosts) { ghosts(row) *= 2; });
+            if (later) // what the run before has left there
+                graph.task("again", world.cells).reads(first).writes(second).run(copyRow);
+            graph.task("first", world.cells).reads(*u).writes(first).run(copyRow);
+            if (!later)
+                graph.task("second", world.cells).reads(first).writes(second).run(copyRow);
+            graph.task("copy", world.cells).reads(second).writes(*v).recomputeGhosts().run(copyRow);
+            mean(graph, *v, *w);
+            CompileOptions options;
+            options.recompute = recompute;
+            Plan plan = graph.compile(Executor::host(), options);
+            for (int run = 0; run < 3; ++run)
+                plan.run();
+            EXPECT_EQ(PlanWorld::wrong(*w, world.cells, meanOf(world.allCellCells, allU)), 0) << plan.describe();
+            EXPECT_EQ(plan.describe().find("'copy' does not compute ghosts") != std::string::npos, world.exchanges);
+        }
+}
+
+/// Copies in an array without ghosts that no rank can compute do not prevent a plan: the result's ghosts are pulled.
+TEST_F(PlanMeaning, GhostsArePulledWhereCopiesOfTheirInputsCannotBeComputed) {
+    for (const bool adds : {false, true}) {
+        PlanLocal sums = local("sums", world.cells, 4);
+        Graph graph("sums", world.comm);
+        if (adds) {
+            graph.task("zero", world.cells).writes(sums).run([](index row, const auto &out) { out(row) = 0; });
+            graph.task("add", knownFaces())
+                .adds(through(sums, world.faceCells))
+                .run([adjacency = world.viewOf(world.faceCells)](index row, const auto &out) {
+                    for (const LocalIndex cell : adjacency[row])
+                        if (cell >= 0)
+                            out.add(cell, 1);
+                });
+        } else {
+            graph.task("rank", world.cells)
+                .reads(*u, whole(*w))
+                .writes(sums)
+                .run([](index row, const auto &own, const auto & /*all*/, const auto &out) { out(row) = own(row); });
+        }
+        graph.task("copy", world.cells).reads(sums).writes(*v).recomputeGhosts().run(copyRow);
+        mean(graph, *v, *w);
+        std::optional<Plan> plan;
+        ASSERT_NO_THROW(plan.emplace(graph.compile()));
+        plan->run();
+        AllRows expected = allU;
+        for (std::size_t cell = 0; adds && cell < expected.size(); ++cell)
+            expected[cell] = static_cast<real>(std::ranges::count_if(
+                world.allFaceCells, [&](const auto &sides) { return std::ranges::count(sides, index(cell)) > 0; }));
+        EXPECT_EQ(PlanWorld::wrong(*w, world.cells, meanOf(world.allCellCells, expected)), 0) << plan->describe();
+    }
 }
 
 /// Copies of finished ghosts, and values computed from them outside tasks, do not count as pulled ghosts.
