@@ -142,8 +142,16 @@ void Plan::State::fail() noexcept {
         device->abandon();
     if (host)
         host->abandon();
-    if (comm.size() == 1) // has no peers to recover with
-        transfers.endAlone();
+    if (comm.size() > 1)
+        return;
+    transfers.endAlone(); // has no peers to recover with
+    for (const TaskModel &task : graph.tasks)
+        if (task.exchange && task.exchange->inFlight && task.exchange->inFlight())
+            static_cast<void>(attempt([&] { // the run's own error is thrown
+                while (!task.exchange->ready()) {
+                }
+                task.exchange->finish();
+            }));
 }
 
 /// Phases: collect the last run's reductions, decide with peers which
