@@ -155,6 +155,7 @@ BlockLinks linksBetween(CommunicatorContext &context, const Layout &from, const 
         links.received.push_back({owner, std::move(found.links)});
     }
     const RankLists heard = sparseExchange(context, wanted);
+    // The words of one reader become links again.
     const auto addReader = [&](int rank, std::span<const index> words) {
         if (words.empty())
             return;

@@ -84,6 +84,7 @@ class RowBits {
     explicit RowBits(index rows) : words_(toSize((rows + bitsOfWord - 1) / bitsOfWord)) {}
     /// Adds the rows [first, last) up to the first one that is there already; returns that, or `last`. O(rows / 64).
     index add(index first, index last) {
+        // Word by word: the bits of the rows that lie in it, all at once.
         for (index row = first; row < last;) {
             const index end = std::min(last, (row / bitsOfWord + 1) * bitsOfWord);
             const std::uint64_t bits = (~std::uint64_t{0} >> (bitsOfWord - (end - row))) << (row % bitsOfWord);

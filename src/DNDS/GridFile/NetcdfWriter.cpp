@@ -407,12 +407,13 @@ void NetcdfWriter::File::fillUpTo(std::size_t variable, index end) {
     plan.elementBytes = Detail::bytesOf(plan.variable->kind);
     if (plan.packing.missing.empty()) // bytes have no value that means missing
         return;
+    // One number in memory, seen as all elements by strides of 0.
     std::vector<WrittenSlab> mine;
     if (comm.rank() == 0) {
         WrittenSlab &slab = mine.emplace_back();
         slab.count = plan.variable->shape();
         slab.start.assign(slab.count.size(), 0);
-        slab.strides = slab.start; // one number for all
+        slab.strides = slab.start;
         slab.start[0] = first;
         slab.count[0] = end - first;
         slab.kind = plan.variable->kind;
@@ -495,7 +496,7 @@ NetcdfWriter::NetcdfWriter(CommunicatorView comm, std::string path, const Netcdf
         file_->openExisting();
 }
 NetcdfWriter::NetcdfWriter(NetcdfWriter &&) noexcept = default;
-// What was here ends in the destructor of the other.
+// A swap: the destructor of the other reports an incomplete file that was here.
 NetcdfWriter &NetcdfWriter::operator=(NetcdfWriter &&other) noexcept {
     file_.swap(other.file_);
     return *this;
@@ -673,6 +674,7 @@ index NetcdfWriter::length(std::string_view dimension) const {
 void NetcdfWriter::close() {
     define();
     File &file = open();
+    // Variables that were not written in the last steps.
     for (std::size_t variable = 0; variable < file.writtenEnds.size(); variable++)
         if (const auto &used = file.content.variables[variable].dimensions; !used.empty() && used[0].unlimited)
             file.fillUpTo(variable, length(used[0].name));

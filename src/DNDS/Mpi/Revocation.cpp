@@ -55,6 +55,7 @@ Revocation::~Revocation() {
     // Kept rather than waited for: a destructor does not wait, and a peer may never receive the notice.
     for (std::unique_ptr<Sent> &sent : sent_)
         if (!mayCallMpi(maker_) || !sent->complete()) { // its bytes must stay valid while MPI reads them
+            // Pushed to a stack that threads share; nothing is popped.
             Sent *const kept = sent.release();
             kept->next = Sent::unreceived.load(std::memory_order_relaxed);
             while (!Sent::unreceived.compare_exchange_weak(kept->next, kept, std::memory_order_release,

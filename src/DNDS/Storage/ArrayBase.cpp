@@ -235,6 +235,7 @@ void ArrayBase::resize(index rows, rowsize width) {
     renew(rows, width, {});
 }
 
+// Padded and CSR rows have sizes, which must not be garbage.
 void ArrayBase::resizeUninitialized(index rows, rowsize width) {
     DNDS_CHECK(isFixedLayout(shape_->layout), LayoutError, "{}: rows of a {} array have sizes, which need values",
                label(), arrayLayoutName(shape_->layout));

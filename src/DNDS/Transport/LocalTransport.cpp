@@ -74,6 +74,7 @@ void LocalTransport::start() {
             if (const RowScatter &to = plan_.incoming[k].parts[p]; to.contiguous()) {
                 const RowGather &from = plan_.outgoing[k].parts[p];
                 std::byte *const place = endpoints_.destinations[p] + to.offset();
+                // Large copies go past the caches, as those of `BoxToBox`.
                 if (!isStreamed(from.bytes(), from.bytes())) {
                     from.gather(endpoints_.sources[p], place);
                     continue;

@@ -121,6 +121,7 @@ class CellWriter {
         auto found = std::find(faces.begin(), faces.end(), face);
         if (other == cell && found - faces.begin() == slot)
             found = std::find(found + 1, faces.end(), face);
+        // Both orientations agree on either side: the other cell's record has the opposite.
         const auto there = static_cast<int>(found - faces.begin());
         const bool first = other == cell ? slot < there : faceCells_(face, 0) == cell;
         return FaceLink{newNumbers_[static_cast<std::size_t>(other)], there, 0, first}.pack();

@@ -193,6 +193,7 @@ void addCoincident(CommunicatorContext &context, const Model &model, const NodeB
     for (std::size_t i = 0; i < nodes.size(); i++) {
         if (i == 0 || nodes[i].bin != nodes[i - 1].bin)
             kept.clear();
+        // All kept nodes of other zones at the least distance so far.
         real nearest = tolerance;
         std::vector<index> twins;
         for (const std::size_t other : kept) {

@@ -13,8 +13,8 @@ namespace {
 // Keys of cells have 19 bits for the image.
 constexpr int maxImages = 1 << 19;
 
-/// How far two motions move the corners of a box apart, at most. A rigid motion is determined by the images of a box's
-/// corners, and the distances there bound those inside.
+/// The largest distance between the images of a box's corners under two motions. A rigid motion is determined by these
+/// images, and the distances there bound those inside.
 real distanceOf(const RigidMotion &a, const RigidMotion &b, const Point &lower, const Point &upper) {
     real most = 0;
     for (unsigned corner = 0; corner < 8; corner++) {
@@ -50,6 +50,7 @@ ImageTable::ImageTable(const std::vector<PeriodicConnection> &connections, const
             step = {earlier, there <= back ? 1 : -1};
             break;
         }
+        // A new motion: it generates images, and its length bounds how near two of them can be.
         if (step.times == 0) {
             step.times = 1;
             generators_.push_back(step.connection);
@@ -118,6 +119,7 @@ int ImageTable::compose(int image, int step) {
         steps.erase(place);
     const auto [number, unknown] = numbers_.try_emplace(steps, static_cast<int>(images_.size()));
     if (unknown) {
+        // Other steps may lead to an image that is known: then these are remembered for it.
         DNDS_CHECK(images_.size() < static_cast<std::size_t>(maxImages), DataError,
                    "ghost layers need more than {} periodic images", maxImages);
         const RigidMotion motion = motionOfSteps(steps);

@@ -151,7 +151,7 @@ TEST(PeriodicImages, OfAThinDomainAreApart) {
     }
 }
 
-/// Half a turn forwards or backwards is one motion, and twice is none.
+/// Half a turn forwards equals half a turn backwards; two of them are the identity.
 TEST(PeriodicImages, OfHalfATurnAreCountedOnce) {
     std::vector<PeriodicConnection> connections(1);
     connections[0].transform.angles = {0, 0, std::numbers::pi};
