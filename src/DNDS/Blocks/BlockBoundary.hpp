@@ -3,6 +3,7 @@
 #pragma once
 
 #include "DNDS/Blocks/BlockField.hpp"
+#include "DNDS/Device/Hooks.hpp"
 #include "DNDS/Device/ParallelFor.hpp"
 
 #include <cstddef>
@@ -143,12 +144,15 @@ class BlockBoundary {
     }
     void none(const BlockFace &face, rowsize component = -1) { set(face, {BoundaryRule::None}, component); }
 
-    /// Sets the time that functions get, 0 at first. Not while a plan runs. Local; waits for the copy to a device.
+    /// Sets the time that functions get, 0 at first. Not while a plan runs. Local; waits for the device, where kernels
+    /// may still read the time before.
     void setTime(real time) {
         const bool there = time_.valid(MemorySpace::Device);
         time_(0, 0) = time;
-        if (there)
-            time_.toDevice();
+        if (!there)
+            return;
+        Device::synchronizeAll();
+        time_.toDevice();
     }
     /// The time in the memory of `space`, where later calls of `setTime` bring it, too. Local.
     const real *timeIn(MemorySpace space) const {

@@ -241,7 +241,8 @@ class BlockPack {
                             (void)array.view();
                         else
                             (void)array.template deviceView<DeviceBackend::CUDA>();
-                        return std::array{field.grid()->signature(), array.generation()};
+                        // The pattern: fields on one grid have other points with another centring.
+                        return std::array{field.pattern()->serial(), array.generation()};
                     },
                     [&field] { return field.grid()->signature(); },
                     [&field](MemorySpace space) {

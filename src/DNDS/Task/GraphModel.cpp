@@ -148,6 +148,12 @@ void GraphModel::requireReducible(const ReductionModel &reduction, const Region 
                ArgumentError,
                "reduction '{}' is over region '{}' of '{}', which is one of {} owned rows; the array has {}",
                reduction.name, region.name(), array.name(), space.owned(), array.owned());
+    // Fields on blocks have their ghosts among their rows: other ghosts, other rows.
+    DNDS_CHECK(
+        array.son() != &array.father() || !space.pattern() || space.pattern() == array.pattern(), ArgumentError,
+        "reduction '{}' is over region '{}', whose blocks have other ghosts or points than '{}': make both of one "
+        "grid and the same ghosts, with values of cells",
+        reduction.name, region.name(), array.name());
     DNDS_CHECK(!region.rows() || !region.rows()->intersects(RowMask(space.size(), space.owned(), space.size())),
                ArgumentError,
                "reduction '{}' is over region '{}' of '{}', which has ghosts: they count at their owners",

@@ -356,6 +356,19 @@ TEST(BlockTasks, CellsThatReadNoGhostsDoNotWaitForThem) {
     EXPECT_EQ(late > 0, world.u.blocks() > 0) << plan.describe();
 }
 
+/// Fields on one grid may have as many rows, but other ones.
+TEST(BlockTasks, ReductionsAreOverTheRowsOfTheField) {
+    const CommunicatorView comm(MPI_COMM_WORLD);
+    const auto grid = BlockGrid::blocksOf(comm, {"box", Box({0, 0}, {8, 8}), {true, true}}, {4, 4});
+    const BlockField<real> low("low", comm, grid, {.ghosts = GhostWidths::of({1, 1}, {0, 0})});
+    BlockField<real> high("high", comm, grid, {.ghosts = GhostWidths::of({0, 0}, {1, 1})});
+    const BlockRows cells("cells", low.blockPattern());
+    Task::Graph graph("sum", comm);
+    expectContains(
+        messageOnAll<ArgumentError>([&] { graph.reduce("sum", ReduceOp::Sum, rowsOf(high, cells.region("inner"))); }),
+        "other ghosts or points");
+}
+
 TEST(BlockTasks, CallsGetTheBlocks) {
     World world(true);
     index seen = 0;

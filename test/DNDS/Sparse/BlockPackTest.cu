@@ -363,6 +363,25 @@ TEST_F(BlockPackOnDevice, PlansLaunchLoopsBesideExchangesAndTasks) {
     }
 }
 
+/// A field on the same grid, but with values at other points.
+TEST(BlockPack, FollowsAnotherCentring) {
+    const auto grid = BlockGrid::blocksOf(world(), {"box", Box({0, 0}, {8, 8}), {false, false}}, {4, 4});
+    BlockField<real> u("u", world(), grid, {.ghosts = {1, 1}});
+    BlockPack<real> pack(u);
+    const auto count = [&] {
+        real all = 0;
+        forEachCell(Executor::host(), pack, CountCells{1});
+        for (int b = 0; b < u.blocks(); ++b)
+            for (index i = 0; i < u.view(b).extent(0); ++i)
+                for (index j = 0; j < u.view(b).extent(1); ++j)
+                    all += u.view(b)(i, j);
+        return all;
+    };
+    EXPECT_EQ(count(), 16 * u.blocks());
+    u = BlockField<real>("u", world(), grid, {.ghosts = {1, 1}, .centring = Centring::nodes()});
+    EXPECT_EQ(count(), 25 * u.blocks());
+}
+
 TEST(BlockPack, OnlyCallsLaunch) {
     Reactor one(torus, ComponentOrder::Inside);
     Task::Graph graph("graph", world());
