@@ -165,8 +165,10 @@ TEST(SparseReductions, DroppedSumsCountExchangesOnly) {
 TEST(SparseReductions, WhatAWeightThrowsReachesTheProgram) {
     SparseField<real> u("u", SparsePattern::make(world(), sparseGrids().front().on(world()), {}),
                         {.allocationThreshold = 2, .deallocationThreshold = 1, .deallocationCount = 1});
-    for (int b = 0; b < u.blocks(); ++b)
+    for (int b = 0; b < u.blocks(); ++b) {
         u.allocate(b);
+        u.view(b)(0) = 0.5;
+    }
     const bool fails = world().rank() == 0 && u.blocks() > 0;
     const DroppedSums<real> sums(
         u, [&](int, index) -> real { return fails ? throw std::out_of_range("no volume of this cell") : 1; });
