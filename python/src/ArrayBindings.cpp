@@ -91,7 +91,7 @@ both raise it.)")
             "__array__",
             [](const AnyArray &self, nb::handle dtype, nb::handle copy) {
                 const nb::object elements = elementsOf(*self.base, self.writable());
-                const nb::object wanted =
+                nb::object wanted =
                     dtype.is_none() ? elements : nb::object(elements.attr("astype")(dtype, "copy"_a = false));
                 const bool copies = !copy.is_none() && nb::cast<bool>(nb::bool_(copy));
                 if (wanted.is(elements))

@@ -570,7 +570,7 @@ std::string NetcdfWriter::axis(const GridAxis &axis, bool nodal, bool periodic) 
                file.path, nodes.size(), axis.name);
     DNDS_CHECK(axis.centres.empty() || axis.centres.size() == cells, ArgumentError,
                "{}: axis '{}' has {} centres of {} cells", file.path, axis.name, axis.centres.size(), cells);
-    const std::string name = nodal ? axis.name + "_node" : axis.name;
+    std::string name = nodal ? axis.name + "_node" : axis.name;
     std::vector<real> values = nodal ? nodes : axis.centres;
     std::vector<NetcdfAttribute> attributes = axis.attributes;
     if (nodal && periodic)

@@ -224,7 +224,8 @@ std::pair<MigratedCells, Redistribute> moveCells(const UnstructuredMesh &mesh, s
     cells.marks = moveMarks(
         *mesh.cells.mapping().global()->context(), marksOf(mesh), targets,
         [&](index cell) { return writer.newNumber(cell); }, [&](index number) { return number - firstCell; });
-    return {{std::move(cells), std::move(keys)}, std::move(rows)};
+    MigratedCells moved{std::move(cells), std::move(keys)};
+    return {std::move(moved), std::move(rows)};
 }
 
 } // namespace DNDS::Geom
