@@ -67,7 +67,7 @@ class AnyBlockRows {
     virtual void restore() = 0;
 };
 
-/// A field.
+/// A field, and the grid that Python shows of it.
 struct BlockFieldHandle {
     GridHandle grid;
     std::shared_ptr<AnyBlockField> field;

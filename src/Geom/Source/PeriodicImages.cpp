@@ -93,7 +93,9 @@ RigidMotion ImageTable::motionOfSteps(const std::vector<MeshImage::Steps> &steps
 int ImageTable::sameImage(const std::vector<MeshImage::Steps> &steps, const RigidMotion &motion) const {
     const bool single = steps.size() == 1 && std::abs(steps[0].times) == 1;
     for (std::size_t image = single ? 1 : 0; image < images_.size(); image++)
-        if (distanceOf(images_[image].motion, motion, lower_, upper_) <= tolerance_)
+        if (const RigidMotion &known = images_[image].motion;
+            norm(known(lower_) - motion(lower_)) <= tolerance_ && // one corner tells most of them apart
+            distanceOf(known, motion, lower_, upper_) <= tolerance_)
             return static_cast<int>(image);
     return -1;
 }

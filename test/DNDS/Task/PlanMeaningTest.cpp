@@ -343,17 +343,22 @@ TEST_F(PlanMeaning, AddsOverRegionsWithGhosts) {
     }
 }
 
-TEST_F(PlanMeaning, SumsInArraysWithoutGhostsAreReadByTheirRankAlone) {
-    PlanLocal sums = local("sums", world.cells, 4);
-    Graph graph("sums", world.comm);
+/// Counts the faces of each cell in an array without ghosts: each rank over the faces that it knows.
+void countFaces(Graph &graph, const PlanWorld &world, const Region &faces, PlanLocal &sums) {
     graph.task("zero", world.cells).writes(sums).run([](index row, const auto &out) { out(row) = 0; });
-    graph.task("add", knownFaces())
+    graph.task("add", faces)
         .adds(through(sums, world.faceCells))
         .run([adjacency = world.viewOf(world.faceCells)](index row, const auto &out) {
             for (const LocalIndex cell : adjacency[row])
                 if (cell >= 0)
                     out.add(cell, 1);
         });
+}
+
+TEST_F(PlanMeaning, SumsInArraysWithoutGhostsAreReadByTheirRankAlone) {
+    PlanLocal sums = local("sums", world.cells, 4);
+    Graph graph("sums", world.comm);
+    countFaces(graph, world, knownFaces(), sums);
     graph.task("mean", world.cells)
         .reads(through(sums, world.cellCells))
         .writes(*v)
@@ -396,14 +401,7 @@ TEST_F(PlanMeaning, GhostsArePulledWhereCopiesOfTheirInputsCannotBeComputed) {
         PlanLocal sums = local("sums", world.cells, 4);
         Graph graph("sums", world.comm);
         if (adds) {
-            graph.task("zero", world.cells).writes(sums).run([](index row, const auto &out) { out(row) = 0; });
-            graph.task("add", knownFaces())
-                .adds(through(sums, world.faceCells))
-                .run([adjacency = world.viewOf(world.faceCells)](index row, const auto &out) {
-                    for (const LocalIndex cell : adjacency[row])
-                        if (cell >= 0)
-                            out.add(cell, 1);
-                });
+            countFaces(graph, world, knownFaces(), sums);
         } else {
             graph.task("rank", world.cells)
                 .reads(*u, whole(*w))

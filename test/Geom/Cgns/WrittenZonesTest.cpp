@@ -108,14 +108,9 @@ TEST(CgnsWritten, NodesAreJoinedToTheNearest) {
 /// Lines of nodes that lie in one point, the pole of a disc of two halves.
 TEST(CgnsWritten, PolesOfZonesAreJoined) {
     const SourceMesh mesh = joinedZones([&](int zone, int i, int j) {
-        const int turn = (i + 2 * zone) % 4; // quarters: exact
-        return std::array<double, 3>{j * (turn == 0   ? 1.0
-                                          : turn == 2 ? -1.0
-                                                      : 0.0),
-                                     j * (turn == 1   ? 1.0
-                                          : turn == 3 ? -1.0
-                                                      : 0.0),
-                                     0};
+        constexpr std::array<double, 5> cosine{1, 0, -1, 0, 1}; // of quarter turns: exact
+        const auto turn = static_cast<std::size_t>(i + 2 * zone);
+        return std::array<double, 3>{j * cosine[turn], j * cosine[(turn + 3) % 4], 0};
     });
     EXPECT_EQ(mesh.globalNodes, 1 + 4 * 4);
 }
