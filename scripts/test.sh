@@ -9,7 +9,7 @@
 #   --label REGEX     only tests with a matching label (core, device, geom, python, slow, np1, ...)
 #   --target NAME     build this instead of everything; tests_LABEL is what the tests with a label need
 #   --jobs N          compile and test N at a time (default: the number of processors)
-#   --quick           leave out slow tests and those on 8 ranks
+#   --quick           leave out slow tests and those on more than 3 ranks
 #   --werror          turn compiler warnings into errors
 #   --fast-compile    for machines: several sources of a library or test at a time, debug information that suffices for traces,
 #                     and fewer of the sanitizers' checks in programs; takes half the time. A new build/release has it.
@@ -47,7 +47,7 @@ while [ $# -gt 0 ]; do
     --label) ctest_options+=(--label-regex "$2") && shift ;;
     --target) build_options+=(--target "$2") && shift ;;
     --jobs) jobs=$2 && shift ;;
-    --quick) ctest_options+=(--label-exclude '^(slow|np8)$') ;;
+    --quick) ctest_options+=(--label-exclude '^(slow|np4|np8)$') ;;
     --werror) werror=ON ;;
     --fast-compile) fast_compile=ON ;;
     --unoptimized) unoptimized=("-DCMAKE_CXX_FLAGS_RELEASE=-O1 -DNDEBUG") ;;
