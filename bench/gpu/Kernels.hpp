@@ -18,6 +18,16 @@ void threadPerRow(const real *from, const LocalIndex *rows, real *to, index coun
 void threadPerElement(const real *from, const LocalIndex *rows, real *to, index count, int width,
                       Device::StreamHandle stream);
 
+/// How the rows of one's own reach a kernel.
+enum class OwnRows { InPlace, ThroughSharedMemory };
+
+/// y[r] += a x[r] for rows of 3, 5 or 8 doubles, a thread a row. @throws ArgumentError for other widths.
+void sweepRows(OwnRows how, int width, real a, const real *x, real *y, index count, Device::StreamHandle stream);
+
+/// y[r] = sum over the four neighbours n[r] of (x[n] - x[r]), for rows of 3, 5 or 8 doubles.
+void sumNeighbours(OwnRows how, int width, const LocalIndex *neighbours, const real *x, real *y, index count,
+                   Device::StreamHandle stream);
+
 /// y += a x
 void axpy(real a, const real *x, real *y, index count, Device::StreamHandle stream);
 

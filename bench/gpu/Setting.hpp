@@ -60,6 +60,7 @@ void requireNone(CommunicatorView comm, index wrong, const std::string &what);
 
 /// The parts; each collective, each writes its records.
 void benchmarkKernels(const Setting &setting);
+void benchmarkRows(const Setting &setting);
 void benchmarkGraphs(const Setting &setting);
 void benchmarkPulls(const Setting &setting);
 void benchmarkSparse(const Setting &setting);

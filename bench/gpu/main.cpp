@@ -28,9 +28,9 @@ int run(int argc, char **argv, CommunicatorView comm) {
     auto *widths = app.add_option("--widths", setting.widths, "doubles a row");
     widths->delimiter(',')->check(CLI::Range(1, 1000));
     app.add_option("--transports", setting.transports, "device transports")->delimiter(',')->capture_default_str();
-    app.add_option("--what", setting.what, "kernel, graph (one rank), pull, sparse (several ranks); default: what fits")
+    app.add_option("--what", setting.what, "kernel, rows, graph (one rank), pull, sparse (several ranks); default: what fits")
         ->delimiter(',')
-        ->check(CLI::IsMember({"kernel", "graph", "pull", "sparse"}));
+        ->check(CLI::IsMember({"kernel", "rows", "graph", "pull", "sparse"}));
     app.add_option("--seconds", setting.seconds, "begin nothing after so many seconds")->capture_default_str();
     if (const auto code = parse(app, argc, argv, comm))
         return *code;
@@ -42,7 +42,7 @@ int run(int argc, char **argv, CommunicatorView comm) {
     }
     if (setting.what.empty())
         setting.what =
-            comm.size() == 1 ? std::vector<std::string>{"kernel", "graph"} : std::vector<std::string>{"sparse", "pull"};
+            comm.size() == 1 ? std::vector<std::string>{"rows", "kernel", "graph"} : std::vector<std::string>{"sparse", "pull"};
     const int number = rankOnMachine(comm); // as launchers say it, and right where they say nothing
     DNDS_CHECK(Device::available(), NotBuiltError, "bench_gpu measures a device: {}", Device::unavailableReason());
     DNDS_CHECK(comm.size() > 1 || !setting.wants("pull"), ArgumentError, "pulls need at least 2 ranks");
@@ -55,6 +55,8 @@ int run(int argc, char **argv, CommunicatorView comm) {
         fmt::format("{} ranks, {} ({}), {}, {}\n", comm.size(), info.name, Device::name(), mpiLibrary(), cpuName()));
     if (Device::name() != "cuda")
         setting.say("This is no device: what follows shows that the benchmark is right, its times mean nothing.\n");
+    if (setting.wants("rows"))
+        benchmarkRows(setting);
     if (setting.wants("kernel"))
         benchmarkKernels(setting);
     if (setting.wants("graph"))
