@@ -94,7 +94,6 @@ DNDS_HOST_DEVICE inline Chunk loadOfRows(const CopySegment &segment, std::uint64
 template <class Chunk>
 DNDS_HOST_DEVICE inline void copyTileRows(const CopySegment &segment, std::uint64_t firstRow, std::uint32_t rows,
                                           std::uint32_t thread, std::uint32_t threads) {
-    constexpr std::uint32_t atOnce = 4;
     const std::uint32_t chunks = rows * segment.chunksPerRow;
     std::byte *to = segment.destination + firstRow * segment.chunksPerRow * sizeof(Chunk);
     if constexpr (storedTogether<Chunk>)
@@ -103,15 +102,15 @@ DNDS_HOST_DEVICE inline void copyTileRows(const CopySegment &segment, std::uint6
                              [&](std::uint32_t chunk) { return loadOfRows<Chunk>(segment, firstRow, chunk); });
             return;
         }
-    for (std::uint32_t begin = thread; begin < chunks; begin += threads * atOnce) {
-        Chunk held[atOnce];
-        for (std::uint32_t k = 0; k < atOnce; ++k) {
+    for (std::uint32_t begin = thread; begin < chunks; begin += threads * rowLoadsAtOnce) {
+        Chunk held[rowLoadsAtOnce];
+        for (std::uint32_t k = 0; k < rowLoadsAtOnce; ++k) {
             const std::uint32_t chunk = begin + k * threads;
             if (chunk >= chunks)
                 break;
             held[k] = loadOfRows<Chunk>(segment, firstRow, chunk);
         }
-        for (std::uint32_t k = 0; k < atOnce; ++k) {
+        for (std::uint32_t k = 0; k < rowLoadsAtOnce; ++k) {
             const std::uint32_t chunk = begin + k * threads;
             if (chunk >= chunks)
                 break;

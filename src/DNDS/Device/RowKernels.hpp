@@ -16,6 +16,9 @@ namespace DNDS::Device {
 /// Threads of a block, which copies one tile.
 inline constexpr std::uint32_t copyThreads = 256;
 
+/// Loads of rows that a thread issues before its first store.
+inline constexpr std::uint32_t rowLoadsAtOnce = 4;
+
 /// Bytes to copy, relative to the bases of a segment.
 struct CopyBlock {
     std::uint64_t source;

@@ -69,12 +69,14 @@ class DeviceRowCopy {
         std::uint64_t firstTile = 0;
     };
 
+    /// Fills in the numbers of the rows of which `runs` consist; none where 32 bits do not reach. O(rows).
+    static void numberRows(std::span<const ByteBlock> runs, Plan &plan);
     /// Lays out tiles and copies all lists to the device; waits. When segments were added.
     void uploadLists(Device::StreamHandle stream);
     /// Copies the segments with their present addresses, by way of pinned memory. When an address changed.
     void uploadSegments(Device::StreamHandle stream);
     /// Rows or blocks of one tile, which a block of threads copies.
-    static std::uint32_t itemsPerTile(const Plan &plan, std::size_t tileBytes);
+    static std::uint32_t itemsPerTile(const Plan &plan);
     /// Threads that share one block: one for each 16 bytes of an average block, at most a warp.
     static std::uint32_t lanesOf(const Plan &plan);
     static std::uint64_t itemsOf(const Plan &plan) { return plan.rows.empty() ? plan.blocks.size() : plan.rows.size(); }
@@ -85,10 +87,9 @@ class DeviceRowCopy {
     HostDeviceBuffer pinned_;               ///< the segments on the host
     Device::DeviceBuffer<Device::CopySegment> segments_;
     Device::Event uploaded_; ///< their last copy
-    /// Place of that list in `lists_`; the number of tiles; bytes of a tile of rows.
+    /// Place of that list in `lists_`; the number of tiles.
     std::size_t segmentOfTileAt_ = 0;
     std::uint64_t tiles_ = 0;
-    std::size_t tileBytes_ = 0;
     /// Whether the lists, and the segments, on the device are those of the plans.
     bool listsCurrent_ = false;
     bool segmentsCurrent_ = false;

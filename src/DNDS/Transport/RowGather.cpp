@@ -125,9 +125,9 @@ RowGather::RowGather(const RowList &rows, const RowPart &part) {
         bytes_ = static_cast<std::size_t>(rows.count()) * part.stride;
         if (bytes_ == 0)
             return;
+        stride_ = part.stride;
         // Short runs of rows of one width: row by row.
         if (bytes_ / rows.extent().runs < longRunBytes && rows.numbers() != nullptr) {
-            stride_ = part.stride;
             firstRow_ = static_cast<std::size_t>(rows.extent().least);
             copyRows_ = copyRowsOf(stride_);
             rows_ = *rows.numbers();

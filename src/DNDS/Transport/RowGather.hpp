@@ -51,10 +51,11 @@ class RowGather {
     /// The same as boxes: of rows of boxes that have one width a few, else one a run. Local.
     std::vector<ByteBox> byteBoxes() const;
 
-    /// For rows copied one by one: their numbers, counted from `firstRow()`, each `stride()` bytes. Empty where
-    /// `blocks()` is the better description.
+    /// For rows copied one by one: their numbers, counted from `firstRow()`. Empty where `blocks()` is the better
+    /// description.
     std::span<const std::uint32_t> rowNumbers() const noexcept { return rows_; }
     std::size_t firstRow() const noexcept { return firstRow_; }
+    /// The bytes of each row, of which all blocks are multiples; 0 where rows differ, and for boxes and ranges.
     std::size_t stride() const noexcept { return stride_; }
 
   private:
@@ -67,7 +68,7 @@ class RowGather {
     /// Keeps runs, and counts their bytes.
     void copyRuns(std::vector<ByteBlock> runs);
 
-    /// Of all rows; then the width of a row, for rows copied one by one.
+    /// Of all rows; then of each row.
     std::size_t bytes_ = 0;
     std::size_t stride_ = 0;
     std::size_t firstRow_ = 0;            ///< `rows_` count from here, so that 32 bits reach far
