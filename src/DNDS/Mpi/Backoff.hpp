@@ -15,6 +15,8 @@ namespace DNDS {
 
 /// Spins briefly, then yields and lets MPI make progress at each call: ranks may outnumber cores, and a peer may need
 /// this rank's MPI library before it can set the flag.
+/// Three stages: processor hints for the first calls, then yields, then (crowded nodes only) sleeps. The expected
+/// wait is a few microseconds, so the first stage makes no system call.
 class Backoff {
   public:
     /// `crowded`: ranks outnumber the processors of their node.

@@ -13,6 +13,7 @@ namespace {
 std::atomic<bool> forkedChild{false};
 
 /// Called when MPI is known to be in use, so that children of programs that start MPI later are free to use it.
+/// Handlers of pthread_atfork cannot be removed: the static local registers one a process.
 void watchForks() noexcept {
     static const int watched =
         pthread_atfork(nullptr, nullptr, [] { forkedChild.store(true, std::memory_order_relaxed); });

@@ -14,6 +14,9 @@ namespace {
 constexpr int rounds = 16;
 
 /// On rank 0: asks `rank` for its clock, received in `answer`; the offset.
+/// Cristian's algorithm (Probabilistic clock synchronization, Distributed Computing 3, 1989): the fastest of several
+/// round trips bounds the error by half its duration. An offset below that bound is reported as 0, which it is
+/// between ranks of one machine.
 double ask(int rank, const Channel &channel, double (*clock)() noexcept) {
     double fastest = std::numeric_limits<double>::infinity();
     double offset = 0.0;
@@ -44,6 +47,8 @@ void answer(const Channel &channel, double (*clock)() noexcept) {
 
 } // namespace
 
+// 16 (ranks - 1) round trips on rank 0, one rank after another, and one broadcast. No deadlock: rank 0 sends before
+// it receives, every other rank receives before it sends.
 double clockOffset(CommunicatorView comm, double (*clock)() noexcept) {
     // Rank 0 measures all offsets and broadcasts them: O(ranks) round trips in sequence, for reports and traces
     // only.

@@ -24,6 +24,8 @@ namespace DNDS::Detail {
 namespace {
 
 /// The watching thread and its data.
+/// Collective calls publish their start (`ActivityScope`), and this thread polls it: no call waits for the watch.
+/// Lock order: `mutex_`, then the lock of the activities; no code takes the two in the other order.
 class CollectiveWatch {
   public:
     void setLimit(double seconds) {
@@ -115,6 +117,8 @@ class CollectiveWatch {
     /// Of the ranks of a node in the same call, only the lowest warns: a rank is silent if a lower one has been in
     /// the same activity for at least half of the limit. If that one has not reached the limit yet, this rank looks
     /// again.
+    /// O(ranks of the node) reads of shared memory. Ranks compare published texts, so they choose the writer without
+    /// a message.
     static void tell(NodeArena *arena, double since, double limit) noexcept {
         try {
             const std::string mine = ownActivity();

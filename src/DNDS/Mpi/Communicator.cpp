@@ -92,6 +92,8 @@ struct FailureNotice {
     std::string text;
 };
 
+/// The receivers construct the exception themselves, from the kind and this text: rank and function of the throw go
+/// into the text.
 FailureNotice describe(const std::exception_ptr &failure, int rank) {
     const Failure said = describeFailure(failure);
     if (!said.function.empty())
@@ -102,6 +104,7 @@ FailureNotice describe(const std::exception_ptr &failure, int rank) {
 }
 
 /// From rank `source` to all, in pieces through a buffer on the stack: allocation may be what failed. Collective.
+/// 1 + ceil(bytes / 1 KiB) broadcasts; O(1) memory apart from the text.
 void broadcastNotice(MPI_Comm comm, bool isSource, int source, FailureNotice &notice) {
     // The size goes first, so that all ranks make the same number of broadcasts, whether they can keep the text or
     // not.
@@ -120,6 +123,8 @@ void broadcastNotice(MPI_Comm comm, bool isSource, int source, FailureNotice &no
 }
 
 /// `CommunicatorView::agree` of ranks that are in `scope`, if there is one.
+/// One reduction of one number while no rank fails; the notice is broadcast after a failure only. All ranks derive
+/// the source from the reduced number, so they make the same collectives.
 void agreeIn(Detail::FailureScope *scope, const CommunicatorView &comm, const std::exception_ptr &mine,
              SourceLocation where) {
     if (mine && scope != nullptr && scope->isAgreed(mine)) // all ranks throw it already
@@ -141,8 +146,8 @@ void agreeIn(Detail::FailureScope *scope, const CommunicatorView &comm, const st
     if (isSource)
         static_cast<void>(attempt([&] { notice = describe(mine, comm.rank()); }));
     broadcastNotice(meeting.handle(), isSource, source, notice);
-    // All ranks throw the same type, made from the notice. Remembered, so that an agreement further out, which the
-    // exception passes, does not meet again: the other ranks have no reason to come there, either.
+    // All ranks throw the same type, made from the notice. The scope remembers it: an agreement further out, which
+    // the exception passes on its way, rethrows it without communication.
     const std::exception_ptr agreed = attempt([&] { throwError(notice.kind, notice.text, where); });
     if (scope != nullptr)
         scope->noteAgreed(agreed);
@@ -164,6 +169,7 @@ void CommunicatorView::beforeCollective(SourceLocation where) const {
         agreeIn(scope, *this, nullptr, where);
 }
 
+// ceil(count / 2^30) broadcasts. All ranks pass the same count, and so agree on their number.
 void CommunicatorView::broadcastBytes(void *bytes, std::size_t count, int root) const {
     constexpr std::size_t most = std::size_t{1} << 30U; // counts of MPI are int
     beforeCollective();
@@ -174,6 +180,7 @@ void CommunicatorView::broadcastBytes(void *bytes, std::size_t count, int root) 
                  "MPI_Bcast");
 }
 
+// One MPI_Allgatherv; above `most` bytes in all, one broadcast a rank. Each rank holds all bytes: O(sum of sizes).
 void Detail::allGatherBytes(const CommunicatorView &comm, const void *mine, std::span<const std::size_t> bytes,
                             void *all, std::size_t most) {
     auto *const begin = static_cast<std::byte *>(all);
@@ -229,6 +236,8 @@ Communicator Communicator::split(CommunicatorView parent, int color, int key) {
     return owner;
 }
 
+// One MPI_Comm_split_type; virtual nodes take one MPI_Comm_split more. Keys are ranks of the parent, so the members
+// of a node ascend with their ranks there (`NodeTopology::members` relies on it).
 Communicator Communicator::splitNode(CommunicatorView parent, int ranksPerNode) {
     // MPI decides which ranks can share memory. Virtual nodes are consecutive ranks of a machine, in the order of
     // the parent communicator.

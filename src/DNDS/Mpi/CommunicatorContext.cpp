@@ -24,6 +24,8 @@ namespace {
 /// The value of the attribute on the user's communicator: one reference, freed by MPI with the communicator.
 using Attribute = std::shared_ptr<CommunicatorContext>;
 
+/// MPI_Comm_free of the user's communicator calls it on all ranks at the same point of the program: the private
+/// duplicates can be freed there, which is collective as well.
 int deleteAttribute(MPI_Comm, int, void *value, void *) {
     auto *held = static_cast<Attribute *>(value);
     (*held)->release();
@@ -33,6 +35,7 @@ int deleteAttribute(MPI_Comm, int, void *value, void *) {
 
 /// The attribute keys, and the list of all contexts. Releases those of MPI_COMM_WORLD and of communicators that were
 /// never freed at the start of MPI_Finalize, when communication still works.
+/// `mutex` is never held during communication: `making` marks a communicator while its context is made.
 struct Keys {
     std::mutex mutex;             ///< guards the members below, and is held while a context is looked for or hung on
     std::condition_variable made; ///< tells that something has left `making`
@@ -107,6 +110,8 @@ std::shared_ptr<CommunicatorContext> CommunicatorContext::find(CommunicatorView 
     return foundOn(comm);
 }
 
+// Look under the lock, make without it, publish by an attribute: O(1) after the first call. One thread a communicator
+// makes the context; the others wait, then find the attribute. After a failure a waiting thread tries again.
 std::shared_ptr<CommunicatorContext> CommunicatorContext::of(CommunicatorView comm) {
     requireMpiActive("a communicator's context is needed");
     // It is the same whichever thread of each rank makes it, so that several may ask for it at a time.
@@ -189,6 +194,7 @@ struct CommunicatorContext::Parked {
 CommunicatorContext::CommunicatorContext(CommunicatorView user)
     : servesThreads_(mpiServesAllThreads()), revocation_(std::make_unique<Revocation>()), view_(user),
       node_(std::make_unique<NodeTopology>()) {
+    // Room for the first duplicate: a rank that ran out of memory after MPI_Comm_dup would fail alone.
     owned_.reserve(1);
 }
 
@@ -204,6 +210,8 @@ const CommunicatorView &CommunicatorContext::comm(SourceLocation where) const {
     return view_;
 }
 
+// A mutex alone would order the threads of each rank, but differently on each. `alone_` records that another thread
+// was inside, and `requireAlone` makes it an error at the next agreement of the ranks.
 CommunicatorContext::SetUp::SetUp(CommunicatorContext &context, SourceLocation where)
     : lock_(context.settingUp_, std::try_to_lock), alone_(lock_.owns_lock()) {
     if (!context.servesThreads_)
@@ -221,6 +229,8 @@ void CommunicatorContext::SetUp::requireAlone(SourceLocation where) const {
                          where);
 }
 
+// O(1) and without messages, except for one MPI_Comm_dup whenever half of MPI's tags are used up. No pair of
+// communicator and tag is used twice, so a late message of a destroyed object matches no receive of a newer one.
 Channel CommunicatorContext::nextChannel() {
     const SetUp setUp(*this);
     const CommunicatorView base = comm();
@@ -274,6 +284,7 @@ void CommunicatorContext::park(std::shared_ptr<void> kept, std::function<bool()>
         freeFinished(); // of others, too
 }
 
+// O(log(kept objects)). The first recovery that finds this rank's part and all others kept frees them (`freeKept`).
 void CommunicatorContext::keep(std::uint64_t object, std::shared_ptr<void> kept, std::function<void()> end) {
     const std::lock_guard lock(parking_);
     kept_.insert_or_assign(object, Kept{std::move(kept), std::move(end)});
@@ -289,8 +300,8 @@ CommunicatorContext::ParkedList &CommunicatorContext::forEver() {
     return *kept;
 }
 
-/// Asks each parked object once. Two threads may do so at a time: the first takes the whole list, and the other finds
-/// it empty, but what is being asked still counts.
+/// Asks each parked object once: O(parked). Of two threads the first takes the whole list and the second finds it
+/// empty; `parkedCount_` still includes the objects in hand, so the second does not report that all are finished.
 bool CommunicatorContext::freeFinished() {
     ParkedList asked; // without the lock: what goes may run much code
     {
@@ -303,6 +314,7 @@ bool CommunicatorContext::freeFinished() {
     return parkedCount_.fetch_sub(ended, std::memory_order_relaxed) == ended;
 }
 
+// Ownership moves to a list that is never destroyed: memory that MPI or peers may still write stays allocated.
 void CommunicatorContext::keepForEver() noexcept {
     static std::mutex keeping;
     const std::scoped_lock lock(parking_, keeping);
@@ -316,6 +328,9 @@ void CommunicatorContext::keepForEver() noexcept {
     keptUntilRecovery_.clear();
 }
 
+// Takes at most a second, since a peer may never answer: unfinished operations are then kept for ever. Ranks that
+// know of a failure meet in a barrier first, and drop messages until it is complete; without it the duplicate is
+// kept, too.
 void CommunicatorContext::release() noexcept {
     // Called twice for a communicator that lives until MPI_Finalize and is freed there: by the action at the end of
     // MPI, and by its attribute.
@@ -323,7 +338,7 @@ void CommunicatorContext::release() noexcept {
     if (inForkedChild())
         return;
     static_cast<void>(attempt([&] { // after an error of MPI, it may still use the memory
-        // Peers let go of the communicator, too, and so help to complete what is on its way.
+        // Peers free the communicator at the same time, and so progress the messages in flight.
         const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
         // After a failure there are messages that no rank receives. MPI gives the number of the communicator to the
         // next one, which would get them.

@@ -17,6 +17,8 @@ Datatype::~Datatype() {
         MPI_Type_free(&type_);
 }
 
+// O(blocks + bytes / 1 GiB). Offsets count from the buffer's address, or are absolute with MPI_BOTTOM. Order of
+// blocks is the order of bytes in the message.
 Datatype Datatype::fromBlocks(std::span<const ByteBlock> blocks) {
     // One hindexed type in bytes for all blocks: MPI then packs, or sends in place, as it sees fit. O(blocks).
     std::vector<int> lengths;

@@ -52,6 +52,8 @@ void write(std::string_view who, int rank, std::string_view what) noexcept {
 }
 
 /// Writes it once for all ranks that fail at the same time.
+/// Two non-blocking collectives of one word a rank, on a communicator of their own. A rank that fails alone waits 2 s
+/// in the first one, then writes its own text. Nothing is allocated: memory may be the failure.
 void tell(std::string_view what, std::string_view message) noexcept {
     static std::uint64_t reason = 0; // MPI may read it after this function has timed out
     // Ranks compare hashes of the message without rank and place: the same failure on all ranks has the same one.
@@ -84,6 +86,7 @@ void onTerminate() {
 
 } // namespace
 
+// Collective: one MPI_Comm_dup, O(ranks) memory.
 void watchForFailures() {
     // A communicator of its own, on which no rank can be in another collective when it fails.
     MPI_Comm comm = MPI_COMM_NULL;
@@ -105,6 +108,8 @@ void stopWatchingForFailures() noexcept {
     watch.comm = MPI_COMM_NULL;
 }
 
+// The first thread that fails ends the job; later ones sleep until they are killed. Only the main thread calls MPI,
+// which every thread level permits.
 void endJob(std::string_view what, std::string_view message) noexcept {
     if (ending.exchange(true)) { // another thread is doing it, or this one failed here
         std::this_thread::sleep_for(10s);

@@ -21,6 +21,7 @@ constexpr int limbBits = FixedPoint::halfResolution;
 
 /// Low limbs are in [0, 2^40), the highest is signed: sums of each limb over up to 2^23 ranks fit 64 bits. MPI has
 /// no reduction of 128-bit integers.
+/// Digits to the base 2^40: sum = limbs[0] + 2^40 limbs[1] + 2^80 limbs[2].
 Limbs toLimbs(Wide sum) {
     constexpr Wide limb = Wide{1} << limbBits;
     Limbs limbs{};
@@ -105,6 +106,8 @@ ExactRows rowsOf(const ExactColumns &listed) {
 
 /// `reduce(numbers, op, body)` calls `body`, then reduces the `numbers` that it has filled in over all ranks. Cost: two
 /// passes over the values and two reductions. Sources: see Reductions.hpp.
+/// Invariant: maxima and integer sums are associative, and every rank rounds the same integer, so the result has the
+/// same bits for any number of ranks and any distribution of rows.
 template <class Reduce>
 void sumsOver(const Reduce &reduce, const ExactRows &rows, std::span<real> sums) {
     const std::size_t columns = sums.size();
@@ -134,6 +137,7 @@ void sumsOver(const Reduce &reduce, const ExactRows &rows, std::span<real> sums)
 
 } // namespace
 
+// Two MPI_Allreduce calls, of columns + 1 and of 3 columns + 1 numbers.
 void exactSums(CommunicatorView comm, const ExactRows &rows, std::span<real> sums) {
     const auto reduce = [&]<class T>(std::vector<T> &numbers, MPI_Op op, const auto &body) {
         // Whether a rank has failed travels as one more number of the reduction, so that success costs nothing
@@ -148,6 +152,7 @@ void exactSums(CommunicatorView comm, const ExactRows &rows, std::span<real> sum
     sumsOver(reduce, rows, sums);
 }
 
+// Two reductions of O(log ranks) messages each. A failure of another rank interrupts them, unlike MPI's.
 void exactSums(MessageReduction &messages, const ExactRows &rows, std::span<real> sums) {
     const auto reduce = [&]<class T>(std::vector<T> &numbers, MPI_Op op, const auto &body) {
         body(); // throws at once

@@ -21,6 +21,7 @@ bool haveSameRanks(const CommunicatorView &a, const CommunicatorView &b) noexcep
 
 } // namespace
 
+// A doubly linked list through the scopes themselves: O(1), without allocation, and `noexcept`.
 FailureScope::FailureScope(CommunicatorView comm) noexcept : comm_(comm), outer_(innermost) {
     (outer_ != nullptr ? outer_->inner_ : outermost) = this;
     innermost = this;
@@ -32,6 +33,7 @@ FailureScope::~FailureScope() {
 }
 
 // Collective unless MPI itself failed. Returns only if no rank has failed.
+// The agreement at the end of a scope, in which ranks that threw and ranks that did not both take part.
 void FailureScope::finish(const std::exception_ptr &failure) const {
     // An agreement needs MPI, and other ranks may never return from the call that failed here.
     if (holds<MpiError>(failure))
@@ -39,6 +41,8 @@ void FailureScope::finish(const std::exception_ptr &failure) const {
     comm_.agree(failure);
 }
 
+// O(open scopes) comparisons. Equal handles and unequal sizes decide in O(1); MPI_Comm_compare may take O(ranks). The
+// outermost match wins, so all nested scopes of the same ranks meet on one communicator.
 FailureScope *FailureScope::of(const CommunicatorView &comm) noexcept {
     for (FailureScope *scope = outermost; scope != nullptr; scope = scope->inner_)
         if (haveSameRanks(scope->comm_, comm))

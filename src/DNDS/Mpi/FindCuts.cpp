@@ -15,6 +15,8 @@ constexpr std::size_t maxNumbers =
 
 // Multisection instead of bisection: several trials a round cost no more than one while the reduction is bound by
 // latency. Rounds: log(most - least) / log(trials + 1).
+// Invariant: `lower` and `upper` derive from reduced weights alone, so they are equal on all ranks, and the loop ends
+// on all of them in the same round. A trial is always below `upper`: each round shortens every open interval.
 std::vector<std::uint64_t> findCuts(CommunicatorView comm, std::span<const index> goals, std::uint64_t least,
                                     std::uint64_t most, const std::function<index(std::uint64_t)> &below) {
     const std::size_t trials =

@@ -32,6 +32,9 @@ struct Step {
 /// The rounds of a rank. Of the first 2 (ranks - 2^k) ranks, 2^k <= ranks, each even one gives its values to the next
 /// one at the beginning, and takes the result from it at the end. Between two ranks there is at most one message each
 /// way, so that consecutive reductions do not mix.
+/// Each step has its counterpart in the peer's list, and all lists follow one order of rounds: no ranks wait in a
+/// circle. With a commutative operation both ends of an exchange compute the same bits, hence all ranks do. Example:
+/// of 6 ranks, 0 and 2 fold into 1 and 3, and ranks 1, 3, 4 and 5 double in two rounds.
 std::vector<Step> stepsOf(int rank, int ranks) {
     // Ranks that take part in the doubling are numbered without the even ones that fold; `peer` below is such a
     // number, translated back where it is stored. O(log ranks) steps.
@@ -71,6 +74,7 @@ struct MessageReduction::State {
     std::thread::id maker = std::this_thread::get_id();
 
     /// Posts all receives, and sends for the first step.
+    /// O(log ranks) receives of one buffer each; sends follow one by one, as each needs the values combined so far.
     void begin() {
         const auto count = static_cast<int>(mine.size());
         incoming.resize(steps.size() * mine.size());

@@ -26,6 +26,7 @@ std::size_t blockBytes(std::size_t bytes) { return roundedUp(std::max<std::size_
 } // namespace
 
 /// One anonymous file: its mapping, which of its addresses are allocated, and which of its pages have memory.
+/// Two allocators with one key, the offset: addresses are handed out in blocks, memory in granules of 64 KiB.
 struct NodeArena::OwnSegment {
     SharedSegment memory;
     BlockAllocator blocks;
@@ -55,6 +56,7 @@ ArenaHeader &NodeArena::ownHeader() const noexcept {
     return *reinterpret_cast<ArenaHeader *>(own_.front().memory.base());
 }
 
+// A few system calls. Works for stopped processes, since nothing of that process has to run.
 ActivityRecord::Activity NodeArena::activity(int nodeRank) {
     // A stopped or dead process cannot say so itself: its state comes from the system, its activity from shared
     // memory.
@@ -78,6 +80,8 @@ RevocationRecord &NodeArena::revocationRecord() {
     return const_cast<ArenaHeader &>(header).revocation; // mapped for reading and writing
 }
 
+// Local: other ranks map the segment on their first access. Everything that may throw comes before the push_back,
+// which has reserved room: a failure leaves the arena as it was.
 void NodeArena::addSegment(std::size_t bytes) {
     if (own_.size() == ArenaHeader::maxSegments)
         throw NoMemory("this rank's shared memory is in {} segments already", own_.size());
@@ -102,6 +106,7 @@ void NodeArena::addSegment(std::size_t bytes) {
     header.count.store(static_cast<std::uint32_t>(own_.size()), std::memory_order_release);
 }
 
+// Punches a hole into the file: addresses and mappings of all ranks stay valid. One system call.
 void NodeArena::returnMemory(OwnSegment &segment, const SegmentPages::Range &range) noexcept {
     if (!segment.memory.giveBack(range))
         return; // the memory stays, and may be used again
@@ -131,6 +136,7 @@ PeerMemory::Announcement NodeArena::announce() {
     return mine;
 }
 
+// Collective: an agreement, an allgather of 32 bytes a rank, and a reduction.
 std::shared_ptr<NodeArena> NodeArena::create(CommunicatorView node, std::string &whyNot) {
     // Each rank makes its first segment and announces it; each maps that of the next rank as a trial; one reduction
     // tells whether all could. A rank that cannot make one announces no process, which the others notice: all ranks
@@ -161,6 +167,7 @@ std::shared_ptr<NodeArena> NodeArena::create(CommunicatorView node, std::string 
     return nullptr;
 }
 
+// O(free ranges of the segment + bytes / 64 KiB).
 std::byte *NodeArena::take(OwnSegment &segment, std::size_t bytes, std::size_t alignment) {
     // Addresses first, memory second: the allocator of addresses is undone if the system has no memory.
     const auto offset = segment.blocks.allocate(bytes, alignment);
@@ -186,6 +193,7 @@ std::byte *NodeArena::take(OwnSegment &segment, std::size_t bytes, std::size_t a
 }
 
 /// Doubles where that is possible, so that segments stay few; else takes what is free, down to `needed`.
+/// Doubling keeps the number of segments logarithmic in the memory used, far below the 64 entries of the header.
 void NodeArena::grow(std::size_t needed) {
     std::size_t wanted = 0;
     for (const OwnSegment &segment : own_)
@@ -200,6 +208,8 @@ void NodeArena::grow(std::size_t needed) {
 }
 
 // As a std::pmr resource: buffers in shared memory allocate by it. O(segments + free ranges).
+// First fit, O(segments x free ranges) at worst; older segments fill first, so that younger ones become empty and
+// return their memory.
 void *NodeArena::do_allocate(std::size_t bytes, std::size_t alignment) {
     alignment = std::max<std::size_t>(alignment, 64); // no two blocks share a cache line
     if (alignment > pageBytes || bytes > maxBytes)
@@ -235,6 +245,8 @@ void NodeArena::do_deallocate(void *address, std::size_t bytes, std::size_t alig
     release(address, bytes);
 }
 
+// O(segments + bytes / 64 KiB + log(free ranges)). Addresses are released last: that step may lack memory for its map
+// node, and then leaks addresses only.
 void NodeArena::release(void *address, std::size_t bytes) noexcept {
     const std::size_t rounded = blockBytes(bytes);
     // O(segments). An address in none of them, from a parent of a fork, is left alone.
@@ -270,6 +282,9 @@ void NodeArena::returnAllUnused() noexcept {
 
 /// After an allocation that took unused memory, or had to reserve some: memory returned shortly before should have
 /// been kept.
+/// Hysteresis for loops that free and allocate in each step, where a return costs a system call and page faults at
+/// the next use. `keep_` grows by what was returned within the last second and is reserved again; it falls to 0 after
+/// a second without reuse (`forgetReuse`).
 void NodeArena::noteReuse(std::size_t reserved) noexcept {
     if (keep_ == 0 && recentlyReturned_ == 0)
         return;
@@ -319,6 +334,8 @@ void NodeArena::reap() noexcept {
     reapRetired();
 }
 
+// O(retired). The acquire load pairs with the peer's release store to `until`: the peer's last access happens before
+// the memory is reused.
 void NodeArena::reapRetired() noexcept {
     std::erase_if(retired_, [&](const Retired &retired) {
         const bool unused = retired.until == nullptr || retired.until->load(std::memory_order_acquire) != 0;

@@ -46,6 +46,8 @@ constexpr GroupFiles version1{"/memory.limit_in_bytes", "/memory.usage_in_bytes"
 constexpr GroupFiles version2{"/memory.max", "/memory.current", "active_file", "inactive_file"};
 
 /// Applies the limit of one group.
+/// Room is the limit less the memory in use, where reclaimable file cache counts as free. The group with the least
+/// room decides.
 void lookAt(AvailableMemory &left, const std::string &folder, const GroupFiles &files) {
     const std::uint64_t limit = numberOf(folder + files.limit, AvailableMemory::unlimited);
     const std::uint64_t used = numberOf(folder + files.used, AvailableMemory::unlimited);
@@ -69,6 +71,7 @@ struct MemoryRequest {
 };
 
 /// The sum of the requests for which `counts(rank)`, without overflow.
+/// Saturates at `unlimited`: a rank may ask for any number of bytes.
 template <class Counts>
 std::uint64_t sumOf(std::span<const MemoryRequest> requests, Counts &&counts) {
     std::uint64_t sum = 0;
@@ -109,6 +112,8 @@ AvailableMemory availableMemory(const std::string &root) {
 
 // Collective; one gather. Asked before large allocations in shared memory: there the system would kill a process
 // instead of refusing the allocation.
+// Each rank adds up the requests of its own node, O(ranks), so verdicts differ between nodes; `guarded` makes all
+// ranks throw if one node lacks memory.
 void requireNodeMemory(const CommunicatorContext &context, std::size_t bytes, const std::string &name) {
     const CommunicatorView &comm = context.comm();
     const NodeTopology &node = context.node();

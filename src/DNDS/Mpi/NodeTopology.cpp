@@ -31,6 +31,8 @@ std::vector<int> worldRanksOf(CommunicatorView comm, const std::vector<int> &ran
 
 // Collective; once a communicator. `members` are ranks of `comm` by their rank on the node; `crowded` makes waits yield
 // early. Without an arena `whyNoArena` says why, for reports of transports.
+// One split, one allgather over the ranks of the node, and the collectives of `NodeArena::create`. Memory O(ranks of
+// the node): no rank keeps a table of all ranks.
 NodeTopology NodeTopology::discover(CommunicatorView comm, int ranksPerNode) {
     NodeTopology topology;
     const Communicator owner = Communicator::splitNode(comm, ranksPerNode);

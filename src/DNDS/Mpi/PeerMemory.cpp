@@ -7,6 +7,8 @@ PeerMemory::PeerMemory(std::span<const Announcement> ranks) : peers_(ranks.size(
         peers_[rank].told = ranks[rank];
 }
 
+// Under the lock. O(1) once mapped; the first access costs an open, an mmap and, for later segments, the mapping of
+// the first one.
 const SharedSegment &PeerMemory::mapped(int nodeRank, std::uint32_t segment) {
     // The first segment is known from the announcement; its header lists the others, which may have been added
     // since. Mappings are kept for the life of this object: addresses that `translate` has returned stay valid.

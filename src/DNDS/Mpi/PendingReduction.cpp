@@ -25,6 +25,8 @@ ReductionValue ReductionValue::none(ReduceOp op) {
     return value;
 }
 
+// Commutative and associative to the bit: exact sums round nothing, extremes resolve equal zeros by sign, and a NaN
+// absorbs everything. The tree of the reduction therefore has no influence on the result.
 void ReductionValue::add(const ReductionValue &other) noexcept {
     if (op == ReduceOp::Sum)
         sum += other.sum;

@@ -57,6 +57,8 @@ void ProgressEngine::end() noexcept {
     list_.reset();
 }
 
+// O(operations in flight on this thread). A wait for one operation drives all that its thread has started, so ranks
+// may wait in different orders without a deadlock. Steps must not call it again: the mutex is not recursive.
 void ProgressEngine::progressAll() noexcept {
     // One load in the usual case. The lock is held while steps run, so that an operation cannot be destroyed on
     // another thread meanwhile.

@@ -33,6 +33,8 @@ class RunCutter {
 
     /// The ends such that no run costs more than `limit`, or where that cannot be 1 % more than the least limit that
     /// can, and that keep the most items on their ranks. `highest` is the cost of the dearest item.
+    /// O(ranks log items) a try, about ten tries. Bisection is sound since a limit stays possible when it grows;
+    /// `high` is possible at all times, so the last bounds always lead to a cut.
     std::vector<int> cut(real limit, real mean, real highest) {
         limit_ = std::max(limit, highest);
         if (!findBounds()) {
@@ -65,6 +67,9 @@ class RunCutter {
     }
 
     /// Finds the first and last possible ends of all runs. False if the limit is too low.
+    /// O(runs log items). `last_` is greedy from the left: each run as long as the limit allows, with one item left
+    /// for each later run. `first_` is greedy from the right. Every end between the two bounds is part of some cut
+    /// within the limit, so choices from left to right never get stuck.
     bool findBounds() {
         first_.assign(ranks_.size() + 1, items_);
         last_.assign(ranks_.size() + 1, 0);
@@ -79,6 +84,7 @@ class RunCutter {
     }
 
     /// Moves each present end as little as the bounds and the end before it allow.
+    /// O(runs log items). The bounds of the clamp do not cross: an end at or above first_[k - 1] reaches first_[k].
     std::vector<int> nearestEnds() const {
         std::vector<int> ends{0};
         for (std::size_t k = 1; k < present_.size(); ++k)
@@ -103,6 +109,8 @@ class RunCutter {
 
     /// The best choice for each possible end of run `k`, by those of the run before. Windows of begins move forwards
     /// with ends, so that the best begin of each is found in O(1), amortised.
+    /// Sliding-window maximum with a monotonic deque: a begin with a lower gain than a later begin is dropped at
+    /// once. A run that is too long for one end is too long for all later ends, since prefix sums ascend.
     Choices choose(int k, const Choices &before, int first, int last) const {
         Choices made{first, {}, {}};
         const auto gain = [&](int begin) { // less what run k would have kept before `begin`
@@ -130,6 +138,7 @@ class RunCutter {
 
     /// The ends that keep the most items on their ranks, among those at most `shift` from the present ones, of which
     /// some are possible. Dynamic programming over runs.
+    /// O(runs x shift) time and memory. Ties go to the least begin, so all ranks find the same ends.
     std::vector<int> endsWithin(index shift) const {
         std::vector<Choices> choices{{0, {0}, {0}}};
         for (int k = 1; k <= runs(); ++k) {
@@ -171,6 +180,7 @@ std::vector<int> ranksInOrder(const ItemsOfRanks &ofRank, std::size_t items) {
 }
 
 /// The costs of all items, by number. Collective.
+/// One allgatherv of 8 bytes an item. Items of a rank ascend on both sides, so values travel without numbers.
 std::vector<real> gatherCosts(const ItemsOfRanks &ofRank, std::size_t items, const CommunicatorView &comm,
                               std::span<const real> mine, std::string_view item) {
     const auto &own = ofRank[toSize(comm.rank())];
@@ -190,6 +200,8 @@ std::vector<real> gatherCosts(const ItemsOfRanks &ofRank, std::size_t items, con
 
 } // namespace
 
+// Every rank computes the same cut: the same costs, added in the same order. No further communication, O(items log
+// items) time.
 std::vector<int> rebalancedRuns(const CommunicatorView &comm, std::span<const int> rankOf, std::span<const real> mine,
                                 real imbalance, std::string_view item) {
     DNDS_CHECK(imbalance >= 0 && std::isfinite(imbalance), ArgumentError, "an imbalance of {}: give 0 or more",

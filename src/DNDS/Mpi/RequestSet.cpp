@@ -24,6 +24,7 @@ void RequestSet::start(std::size_t which) {
     cancelled_ = false;
 }
 
+// O(requests). Statuses are kept for receives only, whose own error codes say more than the common one.
 bool RequestSet::testAll() {
     if (requests_.empty())
         return true;

@@ -116,6 +116,7 @@ void Revocation::revoke(std::string_view call, std::string_view why, Caller call
         forward(); // even if another rank of the node was first: it may have no neighbour on some node
 }
 
+// Without news one probe. Does not wait for the lock: another thread that holds it does the same.
 void Revocation::listen() noexcept {
     // Receives all notices that have arrived, then passes the news on. Polled by waits and calls, since no thread
     // of DNDS listens: a rank that makes no call learns of a failure at its next one.
@@ -169,6 +170,7 @@ void Revocation::forward() noexcept {
 }
 
 /// The failed rank's message; it may be writing it at this moment.
+/// Waits at most a second: the writer may have been killed between `failed` and `told`.
 std::string Revocation::text() const {
     const auto end = std::chrono::steady_clock::now() + patienceForText;
     while (record_->told.load(std::memory_order_acquire) == 0)
@@ -189,6 +191,8 @@ void Revocation::throwRevoked(SourceLocation where) {
 }
 
 // `told` is cleared first: a new failure that sets `failed` right afterwards finds no old text.
+// Between two meetings of all ranks, which all raise `generation_`: notices of the old failure that arrive later are
+// dropped.
 void Revocation::forget() noexcept {
     const std::lock_guard lock(mutex_);
     ++generation_;

@@ -70,6 +70,8 @@ struct FixedText {
 };
 
 /// Only what signal handlers may call.
+/// All it reads are lock-free atomics: a handler that takes the lock of the thread that it interrupts would never
+/// return.
 void answerSignal(int /*signal*/) {
     // A forked child has inherited the handler, but speaks for no rank.
     if (places().process.load() != getpid())
@@ -329,6 +331,7 @@ std::string rollCall(NodeArena *arena) {
     if (arena == nullptr || !ActivityScope::on())
         return {};
     // O(ranks of the node): reads each rank's record, which may map its memory first.
+    // Reads are not synchronised with each other: the picture may mix moments some microseconds apart.
     const double now = monotonicSeconds();
     // Ranks with the same text are one group; groups are listed by their lowest rank.
     std::map<std::string, Group> groups;

@@ -90,6 +90,8 @@ SharedSegment SharedSegment::make(std::size_t bytes) {
     return made;
 }
 
+// Any process of the same user and namespace can open it by number, while the owner lives. The descriptor is closed
+// at once: the mapping keeps the memory.
 SharedSegment SharedSegment::open(const ProcessId &owner, int file, std::size_t atLeast) {
     // The link in /proc opens a memfd, which has no name in any file system. That needs the permission to inspect
     // the owner: usually, to be the same user.

@@ -30,6 +30,7 @@ void forEachSent(const CommunicatorView &comm, const RankLists &outgoing, Visit 
 }
 
 /// Each rank announces to all others. An allocation failure of this rank is left in `failure`.
+/// One MPI_Alltoall, O(ranks) words on each rank.
 std::vector<Announced> announceToAll(const CommunicatorView &comm, const RankLists &outgoing,
                                      std::exception_ptr &failure) {
     std::array<index, 2 * maxRanksForAllToAll> few; // on the stack, so that a rank without memory takes part, too
@@ -64,6 +65,7 @@ std::vector<Announced> announceToAll(const CommunicatorView &comm, const RankLis
 }
 
 /// Synchronous sends of the counts alone; on a rank without memory they are received and dropped.
+/// O(peers) messages of 8 bytes and a barrier of O(log ranks) steps; memory O(peers).
 std::vector<Announced> announceToPeers(const CommunicatorView &comm, const Channel &channel, const RankLists &outgoing,
                                        std::exception_ptr &failure) {
     std::vector<MPI_Request> sends;
@@ -81,8 +83,9 @@ std::vector<Announced> announceToPeers(const CommunicatorView &comm, const Chann
                  "MPI_Issend");
     });
 
-    // NBX: a synchronous send is complete once its receive has started; when all of mine are, I enter the barrier, and
-    // when the barrier is complete, no rank has a message left to receive.
+    // NBX: a synchronous send is complete once its receive has started. A rank enters the barrier when all its sends
+    // are complete, so a complete barrier means that every message was received. Ranks probe all the time, also
+    // within the barrier: two ranks that send to each other do not block.
     const ActivityScope activity = ActivityScope::collective("MPI_Ibarrier");
     std::vector<Announced> announced;
     MPI_Request barrier = MPI_REQUEST_NULL;
@@ -116,6 +119,8 @@ std::vector<Announced> announceToPeers(const CommunicatorView &comm, const Chann
 
 /// Sends and receives the lists. All ranks have their memory before any sends: no rank leaves others with messages
 /// that are never received.
+/// O(peers + values). All receives are posted before the first send, and nothing blocks before the final wait. Lists
+/// ascend by source rank, whatever the order of arrival.
 RankLists deliver(const CommunicatorView &comm, const Channel &channel, const RankLists &outgoing,
                   std::vector<Announced> announced, const std::exception_ptr &failure) {
     // In three steps: memory for all lists; receives, and the copy of the own list; sends. The agreement of the

@@ -11,6 +11,8 @@ namespace DNDS {
 Waiting::Waiting(CommunicatorContext &context, PollTarget target)
     : context_(context), target_(target), backoff_(context.comm().handle(), context.node().crowded) {}
 
+// Failures first: a revoked communicator ends the wait before anything else. The usual call costs a few loads, the
+// steps of this thread's other operations, and a pause.
 bool Waiting::pauseOnce() {
     // A look for notices of failures is a call of MPI, and costs as much as the rest of a short wait.
     constexpr unsigned pausesPerListen = 32;
