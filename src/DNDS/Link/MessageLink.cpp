@@ -166,6 +166,8 @@ struct MessageLink::State {
     std::thread::id maker = std::this_thread::get_id();
 
     /// Whether the next message of the peer is there.
+    /// O(1), never waits. States of an arrival: None (probed for), Moving (its receive is in flight), There, and None
+    /// again after `take`. One message of a peer at a time, so messages are received in the order of their sends.
     bool receive(Peer &peer) const {
         // Matched first, received when there is memory: if that cannot be allocated, the message stays matched, and
         // a later call tries again.
@@ -271,6 +273,8 @@ void MessageLink::connect() {
     });
 }
 
+// O(1) while the buffer fits. Message n waits until message n - 2 was taken (within a node) or sent: neighbours may
+// be a step apart, and each peer costs two buffers of memory.
 std::span<std::byte> MessageLink::prepare(std::size_t k, std::size_t bytes) {
     State::Peer &peer = state_->peers[k];
     State::Outgoing &out = peer.out[peer.turn];
@@ -286,6 +290,8 @@ std::span<std::byte> MessageLink::prepare(std::size_t k, std::size_t bytes) {
     return {out.buffer.data(), bytes};
 }
 
+// O(1), does not wait: one release store within a node, one MPI_Isend elsewhere. The ring, or MPI's order of messages
+// on one channel, keeps the order of a pair.
 void MessageLink::send(std::size_t k, std::size_t bytes) {
     State::Peer &peer = state_->peers[k];
     if (peer.outbox && state_->space == MemorySpace::Host)
@@ -337,6 +343,7 @@ void MessageLink::dropNext(std::size_t k) noexcept { state_->peers[k].drops = tr
 
 bool MessageLink::settle() noexcept { return state_->settle(); }
 
+// Local, between two meetings of a recovery, so no peer polls a mailbox or has a buffer open meanwhile.
 void MessageLink::renew() {
     // All ranks have settled: nothing of the old channel is in flight, and counters of mailboxes start over on both
     // sides.

@@ -11,6 +11,8 @@ namespace DNDS {
 NodeOutbox::NodeOutbox(std::shared_ptr<NodeArena> arena)
     : arena_(std::move(arena)), box_(new (arena_->allocate(sizeof(NodeMailbox), alignof(NodeMailbox))) NodeMailbox) {}
 
+// Retired, not freed: the reader may poll the mailbox until it has set `readerClosed`. Buffers are freed at once, but
+// only if no message in them is left to read.
 NodeOutbox::~NodeOutbox() {
     if (isEmpty()) // else it goes with the arena
         for (Buffer &buffer : buffers_)
@@ -28,6 +30,8 @@ void NodeOutbox::free(Buffer &buffer) noexcept {
     buffer = {};
 }
 
+// O(1) unless the buffer is replaced. Invariant: message n uses entry n mod 2 and buffer n mod 2, so both sides know
+// the place of each message without another word between them.
 std::byte *NodeOutbox::prepare(std::size_t bytes) {
     // The buffer of the message before the last, which `isReady` has found taken: replacing it touches nothing that
     // is read.
@@ -42,6 +46,7 @@ std::byte *NodeOutbox::prepare(std::size_t bytes) {
     return prepared_ = large > 0 ? buffer.memory : box_->ring[sent_ % NodeMailbox::entries].small.data();
 }
 
+// O(1). The release store of `sent` comes last: a reader that finds the new count finds the whole message.
 void NodeOutbox::send(std::size_t bytes) noexcept {
     // The reader decides by the size where a message lies: one that turned out small goes into the entry even if a
     // large buffer was prepared.
@@ -69,6 +74,7 @@ NodeInbox::~NodeInbox() {
         box_->readerClosed.store(1, std::memory_order_release);
 }
 
+// O(1): the reader uses the message in the sender's memory, without a copy. `isThere` has loaded `sent` with acquire.
 std::span<const std::byte> NodeInbox::message() const {
     const NodeMailbox::Entry &entry = box_->ring[taken_ % NodeMailbox::entries];
     const std::byte *const memory =
