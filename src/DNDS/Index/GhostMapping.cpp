@@ -57,6 +57,8 @@ bool areOwned(const GlobalMapping &global, const RankLists &lists, OwnerOf &&own
 
 // Agrees on a mapping by one reduction of four words: whether numbering and name are the same on all ranks, all rows
 // belong to their ranks, and no rank has failed. Ranks exchange details only if one of these is false. O(own ghosts).
+// Invariant of the result: the reader's list for an owner and the owner's list for that reader hold the same rows in
+// the same order. Exchanges rely on it: messages carry no row numbers.
 std::shared_ptr<const GhostMapping> GhostMapping::make(CommunicatorContext &context,
                                                        std::shared_ptr<const GlobalMapping> global, RankLists ghosts,
                                                        RankLists wanted, std::string_view name) {
@@ -149,6 +151,8 @@ std::shared_ptr<const GhostMapping> GhostMapping::fromPullList(CommunicatorConte
     return make(context, std::move(global), std::move(ghosts), std::move(wanted), name);
 }
 
+// O(pushed rows) and one sparse exchange, the converse of a pull list: each reader receives its ghosts sorted, from
+// owners in ascending order of ranks, so its ghosts ascend as a whole.
 std::shared_ptr<const GhostMapping> GhostMapping::fromPushList(std::shared_ptr<const GlobalMapping> global,
                                                                std::span<const index> localRows,
                                                                std::span<const index> starts, PeerDiscovery discovery,

@@ -7,6 +7,8 @@ namespace DNDS {
 
 // Inverts the readers' lists (rows by reader) to readers by row, by counting, then sorts boundary rows by their sets of
 // readers. The sort is stable: rows of one set keep their order, and inner rows theirs.
+// O(rows + entries) for the inversion, and comparisons of reader lists for the sort, which are short: most boundary
+// rows have one or two readers.
 std::vector<index> localityOrder(index rows, const RankLists &readers) {
     DNDS_CHECK(rows >= 0, ArgumentError, "an order of {} rows", rows);
     // For each row the positions of its readers, as CSR: ascending because lists are visited in order.
@@ -34,6 +36,7 @@ std::vector<index> localityOrder(index rows, const RankLists &readers) {
     order.reserve(static_cast<std::size_t>(rows));
     for (index row = 0; row < rows; ++row)
         (readersOf(row).empty() ? order : boundary).push_back(row);
+    // Example: with the groups {1}, {1, 2} and {2} in this order, each of ranks 1 and 2 reads one run.
     // Rows with the same first reader are contiguous; rows with several readers add runs for the others.
     std::stable_sort(boundary.begin(), boundary.end(), [&](index a, index b) {
         return std::ranges::lexicographical_compare(readersOf(a), readersOf(b));

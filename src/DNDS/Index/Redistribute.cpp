@@ -108,6 +108,7 @@ void resizeLike(const ArrayBase &from, rowsize width, ArrayBase &to, index rows,
 /// Fills `to` with its rows. Row i of the k-th received list becomes row `places.list(k)[i]`; `staying` are the rows of
 /// `from` that stay on this rank. Arrays are filled in place: every size is known and checked before, so that only
 /// memory can run out here.
+/// O(rows + bytes). The lists of all sources together name each new row once, so every row is written exactly once.
 void takeRows(const RankLists &places, std::span<const Arrival> arrived, std::span<const RowRun> staying,
               const ArrayBase &from, rowsize width, ArrayBase &to) {
     const auto elementBytes = static_cast<index>(from.shape().elementBytes);
@@ -142,6 +143,8 @@ void takeRows(const RankLists &places, std::span<const Arrival> arrived, std::sp
 
 // Collective: a sparse exchange of old numbers to the targets, the new numbering, and a sparse exchange of new numbers
 // back (`number`). O(rows) words.
+// Rows arrive by source rank, and by row within a source, since sparse exchanges sort by rank: the result does not
+// depend on timing.
 Redistribute Redistribute::toRanks(std::shared_ptr<const GlobalMapping> before, std::span<const int> targets) {
     requireMapping(before);
     CommunicatorContext &context = *before->context();
@@ -190,6 +193,8 @@ Redistribute Redistribute::permuted(std::span<const index> places) const {
     return made;
 }
 
+// O(rows) words. Both exchanges of a movement use the same pairs of ranks, and lists keep their order: position i of
+// a list is the same row on both ends.
 void Redistribute::number() {
     // New numbers follow from the places, which their targets know; each target tells the sources. One sparse
     // exchange along the same pairs of ranks, the other way.
@@ -228,6 +233,8 @@ void Redistribute::move(const ArrayBase &from, ArrayBase &to) const {
     move(std::span<const Move>(&both, 1));
 }
 
+// O(rows + bytes), one message a peer for all arrays. Arrays change only after all ranks have agreed that all
+// messages are right.
 void Redistribute::move(std::span<const Move> arrays) const {
     // One sparse exchange for all arrays. Buffers of sent rows are freed before received ones are unpacked.
     RankLists outgoing;
@@ -239,6 +246,8 @@ void Redistribute::move(std::span<const Move> arrays) const {
 
 /// Each list holds the numberings and the number of arrays, then for each array: its signature, the row sizes if they
 /// differ, the bytes of rows.
+/// O(rows + bytes). Everything is padded to words of 8 bytes, so that parts stay aligned and messages are lists of
+/// `index`.
 RankLists Redistribute::packRows(std::span<const Move> arrays) const {
     std::vector<Detail::HostRows> rows;
     for (const Move &array : arrays) {
