@@ -30,6 +30,7 @@ T combined(T a, T b) {
         return static_cast<T>(static_cast<std::make_unsigned_t<T>>(a) + static_cast<std::make_unsigned_t<T>>(b));
 }
 
+/// O(elements). Elements are independent of each other, so vector width has no influence on the bits.
 template <class T, PushOp Op>
 void combine(std::byte *into, const std::byte *from, std::size_t bytes) {
     for (std::size_t at = 0; at + sizeof(T) <= bytes; at += sizeof(T)) {

@@ -194,6 +194,8 @@ class Exchange {
 
   private:
     /// Everything that must outlive the object while bytes are in flight: ExchangeState.hpp.
+    /// The destructor does not wait: it leaves the state to the context, until MPI has read the buffers and, if peers
+    /// may write to destinations, until the next recovery.
     struct State;
 
     Exchange(const CommunicatorContext::SetUp &setUp, CommunicatorContext &context, Direction direction,
@@ -207,15 +209,23 @@ class Exchange {
     /// Lets transports find their peers. Collective.
     void connect(const CommunicatorView &comm);
     /// Finds the arrays again and passes their addresses to the transports. Local. Throws if rows have changed.
+    /// They may have been resized, swapped or moved since the last start. Between the starts of a loop nothing
+    /// changes, and the cost is one comparison of addresses and generations a part.
     void rebindChanged();
     template <class Body>
     decltype(auto) running(std::string_view pull, std::string_view push, Body &&body);
     /// Waits for all transports, and lets them end the epoch.
+    /// Other exchanges of this thread progress during the wait: ranks that wait for two exchanges in different orders
+    /// do not block each other.
     void complete();
     /// All of `wait` within a running call: rows arrive, arrays are checked, pushed rows combined, members
     /// notified.
+    /// The order matters: the check comes before the combination, so a push of changed arrays adds nothing. A failure
+    /// at any point leaves the exchange in flight, and `finish` abandons it.
     void completeEpoch();
     /// `wait` without the end of work on the device. After an exception the exchange is not in flight.
+    /// Abandoning drains the stream and leaves ghosts stale; the communicator is revoked by then, so no peer waits
+    /// for this rank.
     void finish();
     void requireCommunicator() const;
     void requireStarted() const;
@@ -224,8 +234,11 @@ class Exchange {
     /// Marks this thread as the user. Throws StateError if another one is.
     ThreadUse::Scope enter() const;
     /// Throws StateError if arrays differ from those at start: see the class.
+    /// Detects, and cannot prevent, writes and moves during the exchange. Ranks check alone.
     void requireUnchanged();
     /// Combines the received rows with the owners', and zeroes ghosts if the push does.
+    /// The staged rows of all peers are complete by then, and contributions are applied in the order of the pattern's
+    /// lists, not of arrival: the same bits in every run.
     void combinePushed();
 
     /// As given; equal on all ranks of the communicator, which set-up has checked.

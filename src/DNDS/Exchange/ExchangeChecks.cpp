@@ -4,6 +4,8 @@
 
 namespace DNDS {
 
+// Detects, and cannot prevent, writes and moves during an exchange. Ranks check alone; a failure revokes the
+// communicator.
 void Exchange::requireUnchanged() {
     // Called when rows have arrived: the arrays are looked up again as at start, and compared with the layouts that
     // were moved. O(members); with debug checks O(bytes sent).

@@ -79,6 +79,7 @@ void requireRows(const ExchangePattern::PeerBoxes &boxes, const char *what, inde
 }
 
 /// A set of rows: one bit each.
+/// rows / 8 bytes. Whole words are tested and set, so a run of n rows costs n / 64 steps.
 class RowBits {
   public:
     explicit RowBits(index rows) : words_(toSize((rows + bitsOfWord - 1) / bitsOfWord)) {}
@@ -141,6 +142,8 @@ std::uint64_t keyOf(std::uint64_t serial, int sender, int receiver, index rows) 
 
 /// Throws StateError on all ranks unless each gives as many rows as the other expects. Collective; one reduction where
 /// all is well.
+/// O(peers) hashes and one reduction of two words where all agree; otherwise a sparse exchange finds the pair to
+/// name. Row numbers are not compared: patterns from lists have no global ones.
 void agreeOnCounts(CommunicatorContext &context, std::uint64_t serial, const ExchangePattern::Rows &rows,
                    const std::exception_ptr &mine) {
     const CommunicatorView &comm = context.comm();
@@ -190,6 +193,7 @@ void agreeOnCounts(CommunicatorContext &context, std::uint64_t serial, const Exc
 
 ExchangePattern::ExchangePattern(std::shared_ptr<const GhostMapping> mapping) : mapping_(std::move(mapping)) {
     DNDS_CHECK(mapping_ != nullptr, StateError, "an exchange pattern needs a ghost mapping: create it first");
+    // O(peers): lists stay with the mapping, and ranges need two numbers each.
     // Ghosts of a mapping are sorted by owner: the ghosts of one owner are a range, and a pull writes them without
     // unpacking. Only the numbers of sent rows are lists, which stay with the mapping.
     context_ = mapping_->global()->context();
@@ -223,6 +227,8 @@ std::vector<index> PeerRows::allRows() const {
     return rows;
 }
 
+// Collective: one number (local) and one reduction. All checks of one rank's lists come before it, and their failure
+// is part of it, so no rank waits for one that has thrown.
 template <class Described>
 std::shared_ptr<const ExchangePattern> ExchangePattern::make(const std::shared_ptr<CommunicatorContext> &context,
                                                              const std::function<Described()> &describe) {
@@ -265,6 +271,7 @@ std::shared_ptr<const ExchangePattern> ExchangePattern::fromBoxes(const std::sha
 
 // Collective; one sparse exchange, O(ghosts + rows sent). Owners learn positions in a list that both sides have, so the
 // order of rows in each message is that of the whole pattern.
+// Invariant: positions ascend for each owner, so restricted messages keep the order of rows of the whole pattern.
 std::shared_ptr<const ExchangePattern> ExchangePattern::restrictedTo(std::span<const index> ghosts) const {
     const CommunicatorContext::SetUp setUp(*context_);
     const std::uint64_t serial = context_->nextSerial();
@@ -333,6 +340,7 @@ std::shared_ptr<const ExchangePattern> ExchangePattern::restrictedTo(std::span<c
     return made;
 }
 
+// Called under `classified_`, once a pattern. Both lists ascend.
 void ExchangePattern::classifyRows() const {
     // Boundary rows sorted without duplicates; inner rows are the others, by one merge. O(owned rows + rows sent).
     boundary_ = sortedUnique(readers().allRows());

@@ -23,6 +23,7 @@ std::uint64_t signatureOf(std::span<const RowLayout> layouts, Direction directio
     // (agreeOnPlan).
     std::uint64_t signature = static_cast<std::uint64_t>(ghosts) << 24U | static_cast<std::uint64_t>(space) << 16U |
                               static_cast<std::uint64_t>(direction) << 8U | static_cast<std::uint64_t>(op);
+    // The step of the FNV-1 hash with its 64-bit prime, for words instead of bytes.
     for (const RowLayout &layout : layouts)
         signature = signature * 0x100000001b3U ^ layout.signature;
     return signature;
@@ -85,6 +86,8 @@ ExchangeSpace requestedSpace(const ExchangeOptions &options) {
 
 /// The memory space of an exchange's copies: the same answer on all ranks. Collective; one reduction where there may be
 /// devices. Throws ArgumentError on all ranks where some ask for one space and some for the other.
+/// O(members) and one reduction of three numbers. All ranks derive the space from reduced numbers, hence the same
+/// one.
 MemorySpace agreeOnSpace(const CommunicatorView &comm, std::span<const ExchangeMember> members,
                          ExchangeSpace requested) {
     if (Device::name() == "absent")
@@ -122,6 +125,7 @@ Exchange::Exchange(std::shared_ptr<const ExchangePattern> pattern, Direction dir
           },
           options, op) {}
 
+// A shared_ptr to the exchange inside an optional: the constructor is collective, so its memory must be there before.
 std::shared_ptr<Exchange> Exchange::make(CommunicatorContext &context, Direction direction,
                                          const std::function<ExchangeRequest()> &describe,
                                          const ExchangeOptions &options, PushOp op) {
@@ -190,6 +194,7 @@ Exchange::Exchange(const CommunicatorContext::SetUp &setUp, CommunicatorContext 
 
 // Everything local: topology, plans, buffers, transports. May throw on this rank alone, which `agreeOnPlan` passes on.
 // Returns the signature on which pairs must agree.
+// O(rows exchanged): lists of rows become runs, boxes or row numbers, once for all epochs.
 std::uint64_t Exchange::prepare(CommunicatorContext &context, const ExchangeOptions &options) {
     State &state = *state_;
     state.space = space_;
@@ -255,9 +260,11 @@ void Exchange::beginCounting(const std::string &names) {
         counts.arrays[state.members[m].name] = {bytesOf(state.fathers[m]), bytesOf(state.sons[m])};
 }
 
+// Collective: notes between ranks of a node, and one agreement. Afterwards all ranks have the exchange or none has
+// it.
 void Exchange::connect(const CommunicatorView &comm) {
     State &state = *state_;
-    // Buffers, peers' memory, descriptors: what one rank does not get, all ranks do without.
+    // Buffers, peers' memory and descriptors: if one rank fails to get them, all ranks throw.
     comm.guarded([&] {
         std::exception_ptr unconnected; // peers expect that each of them was connected, whatever happened to others
         for (const auto &transport : state.transports)

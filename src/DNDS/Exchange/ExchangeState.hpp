@@ -39,6 +39,7 @@ struct Exchange::State : Recoverable {
     std::vector<RowLayout> sons;
     std::vector<RowLayout> fathersNow; ///< layouts found by `start`, until accepted; layouts found by `wait`
     std::vector<RowLayout> sonsNow;
+    /// The messages that peers have agreed on in set-up; a new plan must not differ for them (`sameAs`).
     MessagePlan plan;
     std::vector<std::uint64_t> sent; ///< if `checksSent`: hashes of the sent rows, by peer and part
     MemorySpace space = MemorySpace::Host;
@@ -79,7 +80,10 @@ struct Exchange::State : Recoverable {
     Channel channel;
 
     ~State() override;
+    /// For a recovery, called until it returns true: each call also lets cancelled receives complete. Members are
+    /// told once that their rows will not arrive.
     bool settle() noexcept override;
+    /// The channel changes, so transports are bound again at the next start.
     void renew() override;
     /// Whether peers may write to destinations in spite of `settle`, until the communicator has recovered.
     bool exposed() const noexcept;
@@ -102,6 +106,7 @@ struct Exchange::State : Recoverable {
     void abandon(Direction direction) noexcept;
 
     /// Notifies the members of a pull that it has started, or that its rows have arrived.
+    /// `arrived` is false at the start, before any byte moves, and true at the end: ghosts count as stale in between.
     void notifyPulled(Direction direction, const ExchangePattern &pattern, bool arrived) const;
 
     /// Notifies the members of a pull that its rows will not arrive.
@@ -111,6 +116,7 @@ struct Exchange::State : Recoverable {
     bool checksSent() const noexcept;
 
     /// Hashes the host rows that peers get. O(bytes sent).
+    /// One hash a peer and part, in the order of the plan. A write of equal values is not found.
     void hashSent(Direction direction, std::vector<std::uint64_t> &into) const;
 
     /// Endpoints of all parts, staging buffers included.

@@ -137,6 +137,8 @@ MessagePlan planMessages(const ExchangePattern &pattern, Direction direction, st
     return plan;
 }
 
+// O(peers x parts). Both ends of a pair choose the same transport, so the messages of each transport match among
+// themselves.
 std::map<TransportKind, TransportPlan> splitByTransport(const MessagePlan &plan, const Channel &channel,
                                                         const PeerKinds &kinds) {
     // Peers keep their order within each transport's plan. Copies of gathers and scatters share their lists.
@@ -189,6 +191,8 @@ bool sameMemory(const RowLayout &bound, const RowLayout &now) {
     return true;
 }
 
+// O(peers) hashes and one reduction of two words where all agree. A rank that failed while planning takes part with
+// its failure, so the others do not wait for it.
 void agreeOnPlan(CommunicatorContext &context, const MessagePlan &plan, const ExchangeIdentity &identity,
                  const PeerKinds &kinds, const std::exception_ptr &mine) {
     const CommunicatorView &comm = context.comm();

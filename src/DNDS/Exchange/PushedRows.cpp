@@ -35,6 +35,7 @@ Device::Combination combinationOf(PushOp op) {
 }
 
 /// Appends values at a multiple of 16 bytes, for lists of several types in one device buffer; returns their offset.
+/// Device code loads whole words, so each list begins aligned for any of its types.
 template <class T>
 std::uint64_t append(std::vector<std::byte> &bytes, const std::vector<T> &values) {
     const std::uint64_t at = (bytes.size() + 15) / 16 * 16;
@@ -87,6 +88,8 @@ std::vector<std::size_t> pushOrderOf(const ExchangePattern &pattern, const RowPa
 
 } // namespace
 
+// Two passes over each member: sizes of all its rows are compared before any of its elements changes. O(rows
+// received), without allocation.
 void combineOnHost(const ExchangePattern &pattern, PushOp op, std::span<const ExchangeMember> members,
                    std::span<const RowLayout> fathers, std::span<std::byte *const> staging) {
     if (staging.empty()) // no rank pushes rows to this one
@@ -146,6 +149,7 @@ void GhostZeroing::joinRuns(std::vector<IndexRange> &runs) {
     runs.resize(kept);
 }
 
+/// Pieces of at most 1 MiB: the device copies zeros from a buffer of that size, however many ghosts it zeroes.
 template <class Visit>
 void GhostZeroing::forEachPiece(const RowLayout &son, Visit &&visit) const {
     constexpr std::size_t atOnce = std::size_t{1} << 20U;
@@ -211,7 +215,6 @@ void GhostZeroing::run(std::span<const RowLayout> sons, Device::StreamHandle str
 DeviceCombine::DeviceCombine(const ExchangePattern &pattern, PushOp op, std::span<const RowLayout> fathers,
                              Device::StreamHandle stream)
     : op_(op) {
-    // Contributions by row, and for one row in the order of the host.
     // A stable sort by row keeps the host's order of the contributions to each row: O(rows log(rows)), once.
     const std::vector<index> arrived = pattern.readers().allRows();
     std::vector<std::size_t> order = pushOrderOf(pattern, fathers.front().parts[0], arrived.size());

@@ -99,6 +99,8 @@ std::vector<std::string> namesOnAllRanks(CommunicatorView comm) {
 /// communicator: ranks of another one do not wait. Method: a rank that is late in `start` makes its peers wait about as
 /// long as it is late. Compares the mean start times (on rank 0's clock) of the last rank and of the others with the
 /// others' mean time in `wait`.
+/// O(ranks). Clocks are aligned to rank 0's before (`clockOffset`), with an error of half a round trip: delays of
+/// some microseconds are not attributed.
 void findLatest(ExchangeReport &exchange, std::span<const Told> told, std::span<const int> ranks) {
     if (told.size() < 2)
         return;
@@ -122,6 +124,8 @@ void findLatest(ExchangeReport &exchange, std::span<const Told> told, std::span<
 }
 
 /// Statistics over the ranks that have an exchange of this name; `all` has an entry a rank of the communicator.
+/// O(ranks log ranks) for each line of the table. All ranks compute it from the same numbers, and so get the same
+/// report.
 ExchangeReport summaryOf(const std::string &name, std::span<const Told> all) {
     // One exchange from the figures of all ranks; the same on each of them.
     ExchangeReport exchange;
@@ -231,6 +235,7 @@ bool reportsAtEnd() {
     return asked;
 }
 
+// Three steps, each collective: names, clock offsets, figures. O(names x ranks) numbers are sent in all.
 Report report(CommunicatorView comm) {
     // Names of all ranks first, since ranks of different communicators have different exchanges; then one gather a
     // name.
