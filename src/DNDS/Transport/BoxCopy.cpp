@@ -24,6 +24,7 @@ InMessage *copyLine(InArray *at, index count, index stride, std::size_t bytes, I
 }
 
 /// All runs of a box. Returns where the packed bytes end.
+/// O(runs). The order of loops is the order of packed bytes, on the sending and on the receiving side.
 template <bool toPacked, class InArray, class InMessage>
 InMessage *copyBoxRuns(const RowBox &runs, std::size_t bytes, InArray *base, InMessage *packed) {
     const auto lines = [&]<std::size_t Bytes>() {
@@ -37,6 +38,8 @@ InMessage *copyBoxRuns(const RowBox &runs, std::size_t bytes, InArray *base, InM
 
 } // namespace
 
+// O(boxes). The innermost loop is absorbed into the run if its rows are consecutive: copies then see the longest
+// runs.
 BoxCopy::BoxCopy(const RowList &rows, std::size_t stride) : bytes_(static_cast<std::size_t>(rows.count()) * stride) {
     if (bytes_ == 0)
         return;
@@ -79,6 +82,7 @@ void BoxCopy::scatter(const std::byte *from, std::byte *base) const {
         from = copyBoxRuns<false>(box.runs, box.bytes, base, from);
 }
 
+// O(runs). Neighbours are joined also across boxes, so that datatypes have few blocks.
 std::vector<ByteBlock> BoxCopy::blocks() const {
     std::vector<ByteBlock> blocks;
     forEachRun([&](std::size_t offset, std::size_t bytes) {

@@ -34,6 +34,8 @@ std::array<ByteLoop, RowBox::loops + 1> loopsOf(const ByteBox &box) {
 /// Common loops over all bytes of both boxes, of equal size; nothing if counts do not divide each other. Both nests
 /// are read from the innermost loop outwards, as digits of mixed radix: the smaller of two counts becomes a loop of
 /// the piece, and the rest of the larger one, if it divides, waits for the next loop of the other side. O(loops).
+/// Example: 4 runs of 40 bytes, 100 apart, against 2 runs of 80 bytes, 200 apart, make runs of 40 bytes in two loops
+/// of 2, with strides of 200 and 100 in the source and of 200 and 40 in the destination.
 std::optional<BoxToBox::Piece> commonLoops(const ByteBox &from, const ByteBox &to) {
     auto source = loopsOf(from);
     auto destination = loopsOf(to);
@@ -80,6 +82,8 @@ class BoxFeed {
         return box;
     }
     /// Splits the first box: one run after `bytes` bytes, more runs along the outermost loop.
+    /// Splitting off steps of the outermost loop keeps inner loops whole, which are the ones that match the other
+    /// side.
     void cut(std::size_t bytes) {
         // Each cut leaves less to match: in the end single runs, whose bytes always match.
         const ByteBox box = take();
@@ -108,6 +112,7 @@ class BoxFeed {
 };
 
 /// Takes the first bytes of both sides, up to the most that one piece can have.
+/// Terminates: each cut makes a box smaller, down to single runs, and runs of equal length always match.
 BoxToBox::Piece takePiece(BoxFeed &from, BoxFeed &to) {
     for (;;) {
         const ByteBox &a = from.front();
@@ -139,6 +144,8 @@ std::vector<PlacedBox> allInPlace(const BoxCopy &rows) {
 constexpr index runsPerTile = 16;
 
 /// Calls `copyRun(to, from)` for each run.
+/// Loop tiling, as for the transpose of a matrix: without it a source whose fast loop is outside would use one run of
+/// each cache line that it loads.
 template <class CopyRun>
 void forEachRun(const BoxToBox::Piece &piece, const std::byte *from, std::byte *to, CopyRun &&copyRun) {
     // Loops outermost first; the innermost but one is exchanged with a tile of the innermost if it steps through
@@ -159,6 +166,7 @@ void forEachRun(const BoxToBox::Piece &piece, const std::byte *from, std::byte *
                     }
 }
 
+// O(bytes). One loop nest a piece; run lengths of a few doubles have loops compiled for them (`withRunLength`).
 void copyPiece(const BoxToBox::Piece &piece, const std::byte *from, std::byte *to) {
     // Large pieces of long runs go past the caches, whose contents they would only push out; a slot is read soon
     // and stays in them.

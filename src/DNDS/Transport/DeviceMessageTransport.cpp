@@ -123,6 +123,7 @@ void DeviceMessageTransport::replacePlan(TransportPlan plan) {
     build();
 }
 
+// O(messages x parts), without communication: only kernels learn new addresses, MPI's requests do not change.
 void DeviceMessageTransport::bind(const Endpoints &endpoints) {
     for (std::size_t k = 0, segment = 0; k < outgoing_.size(); ++k)
         for (std::size_t p = 0; p < plan_.outgoing[k].parts.size(); ++p, ++segment)
@@ -147,6 +148,8 @@ void DeviceMessageTransport::start() {
     receives_.startAll();
 }
 
+// Sends: packing, in flight, sent. Receives: in flight, received, unpacking queued. True when all messages have
+// moved: the unpacking kernel may still run, and later work on the stream comes after it.
 bool DeviceMessageTransport::progress() {
     // MPI knows nothing of streams: sends may only start when the host has seen that the kernel has run.
     if (packing_ && packed_.reached()) {

@@ -193,6 +193,7 @@ DevicePeerTransport::~DevicePeerTransport() {
     retire(std::move(source_));
 }
 
+// Lists differ between the two sets only in the addresses that `bind` gives them.
 void DevicePeerTransport::build() {
     // Two equal sets of copies that differ in the buffer they are pointed at: switching buffers costs no upload.
     for (Copies &copies : copies_) {
@@ -249,6 +250,8 @@ void DevicePeerTransport::giveBack() {
         writer.record->edge.taken(epoch_);
 }
 
+// Double buffering by the parity of epochs: packing epoch e needs readers to be done with e - 2, so ranks may be an
+// epoch apart. The host waits for its own kernel of the previous epoch only.
 void DevicePeerTransport::start() {
     read_.synchronize(); // queued in the epoch before; writers need it for the one after this
     giveBack();
@@ -283,6 +286,7 @@ void DevicePeerTransport::progressPacking() {
     }
 }
 
+// O(writers) loads until the last one has packed. Polls are not repeated for writers that have packed (`pending`).
 void DevicePeerTransport::progressReading() {
     if (!reading_)
         return;

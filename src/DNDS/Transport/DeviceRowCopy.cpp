@@ -98,6 +98,7 @@ std::size_t DeviceRowCopy::addScatter(const RowScatter &scatter) {
     return addBlocks(blocks);
 }
 
+// O(bytes / 1 KiB). Blocks are cut to equal work, so that one long block does not keep a group of threads busy alone.
 std::size_t DeviceRowCopy::addBlocks(std::span<const Device::CopyBlock> blocks) {
     Plan &plan = plans_.emplace_back();
     for (Device::CopyBlock block : blocks)
@@ -134,12 +135,15 @@ std::uint32_t DeviceRowCopy::itemsPerTile(const Plan &plan) {
         std::max<std::size_t>(1, Device::copyThreads * Device::rowLoadsAtOnce * chunk / plan.stride));
 }
 
+// The average block decides: threads that share a block copy 16 bytes each in a step, and more threads than chunks
+// would be idle.
 std::uint32_t DeviceRowCopy::lanesOf(const Plan &plan) {
     const std::uint64_t chunks =
         plan.bytes / std::max<std::size_t>(1, plan.blocks.size()) / maxChunk; // of a block, on average
     return static_cast<std::uint32_t>(std::bit_ceil(std::clamp<std::uint64_t>(chunks, 1, maxLanes)));
 }
 
+// O(rows + blocks + tiles), with a wait for the upload; only after segments were added.
 void DeviceRowCopy::uploadLists(Device::StreamHandle stream) {
     // Tiles: segments are cut into pieces of about equal work, numbered through, so that one launch with a block of
     // threads a tile balances segments of any sizes. `segmentOfTile` leads from a tile to its segment.
@@ -178,6 +182,7 @@ void DeviceRowCopy::uploadLists(Device::StreamHandle stream) {
     Device::synchronize(stream);
 }
 
+// O(segments) on the host and one asynchronous copy, after an address has changed.
 void DeviceRowCopy::uploadSegments(Device::StreamHandle stream) {
     uploaded_.synchronize();
     const std::byte *lists = lists_.data();

@@ -24,6 +24,7 @@ namespace DNDS {
 namespace {
 
 /// Bytes in device memory and their expected values.
+/// Each byte depends on the rank and on its place: memory of another rank, or at another offset, is noticed.
 class Pattern {
   public:
     Pattern(std::size_t bytes, std::uint64_t seed) : buffer_(bytes) {
@@ -168,6 +169,7 @@ DeviceTopology::DeviceTopology(CommunicatorContext &context) {
     tryMpi(context, available);
 }
 
+// Collective. O(ranks of the node) handles and opened buffers on each rank.
 void DeviceTopology::tryPeers(CommunicatorContext &context, bool available) {
     const NodeTopology &node = context.node();
     std::unique_ptr<Pattern> pattern;
@@ -210,6 +212,7 @@ void DeviceTopology::tryPeers(CommunicatorContext &context, bool available) {
             why = "it cannot read this rank's device memory";
 }
 
+// Collective: at most two transfers around the ring, of 64 bytes and 1 MiB, and a reduction before each.
 void DeviceTopology::tryMpi(CommunicatorContext &context, bool available) {
     // A claim of the MPI library justifies a trial, a ring of two messages of different size, and only right bytes
     // on all ranks make it true. Before each trial all ranks agree that all take part: a rank that did not would

@@ -51,6 +51,7 @@ class DeviceLocalTransport final : public Transport {
     DeviceRowCopy copy_;
 };
 
+// O(runs), or O(boxes) where both sides are boxes. `start` then only copies: O(bytes), without allocation.
 void LocalTransport::replacePlan(TransportPlan plan) {
     plan_ = std::move(plan);
     // A plan of one rank: message k is sent and received here, `outgoing[k]` and `incoming[k]` are its two ends.

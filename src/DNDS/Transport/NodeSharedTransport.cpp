@@ -211,6 +211,8 @@ void NodeSharedTransport::replacePlan(TransportPlan plan) {
     }
 }
 
+// O(parts of all peers) when a destination has moved, else O(destinations). Writers learn of new places by `version`,
+// after the next `open`.
 void NodeSharedTransport::bind(const Endpoints &endpoints) {
     // Solvers swap old and new fathers each step: writers need not know.
     const bool sameDestinations = endpoints.destinations == endpoints_.destinations;
@@ -251,6 +253,7 @@ void NodeSharedTransport::placeDestination(std::size_t writer, std::size_t part,
     incomingPeers_[writer].record->places()[part] = place;
 }
 
+// O(boxes) after a change of the plan, else O(1).
 bool NodeSharedTransport::placeBoxes(const RowScatter &to, Landing &landing, Place &place) {
     const auto isLong = [](const ByteBox &box) { return box.bytes >= shortestRunInPlace; };
     if (std::ranges::none_of(to.boxes().boxes(), isLong))
@@ -291,6 +294,8 @@ void NodeSharedTransport::start() {
         serveOrOffer();
 }
 
+// The spin lasts as long as the copies that it may save, so the worst case is twice the cost of the best one.
+// Afterwards readers need no further call of this rank.
 void NodeSharedTransport::serveOrOffer() {
     std::size_t bytes = 0;
     for (std::size_t k = 0; k < outgoingPeers_.size(); ++k)
@@ -366,6 +371,7 @@ bool NodeSharedTransport::progressWriter(std::size_t k) {
     return true;
 }
 
+// O(bytes): the one extra copy of this transport, for readers that are late. Packed, each part at a cache line.
 void NodeSharedTransport::offer(std::size_t k) {
     OutgoingPeer &reader = outgoingPeers_[k];
     const Outgoing &outgoing = plan_.outgoing[k];
@@ -387,6 +393,8 @@ void NodeSharedTransport::offer(std::size_t k) {
     reader.offering = true;
 }
 
+// The compare-and-swap in `take` gives the rows to one side: this rank copies the offer, or the writer writes in
+// place.
 bool NodeSharedTransport::takeOffer(std::size_t k) {
     IncomingPeer &writer = incomingPeers_[k];
     if (writer.offeredRows == nullptr)
@@ -403,6 +411,7 @@ bool NodeSharedTransport::takeOffer(std::size_t k) {
     return true;
 }
 
+// O(parts) translations of locations, and new loops between boxes where these have changed.
 void NodeSharedTransport::lookUpPlaces(std::size_t k) {
     OutgoingPeer &reader = outgoingPeers_[k];
     // Once after each change of the reader's places. `boxVersion` spares making the loops between boxes again when
@@ -432,6 +441,7 @@ void NodeSharedTransport::lookUpPlaces(std::size_t k) {
     reader.version = version;
 }
 
+// O(bytes). The measured time chooses between ordinary and non-temporal stores, reader by reader (`StoreAutotuner`).
 void NodeSharedTransport::write(std::size_t k) {
     OutgoingPeer &reader = outgoingPeers_[k];
     const Outgoing &outgoing = plan_.outgoing[k];
@@ -464,6 +474,8 @@ void NodeSharedTransport::write(std::size_t k) {
         reader.stores.report(mode, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
 }
 
+// After it this rank writes to no reader. Offers are withdrawn; while a reader copies one it returns false, unless
+// that process has ended.
 bool NodeSharedTransport::settle() noexcept {
     bool settled = true;
     for (std::size_t k = 0; k < outgoingPeers_.size(); ++k) {
@@ -493,6 +505,8 @@ void NodeSharedTransport::renew(const CommunicatorContext & /*context*/) {
     }
 }
 
+// A slot holds packed rows in the order of the writer's parts. O(bytes in slots), and nothing for rows written in
+// place.
 void NodeSharedTransport::unpackSlots() {
     for (std::size_t k = 0; k < incomingPeers_.size(); ++k)
         for (std::size_t p = 0; p < parts_ && incomingPeers_[k].arrived; ++p) {

@@ -10,6 +10,7 @@ NodeTransport::NodeTransport(TransportPlan plan, const TransportSetup &setup)
                context_->node().whyNoArena);
 }
 
+// O(peers), for messages of waits that have become long. The first peer that is awaited stands for all.
 std::string NodeTransport::awaited() const {
     for (std::size_t k = 0; k < plan_.incoming.size(); ++k)
         if (waitsForWriter(k))

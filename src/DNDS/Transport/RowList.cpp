@@ -12,6 +12,7 @@ namespace DNDS {
 namespace {
 
 /// The same rows in the same order with the fewest loops, which are the innermost ones.
+/// O(loops). Two loops become one if the outer stride continues the inner loop: inner count times inner stride.
 RowBox withFewestLoops(const RowBox &box) {
     RowBox merged;
     merged.first = box.first;
@@ -100,6 +101,7 @@ const RowList::Extent &RowList::extent() const {
     return findExtent();
 }
 
+// O(rows) or O(boxes) once; later calls return the result. Runs count pairs of neighbours that are not consecutive.
 const RowList::Extent &RowList::findExtent() const {
     if (extent_.runs == 0 && boxes_ != nullptr)
         extent_ = extentOf(*boxes_);

@@ -51,6 +51,7 @@ std::vector<ByteBlock> RowScatter::runs() const {
     return std::vector<ByteBlock>(bytes_ > 0 ? 1 : 0, only_);
 }
 
+// Both sides partition the same bytes: at most runs of `from` plus runs of `to` less one copies.
 std::vector<Device::CopyBlock> blocksBetween(const RowGather &from, const RowScatter &to) {
     std::vector<Device::CopyBlock> blocks;
     // Both lists of runs are walked side by side; a copy ends where a run of either side does. O(runs of both).

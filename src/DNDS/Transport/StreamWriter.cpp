@@ -37,6 +37,7 @@ constexpr std::size_t directRun = 4096;
 
 } // namespace
 
+// Local; the caller fences (`endStreaming`) before it publishes the bytes.
 void streamRun(std::byte *to, const std::byte *from, std::size_t bytes) noexcept {
     // Non-temporal stores go to whole aligned lines; the bytes before and after them are stored ordinarily.
     const std::size_t head = std::min(bytes, (64 - reinterpret_cast<std::uintptr_t>(to) % 64) % 64);
@@ -58,6 +59,8 @@ StreamWriter::StreamWriter(std::byte *to) noexcept // NOLINT(cppcoreguidelines-p
     lineStart_ = to - skip_;
 }
 
+// Invariant: `lineStart_` is aligned to a line, and byte k of the stage goes to lineStart_ + k. Partial lines are
+// stored ordinarily: their other bytes may be another writer's.
 void StreamWriter::flush() noexcept {
     // Whole lines leave the stage; the rest moves to its start, which stays congruent to the destination modulo the
     // line.
@@ -76,6 +79,7 @@ void StreamWriter::flush() noexcept {
     fill_ -= whole;
 }
 
+// O(bytes). Runs of 4 KiB and more skip the stage, whose copy would be a second pass over them.
 void StreamWriter::append(const std::byte *from, std::size_t bytes) noexcept {
     if (bytes >= directRun) {
         // Complete the current line, then stream the rest from its source.
@@ -98,6 +102,7 @@ void StreamWriter::append(const std::byte *from, std::size_t bytes) noexcept {
     }
 }
 
+// Stores exactly the bytes that are left. The writer may continue after it, at the next byte.
 void StreamWriter::finish() noexcept {
     flush();
     if (fill_ > skip_)
