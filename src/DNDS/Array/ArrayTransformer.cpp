@@ -30,6 +30,7 @@ std::string readable(const std::type_info &type) {
 
 // Null pointers are agreed on by the communicator of whichever array exists. Types are compared with other ranks,
 // too, since rows of other types have other sizes.
+// Collective: one agreement and one reduction. Everything that may throw comes before the first assignment.
 void ArrayTransformerBase::setFatherSon(const std::shared_ptr<ParRows> &father, const std::shared_ptr<ParRows> &son,
                                         bool reports) {
     DNDS_CHECK(father != nullptr || son != nullptr, ArgumentError, "father and son are null: create the arrays first");
@@ -263,6 +264,7 @@ void ArrayTransformerBase::requireMapping(const char *what) const {
 }
 
 // One owner of ghosts on this node is enough.
+// The arena then holds the ghosts, and that owner writes them in place instead of through a slot.
 HostMemoryResource ArrayTransformerBase::sonMemory() const {
     const CommunicatorContext &context = pattern_->context();
     for (const int owner : pattern_->owners().ranks)
@@ -272,6 +274,8 @@ HostMemoryResource ArrayTransformerBase::sonMemory() const {
 }
 
 // Both lists are described as arrays of one int32 a row. Collective; an exchange set up for one pull.
+// O(rows) numbers of 4 bytes. Sizes have to be known before ghosts can be allocated: they are no part of the pull
+// itself.
 std::vector<rowsize> ArrayTransformerBase::pullRowSizes(std::vector<rowsize> fatherSizes) const {
     std::vector<rowsize> sonSizes;
     const auto describe = [](std::vector<rowsize> &sizes, RowLayout &layout) { // on the host in any case

@@ -102,6 +102,7 @@ void withRow(StreamHandle stream, Apply apply, std::span<real> x, std::span<cons
 // Sums, in the blocks and lanes of the host
 
 /// Neighbouring threads read neighbouring elements.
+/// One thread a lane of a chunk, with the host's order of additions: sums have the host's bits.
 template <class TTerm>
 struct LaneSums {
     BoxBatch<VectorBox> batch;
@@ -143,6 +144,7 @@ struct ChunkSums {
 };
 
 /// The exact sum of one lane of every `groups`-th chunk.
+/// Sums are exact, so chunks may be dealt out in turns: the number of accumulators is bounded, whatever the boxes.
 template <class TTerm>
 struct ExactLaneSums {
     BoxBatch<VectorBox> batch;
@@ -192,6 +194,7 @@ struct LaneExtremes {
 };
 
 /// Calls `work(batch)` for all boxes, some at a time.
+/// One kernel a batch: boxes travel in its arguments, and no table is uploaded.
 template <class Work>
 void forBatches(Boxes boxes, const Work &work) {
     Device::requireDevice("add up the elements of an array");
@@ -206,6 +209,7 @@ void forBatches(Boxes boxes, const Work &work) {
 // Sums for each element of a row, in the tiles of the host
 
 /// Thread: one element of a tile, summed over the tiles of a block.
+/// Order of additions as in `accumulateRows` of the host, hence its bits.
 template <class How>
 struct TileSums {
     const real *x;

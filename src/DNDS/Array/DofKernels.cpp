@@ -19,6 +19,8 @@ namespace {
 using namespace Partition;
 
 // Eight partial sums, combined by halves: independent of vector width, and the order that the device follows.
+// Compilers may not reorder floating-point additions, so the source fixes the order: lanes, then halves of the lanes,
+// then the rest. O(count).
 template <class Term>
 real chunkSum(index count, const Term &term) {
     std::array<real, lanes> sums{};
@@ -36,6 +38,8 @@ real chunkSum(index count, const Term &term) {
 }
 
 /// Calls `visit(count, term)` for all chunks: `term(i)` is that of its i-th element.
+/// Blocked summation: the error bound grows with the length of a chunk plus the number of chunks, not with the number
+/// of elements.
 template <class TTerm, class Visit>
 void forChunks(Boxes boxes, const Visit &visit) {
     for (const VectorBox &box : boxes) {
@@ -73,6 +77,8 @@ std::array<VectorBox, 1> allOf(std::span<const real> x, const real *y = nullptr)
 }
 
 /// Accumulates the rows of `x`, or of `x - y`, in `result`.
+/// A tile holds several rows, so that narrow rows still make a long inner loop, which vectorises. Order of additions:
+/// tiles of a block, then blocks in sequence, as on the device.
 template <class How>
 void accumulateRows(std::span<const real> x, std::span<const real> y, std::span<real> result, How how) {
     std::vector<real> tile(rowsPerTile(result.size()) * result.size());
@@ -214,6 +220,7 @@ void accumulate(Component component, std::span<const real> x, std::span<const re
 }
 
 // Cost: one reduction. A rank that failed takes part with zeros, so that the others do not hang, and all throw.
+// Fixed number of values, count + 1 or 2 count + 1: all ranks make the same reduction whatever happened on them.
 void reduceOrThrow(const CommunicatorView &comm, std::span<real> values, Reduction reduction,
                    const std::exception_ptr &failure) {
     // MPI_MAX is undefined for NaN, so it is encoded as a number of its own; the last number carries failures.

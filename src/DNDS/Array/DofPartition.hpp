@@ -20,6 +20,7 @@ inline constexpr index lanes = 8;
 inline constexpr index blockSize = 1024;
 
 /// Lines of boxes are cut into chunks of up to `blockSize` elements.
+/// Chunks end with their line, so the order of additions depends on the boxes alone.
 DNDS_HOST_DEVICE inline index chunksOf(const ElementBox &box) {
     return box.lines() * ((box.counts[3] + blockSize - 1) / blockSize);
 }

@@ -38,6 +38,7 @@ void GhostWatch::swap(GhostWatch &other) noexcept {
 }
 
 // Remembers the version of equal contents: the hash is computed once for each version.
+// O(1) while versions are equal; O(bytes of the father) for the first check after a write.
 bool GhostWatch::sameContents() {
     const std::uint64_t now = father_->version();
     if (now == fatherVersion_.load(std::memory_order_relaxed))
@@ -57,6 +58,8 @@ void GhostWatch::handOut(bool writes) noexcept {
 }
 
 // In the order of certainty: in flight, written by the program, current, never pulled, contents.
+// O(1) except for `sameContents`. Ghosts count as current only if no pull is in flight and the father has the
+// version, or the contents, of the last pull.
 void GhostWatch::check(bool writes) {
     const State state = state_.load(std::memory_order_relaxed);
     if (state == State::Unknown)

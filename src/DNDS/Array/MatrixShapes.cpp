@@ -52,6 +52,7 @@ rowsize matrixBatchRowSize(std::span<const MatrixShape> shapes, std::string_view
 
 // Headers hold bits of integers in elements of type real, hence memcpy. A row holds: the number of matrices, a
 // MatrixBatchEntry (shape, start) for each, then the elements.
+// O(elements), all zero at first. A row without matrices has no header.
 void startMatrixBatchRow(std::span<real> row, std::span<const MatrixShape> shapes) {
     std::fill(row.begin(), row.end(), 0.0);
     if (shapes.empty())

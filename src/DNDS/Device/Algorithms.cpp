@@ -24,6 +24,7 @@ void Minimum::operator()(StreamHandle stream, std::span<const real> x, real *res
 namespace {
 
 /// Calls `reduce(k, result)` for each column and copies the results from the device to the host.
+/// A kernel a column, one copy for all results, and a wait for the stream.
 template <class T, class Reduce>
 void forColumns(StreamHandle stream, std::size_t columns, std::span<T> results, const Reduce &reduce) {
     requireDevice("reduce columns");

@@ -54,6 +54,8 @@ inline constexpr bool storedTogether = sizeof(Chunk) == 4 || sizeof(Chunk) == 8;
 
 /// Stores `load(0)`, `load(1)`, ... one after the other from `to`, several by one store of 16 bytes where they fill an
 /// aligned place; those at both ends one by one.
+/// Each thread owns aligned places of 16 bytes. Loads stay narrow, since the chunks of one place may come from
+/// different rows.
 template <class Chunk, class Load>
 DNDS_HOST_DEVICE inline void storeWide(std::byte *to, std::uint32_t chunks, std::uint32_t thread, std::uint32_t threads,
                                        const Load &load) {
@@ -91,6 +93,8 @@ DNDS_HOST_DEVICE inline Chunk loadOfRows(const CopySegment &segment, std::uint64
 
 /// Rows of a tile: consecutive threads copy consecutive chunks, so that stores are coalesced. Several loads are issued
 /// before the first store, since the compiler must assume that the two overlap.
+/// O(chunks / threads) a thread. Loads of scattered rows are the slow part, so four are in flight before the first
+/// store.
 template <class Chunk>
 DNDS_HOST_DEVICE inline void copyTileRows(const CopySegment &segment, std::uint64_t firstRow, std::uint32_t rows,
                                           std::uint32_t thread, std::uint32_t threads) {
@@ -203,6 +207,8 @@ DNDS_HOST_DEVICE inline T combineElement(T mine, T theirs, Combination combinati
 }
 
 /// Work of thread `thread` of the launch: `lanes` threads share a row.
+/// Each element is loaded once, combined with its contributions in order, and stored once: no atomics, and the bits
+/// of the host. Threads of a row take every `lanes`-th element.
 template <class T>
 DNDS_HOST_DEVICE inline void combineRow(const CombineTable &table, std::uint64_t thread) {
     const std::uint64_t row = thread / table.lanes;
@@ -221,6 +227,7 @@ DNDS_HOST_DEVICE inline void combineRow(const CombineTable &table, std::uint64_t
 }
 
 /// As `combineRow`, for `compareRows`.
+/// Bytes, not scalars: sizes and shapes of rows are equal or not.
 DNDS_HOST_DEVICE inline void compareRow(const CombineTable &table, std::uint32_t *differs, std::uint64_t thread) {
     const std::uint64_t row = thread / table.lanes;
     if (row >= table.rows)
