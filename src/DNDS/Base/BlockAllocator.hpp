@@ -89,6 +89,7 @@ class BlockAllocator {
     }
 
   private:
+    /// Invariant: free ranges are disjoint and never adjacent, so that a request fails only if no gap is long enough.
     std::map<std::size_t, std::size_t> free_; ///< begin -> size
 };
 

@@ -14,9 +14,9 @@ namespace {
 /// The rank in MPI_COMM_WORLD; -1 until MPI runs. Relaxed: it only labels messages.
 std::atomic<int> processRank{-1};
 
-/// A copy that allocates nothing: the error may be about memory.
 /// Text of the latest error of a thread, for messages written where the exception itself is out of reach: a
-/// destructor during unwinding, a terminate handler. Long texts are cut off.
+/// destructor during unwinding, a terminate handler. Allocates nothing, as the error may be about memory; long texts
+/// are cut off.
 class KeptText {
   public:
     void keep(std::string_view text) noexcept {

@@ -44,7 +44,7 @@ void writeToStderr(std::string_view text) noexcept {
         std::fprintf(stderr, "DNDS: %.*s\n", static_cast<int>(text.size()), text.data());
 }
 
-/// As soon as MPI has told it, else as the launcher does.
+/// The rank by MPI once it runs, else by the launcher's environment variables.
 int rankNow() {
     const int rank = errorRank();
     return rank >= 0 ? rank : launcherInfo().rank;

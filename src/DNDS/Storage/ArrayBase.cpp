@@ -31,6 +31,8 @@ index initialStride(const ArrayShape &shape) {
 
 // Functions that reallocate make all new memory first and swap it in at the end: a failure leaves the rows as they
 // were. The version is that of `data_`: functions that change other buffers, or the number of rows only, mark it.
+// Invariants: `data_` holds rows_ x stride_ elements in fixed and padded layouts. CSR is in one of two states:
+// compressed, with rows_ + 1 offsets (none without rows), or loose, with one vector a row in `looseRows_`.
 ArrayBase::ArrayBase(const ArrayShape &shape) noexcept
     : shape_(&shape), stride_(initialStride(shape)), width_(initialWidth(shape)), common_(shape.limit) {}
 
@@ -69,6 +71,7 @@ void ArrayBase::swapState(ArrayBase &other) noexcept {
 }
 
 // Copies first, swaps after: a failure to allocate leaves this array as it was, except where rows keep their memory.
+// O(bytes). The name stays: it belongs to the array, not to its contents.
 void ArrayBase::copyState(const ArrayBase &other) {
     if (this == &other)
         return;
@@ -182,6 +185,7 @@ index ArrayBase::rowStart(index i) const {
 }
 
 // Everything that may fail comes first; swaps and assignments at the end do not.
+// O(old and new bytes): contents are kept. CSR decompresses first.
 void ArrayBase::resize(index rows) {
     const std::size_t count = checkedRowCount(rows);
     HostDeviceBuffer shapes = newShapes(0);
@@ -284,6 +288,7 @@ MatrixShape ArrayBase::shapeOfWidth(rowsize width) const noexcept {
 }
 
 // Makes all new memory before it replaces the old: a failure leaves the array as it was.
+// O(new bytes), which are zeroed unless `contents` says otherwise; old contents are dropped.
 void ArrayBase::renew(index rows, rowsize width, std::span<const rowsize> rowSizes, NewBytes contents) {
     const auto count = static_cast<std::size_t>(rows);
     const index newStride = rowStrideOf(width, shape_->elementBytes, shape_->align);
@@ -306,6 +311,7 @@ void ArrayBase::renew(index rows, rowsize width, std::span<const rowsize> rowSiz
 }
 
 // With `keep`, `offsets` must be those of the decompressed rows, whose elements are copied in order.
+// O(elements). All new buffers exist before the first swap.
 void ArrayBase::renewCsr(std::vector<index> offsets, bool keep) {
     const index rows = static_cast<index>(offsets.size()) - 1;
     HostDeviceBuffer data(static_cast<std::size_t>(offsets.back()) * shape_->elementBytes, data_.resource());
@@ -328,6 +334,7 @@ void ArrayBase::renewCsr(std::vector<index> offsets, bool keep) {
 }
 
 // Elements that a padded row loses become zero, as new ones must be when it grows again.
+// O(1) for padded rows, O(row) for decompressed CSR. Fixed and compressed rows keep their size.
 void ArrayBase::resizeRow(index i, rowsize width) {
     checkRow(i);
     checkedSize(i, width);
@@ -377,6 +384,7 @@ void ArrayBase::appendElement(index i, const std::byte *element) {
 }
 
 // Matrix shapes stay: they are stored for each row in both states.
+// O(elements): one allocation for all rows instead of one a row.
 void ArrayBase::compress() {
     if (compressed_)
         return;
@@ -387,6 +395,7 @@ void ArrayBase::compress() {
 }
 
 // Needs valid elements on the host; the device side is dropped.
+// O(elements), with an allocation a row.
 void ArrayBase::decompress() {
     if (shape_->layout != ArrayLayout::CSR || !compressed_)
         return;
@@ -426,6 +435,8 @@ void ArrayBase::adoptShape(const ArrayBase &other) {
 }
 
 // One reduction: the largest numbers and the negated smallest ones, which are equal if all who chose agree.
+// Collective through `largest`, which replaces numbers by their maxima over all ranks. Ranks without a choice pass
+// the least number, which never wins.
 void ArrayBase::takeLargestShape(const std::function<void(std::span<rowsize>)> &largest) {
     if (!hasRunTimeWidth(shape_->layout) && shape_->limit.chosen())
         return;
@@ -480,6 +491,7 @@ void ArrayBase::rehost(const HostMemoryResource &resource) {
     shapes_.rehost(resource);
 }
 
+// O(bytes of both), once: arrays that already lie so are left alone. Father and son then form one range for kernels.
 void ArrayBase::joinRows(ArrayBase &front, ArrayBase &back, MemorySpace space) {
     for (const ArrayBase *array : {&front, &back})
         DNDS_CHECK(
@@ -503,6 +515,7 @@ const std::byte *ArrayBase::rowBytes(index i) const {
 }
 
 // Row by row, without padding, so that layouts with equal rows hash alike. Shapes count only for matrices.
+// O(bytes). Equal on all ranks for equal rows, so that ranks can compare their contents.
 std::uint64_t ArrayBase::hash() const {
     const MatrixShape declared = shape_->declared;
     const MatrixShape *const shapes = rowShapesIn(MemorySpace::Host);
@@ -550,6 +563,7 @@ RowLayout ArrayBase::rowLayout(MemorySpace space) const {
 }
 
 // Elements first, then the sizes of padded rows, then the shapes of matrices: the order that RowLayout promises.
+// O(parts), at every start and wait of an exchange. Run-time widths enter the signature: peers compare it in set-up.
 void ArrayBase::describe(MemorySpace space, RowLayout &layout) const {
     // a transport that asked to read does not write; RowPart has one pointer type for both directions
     const auto side = [&](const HostDeviceBuffer &buffer, bool used = true) {

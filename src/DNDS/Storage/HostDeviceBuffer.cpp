@@ -115,6 +115,8 @@ void HostDeviceBuffer::swap(HostDeviceBuffer &other) noexcept {
 }
 
 // The event is made before the copy is queued, so that a failure to make it leaves nothing unobserved.
+// The copy is asynchronous. Its event lets later users of that side come after it: streams by `followCopies`, the
+// host by `finishCopies`.
 void HostDeviceBuffer::queueCopy(MemorySpace to, Device::StreamHandle stream) {
     const Device::Event *end = nullptr;
     if (!Device::isCapturing(stream)) { // in a graph, nothing runs now; memory that it names must stay anyway
@@ -199,6 +201,8 @@ bool HostDeviceBuffer::areJoined(const HostDeviceBuffer &front, const HostDevice
 }
 
 // A gap before `front` makes `back` start aligned. Both share the block's ownership, so either may be freed first.
+// O(bytes of both). Adjacent in `space` only; the other side of each stays where it is. Nothing moves if one of them
+// is empty.
 void HostDeviceBuffer::join(HostDeviceBuffer &front, HostDeviceBuffer &back, MemorySpace space) {
     if (areJoined(front, back, space))
         return;
@@ -219,6 +223,7 @@ void HostDeviceBuffer::join(HostDeviceBuffer &front, HostDeviceBuffer &back, Mem
 }
 
 // A copy has both sides if the original has, and needs no later transfer.
+// O(bytes) for each valid side, with a wait for the device.
 void HostDeviceBuffer::copyContents(const HostDeviceBuffer &other) {
     markWritten();
     pulled_ = other.pulled_;
@@ -267,6 +272,7 @@ void HostDeviceBuffer::toHost() {
 }
 
 // The new buffer is on the host only; a device side is made again by the next toDevice.
+// O(kept bytes) and one allocation. The old memory lives until the new contents are complete.
 void HostDeviceBuffer::resize(std::size_t bytes) {
     if (bytes == bytes_)
         return;
@@ -290,6 +296,7 @@ void HostDeviceBuffer::renew(std::size_t bytes) {
 }
 
 // The device side is taken over as it is; only host memory moves.
+// O(bytes) and one allocation. A device side stays valid, so nothing is sent to the device again.
 void HostDeviceBuffer::rehost(HostMemoryResource resource) {
     if (resource == resource_)
         return;

@@ -44,6 +44,7 @@ class KernelTables {
     /// The table for `key` and `space`: found, or made of the values that `make()` returns as a vector. It stays valid
     /// for 15 more keys. Local; a new one for the device waits for its copy, and for all kernels if it replaces the
     /// oldest. Throws MemoryError.
+    /// Least recently used first out, by moving hits to the front: at most 16 comparisons of short keys.
     template <class Make>
     const Table &get(MemorySpace space, Key key, const Make &make) {
         const auto found =
