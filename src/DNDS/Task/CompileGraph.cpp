@@ -52,6 +52,8 @@ std::string canonical(const GraphModel &graph, const TaskModel &task) {
 
 /// Every rank describes its graph in lines of text and compares them with rank 0's: the first difference is an error
 /// that quotes both. Without it, ranks with different graphs would wait for each other in reductions or exchanges.
+/// Order and numbers of arrays, tasks and reductions then agree, which is what later stages rely on: masks and row
+/// counts differ between ranks, indices never do.
 void agreeOnTasks(const GraphModel &graph, const CommunicatorView &comm, const CompileOptions &options) {
     std::vector<std::string> lines;
     comm.guarded([&] {
@@ -80,6 +82,9 @@ void agreeOnTasks(const GraphModel &graph, const CommunicatorView &comm, const C
 /// Three stages, each on the results of the one before: which rows each task computes and where pulls and pushes are
 /// needed (collective), parts, order (both local). Equal graphs give equal transfers on all ranks, and so the same
 /// collective calls in the same order.
+/// Cost: the text of the graph compared once, some reductions a task in placeTransfers, and no message afterwards.
+/// Memory while compiling: O(arrays x rows) words for the numbers of exchanges in SplitTasks, a bit a row for all other
+/// sets.
 PlanModel compileGraph(const GraphModel &graph, const CommunicatorView &comm, const CompileOptions &options) {
     agreeOnTasks(graph, comm, options);
     comm.guarded([&] {

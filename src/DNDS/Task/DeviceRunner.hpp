@@ -15,6 +15,8 @@ namespace DNDS::Task {
 /// Work queued at once: parts that follow each other in a stream, or another step.
 /// Batches are the unit of dependence between the streams (one event each) and of capture. A transfer, call or swap
 /// is a batch of its own.
+/// A batch waits for batches with smaller numbers only, and the host queues batches by number: the two streams cannot
+/// wait for each other in a circle.
 struct DeviceBatch {
     /// Boundary has the high priority: peers wait for its results.
     enum StreamId : std::size_t { Inner, Boundary };
@@ -30,6 +32,7 @@ struct DeviceBatch {
     /// Recorded after the batch in each run if it is `awaited`.
     Device::Event event;
     /// Captured graphs by DeviceRunner::memoryKey: kernels in them hold addresses, and swaps alternate between a few.
+    /// Empty entries are captured by the next run with their key.
     std::map<std::uint64_t, Device::Graph> graphs;
 };
 
@@ -39,6 +42,8 @@ struct DeviceBatch {
 /// Protocol of a run: both streams first wait for the user's stream, the batches are queued in the plan's order, then
 /// the user's stream waits for both. So the user's stream sees a run as one piece of work, and the host is free
 /// between waits for peers.
+/// No deadlock with peers: the host blocks in Wait steps and before calls only, and all batches before such a step have
+/// been queued on both streams by then, including all work that peers wait for.
 class Plan::DeviceRunner {
   public:
     /// Copies lists of rows to the device. Throws NotBuiltError, MemoryError.

@@ -185,6 +185,8 @@ std::optional<index> GraphModel::ownRows(std::size_t array) const {
 }
 
 // Arrays without ghosts that all tasks take as a whole.
+// O(accesses of all tasks). Plans neither pull such an array nor compare it between ranks: a task may read it and still
+// compute ghosts, so equal contents on all ranks are the program's duty.
 bool GraphModel::isTable(std::size_t array) const {
     return arrays[array]->son() == nullptr && std::ranges::none_of(tasks, [&](const TaskModel &task) {
                return std::ranges::any_of(task.accesses, [&](const ArrayAccess &access) {
@@ -225,6 +227,7 @@ void GraphModel::requireOwnTerms(const TaskModel &task) const {
 }
 
 /// The pairwise checks are O(accesses^2) for each task; accesses are few.
+/// Local. Called when the task is declared and again by compileGraph, since arrays may have been resized meanwhile.
 void GraphModel::requireFits(const TaskModel &task) const {
     DNDS_CHECK(task.every >= 1, ArgumentError, "task '{}' cannot run every {} runs", task.name, task.every);
     DNDS_CHECK(!task.name.empty(), ArgumentError, "a task of graph '{}' has no name", name);
@@ -287,6 +290,8 @@ void GraphModel::add(TaskModel task) {
 
 // Between start and finish messages may read boundary rows and write ghosts at any time, so tasks there may only read
 // owned rows of the exchanged arrays.
+// Declaration order is program order, so the check of the tasks declared after the start covers all tasks that a plan
+// may run in between.
 std::shared_ptr<CalledExchange> GraphModel::startedExchange(const void *of, bool pushes,
                                                             std::span<const std::size_t> exchanged) const {
     const auto isStart = [&](const TaskModel &task) {

@@ -9,6 +9,7 @@ namespace {
 
 /// Number of `rows` that a thread takes at once.
 /// Four chunks a thread even out their differences; below 256 rows the cost of claiming a chunk would show.
+/// Sizes are fixed when the plan is made; threads claim chunks as they become free, which balances uneven rows.
 index rowsOfChunk(index rows, int threads, index asked) {
     constexpr index worthAChunk = 256, chunksPerThread = 4;
     return asked > 0 ? std::clamp<index>(rows, 1, asked)
@@ -53,6 +54,8 @@ void Plan::HostRunner::cut(Chunks &chunks, const Part &part) {
 /// Each chunk computes the sums of some rows: rows that add to several chunks are computed in each of them.
 /// Threads need no atomic additions, and each sum has the order of the sequential loop: same bits for any number of
 /// threads, for the price of repeated rows where chunks of targets meet.
+/// Owner computes: the chunk that owns a target evaluates every row that contributes to it. Set-up O(contributions),
+/// once.
 void Plan::HostRunner::cutSums(Chunks &chunks, const Part &part) const {
     const index targets = part.lastTarget - part.firstTarget;
     const index width = rowsOfChunk(targets, team_.threads(), state_.options.rowsPerChunk);
@@ -85,6 +88,7 @@ void Plan::HostRunner::runChunk(void *context, index chunk) {
 
 /// With one thread the guards of debug checks belong to a part, so views are taken again for each; with several, once
 /// a run and without guards.
+/// `boundIn` also keeps `bind` from running beside chunks: the first part of a task binds before it is published.
 void Plan::HostRunner::runPart(std::size_t number) {
     const Part &part = state_.plan.parts[number];
     const bool alone = team_.threads() == 1;
@@ -110,6 +114,8 @@ void Plan::HostRunner::runPart(std::size_t number) {
 }
 
 // While it waits, the calling thread runs chunks and lets exchanges advance.
+// Of the edges only those from published parts can be open: the calling thread has run all other steps itself, in
+// order. `progress` is called between chunks, since MPI may advance messages only within calls.
 void Plan::HostRunner::awaitBefore(const PlanStep &step) {
     for (const std::size_t before : step.after) {
         const PlanStep &earlier = state_.plan.steps[before];

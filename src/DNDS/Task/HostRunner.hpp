@@ -29,6 +29,7 @@ class Plan::HostRunner {
     /// A part in chunks.
     /// Made once, from the part; `work` is published again in each run and stays at its address, as workers hold
     /// pointers to it.
+    /// Chunks of a part write disjoint rows, so they need no order among each other and no locks.
     struct Chunks {
         ThreadTeam::Loop work;
         HostRunner *runner = nullptr;

@@ -16,6 +16,9 @@ struct Touch {
 };
 
 /// Steps in program order, each with its dependences; then the same in the order of running.
+/// Two local phases: `find` derives dependences from program order, `sort` picks an order of running. Rows decide about
+/// parts only. Exchanges, calls and swaps of an array, and all calls against all exchanges, are ordered by the program,
+/// because a rank without rows must keep the order of its peers.
 class Order {
   public:
     Order(const GraphModel &graph, PlanModel &plan)
@@ -26,6 +29,7 @@ class Order {
 
   private:
     /// A step that later steps may have to wait for, by the rows that it touched.
+    /// Later steps may have written some of `rows`; `add` drops the entry when one write covers all of them.
     struct Live {
         std::size_t step;
         RowMask rows;
@@ -117,6 +121,7 @@ void Order::addCall(std::size_t t) {
 
 /// Adds all starts, then all waits. A start depends on the last writers of the rows that it sends; parts that need
 /// the ghosts depend on the wait. Between the two any other part may run: that is the overlap.
+/// Starts of a task's transfers precede all of its waits, so that several arrays are in flight together.
 void Order::addTransfers(std::size_t t, Direction direction) {
     std::vector<std::size_t> transfers;
     for (std::size_t k = 0; k < plan_.transfers.size(); ++k)
@@ -158,6 +163,8 @@ void Order::addTransfers(std::size_t t, Direction direction) {
         }
 }
 
+/// O(rows / 64 + adjacency entries of the part) for each access. Sums touch their targets only: the rows of the loop
+/// belong to the other accesses.
 std::vector<Touch> Order::touchesOf(const Part &part) const {
     const TaskModel &task = graph_.tasks[part.task];
     // The part's rows as a mask, from which the rows of each access follow.
@@ -180,6 +187,8 @@ void Order::addParts(std::size_t t) {
             add(StepKind::Part, p, touchesOf(plan_.parts[p]));
 }
 
+/// Dependences are read after write, write after read and write after write, as in a compiler's scheduling graph. Steps
+/// are added in program order, so edges lead to earlier steps only and the graph has no cycle.
 void Order::find() {
     for (std::size_t t = 0; t < graph_.tasks.size(); ++t) {
         addTransfers(t, Direction::Pull);
@@ -198,6 +207,10 @@ void Order::find() {
 
 /// Exchanges start as early as they can and are waited for last, in program order on all ranks: so no rank waits for an
 /// exchange that its peer only starts after another one.
+/// Why no deadlock: while no step other than a wait is ready, all steps before the earliest outstanding wait are
+/// complete. That wait is then ready and has the smallest number, so waits run in program order on every rank. On each
+/// peer its start precedes that wait and all later ones; by induction over the program no circle of waiting ranks can
+/// form.
 int Order::rank(const PlanStep &step) const {
     switch (step.kind) {
     case StepKind::Start:
@@ -216,6 +229,8 @@ int Order::rank(const PlanStep &step) const {
 
 /// Takes the ready step of least rank, again and again: O((steps + dependences) log steps). Method: Kahn, Topological
 /// sorting of large networks, Communications of the ACM 5, 1962, with a heap of the ready steps.
+/// The key is (rank, number in program order): the order is deterministic, and equal on ranks with equal graphs and
+/// rows.
 void Order::sort() {
     std::vector<std::size_t> missing(steps_.size());
     std::vector<std::vector<std::size_t>> next(steps_.size());

@@ -144,6 +144,7 @@ bool Placement::mayRecompute(const TaskModel &task) const {
 /// no pattern. Collective the first time.
 /// Membership in a region is known to the owner of a row only. Owners mark their rows in a temporary array of 8 bytes
 /// a row, and one pull over the space's own pattern tells the ranks that hold copies.
+/// No deadlock: whether a rank takes part in the pull depends on a reduction, never on its own rows.
 const std::optional<RowMask> &Placement::regionOfOwners(std::size_t t) {
     const auto inserted = regionsOfOwners_.try_emplace(t);
     std::optional<RowMask> &ofOwners = inserted.first->second;
@@ -176,6 +177,7 @@ const std::optional<RowMask> &Placement::regionOfOwners(std::size_t t) {
 
 /// The rows that the program names, and the ghosts that later tasks need: of arrays without ghosts, and with
 /// `ghostsOfPairs` of the others.
+/// O(accesses x rows / 64 + demanded rows).
 RowMask Placement::rowsOf(std::size_t t, bool ghostsOfPairs) {
     const TaskModel &task = graph_.tasks[t];
     const RowSpace &space = task.loop->space();
@@ -265,6 +267,8 @@ bool Placement::readsDiffering(const ArrayAccess &access) const {
 
 /// Finished ghosts reach arrays that no pull can refresh, and from these further ones: a fixed point, of at most as
 /// many rounds as arrays. Copies that `requireCopies` and `requireWholeSums` would refuse differ as well.
+/// Local, O(rounds x accesses of all tasks). Ranks may differ in the answer, since a region of finished ghosts may be
+/// empty on some: `chooseRows` combines the answers by a reduction.
 void Placement::findDiffering() {
     differing_.assign(graph_.arrays.size(), false);
     for (bool more = true; more;) {
@@ -300,6 +304,8 @@ bool Placement::differFromOwners(const TaskModel &task, const RowMask &rows) con
 /// Recomputing replaces a message by work on ghosts. It is possible if the functor sees, on this rank, what the owner
 /// sees: its inputs exist here and equal the owner's. All ranks must agree (allReduce), since a pull is left out on
 /// all of them or on none.
+/// Each rank computes the ghosts that its own tasks need. The bits equal the owners', since a functor is a function
+/// of the rows that it declares and all of these are equal on both ranks.
 void Placement::chooseRows(std::size_t t) {
     const TaskModel &task = graph_.tasks[t];
     bool recomputes = mayRecompute(task);
@@ -331,6 +337,8 @@ void Placement::chooseRows(std::size_t t) {
 /// For pairs the mask holds ghosts only, as owned rows are always computed; a task that writes one ends the demand,
 /// because the next reader's pull or this task's own ghosts satisfy it. For arrays without ghosts it holds all rows;
 /// only an unconditional overwrite ends the demand for a row.
+/// `masks_` is the live set of the analysis: on entry the rows read by tasks after `t`, on exit the rows read by `t`
+/// and later tasks.
 void Placement::passDemand(std::size_t t) {
     const TaskModel &task = graph_.tasks[t];
     if (task.kind == TaskKind::Swap) {
@@ -425,6 +433,8 @@ std::vector<std::size_t> Placement::staleReads(std::size_t t) {
 
 /// Pulls on one pattern become one transfer; it is conditional only if each of its arrays is. Pushes stay single, as
 /// each combines with its own array.
+/// O(arrays^2) for a task; local, with the same result on all ranks. Arrays are in the order of declaration, so fused
+/// messages have the same members on both ends.
 void Placement::addTransfers(std::size_t t, Direction direction, const std::vector<std::size_t> &arrays) {
     if (arrays.empty())
         return;
@@ -447,6 +457,7 @@ void Placement::addTransfers(std::size_t t, Direction direction, const std::vect
 }
 
 /// Writing makes all ghosts of a pair stale, except for rows that the task recomputed itself.
+/// The reaching-definitions half of the analysis: `masks_` holds the ghosts whose latest values are here.
 void Placement::passValidity(std::size_t t) {
     const TaskModel &task = graph_.tasks[t];
     if (task.kind == TaskKind::Swap) {
@@ -477,6 +488,9 @@ void Placement::passValidity(std::size_t t) {
 
 /// At the start of a run no ghost counts as current: the pulls that this causes are conditional, and PlanHistory
 /// drops them where earlier runs have left current ghosts.
+/// One forward pass: O(tasks x (rows + adjacency entries)) time, one reduction for each task that reads arrays with
+/// ghosts, and one at the end. All ranks insert the same transfers in the same order: reductions decide about pulls,
+/// the graph alone about pushes.
 void Placement::findTransfers() {
     masks_.clear();
     for (const auto &array : graph_.arrays) {
@@ -520,6 +534,8 @@ void Placement::findOutcome() {
 
 } // namespace
 
+/// The transfer function of all analyses: the image of a set of rows under an access. O(rows / 64) for same rows and
+/// ranges, O(adjacency entries of the rows) through an adjacency.
 RowMask rowsSeen(const GraphModel &graph, const TaskModel & /*task*/, const ArrayAccess &access, const RowMask &rows) {
     const ArrayHandle &array = *graph.arrays[access.array];
     RowMask seen(array.size());
@@ -553,6 +569,7 @@ RowMask rowsSeen(const GraphModel &graph, const TaskModel & /*task*/, const Arra
     return seen;
 }
 
+/// Rows first: validity of ghosts depends on which tasks compute ghosts themselves.
 void placeTransfers(const GraphModel &graph, const CommunicatorView &comm, const CompileOptions &options,
                     PlanModel &plan) {
     Placement placement(graph, comm, options, plan);

@@ -98,6 +98,7 @@ Plan::~Plan() = default;
 
 /// failTogether makes all ranks throw if one does. The plan is enlisted with the communicator last, so that a
 /// recovery never meets one that is not complete.
+/// The graph is copied: later declarations do not change the plan.
 Plan Plan::compile(GraphModel graph, const CommunicatorView &comm, const Executor &executor,
                    const CompileOptions &options) {
     requireOneCommunicator(graph, comm);
@@ -136,6 +137,8 @@ void Plan::State::enter(PlanEvent event) {
 }
 
 /// Waits for workers and streams: they still use memory of the caller, which unwinds next.
+/// On several ranks peers may be waiting for this one: messages in flight stay until a recovery discards them. Alone,
+/// the exchanges are completed here, since no peer can fail.
 void Plan::State::fail() noexcept {
     stage = *stageAfter(stage, PlanEvent::Fail);
     if (device)
@@ -157,6 +160,7 @@ void Plan::State::fail() noexcept {
 /// Phases: collect the last run's reductions, decide with peers which
 /// pulls to drop, run or queue the steps, note versions, start this run's reductions. A throw in between fails the
 /// stage and, through CommunicatorContext::running, revokes the communicator.
+/// Overhead beside tasks and exchanges: O(arrays + transfers + steps).
 void Plan::State::runOnce() {
     require(PlanEvent::Start);
     requireAlive(graph);

@@ -68,6 +68,7 @@ class PlanHistory final : public Recoverable {
     const PlanModel &plan_;
     /// Link and context: empty if the plan has no transfers, which is the same on all ranks.
     std::shared_ptr<CommunicatorContext> context_;
+    /// Carries one word to and from each peer a run.
     std::optional<MessageLink> link_;
     std::vector<int> peers_;           ///< ranks that exchange rows with this one; index k is that of the link
     std::vector<std::size_t> missing_; ///< peers whose words of this run have not arrived

@@ -43,6 +43,7 @@ void PlanReductions::start(const Executor &executor, const ListedRows &listed) {
 
 /// Two generations are kept, so that `previous` never waits. `collected_` follows `started_`; they differ while a
 /// reduction is in flight.
+/// Runs call it before their next `start`, since PendingReduction holds one reduction at a time.
 void PlanReductions::collect() {
     if (collected_ == started_)
         return;

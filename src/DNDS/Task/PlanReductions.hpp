@@ -47,8 +47,9 @@ class PlanReductions {
     const GraphModel &graph_;
     std::unique_ptr<PendingReduction> pending_; ///< null without reductions
     std::vector<std::size_t> first_{0};         ///< [reductions + 1] number of columns before each
-    std::vector<real> last_, before_;           ///< [columns] results of the last run, and of the one before
-    index started_ = 0, collected_ = 0;         ///< numbers of runs
+    /// `collect` swaps the two, so that memory is allocated by the first two runs only.
+    std::vector<real> last_, before_;   ///< [columns] results of the last run, and of the one before
+    index started_ = 0, collected_ = 0; ///< numbers of runs
 };
 
 } // namespace DNDS::Task

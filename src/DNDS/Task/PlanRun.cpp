@@ -27,6 +27,7 @@ void Plan::State::rethrowFrom(const std::exception &error, const TaskModel &task
 
 /// One loop for all waits of a plan: progress of the exchange, the peers' agreement on dropped pulls, and useful
 /// work. waitUntil polls MPI and the communicator's revocation between calls, so a failed peer ends the wait.
+/// A rank whose peer made another decision does not hang: `history.look` throws when the peer's word arrives.
 template <class IsReady, class What>
 void Plan::State::waitFor(const IsReady &isReady, const What &what) {
     waitUntil(
@@ -82,6 +83,7 @@ void Plan::State::call(const TaskModel &task) {
 }
 
 /// Parts are run by the runners, which also decide about threads and streams.
+/// A dropped transfer skips both its start and its wait; peers skip the same pair, which `history` verifies.
 void Plan::State::run(const PlanStep &step) {
     switch (step.kind) {
     case StepKind::Part:

@@ -17,6 +17,8 @@ namespace DNDS::Task {
 
 /// One run at a time: chooses the pulls that it leaves out, agrees on that with peers, and lets a runner carry the
 /// steps out.
+/// Driven by one thread. Between runs no transfer is in flight; a reduction may be and, in PlanStage::Queued, work of
+/// the device.
 struct Plan::State final : Recoverable {
     State(GraphModel model, const CommunicatorView &comm, const Executor &where, const CompileOptions &chosen);
     ~State() override;

@@ -38,6 +38,8 @@ void PlanTrace::begin(const GraphModel &graph, const PlanModel &plan, const Comm
 
 /// Transfers of the same arrays and direction share an exchange, with its buffers and connections: a Runge-Kutta step
 /// pulls the same state in each stage.
+/// Memory: buffers for the rows of distinct (direction, arrays) pairs, whatever the number of transfers. Transfers of
+/// one exchange never overlap, since OrderSteps makes the steps of an array take turns.
 void PlanTransfers::connect(const Executor &executor, const ExchangeOptions &options) {
     std::map<std::pair<Direction, std::vector<std::size_t>>, std::size_t> known;
     for (Transfer &transfer : plan_.transfers) {
@@ -128,6 +130,7 @@ void PlanTransfers::endAlone() noexcept {
 
 /// The zeroing of a task's ghosts is prepared at its first run, then repeated with the arrays' present memory, as
 /// swaps move it.
+/// Ghosts collect this rank's contributions to rows of other ranks, so they start at zero. O(ghosts x width).
 void PlanTransfers::zeroGhosts(const Part &part, const Executor &where) {
     if (!part.toGhosts)
         return;

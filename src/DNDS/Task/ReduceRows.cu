@@ -10,6 +10,7 @@ namespace DNDS::Task {
 namespace {
 
 /// Column `i % columns` of every `threads`-th row. One thread: results of all threads are combined by the caller.
+/// A thread keeps one accumulator of O(1) size and reads count / threads rows: no atomics and no second kernel.
 struct ReduceSome {
     const real *elements;
     PartRows rows;
@@ -32,6 +33,7 @@ struct ReduceSome {
 /// On the device 2048 threads a column each reduce a strided share; the host combines their partial results,
 /// O(threads x columns). Exact sums make the split irrelevant to the bits. Elements of neighbouring threads are
 /// adjacent in memory.
+/// Cost on the device: one kernel, and a copy of threads x columns accumulators to the host, which waits for it.
 void reduceRows(const Executor &executor, const real *elements, index stride, rowsize columns, const PartRows &rows,
                 ReduceOp op, std::vector<ReductionValue> &result) {
     const std::size_t first = result.size();

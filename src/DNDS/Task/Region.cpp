@@ -26,6 +26,8 @@ Region RowSpace::make(const std::string &name, RowMask rows) const {
 // Without a mask: the rows depend on the graph (see Region::rows).
 Region RowSpace::rows() const { return {name_, std::make_shared<const RowSpace>(*this), nullptr}; }
 
+/// Masks of the general regions are made at each call: O(rows / 64), and O(rows) for "inner" and "boundary", whose rows
+/// come from the pattern. These two divide the owned rows: a row is in "boundary" if a ghost of some rank copies it.
 Region RowSpace::region(const std::string &name) const {
     // Names of the program's own regions differ from the general ones: `define` checks that.
     if (const auto found = defined_.find(name); found != defined_.end())
@@ -69,6 +71,7 @@ Region RowSpace::define(const std::string &name, std::span<const index> rows) {
 }
 
 /// A buffer for each thread, since parts run in several threads; the result is valid until the thread's next call.
+/// O(neighbours) for each row asked for, as the list is copied.
 Adjacency withItself(Adjacency adjacency) {
     // A second call changes nothing.
     if (std::exchange(adjacency.hasItself, true))

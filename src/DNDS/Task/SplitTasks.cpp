@@ -38,6 +38,7 @@ class Split {
     void passTransfers(std::size_t t, Direction direction);
     void passTask(std::size_t t);
     index awaitedBy(const TaskModel &task, index row) const;
+    /// The part of a task with these rows; `late` and `urgent` only label it.
     Part makePart(std::size_t t, bool late, bool urgent, const RowMask &rows) const;
     void addPart(std::size_t t, bool late, bool urgent, const RowMask &rows);
     void addSums(std::size_t t);
@@ -70,6 +71,8 @@ void Split::passTransfers(std::size_t t, Direction direction) {
 }
 
 /// The last exchange on which row `row` of the task depends through its own row or its adjacencies.
+/// Exchanges are totally ordered by their numbers, so one number a row stands for the whole set of exchanges that it
+/// depends on: overlap needs only the latest. O(neighbours) a row.
 index Split::awaitedBy(const TaskModel &task, index row) const {
     index last = 0;
     for (const ArrayAccess &access : task.accesses) {
@@ -85,6 +88,7 @@ index Split::awaitedBy(const TaskModel &task, index row) const {
 
 /// Finds the task's late rows, then passes the numbers on to the rows that it writes. They are collected first, since
 /// a task may write the array through whose rows others of its rows depend.
+/// A call may do anything, so it depends on all exchanges before it. O(rows + adjacency entries) a task.
 void Split::passTask(std::size_t t) {
     const TaskModel &task = graph_.tasks[t];
     if (task.kind == TaskKind::Swap)
@@ -136,6 +140,8 @@ void Split::findLate() {
 
 /// Each exchange starts from an empty set: rows that an exchange further on needs are not urgent for this one, and
 /// must not delay it.
+/// A backward slice from each exchange: the rows that it sends, then the inputs of these rows in the tasks before, up
+/// to the exchange before it. O(tasks x (rows + adjacency entries)), local.
 void Split::findUrgent() {
     // Backwards past the exchanges of a task: the rows that a pull sends; a push sends ghosts only.
     const auto passSent = [&](std::size_t t, Direction direction) {
@@ -211,6 +217,8 @@ void Split::addPart(std::size_t t, bool late, bool urgent, const RowMask &rows) 
 }
 
 /// Sums in ghosts first, which are pushed while the others are computed. Rows that add to both are computed twice.
+/// Both parts keep ascending rows, and each drops contributions outside its targets: a target gets the contributions of
+/// the sequential loop in the same order, hence the same bits. O(rows x targets of a row).
 void Split::addSums(std::size_t t) {
     const TaskModel &task = graph_.tasks[t];
     const auto sums = std::ranges::find(task.accesses, AccessMode::Adds, &ArrayAccess::mode);
@@ -236,6 +244,8 @@ void Split::addSums(std::size_t t) {
 
 /// The order of a task's parts is a hint only; OrderSteps sorts by urgency. An urgent part that needs no exchange
 /// comes first.
+/// The four parts of a task are disjoint and cover its rows: any order of running gives the results of the whole loop,
+/// as tasks that do not add write only the row that they are at.
 void Split::makeParts() {
     for (std::size_t t = 0; t < graph_.tasks.size(); ++t) {
         if (graph_.tasks[t].kind != TaskKind::Loop)

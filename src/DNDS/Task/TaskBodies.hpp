@@ -213,6 +213,7 @@ struct KernelOfRows {
 /// The same of functors that add.
 /// One device thread a target. It gathers, so there are no conflicts between threads, and the order of additions is
 /// that of the host.
+/// Work: one call of the functor for each pair of a target and a row that adds to it.
 template <class Kernel, class Views>
 struct KernelOfSums {
     Contributions sums;

@@ -61,6 +61,7 @@ bool ThreadTeam::forked() const noexcept { return ::getpid() != process_; }
 
 /// The increment is a store between publishing and the workers' look at `published_`: a worker reads `calls_`, then
 /// `published_`, then sleeps only if `calls_` is unchanged, so it either sees the work or is woken.
+/// This is the protocol of an event count: read the counter, look again for work, wait for the counter to change.
 void ThreadTeam::wake() noexcept {
     if (threads_ == 1)
         return;
@@ -96,6 +97,8 @@ void ThreadTeam::publish(Loop &loop) noexcept {
 
 /// A thread without work reads only `published_`; `claimed_` moves from thread to
 /// thread once a claim, instead of twice if it were loaded before.
+/// A compare and swap rather than fetch_add, which would also claim positions that are not published yet. Relaxed order
+/// suffices: the acquire load of `published_` makes slot and loop visible. Lock-free.
 bool ThreadTeam::claim(Cursor &at) noexcept {
     // A failed exchange loads the present `claimed_` into `at.next`, which is then the next candidate.
     while (at.next < published_.load(std::memory_order_acquire))
@@ -108,6 +111,7 @@ bool ThreadTeam::claim(Cursor &at) noexcept {
 
 /// The slots are sorted by position, and a thread's positions ascend within a run, so the search for the slot
 /// continues where the last one ended: O(1) amortised.
+/// Environment and slots are read after a claim only, which orders them after the calling thread's writes.
 bool ThreadTeam::runNext(Cursor &at) noexcept {
     if (!claim(at))
         return false;
@@ -145,6 +149,7 @@ void ThreadTeam::settle(Cursor &at) noexcept {
 }
 
 /// The mutex orders exceptions; `abandon` stores -1 without it, hence the exchange, which must not overwrite that.
+/// The least position wins whatever the timing: a chunk before `failedAt_` still runs and may replace the failure.
 void ThreadTeam::fail(index position, Failure newest) noexcept {
     const std::scoped_lock lock(failing_);
     index first = failedAt_.load(std::memory_order_relaxed);
@@ -156,6 +161,8 @@ void ThreadTeam::fail(index position, Failure newest) noexcept {
 }
 
 /// Chunks are settled before the thread becomes idle, so a loop is never left waiting for a sleeping worker.
+/// Three stages of waiting: spin, yield the core, sleep on `calls_`. Spinning starts work soonest but takes cores from
+/// other ranks of the node; a wake-up from sleep takes microseconds.
 void ThreadTeam::serve() noexcept {
     Cursor at;
     for (int turns = 0; !closed_.load(std::memory_order_acquire);) {
@@ -184,6 +191,7 @@ bool ThreadTeam::help() noexcept {
 
 /// Every position of the run is claimed before `end` waits, so no worker can start on the run later; it waits for
 /// those in progress only.
+/// Why no deadlock: the calling thread first claims everything itself, so it never waits for a worker to wake up.
 void ThreadTeam::end() noexcept {
     if (!std::exchange(running_, false))
         return;

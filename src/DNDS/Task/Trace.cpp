@@ -147,6 +147,8 @@ Trace::~Trace() { flush(); }
 
 /// Ranks that have begun earlier keep file and clock; new ones get the clock from rank 0 of `comm`. All ranks make
 /// the same collective calls.
+/// Offsets chain: this rank's clock to rank 0 of `comm`, and that rank's to the file, so that communicators that begin
+/// one after another share a time axis.
 void Trace::begin(CommunicatorView comm) {
     const bool begun = file_ != nullptr;
     if (comm.allReduce(begun ? 1 : 0, MPI_MIN) == 1)
@@ -167,6 +169,7 @@ void Trace::begin(CommunicatorView comm) {
 
 /// Three steps, each agreed on by all ranks: rank 0 names the file, rank 0 creates it, the others join it and
 /// everyone adds its name.
+/// The agreement after each step keeps the order: no rank opens the file before rank 0 has truncated it.
 std::unique_ptr<TraceFile> Trace::open(CommunicatorView comm) {
     const bool begun = file_ != nullptr;
     int rank = 0;
@@ -216,6 +219,7 @@ std::string_view Trace::intern(std::string_view name) {
 
 /// When the memory is full, the thread writes it and tries again; another thread may have filled it meanwhile, hence
 /// the loop.
+/// O(1) under a lock, amortised: the thread that finds the memory full pays for the write of all threads' spans.
 void Trace::record(const Span &span) noexcept {
     if (!recording_.load(std::memory_order_relaxed))
         return;
@@ -237,6 +241,8 @@ void Trace::flush() noexcept { drain(false); }
 
 /// Both mutexes are held for the swap only; recording continues during the write. Children of fork
 /// drop their spans, as the file belongs to the parent.
+/// Double buffering: O(spans) copies in `record`, one formatting pass and one append for each `capacity_` spans. Lock
+/// order is `writeMutex_`, then `recordMutex_`, everywhere, so that the two cannot deadlock.
 void Trace::drain(bool onlyFull) noexcept {
     const std::lock_guard writing(writeMutex_);
     {

@@ -87,6 +87,8 @@ std::unique_ptr<TraceFile> TraceFile::join(std::string path, std::string event) 
 
 /// The lock of the whole file (flock) orders appends of all processes; on a network file system it depends on the
 /// system whether it reaches other machines. After a failed write the old end is put back, which fits where it was.
+/// Each append overwrites the closing bracket and writes it again after its events: the file is complete JSON between
+/// appends. O(bytes of the events), whatever the length of the file.
 int TraceFile::append(const std::string &events) {
     while (::flock(file_, LOCK_EX) != 0)
         if (errno != EINTR)
