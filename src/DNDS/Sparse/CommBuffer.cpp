@@ -41,6 +41,7 @@ struct CommChannel::Transfer {
     /// For destructors and recoveries, called until it is true: MPI has finished with the memory. A message that was
     /// matched is received and dropped, a posted receive cancelled; sends complete by their receivers, or by the
     /// recovery that discards messages.
+    /// Does not wait, so that no destructor hangs on a peer.
     bool finished() noexcept {
         const std::exception_ptr noRoom = attempt([&] {
             if (matched.isFound()) { // its sender may wait
@@ -63,6 +64,8 @@ struct CommChannel::Transfer {
 };
 
 /// Local: the tag is the program's, so that the two ranks need no agreement.
+/// MPI keeps the order of messages with one tag between two ranks, and `advance` refuses a second Send before Release:
+/// the messages of a channel match in order and need no number.
 CommChannel::CommChannel(int tag, int sender, int receiver, CommunicatorView comm, ReceiveMode mode, std::size_t bytes,
                          bool sends)
     : title_(fmt::format("channel {} from rank {} to rank {}", tag, sender, receiver)), sender_(sender),
@@ -100,6 +103,7 @@ void CommChannel::require(bool asSender) const {
 
 /// Whether the transfer is complete; if so, notes its size and releases the memory. A message longer than the posted
 /// receive becomes a LayoutError instead of an error of MPI.
+/// O(1) and one MPI_Test; memory that the transfer kept is released here, so neither end frees a buffer that MPI uses.
 bool CommChannel::complete() {
     int done = 0;
     MPI_Status status;
@@ -172,6 +176,8 @@ void CommChannel::send(ChannelEvent event, std::span<const std::byte> bytes, std
 
 /// Posted ahead, the receive has room for the largest message. With sizes first, a message must have been found; it
 /// stays matched if there is no memory for it, and a later call tries again.
+/// Posting ahead saves MPI a copy of unexpected data and costs `maxBytes_` for every channel; finding the message first
+/// costs memory for arrived data only, and a probe at each call.
 bool CommChannel::startReceive(const MakeRoom &makeRoom) {
     DNDS_CHECK(!isReceived(state_), StateError,
                "the next receive of {} would overwrite what has come: call stale when it was used", title_);

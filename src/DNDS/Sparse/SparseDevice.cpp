@@ -12,6 +12,8 @@ constexpr std::size_t aligned(std::size_t bytes) { return (bytes + 15) / 16 * 16
 
 } // namespace
 
+/// O(elements / 256) tiles, so that a job of any size keeps thread blocks equally busy. A job without elements is
+/// dropped; its flag stays 0, which means "nothing above the threshold".
 void SparseDevice::add(const SparseJob &job) {
     const std::uint64_t elements = job.cells * job.elements.components;
     if (elements == 0)
@@ -37,6 +39,7 @@ std::byte *SparseDevice::ofDevice(Device::DeviceBuffer<std::byte> &buffer, std::
     return buffer.data();
 }
 
+/// The host waits for the run, as its flags decide about the next step; buffers can therefore be used again at once.
 std::span<const std::uint32_t> SparseDevice::run(std::size_t flags) {
     std::vector<SparseJob> jobs;
     std::vector<Detail::SparseTile> tiles;

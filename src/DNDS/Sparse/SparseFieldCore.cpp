@@ -33,6 +33,7 @@ BlockPool::Owner SparseFieldState::reserve(int block) const {
 
 /// Copies all blocks before any becomes current on the other side, so that an error leaves all of them where they were.
 /// O(bytes).
+/// A new generation for the whole field: cached views of any block are made again.
 void SparseFieldState::moveTo(MemorySpace to) {
     const auto keepIn = [&](MemorySpace kept) {
         space = kept;
@@ -55,6 +56,7 @@ void SparseFieldState::moveTo(MemorySpace to) {
     keepIn(to);
 }
 
+/// Cannot fail, which `allocateWanted` relies on: all memory is reserved before the first block is taken.
 void SparseFieldState::take(int block, BlockPool::Owner memory) noexcept {
     Memory &mine = blocks[toSize(block)];
     mine.owner = std::move(memory);
@@ -96,6 +98,8 @@ std::size_t SparseFieldState::firstWitness(int block) const {
     return toSize(pattern->cellRows(block).front().first * options.components);
 }
 
+/// The witness is the last element found above the threshold. Blobs move slowly compared with blocks, so it mostly
+/// stays above it and the test costs O(1); the scan after a miss is O(cells of the block).
 bool SparseFieldState::isBelow(int block) noexcept {
     Memory &mine = blocks[toSize(block)];
     const std::byte *const at = memory(block);
@@ -262,6 +266,7 @@ void SparseFieldCore::setEmptyExchanges(int local, int count) {
 }
 
 /// Only places move. Messages carry a hash of them, as ranks that swap differently would exchange different stages.
+/// O(1): a stage's offset in every block is its place times the size of a stage.
 void SparseFieldCore::swapStages(int a, int b) {
     for (const int stage : {a, b})
         (void)place(stage);
@@ -300,6 +305,8 @@ const std::byte *SparseFieldCore::stageOnHost(int local, std::vector<std::byte> 
 /// the new owners, and none has to know beforehand which blocks it will receive. A block in a message: its number, the
 /// exchanges in which it was empty, the bytes of all stages as they lie in memory. The order of stages is the same on
 /// all ranks, and copied.
+/// Cost: one message to each new owner with all of its blocks, O(bytes of allocated blocks) memory for messages on both
+/// ends.
 void SparseFieldCore::copyTo(SparseFieldCore &into) const {
     const SparseFieldState &from = state();
     SparseFieldState &to = into.state();

@@ -104,6 +104,7 @@ decltype(auto) SparseFields::State::running(std::string_view call, Body &&body) 
 }
 
 /// The two sides have a step each, which alone decides which calls are allowed: see `stepAfter`.
+/// Called before any effect of the call, so that nothing is packed or sent by one that is refused.
 void SparseFields::State::step(Side side, ExchangeCall call) {
     constexpr std::array<std::string_view, exchangeCalls> calls{"sendBoundBufs", "receiveBoundBufs", "setBounds", ""};
     const auto next = stepAfter(steps[side], call);
@@ -118,6 +119,7 @@ void SparseFields::State::step(Side side, ExchangeCall call) {
 /// Begins an exchange with its first send, of either side. Everything that can be wrong with the fields is checked
 /// before anything changes. The epoch counts exchanges on this rank: peers compare it, so that a skipped exchange is an
 /// error instead of a shift by one step (as the tags of AMReX).
+/// Local, O(fields): ranks compare epoch, signature and stages when messages arrive, at no extra message.
 void SparseFields::State::begin(Device::StreamHandle producer) {
     if (inFlight())
         return;
@@ -189,6 +191,7 @@ void SparseFields::State::renew() {
 
 /// Marks, for each peer, the channels whose block is allocated, and bounds the bytes of their data. O(channels of
 /// allocated blocks): absent blocks are never visited.
+/// A counting pass: the number of set bits fixes where the data of the message begin, before any rim is packed.
 void SparseFields::State::build() {
     for (std::size_t p = 0; p < peers.size(); ++p) {
         peers[p].present.assign(Bits::words(outgoing(p).size() * members.size()), 0);
@@ -246,6 +249,7 @@ void SparseFields::State::sendNonLocal() {
 /// first (see SparseHeader), then the data, whose start follows from the number of present channels. A rim that is not
 /// sent clears its bit, and the next rim is packed over it, so that data have no gaps; the bits for "above" keep the
 /// room that was reserved for all present channels.
+/// O(channels / 64 + bytes of present rims), one message a peer whatever the number of fields and blocks.
 std::size_t SparseFields::State::sendTo(std::size_t p) {
     Peer &peer = peers[p];
     const std::vector<ChannelEnd> &channels = outgoing(p);
@@ -303,6 +307,7 @@ std::size_t SparseFields::State::sendTo(std::size_t p) {
 
 /// Whether everything has arrived on the channels of one side. Polls all peers even if one is late, so that their
 /// messages are accepted in any order.
+/// O(peers) a call, without waiting: programs may poll it while they compute.
 bool SparseFields::State::receive(Side side) {
     if (!stepAfter(steps[side], ExchangeCall::Receive))
         step(side, ExchangeCall::Receive); // throws
@@ -322,6 +327,7 @@ bool SparseFields::State::receive(Side side) {
 /// Reads the header and bits of an arrived message; its data stay in the link's buffer until `endExchange`. Blocks that
 /// must be allocated are marked only: allocation is decided when all messages are here, so that it does not depend on
 /// their order.
+/// O(channels / 64 + rims in the message). `wanted` is a union over messages: the same blocks whatever their order.
 void SparseFields::State::accept(std::size_t p) {
     const int rank = pattern->peers()[p].rank;
     SparseHeader header;
@@ -400,6 +406,8 @@ void SparseFields::State::setNonLocal(bool freshOnly) {
 
 /// Allocates all wanted blocks, or none: memory is reserved for all, of all fields, before the first block is taken, so
 /// that an error leaves the fields as they were. Returns whether there were any.
+/// A block is wanted if any rim for it has a value above the threshold. That is a property of values, not of ranks, so
+/// all distributions of blocks allocate the same ones in the same exchange.
 bool SparseFields::State::allocateWanted() {
     struct Reserved {
         Member *member;
@@ -425,6 +433,8 @@ bool SparseFields::State::allocateWanted() {
 /// Frees blocks that were below the threshold in `deallocationCount` consecutive exchanges: hysteresis, without which a
 /// block at the edge of a blob would come and go in every step. Counted after ghosts are filled, since ghosts count as
 /// well.
+/// O(allocated blocks) while witnesses hold. Owners decide alone, without messages: peers learn of an absent block by
+/// the missing bit in the next message.
 void SparseFields::State::freeEmpty() {
     const std::vector<bool> empty = onDevice() ? emptyOnDevice() : std::vector<bool>();
     std::size_t next = 0;
@@ -457,6 +467,7 @@ void SparseFields::State::complete() {
 }
 
 /// Frees the message buffers for the senders.
+/// Buffers are taken last: `Peer::data` points into them until ghosts of fresh blocks are set, too.
 void SparseFields::State::endExchange() {
     localSent.clear();
     for (std::size_t p = 0; p < peers.size(); ++p) {
@@ -558,6 +569,8 @@ void SparseFields::setBounds(BoundaryType which) {
 }
 
 /// Overlaps the ghosts within the rank with messages in flight, if these are late; else everything is set at once.
+/// No deadlock: every rank has sent to all peers before it waits here, and a send waits only until the peer has ended
+/// the exchange before the last, for which it has this rank's message.
 void SparseFields::finishExchangeGhosts() {
     State &state = *state_;
     state.running("finishExchangeGhosts of", [&] {

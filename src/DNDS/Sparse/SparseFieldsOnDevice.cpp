@@ -58,6 +58,7 @@ void SparseFields::State::sendLocalOnDevice() {
 /// sends. Usually one kernel does both. Rims that may be withheld are compared by a kernel before, whose answer decides
 /// the places of the others, as data have no gaps. Leaves the answers in `packedSent` and `packedAbove`, in the order
 /// of channels.
+/// At most two launches and two waits for the device, whatever the number of peers and rims.
 void SparseFields::State::packOnDevice() {
     std::size_t number = 0;
     const auto forEachRim = [&](std::size_t p, const auto &visit) { // with a job that compares
@@ -111,6 +112,7 @@ void SparseFields::State::packOnDevice() {
 }
 
 /// From block to block, without a buffer between them.
+/// Jobs of a run are in no order: they read cells and write ghosts, and each ghost has one source, so none conflict.
 void SparseFields::State::setLocalOnDevice(bool freshOnly) {
     forEachBound(freshOnly, [&](const Member &member, std::size_t k, bool received) {
         const LocalChannel &channel = pattern->localChannels()[k];
@@ -120,6 +122,8 @@ void SparseFields::State::setLocalOnDevice(bool freshOnly) {
 }
 
 /// Makes `data` of all peers device memory: that of messages in device memory, or copies of staged data.
+/// One allocation for all peers, each part at a multiple of 8 bytes, so that kernels load aligned elements. Copies are
+/// queued on the stream of the kernels that read them.
 void SparseFields::State::takeToDevice() {
     const auto stagedBytes = [&](std::size_t p) {
         const std::span<const std::byte> message = link->received(p);
@@ -173,6 +177,7 @@ void SparseFields::State::fillOnDevice(const Member &member, int block, std::byt
 /// For each allocated block of the fields that free any, whether it is below the threshold: the answers of
 /// SparseFieldState::isBelow. One flag a block, which all of its rows share; without a witness, as one kernel over all
 /// cells takes less time than asking block by block.
+/// One launch, which reads every allocated cell: bound by memory bandwidth, not by the number of blocks.
 std::vector<bool> SparseFields::State::emptyOnDevice() {
     std::size_t number = 0;
     for (const Member &member : members)

@@ -53,6 +53,7 @@ struct SparseFields::State final : Recoverable {
             return !field->options.sendBelowThreshold || !(field->allocated.test(to) || wanted.test(to));
         }
     };
+    /// The exchange with one peer, by its place in `SparsePattern::peers`. Flags are reset when the exchange ends.
     struct Peer {
         std::vector<std::uint64_t> present; ///< a bit a channel: its block is there
         std::size_t maxBytes = 0;           ///< bytes of all present rims, which bound the data to send
@@ -182,6 +183,7 @@ struct SparseFields::State final : Recoverable {
     std::shared_ptr<CommunicatorContext> context;
     std::vector<Member> members;
     std::vector<Peer> peers;
+    /// Written by `sendOn` in the order of fields, allocated blocks and their channels; `Member::sent` indexes it.
     std::vector<std::uint8_t> localSent;  ///< for each channel within this rank from an allocated block: it has data
     std::array<ExchangeStep, 2> steps{};  ///< indexed by Side
     std::optional<PushOp> push;           ///< set in a push
@@ -202,6 +204,8 @@ struct SparseFields::State final : Recoverable {
     PollTimer polling; ///< since the program has begun to ask `receiveBoundBufs`
 };
 
+/// O(blocks + channels of allocated blocks) for each field. Sending and setting must see the same allocated blocks,
+/// since places in `localSent` follow from them; blocks are allocated and freed in `complete` only.
 template <class Visit>
 void SparseFields::State::forEachSending(Visit &&visit) {
     std::uint32_t number = 0;
@@ -217,6 +221,8 @@ void SparseFields::State::forEachSending(Visit &&visit) {
     }
 }
 
+/// Decodes a message in one pass, O(channels / 64 + rims): bit k of the second bitmap belongs to the k-th set bit of
+/// the first, and places accumulate as they did when the sender packed.
 template <class Visit>
 void SparseFields::State::forEachReceived(std::size_t p, Visit &&visit) const {
     const std::vector<ChannelEnd> &channels = incoming(p);

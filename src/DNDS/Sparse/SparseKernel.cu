@@ -36,6 +36,7 @@ DNDS_HOST_DEVICE bool isAbove(T value, T background, real threshold) {
 }
 
 /// A thread an element: finds its job by its tile, then copies, compares or combines that element.
+/// Threads of one tile share a job and touch adjacent elements, so that loads and stores coalesce where rows do.
 struct SparseJobsKernel {
     const SparseJob *jobs;
     const SparseTile *tiles;

@@ -23,6 +23,7 @@ using Loops = std::array<index, RowBox::loops>;
 /// Turns links between boxes, whose rows are numbered as in a dense field, into links between blocks with memory of
 /// their own, whose rows begin at 0. Most blocks then have the same few shapes, found by value here: O(links
 /// log(shapes)).
+/// Order is kept: link k of a peer stays link k, which makes channel numbers agree between the two ranks.
 SparseLinks boxesOf(const BlockLinks &links) {
     SparseLinks boxes;
     std::map<int, std::pair<int, index>> places; // by block: its place and first row
@@ -82,6 +83,7 @@ class SparsePattern::Builder {
             made_.shapes_.push_back(link.rows);
         return {link.block, shape->second};
     }
+    /// Scatters need strides; lists of rows can be gathered from only.
     ChannelEnd receivedEndOf(const SparseLinks::Link &link) {
         DNDS_CHECK(!link.rows.isList(), ArgumentError, "block {} receives a list of rows: give ranges or boxes",
                    made_.blocks_[toSize(link.block)].block);
@@ -183,6 +185,7 @@ SparsePattern::SparsePattern()
 
 SparsePattern::~SparsePattern() = default;
 
+/// Cost: O(channels + rows of this rank's blocks), and 4 bytes for each block of the grid.
 std::shared_ptr<const SparsePattern>
 SparsePattern::make(const CommunicatorView &comm, std::shared_ptr<const BlockGrid> grid, const GhostWidths &ghosts) {
     return failTogether(comm, [&] {
@@ -239,6 +242,8 @@ const SparsePattern::Copies &SparsePattern::copies(std::size_t cellBytes) const 
     return *known;
 }
 
+/// One copy plan for each pair of shapes: O(local channels log(pairs)) time, and memory for the few pairs that occur,
+/// not for each channel.
 void SparsePattern::addDirect(Copies &made) const {
     std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> known; // by shapes
     for (const LocalChannel &channel : local_) {

@@ -34,6 +34,7 @@ struct SparseFields::State::Deposit {
 namespace {
 
 /// Combines packed cells at `from` with some rows of a block, run by run.
+/// Runs let `combine` vectorise. Rows of a deposit are distinct, so the order of runs does not matter.
 void combineRows(const RowList &rows, std::size_t cellBytes, CombineFunction combine, std::byte *block,
                  const std::byte *from) {
     index first = 0;
@@ -56,6 +57,8 @@ void combineRows(const RowList &rows, std::size_t cellBytes, CombineFunction com
 
 } // namespace
 
+/// Ghosts that stand for cells get the default, the neutral element of pushes; those at walls belong to the program.
+/// O(ghosts of allocated blocks).
 void SparseFieldState::clearGhosts(int stage, const std::byte *defaults, SparseDevice *device) const {
     const auto &scatters = pattern->copies(cellBytes).scatters;
     allocated.forEach([&](int block) {
@@ -138,6 +141,7 @@ void SparseFields::State::findLocalDeposits(std::vector<Deposit> &found) {
 }
 
 /// Finds the deposits in the message from peer `p`; the depositors' numbers are its last bytes.
+/// The depositor's number is sent since the receiver's channel names only its own block.
 void SparseFields::State::findReceivedDeposits(std::size_t p, std::vector<Deposit> &found) const {
     const std::size_t before = found.size();
     forEachReceived(p, [&](std::size_t f, std::size_t k, bool /*aboveThreshold*/, std::size_t at) {
@@ -188,6 +192,8 @@ void SparseFields::State::apply(const Deposit &deposit, std::vector<std::byte> &
 
 /// Combines deposits, in their order, with the cells of allocated blocks: the first of each block in one kernel, then
 /// the second of each, and so on.
+/// Deposits are sorted, so deposit number k of a block is in round k and rounds run one after another: each cell gets
+/// its deposits in the order of the host, to the bit. Launches: the largest number of deposits of one block.
 void SparseFields::State::applyOnDevice(std::span<const Deposit> deposits) {
     const Device::Combination combination = *push == PushOp::Min   ? Device::Combination::Min
                                             : *push == PushOp::Max ? Device::Combination::Max
@@ -219,6 +225,8 @@ void SparseFields::State::applyOnDevice(std::span<const Deposit> deposits) {
 /// Completes a push in an order that keeps errors harmless on the host: find all deposits, allocate all blocks or none,
 /// reserve memory for reports, and only then change cells. Ghosts are cleared last, since local deposits are read from
 /// them.
+/// Cost beside the exchange: O(d log d) for the d deposits of this rank, and memory for their descriptions; values stay
+/// in messages and ghosts until they are applied.
 void SparseFields::State::finishPush() {
     DNDS_CHECK(push, StateError, "{} is not a push that has begun: call startPushGhosts first", title);
     std::vector<Deposit> deposits;

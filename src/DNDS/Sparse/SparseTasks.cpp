@@ -11,6 +11,7 @@ namespace {
 
 /// An exchange of ghosts or, with an operation, a push, for two tasks of a graph. `ready` polls, and fills the ghosts
 /// within the rank at the first poll without result; `finish` sets the rest.
+/// The two tasks share this object, so that a plan starts and finishes the same exchange; a graph may hold several.
 std::shared_ptr<Task::CalledExchange> calls(SparseFields &fields, bool pushes, PushOp op) {
     auto result = std::make_shared<Task::CalledExchange>();
     result->of = &fields;

@@ -72,6 +72,7 @@ auto viewOf(const SparseStage<TField> &u, int block, const Executor &on) {
 
 /// Views of a stage for reading. All absent blocks are views of one block of defaults, made at first use with the size
 /// of the largest: partners of allocated blocks need values to read.
+/// Memory: one block of the largest size, whatever the number of absent blocks.
 class StageReader {
   public:
     StageReader(const ConstSparseVector &u, const Executor &on) : u_(u), on_(on) {}
@@ -134,6 +135,8 @@ std::vector<VectorBox> changed(const SparseVector &to, StageReader &from, const 
 
 /// A rank's part of reductions over a field, or a pair of fields. Blocks that are absent in both are counted, not
 /// visited: each of their elements contributes the same term.
+/// O(blocks + elements of allocated blocks). The absent part of a sum is one product, count x term, whatever the number
+/// of blocks, so that reductions cost what the allocated blocks cost.
 struct Contributions {
     StageReader x, y;
     std::vector<VectorBox> boxes;
@@ -161,6 +164,7 @@ real termOf(Terms terms, real x, real y) {
 }
 
 /// `count` times the term, without rounding: by doubling, O(log(count)) additions of accumulators.
+/// Binary multiplication ("Russian peasant"): `power` holds term x 2^k, and bits of `count` select the summands.
 WideExactAccumulator timesExact(index count, real term) {
     WideExactAccumulator power;
     WideExactAccumulator sum;
@@ -191,6 +195,7 @@ real sumOf(Terms terms, const ConstSparseVector &u, const ConstSparseVector &v, 
 }
 
 /// The maximum over all ranks of `choose(extrema of this rank)`: minima are negated, so that one reduction serves both.
+/// One reduction of one number. The default takes part if some element of this rank is absent.
 real extremeOf(const ConstSparseVector &u, const BlockElements &elements, const auto &choose) {
     return DofKernels::reduced(commOf(u), Reduction::Max, [&] {
         const Contributions mine(u, u, elements);
