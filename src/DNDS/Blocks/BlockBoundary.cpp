@@ -39,6 +39,9 @@ namespace BoundaryGeometry {
 
 // For each face, the ghosts beyond it minus all that are copies of cells. Copies are found once for a block and serve
 // its faces in all dimensions.
+// Slabs ascend by dimension, the order in which rules are applied: a slab spans the block's ghosts in the other
+// dimensions, so rules of later dimensions read corners that earlier ones have filled. O(dims x blocks x regions)
+// subtractions of boxes.
 std::vector<BoundarySlab> slabsOf(const BlockPattern &pattern) {
     const BlockGrid &grid = *pattern.grid();
     GhostWidths all = pattern.ghosts();
@@ -84,6 +87,7 @@ std::vector<int> spacesOf(const BlockGrid &grid, const BlockFace &face) {
 
 // Layer k of ghosts mirrors layer k of the block's memory on the other side of the face (for nodes, not counting the
 // node on it): the block, with its ghosts there, needs an equal number of layers.
+// Looks at blocks of all ranks, so that all ranks throw alike without a message. O(blocks of the grid).
 void requireMirrored(const BlockPattern &pattern, const BlockFace &face) {
     const BlockGrid &grid = *pattern.grid();
     const Centring &centring = pattern.centring();

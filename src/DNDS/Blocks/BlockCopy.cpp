@@ -80,6 +80,7 @@ void requireSameType(const BlockFieldCore &from, const BlockFieldCore &to) {
 
 /// Checks what does not need other ranks, and then that all pass the same: fields by the serial numbers of their
 /// patterns, which all ranks count alike. Collective, within `failTogether`. One reduction.
+/// The hash stands for all arguments: ranks that copy different fields would otherwise match each other's messages.
 IndexTransform agreeOnCopy(const CommunicatorView &comm, const BlockFieldCore &from, const BlockFieldCore &to,
                            const BlockCopyOptions &options) {
     DNDS_CHECK(&from != &to, ArgumentError, "'{}' is to be copied to itself: copy to another field", to.name());
@@ -114,6 +115,7 @@ IndexTransform agreeOnCopy(const CommunicatorView &comm, const BlockFieldCore &f
 
 /// The rows of a field as single values, as patterns of copies count them: fields with components inside and outside
 /// can then be copied to each other. The closure keeps the field's memory alive, not the field.
+/// A cell of k components inside is k rows of one value, one outside k rows a box apart: strides differ, counts do not.
 auto valuesOf(const ExchangeMember &field) {
     return [rows = field.father](MemorySpace space, Access access, RowLayout &into) {
         rows(space, access, into);
@@ -143,6 +145,7 @@ std::vector<Box> targetsIn(const BlockMemory &block, const BlockPattern &to, con
 /// For each part of a block of `to`, finds the sources in the grid of `from`, which knows its own periods and
 /// connections, and maps them back. A pull reads `from` as the father and writes `to` as the son. A push has the roles
 /// reversed: values of `from` are ghosts, whose owners are in `to`. Collective; one sparse exchange.
+/// The grid of `from` is looked up, not cells: O(regions), independent of the number of cells.
 std::shared_ptr<const ExchangePattern> patternOf(const std::shared_ptr<CommunicatorContext> &context,
                                                  const BlockFieldCore &from, const BlockFieldCore &to,
                                                  const IndexTransform &toTarget, const BlockCopyOptions &options) {

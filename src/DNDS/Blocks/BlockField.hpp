@@ -124,6 +124,7 @@ class BlockFieldCore {
         return *data_;
     }
     /// Exchanges of one direction, on the host and on the device.
+    /// Set up at first use on each side, and kept when the field changes sides.
     using OfSides = std::array<PersistentExchange, 2>;
 
     std::size_t sideNumber() const noexcept { return side_ == MemorySpace::Device ? 1 : 0; }

@@ -29,6 +29,7 @@ ExchangeMember memberOf(const std::shared_ptr<ArrayBase> &father, const std::sha
 
 /// All rows of a rank's blocks, by the ranks that these blocks have in `other`. Each list ascends with blocks' numbers,
 /// so that sender and receiver list the same blocks in the same order, without messages.
+/// O(blocks log ranks). Both grids number the blocks alike (`hasBlocksOf`), which makes the two orders agree.
 ExchangePattern::PeerBoxes wholeBlocks(std::span<const BlockMemory> blocks, const BlockGrid &other) {
     std::map<int, std::vector<RowBox>> byRank;
     for (const BlockMemory &block : blocks) {
@@ -52,6 +53,8 @@ ExchangeMember BlockFieldCore::member() const {
 
 // A pull from this field's rows to those of `into`, once. The checks are within the pattern's agreement, so that a
 // failure on one rank ends it on all. Ghosts are moved as well: no exchange could refresh those at walls.
+// Cost: one message for each pair of ranks that share blocks, O(bytes of all blocks). Both fields have memory at the
+// same time.
 void BlockFieldCore::copyTo(BlockFieldCore &into) const {
     const std::shared_ptr<const BlockPattern> &from = pattern_;
     const std::shared_ptr<const BlockPattern> &to = into.pattern_;
@@ -133,6 +136,8 @@ void BlockFieldCore::startPushGhosts(PushOp op, Device::StreamHandle producer) {
     pushes_[sideNumber()].get(data_->label())->start(producer);
 }
 
+// Host and device have an exchange each, bound to their memory. The field may change sides before the finish, so the
+// started exchange is looked up rather than taken from the present side.
 Exchange &BlockFieldCore::inFlight(const OfSides &exchanges, const char *what) const {
     requireMade();
     const PersistentExchange &started = exchanges[exchanges[1].inFlight() ? 1 : 0]; // the side it is on now

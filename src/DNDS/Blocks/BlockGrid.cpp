@@ -10,6 +10,7 @@ namespace DNDS {
 
 // Bins of the mean size of blocks, enlarged until there are at most 8 per block and 64 more, also if blocks are sparse.
 // The lists are made by counting, in two passes over the blocks: O(blocks + entries).
+// Invariant: a block is listed in every bin that its box touches, so a query looks at the bins of its own box only.
 BlockGrid::Bins::Bins(std::span<const Block> all, int space, int dims) {
     double inBins = 0;
     std::array<double, maxBlockDims> mean{};
@@ -142,6 +143,7 @@ void BlockGrid::checkBlocks() const {
 }
 
 // A block always finds itself; any other block found in its box overlaps it.
+// O(blocks x blocks nearby): bins replace the comparison of all pairs.
 void BlockGrid::checkOverlaps() const {
     for (std::size_t b = 0; b < blocks_.size(); ++b)
         visitBlocks(blocks_[b].space, blocks_[b].cells, [&](int other, const Box &common) {
@@ -188,6 +190,7 @@ std::uint64_t BlockGrid::cellsSignature() const {
 
 // Hashes everything that two ranks must agree on, ranks of blocks included. Patterns are shared by this number: grids
 // of equal signatures are taken for equal.
+// O(blocks) once; a comparison of grids between ranks is one reduction afterwards.
 void BlockGrid::sign() {
     ContentHash hash;
     const auto addVector = [&](const IndexVector &vector) { hash.addBytes(vector.data(), sizeof vector); };
@@ -239,6 +242,8 @@ int BlockGrid::blockOf(const IndexVector &cell, int space) const {
     return owner;
 }
 
+// O(bins that the box touches + blocks listed in them). Bins are visited in C order and lists ascend: the order depends
+// on the grid alone, and is equal on all ranks.
 void BlockGrid::visitBlocks(int space, const Box &box, const std::function<void(int, const Box &)> &visit) const {
     DNDS_CHECK(space >= 0 && toSize(space) < spaces_.size(), IndexError, "there is no index space {}, but {}", space,
                spaces_.size());

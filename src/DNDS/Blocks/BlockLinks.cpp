@@ -113,6 +113,7 @@ using Adaptation = std::function<void(RowBox &here, RowBox &there)>;
 /// The reader computes both ends of its links: the owner's memory follows from the grid, which all ranks know. Owners
 /// then need no search, and both ends list links in one order: blocks ascending, for each its regions. Local.
 /// O(links + blocks of the owners), up to logarithms of both.
+/// The owner's block offsets are computed once an owner, by repeating its layout here: no rank asks for them.
 std::map<int, GhostLinks> ghostsByOwner(const Layout &from, const Layout &to, std::span<const BlockMemory> blocks,
                                         const Sources &sourcesOf, const Adaptation &adapt) {
     std::map<int, GhostLinks> byOwner;
@@ -140,6 +141,8 @@ std::map<int, GhostLinks> ghostsByOwner(const Layout &from, const Layout &to, st
 
 /// The owner's end of each link is sent to it as `wordsOfLink` words. Readers and owners are sorted by rank, by the map
 /// here and by `sparseExchange` there. Collective; one sparse exchange.
+/// Cost: one list of 13 words a link to each owner. The lists on both ends are in the reader's order, so that messages
+/// of exchanges carry rows without numbers.
 BlockLinks linksBetween(CommunicatorContext &context, const Layout &from, const Layout &to, const Sources &sourcesOf,
                         const Adaptation &adapt) {
     BlockLinks links;
@@ -189,6 +192,7 @@ RowBox valuesOf(RowBox rows, rowsize componentsInside) {
 
 /// Orders the loops of both sides alike: by descending strides of `to`, so that it is written in runs, but with the
 /// fastest loop of `from` next to the innermost one, so that a cache line is read again while it is in the cache.
+/// Both boxes get the same permutation, so element k of one still corresponds to element k of the other. O(1).
 void orderLoops(RowBox &to, RowBox &from) {
     std::array<std::size_t, RowBox::loops> order{};
     std::iota(order.begin(), order.end(), std::size_t{0});
@@ -273,6 +277,8 @@ ExchangePattern::PeerBoxes rowsOf(std::span<const PeerLinks> peers) {
 
 // `place` counts the rows of all links in the order in which they are received, which is that of ranks. The sort is
 // stable: a block's links all come from one rank, in the order of its regions.
+// O(links log links) where ranks and blocks are not in the same order, else O(links). Sums of floating-point numbers
+// then have the same bits on any ranks, since the order of terms depends on block numbers only.
 std::vector<ExchangePattern::PushedBox> pushOrderOf(std::span<const PeerLinks> given) {
     // In order where ranks ascend with blocks: nothing to sort.
     int last = 0;

@@ -149,6 +149,7 @@ class BlockPack {
 
     /// The table of views, [blocks x fields]: made again only when a column's state is new. Asking each column for its
     /// state also checks that fields are current and marks them as written, which must happen at every call.
+    /// The key is exact, two numbers a field, not a hash: a table is never taken for that of another state.
     const typename Tables::Table &tableOf(MemorySpace space) {
         DNDS_CHECK(!columns_.empty(), StateError, "a pack has no fields: add some first");
         state_.clear();

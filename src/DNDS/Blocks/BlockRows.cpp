@@ -40,6 +40,7 @@ std::shared_ptr<const BlockPattern> ofCells(std::shared_ptr<const BlockPattern> 
 }
 
 /// Names the rows of cells of one kind, block by block. O(cells).
+/// Inner and rim cells divide the cells: inner ones can be computed while ghosts are in flight.
 Task::Region define(Task::RowSpace &space, const BlockPattern &pattern, const std::string &name, CellKind kind) {
     std::vector<index> rows;
     for (const BlockMemory &memory : pattern.blocks()) {
@@ -131,6 +132,7 @@ Task::Region BlockRows::boundaryGhosts(const std::shared_ptr<const BlockPattern>
 
 // Marks every memory row once: cell, ghost that an exchange fills, or neither. Lookups then need no search for sources.
 // Copies of the adjacency share the marks.
+// The adjacency is implicit: O(rows) bytes of marks in place of O(rows x stencil) entries.
 Task::Adjacency BlockRows::stencil(const std::shared_ptr<const BlockPattern> &pattern, const GhostWidths &widths,
                                    bool boundaryFilled) {
     const int dims = pattern->grid()->dims();

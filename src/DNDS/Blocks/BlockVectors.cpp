@@ -26,6 +26,7 @@ ElementBox withComponents(ElementBox box, rowsize components) {
 
 /// The boxes of fields on the pattern of `u`, whose arrays are `x`, `y` and `to`: one for the whole memory if all of it
 /// counts, else one for each component and owned box, so that shared points are in one box of one rank.
+/// O(owned boxes x components outside). Elements of a rank are in one box each, so sums count none twice.
 std::vector<VectorBox> boxesOf(const BlockField<real> &u, const BlockElements &elements, bool ghostsToo, const real *x,
                                const real *y, real *to) {
     const rowsize components = u.components();
@@ -81,6 +82,8 @@ std::vector<VectorBox> changed(BlockField<real> &u, const BlockField<real> *from
 }
 
 /// The sum over all ranks; `v` may be `u`. Collective.
+/// Exact sums have the same bits for any cut of the grid and any ranks. Otherwise blocks and ranks are added in their
+/// order, and another cut changes the last bits.
 real sumOf(Terms terms, const BlockField<real> &u, const BlockField<real> &v, const BlockElements &elements) {
     const auto ofRank = [&](const auto &add) {
         requirePartner(u, v);
@@ -97,6 +100,7 @@ real sumOf(Terms terms, const BlockField<real> &u, const BlockField<real> &v, co
 
 /// The largest over all ranks of the value that `choose` makes of a rank's extrema; minima are negated maxima, so that
 /// one kernel and one reduction serve all. Collective.
+/// Extremes have no rounding: the same bits for any cut.
 real extremeOf(const BlockField<real> &u, const BlockElements &elements, const auto &choose) {
     return DofKernels::reduced(u.array().comm(), Reduction::Max, [&] {
         return choose(

@@ -60,6 +60,7 @@ std::string toString(const Box &box) {
 
 // Cuts off the slab below and the slab above the hole, dimension by dimension. Invariant: `left` contains the hole and
 // has its extent in all dimensions that are done, so that later slabs are narrower and none overlap.
+// At most 2 x dims pieces, disjoint, whose union is the box without the hole. O(dims).
 void subtractBox(const Box &box, const Box &hole, std::vector<Box> &into) {
     const Box common = box.intersect(hole);
     if (common.empty()) {

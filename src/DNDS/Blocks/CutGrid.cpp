@@ -49,6 +49,8 @@ IndexVector partNumber(index number, const IndexVector &parts, int dims) {
 
 /// Cuts an index space into blocks of a given shape, in the order of a space-filling curve through the lattice of
 /// blocks, so that runs of blocks are compact. O(blocks log blocks) on every rank.
+/// Consecutive blocks of a Hilbert curve mostly share faces, so a run of them has a small surface: few ghosts on other
+/// ranks.
 void appendBlocks(const IndexSpace &space, int number, std::span<const index> blockShape, std::vector<Block> &into) {
     const Box &cells = space.cells;
     const IndexVector shape = indexVector(blockShape);
@@ -78,6 +80,8 @@ void appendBlocks(const IndexSpace &space, int number, std::span<const index> bl
 
 /// Assigns each block to the rank whose share of all cells contains the block's middle. Each rank thus gets a run of
 /// consecutive blocks, and its cells differ from the mean by at most one block. O(blocks).
+/// Every rank computes all assignments from the same integers by the same operations in double precision, and gets the
+/// same ones: no messages.
 void dealBlocks(std::span<const int> ranks, std::vector<Block> &blocks) {
     index total = 0;
     for (const Block &block : blocks)

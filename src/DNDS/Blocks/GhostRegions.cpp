@@ -9,6 +9,8 @@ namespace DNDS {
 /// index space is looked up in its bins, the part outside goes through the passages, by axis; pieces for which one
 /// passage finds no owner try the next. O(pieces x (passages + blocks nearby)), without messages. For one periodic
 /// space AMReX intersects a BoxArray with the shifts of Periodicity; chains of connections need the recursion.
+/// Local, for blocks of any rank, as every rank has the whole grid. The order of regions depends on bins and passages
+/// alone, so all ranks find the same one.
 class BlockGrid::GhostFinder {
   public:
     /// Finds all sources. If `block` is not -1, leaves out the cells that it owns at their own place. Points in the
@@ -35,6 +37,7 @@ class BlockGrid::GhostFinder {
     /// in the numbers of `space`, so that the caller can try another passage for them. Terminates, because each passage
     /// brings cells nearer to their index space; `passed` counts the passages so far. The limits are for ghosts that
     /// are far wider than the spaces.
+    /// Pieces never overlap: each passage takes its part out of `outside` and returns what it could not place.
     std::vector<Box> find(int space, const Box &box, const IndexTransform &toHere, int passed) {
         DNDS_CHECK(
             passed <= maxPassed && ++searches_ <= maxSearches, ArgumentError,
@@ -85,6 +88,7 @@ class BlockGrid::GhostFinder {
     /// The same for points of an index space, which several blocks may share, at other places as well. All candidates
     /// compete; each point goes to the first of them (see BlockGrid for the order), whichever block asks: so all ranks
     /// agree on its owner without messages.
+    /// Cost: O(places x blocks nearby) candidates, each entered among the owners found so far.
     std::vector<Box> findPoints(int space, const Box &box, const IndexTransform &toHere) {
         std::vector<Box> left;
         if (box.empty())
@@ -124,6 +128,7 @@ class BlockGrid::GhostFinder {
 
     /// All places of points of an index space: this one, and those on faces that passages lead to. The closure under
     /// passages, breadth first; ends because only points new to a map are added, and faces have finitely many maps.
+    /// A corner of k spaces has about k places; a face point has two, any other point one.
     std::vector<Place> placesOf(const Place &first) const {
         std::vector<Place> places{first};
         for (std::size_t k = 0; k < places.size(); ++k) {
@@ -191,6 +196,7 @@ class BlockGrid::GhostFinder {
     /// Adds the parts of `box` in which the places of `a` precede those of `b`: by index space, then in C order. The
     /// first dimension in which positions differ decides. A box in which the difference has both signs is halved:
     /// O(log extent) pieces where a face is mirrored onto itself, O(extent) along the diagonal of a transposed one.
+    /// Lexicographic order of two affine images, decided for whole boxes. Halving ends, as a single cell has one sign.
     void addPreceding(const GhostRegion &a, const GhostRegion &b, const Box &box, std::vector<Box> &into) const {
         const int spaceA = grid_.blocks_[toSize(a.source)].space;
         const int spaceB = grid_.blocks_[toSize(b.source)].space;

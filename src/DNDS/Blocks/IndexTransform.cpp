@@ -4,6 +4,9 @@
 
 namespace DNDS {
 
+// An IndexTransform is a signed permutation of the dimensions and a shift: other[axis[d]] = sign[d] cell[d] +
+// offset[axis[d]]. Such maps are closed under `inverse` and `then`, O(dims) each and exact in integers, so chains of
+// connections need no rounding and can be compared with ==.
 IndexTransform IndexTransform::ofVertices(std::span<const int> transform, const IndexVector &begin,
                                           const IndexVector &otherBegin) {
     DNDS_CHECK(!transform.empty() && transform.size() <= maxBlockDims, ArgumentError,
@@ -25,6 +28,8 @@ IndexTransform IndexTransform::ofVertices(std::span<const int> transform, const 
     return made;
 }
 
+// Node c is the lower end of cell c. Where cells are mirrored, c to o - c, the lower end of a cell becomes the upper
+// end of its image: node c goes to o - c + 1.
 IndexTransform IndexTransform::ofPoints(const Centring &centring) const noexcept {
     IndexTransform points = *this;
     for (int d = 0; d < dims; ++d)
@@ -67,6 +72,7 @@ IndexTransform IndexTransform::inverse() const noexcept {
     return back;
 }
 
+// The composition, `next` after this one: in each dimension next.sign (sign cell + offset) + next.offset.
 IndexTransform IndexTransform::then(const IndexTransform &next) const noexcept {
     IndexTransform both;
     both.dims = dims;

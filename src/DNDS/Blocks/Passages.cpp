@@ -15,6 +15,7 @@ constexpr index endless = index{1} << 61;
 /// All cells beyond the face whose first layer of cells is `face`. Where the face ends with the space, so do its
 /// neighbour's edges: cells beside it continue there, and the passage takes them as well. Elsewhere another face
 /// begins.
+/// Half-infinite boxes make membership one intersection, however wide the ghosts are.
 Box beyondFace(const Box &face, int axis, bool upper, const Box &space) {
     Box beyond = face;
     for (int d = 0; d < space.dims; ++d) {
@@ -140,6 +141,7 @@ void BlockGrid::addPeriods() {
 
 // One connection is two passages, the second with the inverse map. The transform's entry for the normal is redundant:
 // of the two signs, only one puts the spaces side by side.
+// O(dims). The two maps are inverses, so a ghost and its source agree from whichever side they are found.
 void BlockGrid::addPassages(const Connection &connection, std::size_t number) {
     for (const int space : {connection.space, connection.other})
         DNDS_CHECK(space >= 0 && toSize(space) < spaces_.size(), ArgumentError,

@@ -10,6 +10,8 @@ namespace DNDS {
 
 // Blocks keep their numbers and boxes, so that fields can follow (`hasBlocksOf`) and pushes keep their order. All ranks
 // get the costs of all blocks and compute the same runs: see rebalancedRuns.
+// Runs of a space-filling curve keep parts compact (Pilkington and Baden, Dynamic partitioning of non-uniform
+// structured workloads with spacefilling curves, IEEE TPDS 7, 1996). Only ranks of blocks change, no field moves here.
 std::shared_ptr<const BlockGrid> BlockGrid::rebalanced(const CommunicatorView &comm, std::span<const real> mine,
                                                        real imbalance) const {
     return failTogether(comm, [&] {
