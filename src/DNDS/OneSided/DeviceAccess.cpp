@@ -20,6 +20,8 @@ struct DeviceMessage {
 
 /// Calls `applyTo(at, request)` for each word of `bytes` bytes, at offset `at`, with its operand from `from` (null:
 /// zeros). The result, the word's previous value, goes to `to` (null: nowhere), which may be `from`.
+/// Words are taken in ascending order, and each result is stored before the next operand is read: `to` may equal
+/// `from`.
 template <class ApplyTo>
 void forEachWord(AtomicRequest request, const void *from, void *to, std::size_t bytes, ApplyTo &&applyTo) {
     // The size of a word from its kind: integers are listed in pairs of ascending size.
@@ -117,6 +119,8 @@ std::vector<Detail::DeviceOfRank> DeviceAccess::gatherDevices() const {
     return devices;
 }
 
+/// Spinning kernels need concurrent execution: on a time-sliced GPU the waiting kernel may hold the device while the
+/// one that would signal it is not scheduled. O(ranks x devices) comparisons, once. All ranks get the same answer.
 std::string Detail::whyNoKernelWaits(std::span<const DeviceOfRank> devices) {
     for (std::size_t rank = 0; rank < devices.size(); ++rank) {
         // Each rank is compared with the first one on the same device: all of them must share one scheduler.
@@ -159,6 +163,7 @@ RemoteTable DeviceAccess::table() const {
             deviceNoAtomics_.data()};
 }
 
+/// Cost: a copy, or a kernel for each word, on one stream; a request and an answer where the device is out of reach.
 void DeviceAccess::operate(const RemoteOperation &operation, const void *from, void *to, Completion completion) {
     const int rank = operation.rank;
     if (base(rank) == nullptr)
@@ -207,6 +212,7 @@ void DeviceAccess::renew() {
 }
 
 /// Answers to other ranks are sent before mappings are closed; `RemoteMemory::close` meets the others afterwards.
+/// Order: no rank sends requests any more (`meet` has ended), answers leave, then mappings are closed.
 void DeviceAccess::close() {
     if (messages_)
         messages_->close();

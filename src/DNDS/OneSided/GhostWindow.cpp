@@ -11,6 +11,8 @@ namespace DNDS::Detail {
 
 HostMemoryResource arenaOf(const CommunicatorContext &context) { return context.node().arena; }
 
+/// Memory: 16 bytes a ghost and 8 a rank, once more on the device. Ghost g is addressed by its owner and its row there,
+/// found here once, so that an access costs O(1) and no look-up in a mapping.
 GhostWindowCore::GhostWindowCore(std::shared_ptr<CommunicatorContext> context, MemorySpace space,
                                  const std::function<Rows()> &describe) {
     const CommunicatorView &comm = context->comm();

@@ -145,6 +145,7 @@ void HostProxy::restart() {
 }
 
 /// Serves waiting requests, at most a ring of them: others are waiting, too.
+/// The bound makes serving fair: a kernel that floods its ring does not starve the proxies of other heaps.
 bool HostProxy::serveWaiting() noexcept {
     std::uint64_t served = 0;
     try {
@@ -171,6 +172,8 @@ void HostProxy::fail() noexcept {
     Atomics::storeRelease<std::uint32_t>(&ring_->broken, 1); // waiting kernels stop waiting
 }
 
+/// O(1) beside the operation. Requests are carried out in the order of tickets, hence each thread's own in its order,
+/// which is what fences of kernels rely on.
 bool HostProxy::serveNext() {
     // One consumer, in the order of tickets. Acquire on `stage` makes the request and its data visible; the release
     // at the end hands the slot back with the answer (stage + 2, the requester frees it) or free (stage + 3).
@@ -207,6 +210,7 @@ std::uint64_t HostProxy::ticketsDrawn() const {
     return drawn;
 }
 
+/// Ends, because no ticket is drawn meanwhile: kernels have been waited for, and this thread is in the loop.
 void HostProxy::drain() {
     // Up to the tickets drawn by now: kernels have been waited for, so that all of their requests are in the ring.
     // The server of this thread serves here; another one has a thread.
@@ -216,6 +220,7 @@ void HostProxy::drain() {
             std::this_thread::yield();
 }
 
+/// Afterwards no thread touches this proxy, so that it may be destroyed or restarted.
 void HostProxy::stop() noexcept {
     // The flag ends serving between two requests; removal takes the server's lock, which is held during a request.
     stop_ = true;

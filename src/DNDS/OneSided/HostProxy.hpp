@@ -75,6 +75,7 @@ class HostProxy {
     std::unique_ptr<std::uint64_t> hostTickets_;
     Device::DeviceBuffer<std::uint64_t> deviceTickets_;
 
+    /// Written by the server and, while no kernel runs, `restart`; `drain` reads it from another thread.
     std::atomic<std::uint64_t> next_{0}; ///< the next ticket to serve
     bool unfinished_ = false;            ///< some request is complete only after a quiet
     /// Set by `stop`: no further request is begun.

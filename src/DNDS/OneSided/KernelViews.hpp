@@ -198,6 +198,7 @@ struct GhostTable : RemoteTable {
     DNDS_HOST_DEVICE GhostTarget local(index i) const {
         return i >= owned ? ghost(i - owned) : i >= 0 ? GhostTarget{rank, i} : GhostTarget{-1, i};
     }
+    /// Invariant of the bisection: firstRows[low] <= row < firstRows[high]. Ranks without rows have equal entries.
     DNDS_HOST_DEVICE GhostTarget global(index row) const {
         if (row < 0 || row >= firstRows[ranks])
             return {-1, row};

@@ -126,6 +126,8 @@ std::uint64_t MessageService::send(std::uint64_t memory, const RemoteOperation &
     return next_++;
 }
 
+/// Why no deadlock: a waiting rank carries out requests of others in `progress`, among them those of ranks whose
+/// answers it awaits. Bounded memory: at most `maxPending` requests of this rank and memory are in flight.
 void MessageService::wait(std::uint64_t memory, std::size_t most, const std::string &name, std::uint64_t first,
                           std::uint64_t last) {
     // The oldest unanswered request, for the message of a wait that lasts.
@@ -153,6 +155,8 @@ void MessageService::forget(const std::byte *to, std::size_t bytes) noexcept {
                   [&](const auto &pending) { return pending.second.to >= to && pending.second.to < to + bytes; });
 }
 
+/// The lock makes this thread the only one that changes words for others: requests on one word are serialised at its
+/// owner, which makes them atomic without atomics of MPI.
 void MessageService::receive(MPI_Message message, const MPI_Status &status) {
     const int from = status.MPI_SOURCE;
     int size = 0;
@@ -211,6 +215,7 @@ bool MessageService::receiveAll() {
     return any;
 }
 
+/// O(messages that have arrived). Errors cannot be thrown here, in waits of unrelated calls: they revoke.
 bool MessageService::progress() noexcept {
     // Called from all waits of DNDS. Another thread with the lock is likely making progress: no need to wait for
     // it.
@@ -233,6 +238,7 @@ bool MessageService::allSent(std::uint64_t memory) {
     return std::ranges::find(sending_, memory, &Sending::memory) == sending_.end();
 }
 
+/// True once MPI has read all messages of this rank; their buffers must live until then.
 bool MessageService::settle() noexcept {
     const std::lock_guard lock(mutex_);
     // After a failure answers do not come; callers find the communicator revoked.
@@ -367,6 +373,7 @@ void MessageAccess::flushUsed() {
     window_.sync();
 }
 
+/// Called when all ranks have completed their operations: only the last answers may be in flight.
 void MessageAccess::close() {
     // Answers for other ranks may still be on their way from this one.
     waitUntil(

@@ -102,6 +102,8 @@ RemoteMemory::Extremes combined(RemoteMemory::Extremes mine, const RemoteMemory:
 
 /// Waits until all ranks make this call; `serve` is called meanwhile. Throws ArgumentError on all ranks if they make
 /// different ones, which leaves everything as it was.
+/// One reduction: O(log ranks) messages. The least and the largest number differ exactly if any two ranks differ, and
+/// each comes with a rank for the error.
 template <class Serve>
 std::array<RemoteMemory::Extremes, 2> meetIn(CommunicatorContext &context, MessageReduction &barrier,
                                              CollectiveCall call, const std::array<std::uint64_t, 2> &mine,
@@ -267,6 +269,7 @@ void RemoteMemory::waitServing(const std::function<bool()> &done, const std::fun
     DNDS::waitUntil(*context_, served, what);
 }
 
+/// O(ranks) memory and one gather at set-up; afterwards an access on the node is a load or store without any look-up.
 void RemoteMemory::exchangePlaces(std::size_t bytes, const std::optional<LentMemory> &lent) {
     const CommunicatorView &comm = context_->comm();
     const NodeTopology &node = context_->node();
@@ -329,6 +332,7 @@ RemoteTable RemoteMemory::kernelTable(KernelWaits waits) const {
     return result;
 }
 
+/// All ranks decide alike where the decision involves collective calls; a rank may lack a proxy for reasons of its own.
 void RemoteMemory::startProxy() {
     const bool forced = readEnvironment().oneSidedProxy; // the same on all ranks
     const bool byMessages = device_ != nullptr ? device_->sendsRequests() : remote_ != nullptr;
@@ -356,6 +360,7 @@ void RemoteMemory::startProxy() {
     });
 }
 
+/// Puts, gets and words come here for ranks out of reach of loads and stores only, Fence and Quiet for all.
 void RemoteMemory::operate(const RemoteOperation &operation, const void *from, void *to, Lane lane,
                            Completion completion) {
     // Of several lanes the first does it all: the host has no use for more.

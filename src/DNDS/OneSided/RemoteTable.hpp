@@ -66,6 +66,8 @@ struct KernelFault {
 ///
 /// No word is changed by both, since atomic operations of a GPU and of a host are not atomic together over PCIe:
 /// kernels fill the record when `claimed_` equals `taken_`, and the host opens it again by `taken_`.
+/// Single-writer rounds: a kernel may claim the record only while `claimed_` equals `taken_`, and only the host, after
+/// reading it, makes them equal again.
 class FaultRecord {
   public:
     /// Keeps the first fault, and counts the others. For kernels.

@@ -71,6 +71,7 @@ std::size_t SymmetricHeap::largestFree() const { return core().blocks->largestFr
 void SymmetricHeap::throwMoved() { throw StateError("this symmetric heap was moved from"); }
 
 /// Cost: one reduction and one agreement, O(log(ranks)) messages, and a search of the free list.
+/// Replicated state machine: equal calls in equal order keep the allocators of all ranks equal.
 HeapPlace SymmetricHeap::allocateBytes(std::size_t count, std::size_t objectBytes) {
     const CommunicatorView &comm = core().context->comm();
     // All ranks run the same allocator on the same requests in the same order, and so get the same offset without
@@ -106,6 +107,7 @@ HeapPlace SymmetricHeap::allocateBytes(std::size_t count, std::size_t objectByte
 
 /// `meet` is the barrier that makes this safe: all operations of all ranks are complete before any rank reuses the
 /// memory.
+/// Cost: as an allocation. A serial is never used again, so a stale pointer is detected even where its place is taken.
 void SymmetricHeap::freeBlock(const HeapPlace &place) {
     const CommunicatorView &comm = core().context->comm();
     const auto found = core().live.find(place.begin);
@@ -125,6 +127,7 @@ void SymmetricHeap::freeBlock(const HeapPlace &place) {
     });
 }
 
+/// Each rank writes its own copy of the description, and checks read only that: no message, whatever the target.
 void SymmetricHeap::writeBlock(std::uint64_t begin, const HeapBlock &block) {
     core().memory->address(rank(), begin - heapUnit).put(0, &block, sizeof(block));
 }

@@ -370,6 +370,8 @@ class WindowVerbs {
     /// Waits until this rank may access `rank`'s memory. Ranks that hold several locks take them in one order, or they
     /// may wait for each other. One atomic operation, then polls of one word. In kernels by one thread, whose view
     /// allows it; false and a fault if that takes too long.
+    /// First come, first served: a writer waits for all earlier tickets, a reader for earlier writers only, and neither
+    /// can starve.
     DNDS_HOST_DEVICE bool lock(LockType type, int rank) const {
         if (!self().isRight(whyNoLock(rank), RemoteCall::Lock, rank))
             return false;
@@ -498,6 +500,7 @@ class WindowVerbs {
         return self().isRight(any ? AccessFault::None : AccessFault::NotLocked, RemoteCall::Flush, anyRank);
     }
     /// Passes the lock on, after the operations are complete. The holder is cleared before the next one can set it.
+    /// Changes three words for a writer, one for a reader, which has let the next reader in when it got the lock.
     DNDS_HOST_DEVICE void release(int rank) const {
         const auto type = static_cast<LockType>(self().held(rank));
         self().setHeld(rank, 0);

@@ -69,6 +69,7 @@ Window Window::allocate(CommunicatorView comm, std::size_t bytes, std::size_t di
 
 /// Rank 0 allocates one piece for all ranks, without touching it: each rank zeroes its own part, so that the pages are
 /// near it.
+/// Parts follow each other in rank order by a prefix sum of their sizes, as MPI_Win_allocate_shared lays them out.
 Window Window::allocateShared(CommunicatorView comm, std::size_t bytes, std::size_t displacementUnit,
                               const WindowInfo &info) {
     const std::shared_ptr<CommunicatorContext> context = CommunicatorContext::of(comm);
@@ -123,6 +124,8 @@ Window Window::create(CommunicatorView comm, void *base, std::size_t bytes, std:
     return Window(comm, unowned(base), bytes, displacementUnit, space, info);
 }
 
+/// Memory of the window's words: 128 bytes and 12 for each rank. They lie on cache lines apart from the data, so that
+/// polling a lock does not slow puts.
 Window::Window(CommunicatorView comm, std::shared_ptr<std::byte> memory, std::size_t bytes, std::size_t unit,
                MemorySpace space, const WindowInfo &info, Room room, std::optional<LentMemory> lent) {
     const std::shared_ptr<CommunicatorContext> context = CommunicatorContext::of(comm);
@@ -163,6 +166,7 @@ Window::Window(CommunicatorView comm, std::shared_ptr<std::byte> memory, std::si
     core_->data->barrier();
 }
 
+/// O(ranks). Tickets of failed waits are forgotten with the words; see WindowVerbs::lock.
 void Window::Core::renew() {
     // Afterwards no rank has a lock: each resets its own words, and a recovery ends when all ranks have done so.
     std::ranges::fill(held, 0U);
