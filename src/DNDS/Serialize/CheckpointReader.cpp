@@ -32,6 +32,7 @@ std::vector<T> readList(const DurableFile &file, index place, index count) {
 }
 
 /// Compares the checksums of this rank's blocks of one dataset; `bytesOf` returns the bytes of rows.
+/// O(bytes of the blocks). A damaged block is named by its rows, so that one can tell what is lost.
 template <class BytesOf>
 void checkBlocks(const DurableFile &file, const CheckpointArray &array, const Detail::FileRanks &files, int rank,
                  const char *dataset, const CheckpointPlace &place, BytesOf &&bytesOf) {
@@ -54,6 +55,7 @@ void checkBlocks(const DurableFile &file, const CheckpointArray &array, const De
 /// Reads and checks this rank's blocks. Local.
 /// Reads the checksums of each dataset's blocks and compares before anything uses the values; offsets and ids must
 /// ascend, as searches rely on that.
+/// At most two reads for each dataset, of consecutive bytes. O(bytes of the blocks) memory.
 RowSlab readSlab(const DurableFile &file, const CheckpointArray &array, const Detail::FileRanks &files, int rank) {
     const std::string &path = file.path();
     const Detail::BlockSpread spread(array, files);
@@ -179,6 +181,8 @@ Detail::FileRanks CheckpointReader::fileRanks() const { return {comm_.size(), re
 
 // Rank 0 reads the description for all. Ranks that will read blocks open the file, too, and compare its header with
 // rank 0's. False if ranks found different files, as when a new checkpoint replaces the old one meanwhile.
+// Load on the file system: one rank reads the description; about as many ranks as FileRanks allows read a header of 4
+// KiB.
 bool CheckpointReader::open() {
     DurableFile file;
     Detail::FileImage image;
@@ -246,6 +250,7 @@ void CheckpointReader::read(std::string_view name, ArrayBase &array, std::span<c
 // Everything is received and checked before `target` changes. Collective, in `failTogether`. Order: agree on the name,
 // fit type and shape, fetch rows (two sparse exchanges), check sizes, then resize and fill. Memory: this rank's blocks
 // or the received rows, never both with the target.
+// Cost: every row moves once, from the rank of its block to the rank that asks; a row may be asked for by several.
 void CheckpointReader::readRows(std::string_view name, ArrayBase &target, std::span<const index> ids,
                                 std::span<const index> sizes, const std::function<void()> &resize) const {
     const CheckpointArray &stored = array(name);
@@ -300,6 +305,7 @@ void CheckpointReader::readRows(std::string_view name, ArrayBase &target, std::s
 }
 
 // Ids that are listed are in the file's blocks, on the ranks that read them, and are sent to their shares.
+// Shares are even, disjoint and complete, so any number of ranks reads each row once.
 std::vector<index> CheckpointReader::ownBlock(std::string_view name) const {
     const CheckpointArray &stored = array(name);
     RowSlab slab;

@@ -40,6 +40,7 @@ void checkLimit(const std::string &path, index bytes) {
 }
 
 /// Reserves disk space for bytes of a file, if the file system supports it.
+/// Not posix_fallocate, which writes to every block of the file where the file system cannot reserve space.
 void allocate(const std::string &path, int descriptor, int mode, index place, index bytes) {
     int result = 0;
     do
@@ -129,6 +130,7 @@ void DurableFile::readAt(index place, std::span<std::byte> bytes) const {
     }
 }
 
+// pwrite needs no file position, so threads and processes may write disjoint ranges of one file at the same time.
 void DurableFile::writeAt(index place, std::span<const std::byte> bytes) const {
     if (!bytes.empty())
         checkLimit(path_, place + static_cast<index>(bytes.size()));

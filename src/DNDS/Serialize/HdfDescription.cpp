@@ -98,6 +98,7 @@ class MemoryFile {
 constexpr const char *noFile = "/dev/null/checkpoint";
 
 /// A file in memory, zero beyond the given bytes, however long: only these take memory. HDF5 opens it without a copy.
+/// Untouched pages of the mapping are never backed, so memory is O(description) for a file of any size.
 class SparseImage {
   public:
     explicit SparseImage(const FileImage &image) : size_(static_cast<std::size_t>(image.bytes)) {
@@ -171,6 +172,7 @@ index makeDataset(hid_t parent, const std::string &name, hid_t type, const std::
 
 /// The place of a dataset that must have this type and these sizes (their product is known not to overflow) and lie
 /// within a file of this many bytes.
+/// The comparisons are written without sums that could overflow for a damaged file.
 index placeOf(hid_t parent, const std::string &name, hid_t type, const std::vector<hsize_t> &sizes, index fileBytes) {
     const HdfObject data(H5Dopen2(parent, name.c_str(), H5P_DEFAULT), H5Dclose, "dataset " + name);
     const HdfObject stored(H5Dget_type(data.get()), H5Tclose, name);
@@ -247,6 +249,7 @@ ElementKind kindOf(const std::string &name) {
 }
 
 /// Throws if numbers contradict each other or the size of the file: afterwards nothing computed from them overflows.
+/// The reader trusts these numbers afterwards: sizes of buffers, offsets in the file and loop bounds follow from them.
 void checkNumbers(const CheckpointArray &array, index fileBytes) {
     constexpr index maxRows = std::numeric_limits<index>::max() / 4;
     constexpr index maxBlocks = index{1} << 40; // times ranks
@@ -332,6 +335,7 @@ std::size_t metadataRoom(const CheckpointContent &content) {
 }
 
 /// The file with `room` for everything but datasets. The header is empty.
+/// HDF5 lays out the datasets and their places without their values, so a file of any size costs O(description) memory.
 FileImage tryImage(CheckpointContent &content, std::size_t room) {
     MemoryFile memory;
     const HdfObject access = fileAccess();
@@ -385,6 +389,7 @@ std::vector<std::byte> headerBytesOf(const DurableFile &file, index bytes) {
 /// Reads the description and checks it against the header, which is left empty.
 /// From the outside in: kind of file, version, header, length, checksum. The header must equal the text that its
 /// numbers give.
+/// The checksum covers everything that HDF5 parses: a damaged description is refused before HDF5 sees it.
 std::vector<std::byte> checkedDescription(const DurableFile &file, index bytes) {
     DNDS_CHECK(bytes > 0, DataError, "it is empty");
     std::vector<std::byte> front = headerBytesOf(file, bytes);
@@ -428,6 +433,7 @@ auto readable(const std::string &path, Read &&read) {
 } // namespace
 
 // Everything but values has to precede the first dataset, since readers get only the bytes up to there.
+// Each trial costs O(description); room doubles, so all of them cost O(the last one), and they end at 1 GiB.
 FileImage makeImage(CheckpointContent &content) {
     const HdfQuiet quiet;
     for (std::size_t room = metadataRoom(content);; room *= 2) {

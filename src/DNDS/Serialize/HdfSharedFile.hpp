@@ -115,6 +115,8 @@ class HdfSharedFile {
         writeRowsAfter(data.get(), name, hdfNumberType(elementKindOf<T>()), rows, before, values);
     }
     /// Writes this rank's box of a dataset, which may be empty; no dimensions: a scalar.
+    /// Ranks without elements take part with empty selections. MPI-IO may merge the boxes of all ranks into large
+    /// writes, by two-phase I/O (Thakur, Gropp and Lusk, Data sieving and collective I/O in ROMIO, Frontiers 1999).
     void writeBox(hid_t data, std::string_view name, hid_t type, std::span<const hsize_t> first,
                   std::span<const hsize_t> count, const void *values) {
         const HdfQuiet quiet;

@@ -38,6 +38,7 @@ std::vector<index> evenShares(CommunicatorView comm, std::span<const index> ids,
 // A distributed ranking: the ranks of the file sort even shares of the ids, and a prefix sum over the shares makes
 // positions global. Two sparse exchanges of one word per row, O(n log n) on average. Invariant: the row of an id is the
 // number of smaller ids on all ranks, whatever the distribution.
+// Shares are cut by count, not by range of ids, so that no rank sorts more than its part however ids are spread.
 std::vector<index> rowsOfIds(CommunicatorContext &context, const FileRanks &files, std::span<const index> ids,
                              bool listed) {
     if (!listed)
@@ -150,6 +151,8 @@ index rowOf(index id, const CheckpointArray &source, const RowSlab &slab) {
 }
 
 /// For each list of ids asked for, the bytes of each of these rows, and then the rows.
+/// O(log rows) for a listed id, O(1) else, plus the bytes of the rows. Answers keep the order of questions: ids are not
+/// sent back.
 RankLists answer(const RankLists &asked, const CheckpointArray &source, const RowSlab &slab) {
     RankLists answers;
     for (std::size_t k = 0; k < asked.size(); k++) {
@@ -179,6 +182,8 @@ RankLists answer(const RankLists &asked, const CheckpointArray &source, const Ro
 
 // Two sparse exchanges: ids to the ranks that have them, and rows back. Failures of any rank travel with them, so
 // that no rank waits for one that gave up.
+// Listed ids ascend across the slabs of all ranks, so the first id of each rank, one gather of O(ranks), tells the
+// owner of any id by a binary search. Cost: 8 bytes there and 8 bytes and the row back for each id.
 ArrivedRows fetchRows(CommunicatorContext &context, const FileRanks &files, const CheckpointArray &source,
                       const RowSlab &slab, std::span<const index> ids, const std::exception_ptr &failure) {
     const CommunicatorView comm = context.comm();
@@ -238,6 +243,7 @@ ArrivedRows fetchRows(CommunicatorContext &context, const FileRanks &files, cons
 }
 
 // Rows are in the order of ids, so that slabs and shares are both ascending, and lists arrive in order.
+// Cost: one sparse exchange of 8 bytes an id.
 std::vector<index> shareIds(CommunicatorContext &context, const CheckpointArray &source, const RowSlab &slab) {
     const EvenSplit shares(source.rows, context.comm().size());
     RankLists outgoing;

@@ -39,6 +39,7 @@ class FileRanks {
 };
 
 /// Whole blocks, spread over the ranks of the file as evenly as possible, in order of rank. Local, O(1).
+/// A function of the array and of the number of ranks, so that any rank knows the owner of any row without messages.
 class BlockSpread {
   public:
     BlockSpread(const CheckpointArray &array, const FileRanks &files)
