@@ -18,6 +18,7 @@ constexpr index maxName = 256;        // NC_MAX_NAME
 constexpr index maxDimensions = 1024; // NC_MAX_VAR_DIMS
 
 // The largest number on overflow.
+// Saturating sums and products: one comparison with the length of the file at the end finds any size that is too large.
 index plus(index a, index b) { return __builtin_add_overflow(a, b, &a) ? maxIndex : a; }
 index times(index a, index b) { return __builtin_mul_overflow(a, b, &a) ? maxIndex : a; }
 index padded(index bytes) { return bytes > maxIndex - 3 ? maxIndex : (bytes + 3) / 4 * 4; }
@@ -33,6 +34,8 @@ struct HeaderVariable {
 /// Reads a header in sequence, through a window of the file. Grammar: NetCDF Users' Guide, "File Format Specifications"
 /// (CDF-1, CDF-2, CDF-5). Each number is checked against the bytes that are left before memory is allocated by it, as
 /// damaged headers crash the library.
+/// O(header) time, and at most 64 KiB of the file in memory. Sizes of variables are computed from dimensions, never
+/// taken from the file.
 class ClassicHeader {
   public:
     // Magic, records, dimensions, attributes, variables: in the file's order. Sizes saturate instead of overflowing.
@@ -101,6 +104,8 @@ class ClassicHeader {
         DNDS_CHECK(bytes <= left(), DataError, "{} is truncated: its NetCDF header ends at byte {}", path_, end_);
         place_ += bytes;
     }
+    // Windows of 64 KiB, refilled when reading leaves them: headers are read in ascending order, so each byte is read
+    // at most once.
     std::byte byte() {
         skip(1);
         const index at = place_ - 1;

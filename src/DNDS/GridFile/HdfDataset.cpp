@@ -85,6 +85,7 @@ struct OpenDataset {
     }
 
     // In chunks of up to 64 MiB, converted by HDF5 and then spread over the slab's memory.
+    // Memory: one buffer of 64 MiB; one request of HDF5 a chunk.
     void read(const Slab &slab, const std::string &what) const {
         const std::size_t width = Detail::bytesOf(slab.kind);
         const Detail::SlabChunks chunks(slab.count, hdfReadBytes / static_cast<index>(width));
@@ -144,6 +145,7 @@ void readHdfDataset(CommunicatorView comm, const std::string &path, const std::s
 }
 
 // Declarations are compared before the file is opened: HDF5 waits for ranks that do not call it.
+// Cost: one comparison of a line of text, then as many collective writes as the rank with the most chunks needs.
 void writeHdfDataset(CommunicatorView comm, const std::string &path, const std::string &dataset,
                      const std::vector<index> &shape, ElementKind kind, std::span<const WrittenSlab> slabs,
                      bool append) {

@@ -12,6 +12,8 @@ namespace {
 constexpr index hdfBufferBytes = index{64} << 20;
 
 // Writes are collective: ranks with fewer chunks than the busiest take part with empty boxes.
+// At most 64 MiB of memory beside the slabs. The number of rounds is agreed on first, so no rank waits in a write that
+// another one does not make.
 void writeSlabs(HdfSharedFile &file, hid_t data, const std::string &name, ElementKind kind, std::size_t width,
                 std::span<const WrittenSlab> slabs) {
     std::vector<std::pair<const WrittenSlab *, SlabChunk>> chunks;

@@ -29,6 +29,7 @@ constexpr std::array<std::pair<ElementKind, nc_type>, 10> numberTypes{{{ElementK
 /// Describes a file, groups included, which classic files do not have. Depth first over groups, as the NetCDF-4 data
 /// model nests them. Names of variables carry the path of their group; places keep group and variable ids, which are
 /// unique within a group only.
+/// O(dimensions + variables + attributes), no values of variables. Every rank reads the description by itself.
 class ContentReader {
   public:
     ContentReader(const std::string &path, std::vector<NetcdfPlace> &places, std::vector<std::string> &notes)
@@ -218,6 +219,7 @@ void checkNetcdfFile(const std::string &path) {
 }
 
 // Closed before it is opened for writing.
+// Classic files have a fixed layout, so the header tells the size of the file with any number of records. O(header).
 void makeRoomInNetcdf(const std::string &path, index records) {
     index needed = 0;
     {

@@ -59,6 +59,7 @@ std::string NetcdfContent::manifest() const {
 
 // The leading dimension is picked first, unless its length is 1 and it is not that of steps. Then dimensions of length
 // 1 are picked, from slow to fast, except where `shape` has a 1, until as many are left as `shape` has.
+// Local; depends on the description alone, so all ranks pick the same.
 std::vector<DimensionPick> picksFor(const NetcdfVariable &variable, const std::vector<index> &shape, index step) {
     std::vector<NetcdfDimension> left = variable.dimensions;
     std::vector<DimensionPick> picks;

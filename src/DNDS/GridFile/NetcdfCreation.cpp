@@ -158,6 +158,7 @@ int NetcdfWriter::File::defineVariable(const NetcdfVariable &variable, const std
 }
 
 /// Makes the same calls on all ranks, so that failures are the same, too.
+/// After an error the remaining calls are skipped on all ranks alike, as definitions are collective in NetCDF-4.
 int NetcdfWriter::File::defineAll() {
     int status = NC_NOERR;
     std::vector<int> ids;
@@ -186,6 +187,8 @@ int NetcdfWriter::File::defineAll() {
 
 // Space is reserved before the library writes: a full disk is then found here, on rank 0, and not in the middle of a
 // collective call.
+// Each library call is followed by an agreement, so that an error on one rank is thrown by all and none enters the next
+// collective call alone.
 void NetcdfWriter::File::create(NetcdfFormat format) {
     const bool hdf = format == NetcdfFormat::Netcdf4;
     const index needed = hdf ? Detail::netcdf4BytesAtStart(content, options.deflate) : 0;

@@ -82,6 +82,7 @@ struct ReadPlan {
 
 /// Reads one box through the library. Throws DataError.
 /// Picked dimensions have count 1 in the file and none in memory.
+/// Memory: at most 64 MiB beside the slab. Reads are independent: ranks need not have the same number of boxes.
 void readSlab(const std::string &path, const ReadPlan &plan, const Slab &slab) {
     const std::size_t elementBytes = Detail::bytesOf(plan.variable->kind);
     const SlabChunks chunks(slab.count, readBufferBytes / static_cast<index>(elementBytes));
@@ -175,6 +176,7 @@ std::vector<real> NetcdfReader::values(std::string_view name) const {
 }
 
 // Of two coordinates at equal distance the first is taken; NaN never is.
+// Linear: coordinates need not be sorted. All ranks have the same values and find the same place.
 index NetcdfReader::place(const NetcdfVariable &variable, const DimensionPick &pick) const {
     const NetcdfDimension &dimension = variable.dimensions[dimensionOf(variable, pick)];
     if (!pick.byValue) {

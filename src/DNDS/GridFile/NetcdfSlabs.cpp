@@ -81,6 +81,7 @@ void NetcdfWriter::File::putScalar(const WritePlan &plan, std::span<const Writte
 
 // As many collective writes as the busiest rank has chunks. Failures are kept until the end: the other ranks wait in
 // the library.
+// Memory: one buffer of 64 MiB. One reduction for the rounds, one collective write a round, one agreement at the end.
 void NetcdfWriter::File::putAll(const WritePlan &plan, std::span<const WrittenSlab> slabs) {
     const index limit = writeBufferBytes / static_cast<index>(plan.elementBytes);
     std::vector<std::pair<const WrittenSlab *, SlabChunk>> chunks;
@@ -105,6 +106,8 @@ void NetcdfWriter::File::putAll(const WritePlan &plan, std::span<const WrittenSl
 
 /// Classic files: gives the records of a variable before `end` that were never written the fill value, which the
 /// library does not do. Rank 0 writes them. Collective.
+/// `writtenEnds` is the same on all ranks, so all of them enter the same collective writes. O(filled elements) written,
+/// by rank 0 alone.
 void NetcdfWriter::File::fillUpTo(std::size_t variable, index end) {
     if (writtenEnds[variable] >= end)
         return;
@@ -172,6 +175,7 @@ void NetcdfWriter::File::grow(const WritePlan &plan, std::span<const WrittenSlab
 
 /// The same for NetCDF-4. Collective; one reduction of the box that all ranks together write. HDF5 appends chunks, so
 /// space is reserved beyond the end of the file, and rank 0 frees the rest in `close`.
+/// The union of boxes is bounded by one box: an upper bound of the chunks that are touched, without their lists.
 void NetcdfWriter::File::reserve(const WritePlan &plan, std::span<const WrittenSlab> slabs) {
     if (extents.empty())
         return;

@@ -48,6 +48,8 @@ index netcdf4BytesAtStart(const NetcdfContent &content, int deflate) {
 }
 
 // Counts the chunks that the new extents add, and the chunks that the box touches.
+// Too large an estimate costs disk space until the file is closed; too small a one lets a full disk end a collective
+// write in the middle. Hence upper bounds throughout. O(dims).
 index netcdf4BytesOf(const NetcdfPlace &place, ElementKind kind, const std::vector<index> &extent,
                      const WrittenBox &box, const std::string &path) {
     int storage = NC_CONTIGUOUS;

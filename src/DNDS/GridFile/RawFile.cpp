@@ -45,6 +45,8 @@ void readRawFile(CommunicatorView comm, const std::string &path, const RawFileLa
 
 // Rank 0 makes the file at its full size, then all write their boxes. The name appears when the file is complete:
 // readers find the old file or the new one, never a part.
+// The size is fixed first, so that ranks can write at any offset, and a full disk is found before any value is written
+// where the file system reserves space.
 void writeRawFile(CommunicatorView comm, const std::string &path, const RawFileLayout &layout,
                   std::span<const WrittenSlab> slabs) {
     const std::string temporary = path + ".part";

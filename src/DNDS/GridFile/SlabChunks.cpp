@@ -7,6 +7,8 @@
 namespace DNDS::Detail {
 
 // Faster dimensions are taken whole as long as they fit the limit; the next one is cut into parts.
+// Invariant: chunks are boxes that divide the slab, in row-major order of their first elements. All but the last along
+// the cut dimension have the same size, so a chunk is computed from its number in O(dims).
 SlabChunks::SlabChunks(const std::vector<index> &count, index limit) : count_(count) {
     if (std::ranges::find(count, 0) != count.end()) // the product of the others may exceed an index
         return;
@@ -65,6 +67,8 @@ void forEachPiece(const BasicSlab<Byte> &slab, const SlabChunk &chunk, std::size
 constexpr index rawBufferBytes = index{16} << 20;
 
 /// Calls `move(place, chunk, bytes)` for contiguous runs of a box in the file, at most a buffer each.
+/// Chunks of at most `run` elements never cross a gap, so each is one request; the number of requests is the least
+/// possible for runs that fit the buffer.
 template <class Byte, class Move>
 void forEachFileRun(index place, const std::vector<index> &shape, const BasicSlab<Byte> &slab, Move &&move) {
     if (slab.elements() == 0)

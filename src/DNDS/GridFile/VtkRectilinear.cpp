@@ -42,6 +42,7 @@ struct VtrPlan {
 constexpr const char *vtrEnd = "\n  </AppendedData>\n</VTKFile>\n";
 
 // Offsets in the header count from its end, so that they do not depend on its length.
+// Two passes: offsets relative to the appended data while the header grows, then all are shifted by its length.
 VtrPlan planVtr(const std::array<std::vector<real>, 3> &points, const std::array<index, 3> &cells,
                 std::span<const VtkGridField> fields) {
     VtrPlan plan;
@@ -91,6 +92,7 @@ void writeVtrFrame(const DurableFile &file, const VtrPlan &plan, const std::arra
 } // namespace
 
 // The plan is the same on all ranks, which then write their boxes without further messages.
+// Ranks write disjoint ranges of bytes: no locks, and one agreement before the file gets its name.
 void writeVtkRectilinear(CommunicatorView comm, const std::string &path, const std::array<std::vector<real>, 3> &points,
                          std::span<const VtkGridField> fields) {
     const std::string temporary = path + ".part";
