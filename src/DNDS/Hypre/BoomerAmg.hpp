@@ -179,6 +179,7 @@ class Matrix {
         check(HYPRE_IJMatrixInitialize(made), "HYPRE_IJMatrixInitialize");
     }
     // One row of numbers at a time; blocks of the pattern are spread over b of them. hypre adds repeated columns.
+    // O(entries x b^2); scratch for one row. Rows are this rank's own, so hypre keeps no values for other ranks.
     void fill(const SparseMatrix<b> &matrix, const GlobalEntries<HYPRE_BigInt> &entries) {
         const MatrixPattern &pattern = matrix.pattern();
         std::vector<HYPRE_BigInt> columns;
@@ -260,6 +261,7 @@ class BoomerAmg {
 
     /// Sets the owned rows of z. Collective: hypre waits for its neighbours. Throws on this rank LayoutError for
     /// vectors of other rows, ArgumentError if r and z are the same, and errors of hypre.
+    /// z starts at zero: the result is linear in r, as Krylov methods require of a preconditioner.
     void operator()(const ArrayDof<b, 1> &r, ArrayDof<b, 1> &z) const {
         const Vector from = matrix_.vector(r);
         const Vector to = matrix_.vector(z);

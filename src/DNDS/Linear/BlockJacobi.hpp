@@ -64,6 +64,7 @@ class BlockJacobi {
     /// Empty if rows or columns are linearly dependent up to rounding. Scales their units away first.
     /// Full pivoting tells the rank; powers of two scale without rounding. Equilibration as in LAPACK's geequb: rows
     /// first, then columns. D^-1 = columns (rows D columns)^-1 rows.
+    /// Without scaling, a block that couples, say, pressures and mass fractions would look singular. O(b^3).
     static std::optional<Block> inverseOf(const Block &block) {
         const Row rows = block.cwiseAbs().rowwise().maxCoeff().unaryExpr(&scaleOf);
         Block scaled = rows.asDiagonal() * block;

@@ -43,6 +43,7 @@ void Detail::requireSameOptions(CommunicatorView comm, const char *method, const
 
 // Attached to the communicator's context: made once, and destroyed with it. Shared by all solves, since making one is
 // collective.
+// Solves of a communicator run one after another, so one reduction at a time suffices.
 MessageReduction &Detail::krylovSums(CommunicatorContext &context) {
     return context.attach<MessageReduction>(
         [&] { return std::make_shared<MessageReduction>(context, "scalar products of solvers"); });

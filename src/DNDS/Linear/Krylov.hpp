@@ -139,6 +139,7 @@ class KrylovWork {
         const TVector &y;
     };
     /// Scalar products, all of them in one reduction, or the two of exact sums. Running.
+    /// Batching pays because a reduction costs latency, O(log ranks), and hardly depends on how many numbers it has.
     std::vector<real> dots(std::span<const Factors> factors) const {
         std::vector<real> results(factors.size());
         if (options_.exactSums) {
@@ -167,6 +168,7 @@ class KrylovWork {
     real norm(const TVector &x) const { return std::sqrt(dot(x, x)); }
 
     /// Records a residual, in units. Returns whether to stop.
+    /// Decides by reduced numbers only, which have the same bits on all ranks: they all stop in the same iteration.
     bool isOver(int iteration, real residual) {
         result_.iterations = iteration;
         result_.residual = residual * unit_;
@@ -216,6 +218,8 @@ class KrylovWork {
 /// Orthogonalises w against an orthonormal basis by classical Gram-Schmidt, twice: as accurate as modified
 /// Gram-Schmidt, with two reductions (Giraud, Langou, Rozloznik and van den Eshof 2005). Adds to the coefficients and
 /// returns the norm of the remainder.
+/// Two products of the basis with w in each pass, O(directions x rows); the number of reductions does not depend on the
+/// number of directions, unlike that of modified Gram-Schmidt.
 template <class TVector>
 real orthogonalise(const KrylovWork<TVector> &work, std::span<const TVector> basis, TVector &w,
                    std::span<real> coefficients) {
@@ -338,6 +342,7 @@ KrylovResult biCgStab(Multiply &&multiply, const TVector &b, TVector &x, Precond
 /// Gram-Schmidt, twice: an iteration takes one product and two reductions, and `restart` + 3 work vectors in all.
 /// The Hessenberg matrix is made triangular by Givens rotations as its columns arrive, so that each iteration knows
 /// its residual without computing x. The true residual decides at each restart.
+/// Work of an iteration k of a cycle: O(k) vector operations and O(k) scalar ones, in the same order on all ranks.
 template <class TVector, class Multiply, class Precondition = NoPreconditioner>
 KrylovResult gmres(Multiply &&multiply, const TVector &b, TVector &x, Precondition &&precondition = {},
                    const KrylovOptions &options = {}) {

@@ -150,6 +150,7 @@ class SparseMatrix {
     /// Sends contributions to ghost rows to their owners, which add them, and zeroes the ghost rows. Collective; one
     /// push. Does nothing if the pattern keeps no ghost rows. Sums from several ranks are in rank order: their last
     /// bits depend on the partition. To avoid that, let each rank compute all contributions to its own rows.
+    /// Entries of a ghost row have the positions of the owner's row: contributions are added without column numbers.
     void finish() {
         if (!pattern_->keepsGhostRows())
             return;
@@ -162,6 +163,8 @@ class SparseMatrix {
     /// afterwards. Collective; O(entries) and one pull. Rows are summed in the order of the pattern. Throws
     /// ArgumentError if x and y are one vector, LayoutError if rows differ, StateError for vectors of another pattern,
     /// StaleError for vectors on the device.
+    /// Inner rows are computed between start and wait, border rows after it; each row is summed in one go, so the
+    /// overlap changes no bits.
     void multiply(Vector &x, Vector &y) const {
         requireMine(x);
         requireMine(y);
@@ -237,6 +240,7 @@ class SparseMatrix {
 };
 
 /// The entries of the owned rows of a pattern, in integers of type `Int`, which must be wide enough for them.
+/// Exact counts let PETSc and hypre allocate once; without them assembly would move entries again and again.
 template <class Int>
 struct GlobalEntries {
     /// Local, O(entries). Throws StateError, which names `what`, for a pattern without global numbers.

@@ -139,6 +139,7 @@ class Matrix {
 
     /// Takes the values of a matrix of the same pattern. Collective. O(entries). Throws on all ranks StateError for a
     /// matrix of another pattern and after PETSc has ended; on this rank alone if this has been moved from.
+    /// Every rank sets its own rows only (MAT_NO_OFF_PROC_ENTRIES), so assembly sends no values.
     void update(const SparseMatrix<b> &matrix) {
         DNDS_CHECK(pattern_ != nullptr, StateError, "this copy of the matrix '{}' has been moved from", matrix.name());
         onAllRanks(comm(), [&](const ErrorNotes &) {
@@ -237,6 +238,7 @@ class ShellMatrix {
         return static_cast<ShellMatrix *>(context)->product(x, y);
     }
     /// Does not throw, because its callers are C functions.
+    /// Cost beside `multiply`: two copies of owned rows.
     PetscErrorCode product(Vec x, Vec y) {
         const PetscScalar *from = nullptr;
         PetscScalar *to = nullptr;
@@ -307,6 +309,7 @@ class Solver {
         return solve(right.get(), solution.get());
     }
     // All ranks agree twice: on exceptions of the operator, and then on PETSc's own errors.
+    // An exception of the operator turns the product into NaN, which ends KSPSolve on all ranks at the next norm.
     KrylovResult solve(Vec b, Vec x) {
         KrylovResult result;
         configure();
