@@ -5,7 +5,7 @@
 
 namespace DNDS::Task {
 
-// The accesses order both calls: a start reads cells, so it comes after earlier writers; a finish changes them, so
+// The accesses order both calls: a start reads cells, so it follows earlier writers; a finish changes them, so
 // later tasks come after it.
 void addPush(GraphModel &graph, BlockFieldCore &field, const std::shared_ptr<ArrayHandle> &array,
              std::optional<PushOp> op) {

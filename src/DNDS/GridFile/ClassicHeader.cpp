@@ -99,7 +99,7 @@ class ClassicHeader {
         return static_cast<index>(value);
     }
 
-    // All reading goes through here, so nothing beyond the file's end is read.
+    // Every read calls it first, so nothing beyond the file's end is read.
     void skip(index bytes) {
         DNDS_CHECK(bytes <= left(), DataError, "{} is truncated: its NetCDF header ends at byte {}", path_, end_);
         place_ += bytes;

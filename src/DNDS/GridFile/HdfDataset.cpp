@@ -38,7 +38,7 @@ herr_t addDatasetName(hid_t, const char *name, const H5O_info_t *info, void *nam
 /// Aborts a conversion at the first value that the memory type cannot hold, and notes it; HDF5 would clamp it.
 /// Infinities fit floating-point types, and integers may be rounded to those.
 H5T_conv_ret_t noteUnfit(H5T_conv_except_t kind, hid_t from, hid_t to, void *source, void *, void *unfit) noexcept {
-    // Rounding is what reading into a narrower floating-point type asks for.
+    // Reading into a narrower floating-point type implies rounding.
     if (kind == H5T_CONV_EXCEPT_PRECISION)
         return H5T_CONV_UNHANDLED;
     std::array<std::byte, 64> buffer{};

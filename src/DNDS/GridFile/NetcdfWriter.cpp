@@ -42,7 +42,7 @@ NetcdfWriter &NetcdfWriter::operator=(NetcdfWriter &&other) noexcept {
     return *this;
 }
 
-// Closing is collective, so only if all ranks come here in the same way.
+// Closing is collective: it is called only where all ranks destroy the writer, not during an exception.
 NetcdfWriter::~NetcdfWriter() {
     if (!file_ || file_->id < 0)
         return;

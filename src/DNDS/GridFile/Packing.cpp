@@ -159,7 +159,7 @@ Value unpacked(const Packing &packing, Number number, const std::string &what) {
     }
 }
 
-// With a mask integers need no fill: 0 stands there, and the mask tells.
+// With a mask, integers need no fill value: missing elements are 0 and marked in the mask.
 template <class Value>
 Value valueOfMissing(std::optional<real> fill, bool masked, const std::string &what) {
     if constexpr (std::is_floating_point_v<Value>) {

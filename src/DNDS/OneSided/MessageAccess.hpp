@@ -84,7 +84,7 @@ class MessageService final : public Recoverable {
 
     /// Owns this object, by `attach`.
     CommunicatorContext &context_;
-    /// One channel for all memories and both directions: requests and answers are told apart by their headers.
+    /// One channel for all memories and both directions: headers distinguish requests and answers.
     Channel channel_;
     std::mutex mutex_; ///< guards all below: the serving thread uses it, too
     /// Served memory of this rank, keyed by its number, which is the same on all ranks.

@@ -228,7 +228,7 @@ class ProxyView {
     /// Waits until the slot has come to `stage`; false if the proxy is broken, which a wait beyond the limit makes
     /// it.
     DNDS_HOST_DEVICE bool reaches(const Detail::ProxySlot &slot, std::uint64_t stage) const {
-        // Bounded: a kernel that waits for a dead host would occupy the device for ever.
+        // Bounded: a kernel that waits for a dead host would never free the device.
         for (std::uint64_t poll = 0; Atomics::loadAcquire(&slot.stage) != stage; ++poll) {
             if (Atomics::loadAcquire(&ring_->broken) != 0)
                 return false;

@@ -360,7 +360,7 @@ void RemoteMemory::startProxy() {
     });
 }
 
-/// Puts, gets and words come here for ranks out of reach of loads and stores only, Fence and Quiet for all.
+/// Puts, gets and words of ranks that loads and stores do not reach; Fence and Quiet of all ranks.
 void RemoteMemory::operate(const RemoteOperation &operation, const void *from, void *to, Lane lane,
                            Completion completion) {
     // Of several lanes the first does it all: the host has no use for more.
@@ -382,8 +382,8 @@ void RemoteMemory::operate(const RemoteOperation &operation, const void *from, v
     });
 }
 
-/// A kernel that waits for the proxy keeps its stream busy: whatever the proxy needs must work beside a running kernel,
-/// or both wait for ever.
+/// A kernel that waits for the proxy keeps its stream busy. Everything that the proxy calls must run beside that
+/// kernel, or both deadlock.
 std::string RemoteMemory::whyNoDeviceProxy(bool byMessages) {
 #if !defined(DNDS_CUDA_PROXY)
     if (Device::name() == "cuda")
@@ -399,7 +399,7 @@ std::string RemoteMemory::whyNoDeviceProxy(bool byMessages) {
                : "";
 }
 
-/// On the proxy's thread, or in a wait: whatever it throws ends the proxy.
+/// Runs on the proxy's thread, or in a wait. Its exceptions end the proxy.
 void RemoteMemory::carryOut(const RemoteOperation &operation, std::byte *data) {
     requireValid(); // kernels need not wait for failed ranks
     // As a call of the host would do it; operands and results share the slot's data.

@@ -146,7 +146,7 @@ void SymmetricHeap::throwFault(AccessFault fault, RemoteCall call, int rank, con
                                std::uint64_t bytes, std::uint64_t object) const {
     if (fault == AccessFault::Range) {
         const HeapBlock &block = core().live.at(place.begin);
-        // In elements, as the program counts; the other faults are told in bytes.
+        // In elements, as the program counts; messages of other faults count bytes.
         const auto size = static_cast<std::int64_t>(object);
         throw IndexError(fmt::format(
             "{}: {} of {} elements of {} bytes from element {} of an allocation of {} on rank {}: beyond its ends",

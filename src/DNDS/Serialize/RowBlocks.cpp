@@ -180,8 +180,8 @@ RankLists answer(const RankLists &asked, const CheckpointArray &source, const Ro
 
 } // namespace
 
-// Two sparse exchanges: ids to the ranks that have them, and rows back. Failures of any rank travel with them, so
-// that no rank waits for one that gave up.
+// Two sparse exchanges: ids to the ranks that have them, and rows back. They carry failures, so that no rank waits for
+// messages of a rank that has thrown.
 // Listed ids ascend across the slabs of all ranks, so the first id of each rank, one gather of O(ranks), tells the
 // owner of any id by a binary search. Cost: 8 bytes there and 8 bytes and the row back for each id.
 ArrivedRows fetchRows(CommunicatorContext &context, const FileRanks &files, const CheckpointArray &source,

@@ -125,7 +125,7 @@ bool CommChannel::complete() {
     return true;
 }
 
-/// Checks the peer's process now and then, while nothing arrives.
+/// Checks at intervals whether the peer's process lives, while nothing arrives.
 void CommChannel::poll(std::string_view what) {
     if (const auto seconds = transfer_->polling.due())
         requireAlive(*context_, fmt::format("rank {} to {} {}", sends_ ? receiver_ : sender_, what, title_), *seconds,

@@ -480,7 +480,7 @@ void ObjectPool<T>::State::trim(std::size_t bytes) noexcept {
     }
 }
 
-/// Resources that own each other would keep this alive for ever if they were still pooled.
+/// Pooled resources that own each other would keep this alive: they are destroyed when the pool ends.
 template <class T>
 void ObjectPool<T>::State::close() noexcept {
     {

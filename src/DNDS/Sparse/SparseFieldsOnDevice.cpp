@@ -2,9 +2,8 @@
 //
 // Messages come in two parts there, except staged ones: the header and its bits, which the host needs to allocate
 // blocks, by the host's link; and the packed rims, which only kernels read, by the link in device memory. Both links
-// keep the order of messages, which tells the parts of one exchange from those of the next one. Where no rim is sent
-// there is no second part, and fields on the host that send to fields on a device put the data after the header, as
-// staged ones do.
+// keep the order of messages, so that the two parts of an exchange match. Where no rim is sent there is no second part.
+// Fields on the host that send to fields on a device put the data after the header, as staged ones do.
 
 #include "DNDS/Sparse/SparseFieldsState.hpp"
 

@@ -164,7 +164,7 @@ void SparseFields::State::apply(const Deposit &deposit, std::vector<std::byte> &
     if (there ? onDevice() : !field.freeing)
         return;
     const std::byte *data = deposit.data;
-    // On the device only deposits that are lost come here: few, so that their blocks are copied one by one.
+    // On the device `apply` handles lost deposits only: they are few, and their blocks are copied one by one.
     if (deposit.from != nullptr) {
         const std::byte *from = field.memory(deposit.from->block);
         if (onDevice()) {

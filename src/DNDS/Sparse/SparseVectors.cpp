@@ -30,8 +30,8 @@ void requirePartner(const SparseField<real> &u, const SparseField<real> &v) {
                v.components());
 }
 
-/// Throws if a change turns the default into `becomes`, another value: absent blocks have the default for ever, so that
-/// only changes that keep it are exact.
+/// Throws if a change turns the default into `becomes`, another value: absent blocks keep the default, so that only
+/// changes that keep it are exact.
 void requireDefault(const SparseField<real> &u, real becomes) {
     const real value = u.defaultValue();
     DNDS_CHECK(becomes == value || (std::isnan(becomes) && std::isnan(value)), ArgumentError,

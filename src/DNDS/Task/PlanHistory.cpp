@@ -79,7 +79,7 @@ bool PlanHistory::look() {
     return missing_.empty();
 }
 
-/// Words are hashes: the error tells this rank's decisions, as the program has to find out why the peer's differ.
+/// Words are hashes, so the error can list only this rank's decisions, to be compared with the peer's.
 void PlanHistory::throwDisagreement(int peer) const {
     std::vector<std::string> made;
     for (std::size_t k = 0; k < dropped_.size(); ++k)

@@ -18,7 +18,7 @@ namespace DNDS::Task {
 /// Versions are counters that each write to an array raises (ArrayBase), so a test costs O(arrays) and reads no rows.
 /// A pull moves messages, hence all peers must drop the same ones: ranks decide each for itself, and tell
 /// their peers one word a run, a hash of the decisions. Ranks that are about to do different things find out before
-/// they wait for each other for ever. Words are compared one run late, so that no rank waits for them.
+/// they deadlock. Words are compared one run late, so that no rank waits for them.
 class PlanHistory final : public Recoverable {
   public:
     /// Refers to both, which outlive it.

@@ -16,8 +16,8 @@ PlanReductions::PlanReductions(const GraphModel &graph, const std::shared_ptr<Co
         pending_ = std::make_unique<PendingReduction>(context, fmt::format("plan '{}'", graph.name));
 }
 
-/// All reductions of the plan travel as one: O(columns) values a message, whatever their number. Each value is an
-/// exact sum or an extreme, so neither the order of rows nor that of ranks changes its bits.
+/// All reductions of the plan are one reduction: O(columns) values a message. Each value is an exact sum or an extreme,
+/// so neither the order of rows nor that of ranks changes its bits.
 void PlanReductions::start(const Executor &executor, const ListedRows &listed) {
     if (!pending_)
         return;

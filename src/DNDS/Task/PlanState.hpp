@@ -110,7 +110,7 @@ struct Plan::State final : Recoverable {
     std::vector<index> boundIn;
     std::vector<Rows> rows;               ///< [arrays] when it was compiled
     std::unique_ptr<HostRunner> host;     ///< null on the device
-    std::unique_ptr<DeviceRunner> device; ///< null on the host. Last: it goes before the memory that it uses
+    std::unique_ptr<DeviceRunner> device; ///< null on the host. Last: destroyed before the memory that it uses
 };
 
 } // namespace DNDS::Task

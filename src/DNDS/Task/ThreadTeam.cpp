@@ -49,7 +49,7 @@ ThreadTeam::ThreadTeam(int threads) : threads_(threads), process_(::getpid()) {
 
 ThreadTeam::~ThreadTeam() {
     abandon();
-    if (forked()) // joining would wait for ever
+    if (forked()) // the parent's workers do not run here: joining would hang
         return;
     closed_.store(true, std::memory_order_release);
     wake();
@@ -95,8 +95,8 @@ void ThreadTeam::publish(Loop &loop) noexcept {
     wake();
 }
 
-/// A thread without work reads only `published_`; `claimed_` moves from thread to
-/// thread once a claim, instead of twice if it were loaded before.
+/// A thread without work reads only `published_`. The cache line of `claimed_` moves between cores once a claim; a load
+/// before the swap would move it twice.
 /// A compare and swap rather than fetch_add, which would also claim positions that are not published yet. Relaxed order
 /// suffices: the acquire load of `published_` makes slot and loop visible. Lock-free.
 bool ThreadTeam::claim(Cursor &at) noexcept {
@@ -182,7 +182,7 @@ void ThreadTeam::serve() noexcept {
     }
 }
 
-// One chunk at a time, so that the caller can look after exchanges in between.
+// One chunk at a time, so that the caller can progress exchanges in between.
 bool ThreadTeam::help() noexcept {
     const bool ran = runNext(cursor_);
     settle(cursor_);
@@ -198,7 +198,7 @@ void ThreadTeam::end() noexcept {
     while (runNext(cursor_)) {
     }
     settle(cursor_);
-    for (std::size_t slot = 0; slot < used_; ++slot) // others have claimed the rest, in a forked child for ever
+    for (std::size_t slot = 0; slot < used_; ++slot) // workers run the rest; in a forked child they never finish
         for (int turns = 0; !done(*slots_[slot].first); idle(turns))
             if (turns == spins && forked())
                 return;
