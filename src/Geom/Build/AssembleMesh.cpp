@@ -10,6 +10,8 @@ namespace {
 
 /// Two orders meet here: `base` improves locality (curve or reverse Cuthill-McKee), and `renumber` then puts inner
 /// rows first and boundary rows by reader, for fast exchange. Fills the lists of cells in the new order.
+/// O(cells log degree) time for the order, three exchanges for `renumber`. Owned cells keep their range of global
+/// numbers, so only numbers within a rank change.
 CellNumbers numberCells(UnstructuredMesh &mesh, std::shared_ptr<const GlobalMapping> global, const LocalCells &cells,
                         ImageTable &images, CellOrder order) {
     std::vector<index> base;

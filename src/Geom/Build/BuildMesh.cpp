@@ -72,6 +72,8 @@ std::vector<index> fetchWeights(const GlobalMapping &cellBlocks, std::span<const
 
 /// Moves cells to their parts in a graph partition. `cellBlocks` numbers the cells of the source.
 /// The cells keep their order along the curve: their keys move with them, by the same redistribution.
+/// O(own cells + own faces) memory besides that of PT-Scotch. Exchanges: one query for weights, if there are any;
+/// the cells; the new numbers of links; the keys.
 void partitionByGraph(CommunicatorView comm, MigratedCells &migrated, const GlobalMapping &cellBlocks,
                       const MeshOptions &options, const std::function<void(std::string_view)> &progress) {
     progress("graph");

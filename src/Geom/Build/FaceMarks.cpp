@@ -11,6 +11,8 @@ namespace {
 /// The source's marked faces: [marks] of key, mark and file id.
 /// Words: hash, least node, mark, number in the file, position in the sender's list, by which the sender learns of
 /// faces without a cell.
+/// Keys are those of distinct corners, as forEachFace gives them, so that collapsed boundary elements match. Each
+/// pass of packByRank computes them again, which saves a list of keys.
 RankLists sendMarks(const GlobalMapping &nodeBlocks, const ElementBlock &block, std::span<const int> marks,
                     const std::vector<index> &chosen) {
     const auto keyOf = [&](std::size_t i) {
@@ -35,6 +37,8 @@ RankLists sendMarks(const GlobalMapping &nodeBlocks, const ElementBlock &block, 
 /// Matches marked faces with cells' faces; returns those of `chosen` without a cell. Collective.
 /// A join at the rendezvous: sides of cells and marked faces with equal keys meet there; marks are forwarded to the
 /// cells, and marks without a side go back to their sender.
+/// Four exchanges: six words a wanted side, five a mark, four an answer, one a lost mark. O(sides + marks) time on
+/// average.
 template <class Wanted>
 std::vector<index> joinMarks(const GlobalMapping &nodeBlocks, const GlobalMapping &cellMapping, CellRecords &cells,
                              const OwnFaces &faces, const SourceMesh &source, const std::vector<index> &chosen,
@@ -93,6 +97,8 @@ std::vector<index> joinMarks(const GlobalMapping &nodeBlocks, const GlobalMappin
 /// Marks boundary faces all of whose corners have a mark. Collective.
 /// Two passes over boundary faces: the first collects their nodes, whose marks are then fetched in one query; the
 /// second intersects the marks of each face's corners.
+/// O(corners of boundary faces) time and memory. Marks of nodes have no number in the file (0). Only boundary faces
+/// qualify: an inner face may have all its corners in a patch without being one of its faces.
 void markByNodes(const GlobalMapping &blocks, CellRecords &cells, const SourceMesh &source) {
     if (blocks.context()->comm().allReduce(source.nodeMarks.empty() ? 0 : 1, MPI_MAX) == 0)
         return;
@@ -124,6 +130,7 @@ void markByNodes(const GlobalMapping &blocks, CellRecords &cells, const SourceMe
 } // namespace
 
 /// A second join with inner faces takes place only if some marked faces have not found a cell.
+/// Marks ascend and have no repeats afterwards, as CellRecords requires. O(own faces + own marks) memory.
 Finding markFaces(const GlobalMapping &nodeBlocks, CellRecords &cells, const SourceMesh &source) {
     const CommunicatorView &comm = nodeBlocks.context()->comm();
     const auto cellMapping = GlobalMapping::create(comm, cells.size());

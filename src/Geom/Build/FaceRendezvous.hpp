@@ -45,6 +45,8 @@ inline int rendezvousRank(const FaceKey &key, const GlobalMapping &nodeBlocks) {
 
 /// Finds earlier faces of the same key: open addressing, positions only.
 /// At most half full, linear probing. It refers to `keys`, which outlive it.
+/// 16 to 32 bytes a face. The keys stay in the caller's array, so a probe costs one read of `buckets_` and one of
+/// the key.
 class FaceTable {
   public:
     explicit FaceTable(std::span<const FaceKey> keys)
@@ -121,6 +123,8 @@ inline void writeSide(const FaceKey &key, const Side &side, index *words) {
 
 /// Sides that arrived at their rendezvous.
 /// Struct of arrays; `ranks` are the senders, which get the answers.
+/// In the order of senders, then of their faces. `matchSides` depends on this order only through which side is
+/// found first; links are symmetric, so the result does not.
 struct GatheredSides {
     std::vector<FaceKey> keys;
     std::vector<Side> sides;

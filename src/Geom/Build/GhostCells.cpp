@@ -37,6 +37,8 @@ void wantBehindFaces(const LocalCells &local, index begin, ImageTable &images, L
 /// Finds the cells around nodes of any owner.
 /// Neighbours through nodes, across periodic boundaries, too: where several meet, a node has partners of partners,
 /// which are asked about until none is new.
+/// O(nodes of the layer) questions; `seen_` keeps each (node, image) from being asked about twice, over all layers.
+/// The loop in `want` ends on all ranks in the same round, since its condition is a reduction.
 class AroundNodes {
   public:
     AroundNodes(const GlobalMapping &cellMapping, const GlobalMapping &nodeBlocks, const NodeSharing &sharing,
@@ -126,6 +128,8 @@ class AroundNodes {
 
 /// Gets cells from their owners and appends them. Collective.
 /// Records arrive grouped by owner and are appended in the order of `keys`.
+/// Two exchanges for the query; O(words of the records) memory beyond the cells. Any order of `keys` is correct;
+/// that of Layer makes ghosts of one layer contiguous.
 void fetchCells(const GlobalMapping &cellMapping, LocalCells &local, std::span<const index> keys, int depth) {
     // Records of varying length, in the order of arrival; `starts` finds each.
     std::vector<index> words;
@@ -158,6 +162,8 @@ void fetchCells(const GlobalMapping &cellMapping, LocalCells &local, std::span<c
 
 /// Owners of the nodes of own cells are known here. Others are asked for at the ranks of their blocks, which chose the
 /// owners: one query.
+/// O(nodes) time and O(unknown nodes) words. Node blocks answer for every node of the source, so ghosts of any
+/// layer find an owner.
 std::vector<int> fetchNodeOwners(const GlobalMapping &nodeBlocks, const NodeSharing &sharing,
                                  std::span<const index> nodes) {
     std::vector<int> owners(nodes.size());

@@ -25,6 +25,8 @@ struct FoundFace {
 /// The faces of local cells in the order of cells.
 /// Each face once, at its first cell in the final order of cells, so that faces of a cell have nearby numbers. Both
 /// slots of a face refer to it if both cells are local.
+/// O(slots of local cells) time; memory: one number a slot and one FoundFace a face. No hash table is needed: a
+/// link names the slot at the other cell, so the first visit of a face fills both slots.
 class FaceList {
   public:
     FaceList(const LocalCells &cells, const CellNumbers &numbers, ImageTable &images) : cells_(cells) {
@@ -68,6 +70,8 @@ class FaceList {
 /// Every rank that has the face computes the same owner from links alone, without a message. A hash of the two cells'
 /// numbers spreads the faces between two ranks evenly over both. Periodic and boundary faces belong to the rank of
 /// their own cell: a periodic pair consists of two faces.
+/// The choice depends on the unordered pair of cells: both ranks compute the same bit and apply it to the same two
+/// numbers.
 struct FaceOwner {
     int rank;
     index cell; ///< global
@@ -92,6 +96,7 @@ struct FaceOwner {
 
 /// The file's data about faces, sorted by own cells.
 /// Only own cells have marks; owners pass them on with the numbers of ghosts.
+/// O(marks log marks) to build. Few faces have marks: `marked_` answers most look-ups without a search.
 class MarksOfFaces {
   public:
     MarksOfFaces(const CellRecords &cells, const FaceList &list) {
@@ -134,6 +139,7 @@ class MarksOfFaces {
 };
 
 /// The file's number of a face and its patches, ascending.
+/// At most a few patches a face; `patches` ascends without repeats, as entries do.
 struct FaceNotes {
     index fileId = 0;
     std::vector<int> patches;
@@ -152,6 +158,8 @@ struct FaceNotes {
 };
 
 /// The corners of faces in local nodes. Caches the faces of the last cell, as callers go through faces cell by cell.
+/// O(corners) a face if faces are visited cell by cell, as FaceList stores them; a visit in another order costs one
+/// decoding of a cell for each face.
 class FaceCorners {
   public:
     FaceCorners(const UnstructuredMesh &mesh, const LocalCells &cells, const CellNumbers &numbers,
@@ -221,6 +229,8 @@ struct FaceNumbers {
 
 /// Owned faces are those of this rank that are not in an image. Ghosts ask their owners, naming the face by cell and
 /// slot, for global number, number in the file and patches: one query.
+/// A ghost's owner finds the face by its own cell and slot: slots depend on the cell's list of nodes alone, so the
+/// owner counts them alike. Two exchanges for the query and three for `renumber`; O(ghost faces) words.
 FaceNumbers numberFound(UnstructuredMesh &mesh, const GlobalMapping &cellMapping, const LocalCells &cells,
                         const FaceList &list, const MarksOfFaces &marks) {
     CommunicatorContext &context = *cellMapping.context();
@@ -278,6 +288,8 @@ FaceNumbers numberFound(UnstructuredMesh &mesh, const GlobalMapping &cellMapping
 }
 
 /// Fills file numbers and patches in the final order, so that the lists of patches ascend: owned faces first.
+/// Faces are visited in their final order, so `MeshPatch::faces` ascends without a sort, and its owned faces are a
+/// prefix (`owned`). A patch that lists a face twice gets it once: FaceNotes has distinct marks.
 void fillNotes(UnstructuredMesh &mesh, const FaceList &list, const MarksOfFaces &marks, const FaceNumbers &numbers,
                std::span<const index> foundOfNew) {
     const auto count = toSize(mesh.faces.size());
@@ -314,6 +326,8 @@ void fillNotes(UnstructuredMesh &mesh, const FaceList &list, const MarksOfFaces 
 
 /// The number of faces in no patch that coincide with another such face: of parts that are not joined. Collective; one
 /// sparse exchange of two words for each of these faces.
+/// Coordinates are compared bit for bit: faces of zones that differ by round-off do not count. The rank of a face
+/// is a hash of its coordinates, so equal faces meet on one rank, and the load is even on any number of ranks.
 index countCoincident(CommunicatorContext &context, const UnstructuredMesh &mesh) {
     const auto ranks = static_cast<std::uint64_t>(context.comm().size());
     const auto faceNodes = mesh.faceNodes.view();
@@ -346,6 +360,7 @@ index countCoincident(CommunicatorContext &context, const UnstructuredMesh &mesh
 }
 
 /// Faces in several patches, with two of these patches.
+/// O(faces in patches) time, one flag and one number a face; one reduction, and a second one if such faces exist.
 void noteSharedFaces(const UnstructuredMesh &mesh, MeshReport &report) {
     const auto none = static_cast<int>(mesh.patches.size());
     std::vector<int> first(toSize(mesh.faces.owned), none);

@@ -50,6 +50,8 @@ void sortRuns(std::vector<SortKey> &list) {
 /// The movement to other ranks, which sort cells along the curve; fills in their `keys`. Collective.
 /// Two words a cell travel first: key and file number determine the final order, hence the new numbers, which the
 /// records then carry in their links.
+/// File numbers are distinct, so the order is total: it depends on neither the sender of a cell nor the order of
+/// arrival. O(cells log runs) time.
 Redistribute sortedRows(const UnstructuredMesh &mesh, std::span<const int> targets, std::vector<index> &keys) {
     const Redistribute arriving = Redistribute::toRanks(mesh.cells.mapping().global(), targets);
     ParArray<index, 2> sortKeys("sort keys", mesh.comm);
@@ -76,6 +78,8 @@ Redistribute sortedRows(const UnstructuredMesh &mesh, std::span<const int> targe
 
 /// This rank's values for own cells, followed by the owners' values for ghosts: [cells]. Collective. Owners send along
 /// the pattern's lists, so values arrive in the order of the ghosts.
+/// One exchange of a word a ghost. Invariant: GhostMapping sorts ghosts by owner and number, and owners send in
+/// that order.
 std::vector<index> withGhosts(const MeshEntities &entities, std::span<const index> own) {
     std::vector<index> all(own.begin(), own.end());
     RankLists readers = entities.mapping().readerPeers();
@@ -88,6 +92,8 @@ std::vector<index> withGhosts(const MeshEntities &entities, std::span<const inde
 
 /// Writes own cells of a mesh as records, see CellRecords, with links by new numbers.
 /// Records are written one at a time into a reused buffer: the memory is that of the outgoing words.
+/// O(nodes + faces x faces of the neighbour) a cell: a link's slot at the other cell is found by a search in its
+/// row.
 class CellWriter {
   public:
     CellWriter(const UnstructuredMesh &mesh, std::vector<index> newNumbers)
@@ -190,6 +196,8 @@ CellRecords moveRecords(const UnstructuredMesh &mesh, const Sorted &sorted, Cell
 
 /// The marks of own cells, by old numbers.
 /// Every patch but the last, which is "unassigned". A face with two own cells marks both, as markFaces does.
+/// O(faces in patches x faces of a cell) time. Each rank sends the marks of its own cells only, so no mark arrives
+/// twice.
 std::vector<FaceMark> marksOf(const UnstructuredMesh &mesh) {
     std::vector<FaceMark> marks;
     const auto faceCells = mesh.faceCells.view();
@@ -214,6 +222,9 @@ std::vector<FaceMark> marksOf(const UnstructuredMesh &mesh) {
 } // namespace
 
 /// Four exchanges: sort keys, new numbers of ghosts, records, marks.
+/// Memory: the old mesh, records in both directions, and the new cells. Cells that stay are written directly from
+/// the
+/// mesh, without a message.
 std::pair<MigratedCells, Redistribute> moveCells(const UnstructuredMesh &mesh, std::span<const int> targets) {
     std::vector<index> keys;
     Redistribute rows = sortedRows(mesh, targets, keys);

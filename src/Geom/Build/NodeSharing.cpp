@@ -13,6 +13,8 @@ namespace {
 
 /// The ranks with cells around each node of this rank's block: CSR, ascending.
 /// Built from the registrations, by counting sort; ranks ascend as lists of a sparse exchange do.
+/// O(registrations + nodes of the block) time and memory. A rank registers a node once, so a row has no repeats and
+/// its size is the number of ranks with the node.
 struct Users {
     std::vector<index> starts;
     std::vector<int> ranks;
@@ -46,6 +48,8 @@ void listNodes(const CellRecords &cells, NodeSharing &sharing) {
 /// Sends partners to the owners of nodes, through the ranks of the nodes' blocks. Collective.
 /// Partners are found on the ranks with the faces, which do not know the owner of a node: the block's rank forwards
 /// them.
+/// Two exchanges of three words a partner. Faces that share a node yield the same pair, hence the final sort and
+/// `unique`.
 std::vector<NodePartner> routePartners(const GlobalMapping &blocks, const NodeSharing &sharing,
                                        std::vector<NodePartner> partners) {
     CommunicatorContext &context = *blocks.context();
@@ -76,6 +80,8 @@ std::vector<NodePartner> routePartners(const GlobalMapping &blocks, const NodeSh
 /// Collects the cells around own nodes from all ranks. Collective.
 /// Ranks send the cells around shared nodes to the nodes' owners. Nodes that only own cells have are needed for the
 /// second layer on, when ghosts' nodes are asked about.
+/// One exchange of two words for each (node, cell) whose node has another owner. O(entries of own cells) time. The
+/// order within a row depends on the partition; ghosts found through it are sorted by number later (renumber).
 CsrLists<index> collectAround(const GlobalMapping &cellMapping, const CellRecords &cells, const NodeSharing &sharing,
                               int layers) {
     CommunicatorContext &context = *cellMapping.context();
@@ -179,6 +185,8 @@ std::vector<SortedFace> boundaryFaces(const CellRecords &cells) {
 /// faces sent to this rank. Collective.
 /// Any rank that has the face as an inner one also has its least corner: the users of that corner are told. Few faces
 /// have all corners shared between ranks.
+/// Two exchanges. O(boundary faces at partition borders) words, times the number of ranks around the least corner,
+/// mostly 2 to 8.
 std::vector<SortedFace> showFaces(const GlobalMapping &blocks, const NodeSharing &sharing, const Users &users,
                                   const std::vector<SortedFace> &faces) {
     CommunicatorContext &context = *blocks.context();
@@ -224,6 +232,8 @@ std::vector<SortedFace> showFaces(const GlobalMapping &blocks, const NodeSharing
 /// linkFaces compares at the rendezvous only faces that their rank could not match. If two cells of a face meet on
 /// one rank and a third is elsewhere, the third one seems to lie on the boundary: it is shown to the ranks that could
 /// have the other two. `suspect` nodes limit the comparison to cells near the boundary.
+/// Corners are compared exactly, so that a collision of FaceKey cannot raise an error. O(boundary faces log
+/// boundary faces) for the sort, plus the faces of cells with enough suspect nodes.
 void checkManifold(const GlobalMapping &blocks, const CellRecords &cells, const NodeSharing &sharing,
                    const Users &users, const std::string &origin) {
     const CommunicatorView &comm = blocks.context()->comm();

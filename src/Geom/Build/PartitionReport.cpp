@@ -20,6 +20,8 @@ namespace {
 
 /// The graph of owned cells that share faces; cells have their final global numbers. Neighbours across a periodic
 /// boundary count by the number of the cell itself; a cell that is its own neighbour has no edge.
+/// Rows are not sorted and may repeat a neighbour, as partitionGraph allows. Symmetric, as each inner face is in
+/// the rows of both of its cells.
 DistributedGraph graphOf(const UnstructuredMesh &mesh) {
     DistributedGraph graph;
     const auto neighbours = mesh.cellCells.view();
@@ -34,6 +36,7 @@ DistributedGraph graphOf(const UnstructuredMesh &mesh) {
 }
 
 /// The position of owned cells along the curve through the mesh's box. Collective.
+/// O(nodes of own cells) time, one reduction. Negated upper bounds let one MPI_MIN find both corners of the box.
 std::vector<index> keysOf(const UnstructuredMesh &mesh) {
     const auto coordinates = mesh.coordinates.view();
     const auto cellNodes = mesh.cellNodes.view();
@@ -82,6 +85,8 @@ class GhostCounter {
     GhostCounter(const UnstructuredMesh &mesh, const ArrayPair<ParArray<index, 1>> &parts, GhostNeighbours by)
         : mesh_(mesh), parts_(parts), by_(by) {}
 
+    // Parts and images of each neighbourhood are collected in a set first, so that a cell counts once for each part
+    // that would copy it. O(cells around cells x log parts around).
     std::map<std::pair<int, int>, index> count() {
         std::map<std::pair<int, int>, index> ghosts;
         const auto part = parts_.view();
@@ -125,6 +130,8 @@ class GhostCounter {
 
 /// Sums counts over ranks: those of part p on rank p modulo the number of ranks, or all on rank 0. Collective; one
 /// sparse exchange.
+/// Each pair of parts has one home rank, so sums are complete there. O(pairs of neighbouring parts) words: a part
+/// has a few tens of neighbours on any number of parts.
 std::map<std::pair<int, int>, index> gatherPairs(CommunicatorContext &context,
                                                  const std::map<std::pair<int, int>, index> &mine, bool onFirstRank) {
     const std::vector<std::pair<std::pair<int, int>, index>> list(mine.begin(), mine.end());

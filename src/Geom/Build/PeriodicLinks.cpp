@@ -11,6 +11,7 @@ namespace {
 
 /// Boundary faces of own cells with periodic marks, with coordinates. Collective. Marked faces between two cells are
 /// left out: the mesh is connected there.
+/// O(marks x faces of a cell) time; one query for coordinates.
 std::vector<PeriodicFace> collectFaces(const GlobalMapping &nodeBlocks, const CellRecords &cells, index firstCell,
                                        const SourceMesh &source) {
     std::vector<PeriodicFace> faces;
@@ -42,6 +43,8 @@ std::vector<PeriodicFace> collectFaces(const GlobalMapping &nodeBlocks, const Ce
 /// First sides know their partners after matchPeriodic; they tell the ranks of the second sides, so that both cells
 /// get links with inverse steps. Pairs of corners become partners of nodes in the same way. Both sides count a link,
 /// hence the halved number of pairs.
+/// One exchange of 6 + 2 corners words a matched face, after the three of matchPeriodic. Reductions take maxima and
+/// sums of integers, so the report has the same bits on any number of ranks.
 PeriodicResult linkPeriodic(const GlobalMapping &nodeBlocks, CellRecords &cells, const SourceMesh &source,
                             const ImageTable &images) {
     PeriodicResult result;

@@ -44,6 +44,8 @@ std::vector<Point> ownPoints(const UnstructuredMesh &mesh) {
 }
 
 /// The nodes of all ranks in blocks by file number; nodes of no cell are at the origin. Collective.
+/// Four words a node in one exchange; O(own nodes + block) memory. Blocks may differ from those of the reader:
+/// owners of nodes and keys of faces depend on file numbers only, and blocks only say which rank answers.
 SourceMesh nodesInBlocks(const UnstructuredMesh &mesh, std::span<const Point> points) {
     SourceMesh source;
     source.origin = mesh.origin;
