@@ -9,6 +9,7 @@
 
 namespace DNDS::Geom {
 
+// O(entries log ghosts) time. The result keeps the order of entries within rows, on which slots of faces rely.
 LocalAdjacency toLocal(const GlobalAdjacency &rows, const GhostMapping &mapping) {
     DNDS_CHECK(mapping.fatherSize() + mapping.ghostSize() <= std::numeric_limits<LocalIndex>::max(), ArgumentError,
                "{} owned entities and {} ghosts do not fit 32-bit local numbers", mapping.fatherSize(),
@@ -34,6 +35,7 @@ LocalAdjacency toLocal(const GlobalAdjacency &rows, const GhostMapping &mapping)
     return result;
 }
 
+// Not the exact inverse of `toLocal`: `notLocal` becomes InvalidIndex too, as its global number is unknown.
 GlobalAdjacency toGlobal(const LocalAdjacency &rows, const GhostMapping &mapping) {
     GlobalAdjacency result(rows.name(), rows.comm());
     result.resize(rows.size(), [&](index i) { return rows.rowSize(i); });
@@ -85,6 +87,8 @@ LocalAdjacency transpose(std::string name, const LocalAdjacency &rows, index col
 
 // Remembers for each entry the last row that has it, so that rows need no sort (the sparse accumulator of Gilbert,
 // Moler and Schreiber, Sparse matrices in MATLAB, SIAM J. Matrix Anal. Appl. 13, 1992). One word for each entity.
+// O(sum of row lengths) time. Entries of a row appear in the order of first discovery, hence in an order that
+// depends on `first` and `second` alone.
 LocalAdjacency compose(std::string name, const LocalAdjacency &first, const LocalAdjacency &second) {
     const auto through = first.view();
     const auto to = second.view();

@@ -5,6 +5,7 @@
 namespace DNDS::Geom {
 
 /// A polyhedron's list is put together from its faces, whose normals leave their first cell.
+/// O(nodes of the cell). All faces of the list point outward.
 void appendCellNodes(const UnstructuredMesh &mesh, index cell, std::span<const index> numbers,
                      std::vector<index> &result) {
     if (mesh.cellTypes[toSize(cell)] != ElementType::Polyhedron) {

@@ -70,6 +70,8 @@ struct Integrals {
 
 // Integrates over faces, then over cells, and overwrites the results of corners. Positions are taken relative to the
 // first node, so that meshes far from the origin lose no digits.
+// O(points of the rule x nodes) an element: 8 points for a linear hexahedron, 64 for one of second order. No
+// messages: each rank integrates its ghosts and shared faces itself.
 class CurvedMetrics {
   public:
     CurvedMetrics(const UnstructuredMesh &mesh, MeshMetrics &metrics)

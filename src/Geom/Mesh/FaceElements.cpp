@@ -67,6 +67,7 @@ ElementType straightType(int dimension, rowsize corners) {
 } // namespace
 
 // Faces point out of the cell that gives their nodes; those of a second cell are turned around.
+// O(faces x nodes). Both ranks of a shared face get the same nodes if its first cell is local on both.
 FaceElements faceElements(const UnstructuredMesh &mesh) {
     std::vector<FaceElements::Source> sources = sourcesOf(mesh);
     const auto cellNodes = mesh.cellNodes.view();
@@ -124,6 +125,8 @@ std::vector<LocalIndex> nodesOnFace(const UnstructuredMesh &mesh, LocalIndex cel
     return result;
 }
 
+// Nearest corners need no tolerance: corners of one face are further apart than copies of a corner across a
+// periodic boundary. O(corners^2), and corners are at most 4.
 SubElement faceInCell(const UnstructuredMesh &mesh, const FaceElements &faces, index face, int side) {
     const LocalIndex cell = mesh.faceCells(face, side);
     DNDS_CHECK(cell >= 0, ArgumentError, "face {} has no local cell on side {}", face, side);

@@ -23,6 +23,8 @@ std::uint64_t hashOfNumber(index number) {
 // Adds hashes of entities, so that the sum does not depend on their order or owner: a multiset hash by addition (Clarke
 // and others, Incremental multiset hash functions, ASIACRYPT 2003), here without cryptographic strength. O(cells +
 // nodes).
+// One reduction of a word. Coordinates enter by their bits, with -0 as 0; ghosts are left out, so each entity
+// counts once.
 std::uint64_t fingerprint(const UnstructuredMesh &mesh) {
     std::uint64_t sum = 0; // of hashes: independent of the order
     const auto cellNodes = mesh.cellNodes.view();

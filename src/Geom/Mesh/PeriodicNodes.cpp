@@ -14,6 +14,8 @@ namespace {
 
 /// Nodes at the same position form a set, represented by its least node. Method: union-find with path halving (Tarjan
 /// and van Leeuwen, Worst-case analysis of set union algorithms, Journal of the ACM 31, 1984).
+/// Without union by rank, O(log nodes) amortised a call; in exchange the representative is the least local number.
+/// Sets are small: 2 to 8 nodes.
 class SamePlace {
   public:
     explicit SamePlace(index nodes) : parent_(toSize(nodes)) { std::iota(parent_.begin(), parent_.end(), 0); }
@@ -53,6 +55,7 @@ LocalIndex nearestOf(const UnstructuredMesh &mesh, std::span<const LocalIndex> l
 /// The two cells of a periodic face have nodes of their own. Those on the face are joined if each is the other's
 /// nearest, at any distance: `linkPeriodic` has matched the corners, and sides may be further apart than cells are
 /// thick. (Polyhedra may not: which of their nodes are on a face with the other side's nodes is not known.)
+/// O(nodes of the face^2). Being mutual nearest is symmetric, so the result does not depend on which cell is first.
 void joinNodes(const UnstructuredMesh &mesh, LocalIndex face, SamePlace &places) {
     const std::vector<LocalIndex> first = nodesOnFace(mesh, mesh.faceCells(face, 0), face);
     const std::vector<LocalIndex> second = nodesOnFace(mesh, mesh.faceCells(face, 1), face);
@@ -64,6 +67,8 @@ void joinNodes(const UnstructuredMesh &mesh, LocalIndex face, SamePlace &places)
 /// Sorts entities by their numbers, from 0; those of one number stay in order. O(entities) for each 11 bits of the
 /// largest number.
 /// Least significant digit first, each pass stable. 2^11 counters stay in the first-level cache.
+/// Method: radix sort (Knuth, The Art of Computer Programming 3, section 5.2.5). One scratch list of the same
+/// length.
 void sortByNumber(std::vector<LocalIndex> &entities, std::span<const index> numbers) {
     // Passes beyond the largest number's bits are left out.
     constexpr int digitBits = 11;

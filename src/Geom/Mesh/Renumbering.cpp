@@ -33,6 +33,8 @@ std::vector<index> inOrder(std::span<const index> numbers, const std::vector<ind
 
 /// Visits the vertices that can be reached from `root` breadth-first, neighbours by ascending degree.
 /// Marks hold the number of the search that has reached a vertex, so trial searches need no clearing.
+/// O(edges log degree) time a search: sorting by degree happens among the new neighbours of each vertex only.
+/// Memory: one mark a vertex.
 class BreadthFirst {
   public:
     BreadthFirst(std::span<const index> starts, std::span<const LocalIndex> neighbours)

@@ -26,6 +26,8 @@ std::uint64_t everyThirdBit(std::uint32_t bits) noexcept {
 
 /// The weight of this rank's keys below a given key, by bisection.
 /// Prefix sums of weights in the order of keys: a query costs O(log own keys).
+/// O(n log n) time to build for n keys, 16 bytes a key. Sums of integers: the cuts are the same on any number of
+/// ranks.
 class WeightBelow {
   public:
     WeightBelow(std::span<const index> keys, std::span<const index> weights) : sums_(keys.size() + 1, 0) {

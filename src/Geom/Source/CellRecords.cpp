@@ -78,6 +78,8 @@ void appendCell(CellRecords &cells, std::span<const index> record) {
 /// Records of variable length are packed by destination, exchanged, indexed and sorted: O(n log n) for n arriving
 /// cells. Sorting by (key, file number) makes the result independent of the order of arrival and of the number of
 /// ranks that sent.
+/// `at` steps from record to record, as each tells its own length; one word of key precedes it. One exchange for
+/// cells, one for marks.
 MigratedCells migrateCells(CommunicatorContext &context, CellRecords &&cells, std::span<const int> part,
                            std::span<const index> keys) {
     RankLists received;
@@ -137,6 +139,7 @@ MigratedCells migrateCells(CommunicatorContext &context, CellRecords &&cells, st
 
 /// Cells that this rank has received know their new numbers from `moved`. Others are asked for once each at the
 /// owners of their old numbers.
+/// O(links) time on average; messages: one query for distinct cells elsewhere, those at the new partition border.
 void renumberLinks(CellRecords &cells, const Redistribute &moved) {
     NumberTable known(moved.oldNumbers());
     // First pass: links to cells here, and a list of the others.

@@ -32,6 +32,7 @@ void checkField(const FieldSlice &field, index rows, std::string_view what) {
 
 /// Descriptions are compared as text with rank 0's, so that an error can quote both. Writers make collective calls
 /// field by field: a rank with another list would leave the others waiting.
+/// O(fields) text; the messages are those of requireSame.
 void requireSameFields(CommunicatorView comm, std::span<const FieldSlice> pointFields,
                        std::span<const FieldSlice> cellFields) {
     std::vector<std::string> mine;

@@ -10,6 +10,7 @@ namespace DNDS::Geom {
 /// Rendezvous by node blocks: marks go to the owner of their node's block, whichever rank read them, and are sorted
 /// and made unique there; then each rank asks the owners of its nodes. Two sparse exchanges and one query; O(marks +
 /// nodes) memory.
+/// Lists ascend and have no repeats, as commonMarks requires to intersect them.
 CsrLists<int> fetchNodeMarks(const GlobalMapping &blocks, const SourceMesh &source, std::span<const index> nodes) {
     CommunicatorContext &context = *blocks.context();
     const int ranks = context.comm().size();

@@ -15,6 +15,8 @@ constexpr int maxImages = 1 << 19;
 
 /// The largest distance between the images of a box's corners under two motions. A rigid motion is determined by these
 /// images, and the distances there bound those inside.
+/// The difference of two rigid motions is affine, hence its norm convex: its maximum over the box is at a corner.
+/// O(1).
 real distanceOf(const RigidMotion &a, const RigidMotion &b, const Point &lower, const Point &upper) {
     real most = 0;
     for (unsigned corner = 0; corner < 8; corner++) {
@@ -102,6 +104,7 @@ int ImageTable::sameImage(const std::vector<MeshImage::Steps> &steps, const Rigi
 
 /// Adds the step to the exponent of its connection and keeps the list sorted without zeros: a normal form, so equal
 /// images have equal steps however they were reached, unless motions depend on each other.
+/// O(log compositions) if known; a new one costs O(images), and images are few.
 int ImageTable::compose(int image, int step) {
     if (step == 0)
         return image;

@@ -89,6 +89,8 @@ std::vector<index> matchCorners(const PeriodicFace &face, const PeriodicFace &ot
 
 /// Second sides that this rank received, sorted by box, and within a box along the direction of the connection's
 /// largest extent, because many faces of a plane share one x.
+/// O(n log n) to sort n faces; a search costs O(log n + faces in the window). The window contains every candidate
+/// within reach, as distance along one axis is at most the distance.
 class Candidates {
   public:
     Candidates(const RankLists &lists, const Boxes &boxes) {
@@ -161,6 +163,8 @@ class Candidates {
 
 } // namespace
 
+// The sum runs in the order of the corners, which messages keep: sender and receiver compute the same bits, hence
+// the same box.
 Point PeriodicFace::centre() const {
     return meanPoint(corners.size(), [&](std::size_t i) { return corners[i]; });
 }
@@ -223,6 +227,8 @@ void placeFaces(const GlobalMapping &nodeBlocks, const SourceMesh &source, std::
 // Spatial hashing: second sides go to the rank of the box around their centre, first sides ask the ranks of all boxes
 // within reach and take the nearest answer. O(own faces) on average. Invariant: boxes are at least twice as large as
 // any reach, so a face asks few of them and misses no partner.
+// A question has 8 + 4 corners words and goes to at most 8 boxes, mostly to one or two. The nearest answer over all
+// boxes wins, so the order of answers does not matter.
 std::vector<PeriodicMatch> matchPeriodic(CommunicatorContext &context, const std::vector<PeriodicFace> &faces) {
     const int ranks = context.comm().size();
     const Boxes boxes(context.comm(), faces);

@@ -143,6 +143,8 @@ EdgeCheck checkEdges(const std::vector<Edge> &edges) {
 /// Orients the faces of a closed polyhedron like its first one.
 /// Spreads the orientation of one face of each component over shared edges until nothing changes. O(edges) per round.
 /// Invariant: two faces that are consistent traverse their common edge in opposite directions.
+/// Faces connected by edges take the orientation of the seed whichever way the search runs: with a closed
+/// orientable surface the parity of a face is unique. At most as many rounds as faces.
 void alignFaces(std::span<index> list, const std::vector<Edge> &edges) {
     std::vector<std::span<index>> faces;
     for (std::size_t at = 0; at < list.size(); at += toSize(list[at]) + 1)
@@ -174,6 +176,8 @@ void alignFaces(std::span<index> list, const std::vector<Edge> &edges) {
 
 /// A copy of this rank's cells whose nodes are positions in a short list of coordinates, in the order of first use. The
 /// nodes may be in any rank's block of the file: each is fetched once, in one query for all cells.
+/// O(entries of own cells) memory: a second copy of the lists, with local numbers. Coordinates of each node are
+/// stored once.
 class CellGeometry {
   public:
     CellGeometry(const GlobalMapping &blocks, const SourceMesh &source) : cells_(source.cells) {
@@ -250,6 +254,7 @@ enum class Polyhedron : unsigned char { Kept, Turned, Open };
 /// Orients the faces of a polyhedron consistently, unless it is open. Edges decide first. Hanging nodes leave edges
 /// without a partner: then the cell counts as closed if its area vectors sum to zero (divergence theorem), but its
 /// faces cannot be aligned.
+/// O(e log e) for e edges. `nodes` and the copy in `geometry` are turned alike, so that both keep the same slots.
 Polyhedron closePolyhedron(index cell, std::span<index> nodes, CellGeometry &geometry) {
     constexpr real hangingTolerance = 1e-6;
     const std::vector<Edge> edges = polyhedronEdges(nodes);
@@ -380,6 +385,8 @@ void requireLocalNumbers(CommunicatorView comm, index count, const char *what, c
 namespace {
 
 /// Rows of `width` numbers for nodes, local ones without a message: `rows` is [nodes x width].
+/// O(remote nodes x width) words in one query. Messages carry the bits of values, so all ranks get the same
+/// coordinates.
 void fetchInto(const GlobalMapping &blocks, std::span<const real> ownRows, std::size_t width,
                std::span<const index> nodes, real *rows) {
     const auto own = [&](index node) { return ownRows.subspan(toSize(node - blocks.localBegin()) * width, width); };
@@ -420,6 +427,8 @@ std::vector<Point> fetchCoordinates(const GlobalMapping &blocks, std::span<const
     return points;
 }
 
+// One reduction of six numbers. Minima have the same bits in any order, so bounds do not depend on the partition. A
+// rank without points contributes infinities; without any point on any rank the bounds are 0.
 std::pair<Point, Point> nodeBoundsOf(CommunicatorView comm, std::span<const Point> points) {
     std::array<real, 6> bounds; // lower and negated upper ones
     bounds.fill(std::numeric_limits<real>::infinity());
