@@ -55,6 +55,8 @@ std::string joined(const std::string &parent, const std::string &name) {
 
 /// The difference between the numbers of two nodes of one open file. It is the same on all ranks, unlike the numbers,
 /// which include the number of the open file.
+/// Exclusive or of the bits: it cancels the part that numbers the open file, which root and node share, and `find`
+/// inverts it exactly.
 index distance(double root, double id) {
     return static_cast<index>(std::bit_cast<std::uint64_t>(root) ^ std::bit_cast<std::uint64_t>(id));
 }
@@ -219,6 +221,7 @@ double AdfSource::find(const TreeNode &node) {
 }
 
 /// Descends name by name, because whole paths may be longer than the library's buffers.
+/// O(depth) look-ups the first time; `ids_` keeps every node on the way.
 double AdfSource::findByName(const std::string &path) {
     const auto known = ids_.find(path);
     if (known != ids_.end())
@@ -233,6 +236,7 @@ double AdfSource::findByName(const std::string &path) {
 }
 
 // In pieces through a buffer of the stored type; the library counts from 1.
+// 512 KiB at most beside the values; cgio reads whole blocks of one type, hence the conversion here.
 template <class Stored, class T>
 void AdfSource::readAs(const TreeNode &node, index first, std::span<T> values) {
     const double id = find(node);

@@ -61,6 +61,8 @@ std::optional<index> PointReader::numberOf(const Zone &zone, std::span<const ind
     return zone.nodeAt(at) + 1;
 }
 
+// O(share) time and memory: a list is read once over all ranks. With `left`, entries outside the zone are dropped
+// and counted; without it the first one throws, and callers agree on the failure.
 std::vector<index> PointReader::numbers(const PointSet &points, int zoneNumber, const std::string &where,
                                         index *left) const {
     const Zone &zone = model_.zones[static_cast<std::size_t>(zoneNumber)];
@@ -98,6 +100,8 @@ std::vector<index> PointReader::numbers(const PointSet &points, int zoneNumber, 
 
 /// Point `point` of the range, decoded by division with the extents; the donor's point follows along the transformed
 /// axes. No file access.
+/// O(own share). Invariant: extents of both ranges agree under the axes, as ModelBuilder has checked, so the
+/// donor's point stays in its zone.
 std::vector<std::pair<index, index>> PointReader::gridPairs(const Connection &connection) const {
     const auto &[from, to] = *connection.points.grid;
     const Triple &donorFrom = (*connection.donorPoints.grid)[0];
@@ -132,6 +136,8 @@ std::string rangeText(const PointSet &points) {
 
 /// Shares of point sets are read where they are, and each mark is sent to the rank that read the element: one sparse
 /// exchange of three words a mark. Ranges need no messages, as every rank can intersect them with its own elements.
+/// Reading costs O(points / ranks) on each rank, however uneven the patches are; afterwards a rank has the marks of
+/// its own elements only.
 class MarkReader {
   public:
     MarkReader(CommunicatorContext &context, const Model &model, const Elements &elements, TreeSource &source)
@@ -287,6 +293,7 @@ void MarkReader::markCondition(int number, Outbox &marked) {
 }
 
 /// Intersects three ranges: the section, this rank's run, and the set.
+/// O(sections + marked elements of this rank). Elements of a range that no section has are counted by `missing`.
 void MarkReader::markRange(const SectionTable &table, const ElementRun &run, int zone, index first, index last,
                            int mark, int condition) {
     for (std::size_t k = 0; k < table.sections().size(); k++) {
@@ -339,6 +346,8 @@ void MarkReader::mark(index key, int mark, int condition) {
 }
 
 /// Duplicates come from overlapping sets of one patch.
+/// O(marks log marks). The order (list, element, mark) is that in which Assemble numbers faces; marks of a face are
+/// contiguous.
 void MarkReader::sortMarks() {
     const auto key = [](const MarkedElement &face) { return std::tuple(!face.inCells, face.element, face.mark); };
     std::sort(marks_.faces.begin(), marks_.faces.end(),
@@ -379,6 +388,7 @@ void MarkReader::warnOfOthers() {
 
 /// For files without conditions: faces of periodic sides are taken out of the patches of their sections, and patches
 /// without faces are dropped, on all ranks alike.
+/// One reduction of a count a patch; all ranks drop the same patches and renumber alike.
 void MarkReader::choosePatches() {
     marks_.patches = model_.patches;
     if (!model_.patchesAreSections)
@@ -419,6 +429,7 @@ Marks readMarks(CommunicatorContext &context, const Model &model, const Elements
 
 /// Entry k of one list belongs to entry k of the other; both lists are split in the same way, so a rank has both ends
 /// of its pairs.
+/// O(points / ranks) time and memory; no messages but the agreement of `guarded`.
 JoinPairs readJoins(CommunicatorContext &context, const Model &model, const Elements &elements, TreeSource &source) {
     const PointReader points(context.comm(), model, elements, source);
     JoinPairs joins;

@@ -23,6 +23,8 @@ using namespace Cgns; // NOLINT(google-build-using-namespace): its own parts
 /// Stages, each collective: tree, model, elements of both lists, polyhedra and faces given by parents, marks, nodes,
 /// joining, assembly. Everything up to joining uses the file's numbering; renumberMesh translates the finished lists
 /// once.
+/// Memory: O(own elements + own nodes), besides the tree of small nodes on every rank. Elements are split evenly
+/// over all zones, nodes likewise, so no rank holds a zone.
 SourceMesh readParts(CommunicatorView user, const std::string &path, const CgnsOptions &options) {
     const auto owner = CommunicatorContext::of(user);
     CommunicatorContext &context = *owner;

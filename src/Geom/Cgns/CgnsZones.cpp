@@ -60,6 +60,8 @@ CgnsZones zonesOf(const Cgns::Model &model) {
 
 /// Adds the coordinate `c` of the vertices of one plane of the file to the cells that have them.
 /// `plane` has whole rows of vertices from `firstRow` on; the block's cells use some of each row.
+/// O(cells of the plane). Every cell gets the corners of its lower plane first, then of its upper one: the sum has
+/// the same order in every block.
 void addPlane(std::span<const real> plane, index firstRow, index width, const BlockMemory &block, rowsize c, index k,
               const BlockView<real> &centres) {
     const int dims = block.cells.dims;
@@ -119,6 +121,8 @@ CgnsZones readCgnsZones(CommunicatorView comm, const std::string &path, const st
     });
 }
 
+// O(vertices of own blocks) reads and memory for one plane. Collective only for the tree and the final agreement:
+// blocks are read independently.
 void readCgnsCentres(CommunicatorView comm, const std::string &path, BlockField<real> &centres,
                      const std::string &base) {
     failTogether(comm, [&] {

@@ -376,6 +376,9 @@ struct Block {
 };
 
 /// Hyperslabs are boxes, while a range of values is not: it is cut into a few boxes, 2 x rank - 1 at most.
+/// First a partial row up to the next boundary of each dimension, then whole rows, planes and so on, then the rest
+/// in reverse: each step covers all of the lower dimensions or stops there. Memory order equals file order, so
+/// blocks are read into consecutive parts of the buffer.
 Block largestBlock(const std::vector<index> &dimensions, index first, index count) {
     const std::size_t rank = dimensions.size();
     Block block{std::vector<hsize_t>(rank), std::vector<hsize_t>(rank, 1), 1};

@@ -17,6 +17,8 @@ constexpr std::size_t pieceBytes = std::size_t{1} << 22;
 
 /// Blocking sends and receives, rank after rank: rank 0 always receives what the next rank sends, whatever happened
 /// to `take`, so no rank waits for ever. Ranks wait for their turn in MPI_Send.
+/// O(pieceBytes) memory on rank 0 beyond its own values, O(bytes of all ranks) time there. Sizes are known to rank
+/// 0 before the first receive, so the number of receives equals the number of sends.
 void streamToFirstRank(CommunicatorContext &context, std::span<const std::byte> mine, std::size_t unit,
                        const std::function<void(std::span<const std::byte>)> &take) {
     const Channel channel = context.nextChannel();

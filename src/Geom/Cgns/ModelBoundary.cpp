@@ -143,6 +143,7 @@ void ModelBuilder::addCondition(const TreeNode &node, int zone) {
 /// The faces of one side of a structured zone whose corners are all in a range of vertices.
 /// A range that is constant in exactly one index is a side, or a plane within the zone; a line, a point or a volume
 /// is not.
+/// A section is added in any case, with size 0 if it is not a side: callers store its position.
 int ModelBuilder::addPatchSection(int zone, const std::array<Triple, 2> &range, const std::string &name) {
     const Zone &info = model_.zones[static_cast<std::size_t>(zone)];
     Section section;

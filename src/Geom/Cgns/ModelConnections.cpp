@@ -203,6 +203,8 @@ void setNormal(const Zone &zone, std::span<const index> bounds, Section &section
 /// Each rank reads its even share of the lists and reduces the bounds of their indices: one MPI_MIN for all sections,
 /// with upper bounds negated. A side has a constant index at the zone's first or last vertex; if exactly one
 /// direction qualifies, it is the normal.
+/// O(listed faces / ranks) time. Connections whose side stays ambiguous are dropped, on all ranks alike; their
+/// sections stay with size 0, since sections are named by position.
 void findListedDirections(const CommunicatorView &comm, Model &model, TreeSource &source) {
     std::vector<std::size_t> unknown;
     for (std::size_t k = 0; k < model.faces.size(); k++)

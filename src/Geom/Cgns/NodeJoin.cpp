@@ -218,6 +218,7 @@ void addCoincident(CommunicatorContext &context, const Model &model, const NodeB
 // Connected components of the pairs of nodes: every node starts with its own number, and nodes pass smaller labels on
 // until none changes. One sparse exchange and one reduction per round, as many rounds as the longest chain. Result:
 // each node has the least number of its component, whatever the distribution.
+// O(links) time a round. Labels never grow, so the loop ends; the reduction makes all ranks end it together.
 class LabelSpreader {
   public:
     LabelSpreader(CommunicatorContext &context, const NodeBlock &block)

@@ -34,6 +34,8 @@ ElementType faceWith(std::size_t corners) {
 
 /// Reads the parents of this rank's faces that have no nodes; a face has one parent at the boundary, in either
 /// column.
+/// O(own faces of such sections) time and memory. Faces ascend in the result, so resolveParentFaces merges them in
+/// one pass.
 std::vector<NamedFace> readNamed(const Model &model, const SectionTable &cellTable, const SectionTable &faceTable,
                                  const ElementRun &faces, TreeSource &source) {
     std::vector<NamedFace> named;
@@ -70,6 +72,7 @@ std::vector<NamedFace> readNamed(const Model &model, const SectionTable &cellTab
 
 /// The types of cells are not sent: number of nodes and dimension determine them. Nodes of named faces are inserted
 /// into the CSR rows of `faces`, which is rebuilt in one pass.
+/// One query for the parents' rows. All ranks skip it together, since sections are the same everywhere.
 void resolveParentFaces(CommunicatorContext &context, const Model &model, const SectionTable &cellTable,
                         const ElementRun &cells, const SectionTable &faceTable, ElementRun &faces, TreeSource &source) {
     if (std::none_of(faceTable.sections().begin(), faceTable.sections().end(),

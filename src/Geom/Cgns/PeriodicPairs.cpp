@@ -42,6 +42,7 @@ void addMarked(std::vector<PeriodicFace> &marked, int mark, std::span<const inde
 
 /// Removes duplicates, since meshes may list a face or node repeatedly, also on several ranks; the result ascends from
 /// rank to rank. Collective; one sparse exchange.
+/// Copies of a face have the same corners, so it does not matter which one stays. O(marked log marked) time.
 std::vector<PeriodicFace> eachOnce(CommunicatorContext &context, const std::vector<PeriodicFace> &marked) {
     const CommunicatorView comm = context.comm();
     index least = std::numeric_limits<index>::max();
@@ -74,6 +75,8 @@ std::vector<PeriodicFace> eachOnce(CommunicatorContext &context, const std::vect
 /// [connections]. Collective.
 /// Matches are found from the first sides; their partners' numbers in the file are known to the ranks that have
 /// these, which also note that they were met. What remains on either side is `alone`.
+/// Exchanges: coordinates (a query), copies, three of matchPeriodic, and a query for partners. `met` is set by the
+/// owner while it answers: every question arrives before `alone` is read. O(marked faces) memory.
 std::vector<PeriodicPairs::Sides> pairUp(CommunicatorContext &context, const GlobalMapping &nodeBlocks,
                                          const SourceMesh &mesh, std::vector<PeriodicFace> marked, const char *what) {
     placeFaces(nodeBlocks, mesh, marked);

@@ -70,6 +70,12 @@ struct ElementRun {
 
 /// Reads this rank's share of a list. Collective. `faces`: the list that polyhedra refer to. Polyhedra of parents get
 /// no faces yet, faces of cells no nodes. Throws DataError on all ranks.
+/// Ranks read their shares at the same time: O(own elements). Only old sections without offsets
+/// (SectionKind::Stream) are walked in sequence, in memory: each rank receives the position of its first element
+/// from the rank before it and sends the next rank its own, also after a failure. So no rank waits for ever, and
+/// waits
+/// form no cycle, as they follow the order of ranks. An element belongs to the rank in whose words it begins, so
+/// shares of such sections are not quite even.
 ElementRun readElements(CommunicatorContext &context, const Model &model, const SectionTable &table,
                         const SectionTable &faces, TreeSource &source);
 
@@ -85,6 +91,8 @@ struct ElementRows {
 };
 
 /// The nodes of any elements of a list: [ordinals, ascending, distinct]. Collective.
+/// One query: O(ordinals + nodes of the rows) words. Ascending ordinals have ascending owners, so rows arrive in
+/// order.
 ElementRows fetchElements(CommunicatorContext &context, const ElementRun &run, std::vector<index> ordinals);
 
 } // namespace DNDS::Geom::Cgns

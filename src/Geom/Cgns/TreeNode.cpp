@@ -11,6 +11,7 @@ namespace DNDS::Geom::Cgns {
 namespace {
 
 /// Native byte order and sizes: for ranks of one job, which have one architecture.
+/// O(bytes of the tree). Lists are preceded by their lengths, so the bytes need no delimiters.
 class Packer {
   public:
     void add(index value) { bytes_.append(reinterpret_cast<const char *>(&value), sizeof value); }

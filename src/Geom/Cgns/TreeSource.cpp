@@ -58,6 +58,8 @@ void checkFits(const TreeNode &node, index fileBytes, index expansion) {
                "{}: node {} claims more data than the file can hold", node.file, node.path);
 }
 
+// Looks at the nodes above only: a node that two links reach is visited twice, which the limit on all visits
+// bounds.
 void WalkGuard::enter(std::pair<std::string, std::string> node) {
     DNDS_CHECK(std::find(stack_.begin(), stack_.end(), node) == stack_.end(), DataError,
                "{}: links form a cycle at {} {}", file_, node.first, node.second);

@@ -19,6 +19,7 @@ struct FaceElements {
 };
 
 /// Only neighbours in the list are compared: a face that is listed again later becomes another element.
+/// O(nodes of own faces). A face whose marks two ranks list is written twice, once by each.
 FaceElements uniqueFaces(CommunicatorView comm, const ElementBlock &faces) {
     FaceElements result;
     for (index f = 0; f < faces.size(); f++) {
@@ -76,6 +77,8 @@ class ElementMaker {
 
   private:
     /// One type, NGON_n if there is a polygon (fixed types become polygons, by their corners), or MIXED.
+    /// Three reductions decide the type of the section, so all ranks write the same kind even if their own elements
+    /// would fit another.
     void addSection(const char *name, const ElementBlock &block) {
         if (block.globalSize == 0)
             return;
