@@ -21,6 +21,8 @@ void appendFaceOfCell(std::vector<index> &to, index cell, index face, std::span<
 
 /// O(n log n) for n faces. The order of faces within a cell is that of their numbers, independent of the order of
 /// arrival.
+/// Cells without a face get an empty row, which callers report. Corners are copied once, from the received words to
+/// the block.
 ElementBlock polyhedraOfFaces(std::span<const index> words, index first, index count) {
     struct Record {
         index cell;

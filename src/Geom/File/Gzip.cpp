@@ -14,6 +14,8 @@ namespace DNDS::Geom {
 namespace {
 
 /// zlib seeks backwards by starting again, forwards by decompressing; readers therefore go forwards.
+/// Reading forward costs O(bytes passed over), skipped ones included: each rank decompresses the file up to
+/// the end of its share.
 class ZlibContent final : public GzipContent {
   public:
     explicit ZlibContent(const std::string &path) : path_(path), file_(::gzopen(path.c_str(), "rb")) {
@@ -24,6 +26,7 @@ class ZlibContent final : public GzipContent {
     ZlibContent &operator=(const ZlibContent &) = delete;
     ~ZlibContent() override { ::gzclose(file_); }
 
+    // Reads in sequence cost no seek: zlib's position is compared first.
     std::size_t read(index offset, char *into, std::size_t count) override {
         if (::gztell(file_) != offset && ::gzseek(file_, offset, SEEK_SET) != offset)
             check();

@@ -112,6 +112,8 @@ bool FileCursor::fill(std::size_t bytes) {
 
 // Fills the window at most once for a line. That may move its content: positions found before are invalid, so callers
 // read `at_` afterwards.
+// O(length of the line) if the line is in the window, as mostly; else the rest of the window moves to its begin
+// once, which costs O(window) for each window read.
 std::size_t FileCursor::findLineEnd() {
     const auto find = [&]() -> const void * { return std::memchr(window_.data() + at_, '\n', filled_ - at_); };
     const void *end = find();
@@ -177,6 +179,7 @@ void FileCursor::skipLines(index count, std::string_view expected) {
 }
 
 /// Lines of any length: only their first bytes are compared.
+/// `fill(text.size())` keeps the compared bytes together in the window even if the line starts at its end.
 void FileCursor::skipBehindLine(std::string_view text) {
     bool atLineBegin = true;
     while (fill(1)) {

@@ -32,6 +32,8 @@ struct Side {
 
 /// Collective; sums do not depend on the number of ranks.
 /// Faces of a patch are a range of numbers, and a rank's faces ascend: two binary searches find its share.
+/// Exact sums make the transform the same to the last bit on any number of ranks. O(own faces of the patch) time,
+/// and a reduction.
 Side sideOf(CommunicatorView comm, const Patch &patch, const SourceMesh &mesh, const NumberTable &nodes,
             std::span<const Point> points) {
     constexpr std::size_t columns = 7;
@@ -137,6 +139,8 @@ std::string kindOf(const std::string &type) {
 /// Sums over a side decide its motion, not pairs of faces, so that their order in the file does not matter; `buildMesh`
 /// then pairs faces by position, and warns if they do not fit.
 /// Marks of connections are negative, so that 0 can mean none.
+/// One query for coordinates; then two exact sums for each pair of patches, which all ranks enter: the conditions
+/// depend on the patches only, and on sums that all ranks have.
 std::vector<int> addConnections(CommunicatorContext &context, const PolyMesh &poly, SourceMesh &mesh) {
     const CommunicatorView &comm = context.comm();
     std::vector<int> marks(poly.patches.size(), 0);

@@ -95,6 +95,7 @@ void readCorners(ListReader &list, index nodes, OwnFaces &faces) {
 /// Reads the offsets of own faces and of the one after. The result is the first: the position of own corners in the
 /// list of all corners.
 /// Offsets ascend by the number of corners of each face; the range check bounds memory before anything is allocated.
+/// O(own faces). Only the first segment's place is used: the segments of a rank follow each other in a binary list.
 index readOffsets(ListReader &list, OwnFaces &faces) {
     if (list.segments().empty())
         return 0;
@@ -146,6 +147,7 @@ void readCells(CommunicatorView comm, const PolyMesh &poly, OwnFaces &faces) {
 
 /// Collective.
 /// One agreement for each list, so that the first error of the file is named on any number of ranks.
+/// O(own faces + own corners) memory; no messages but a scan and the agreements.
 OwnFaces readFaces(CommunicatorView comm, const PolyMesh &poly, index nodes) {
     OwnFaces faces;
     std::optional<ListReader> list;
@@ -165,6 +167,9 @@ OwnFaces readFaces(CommunicatorView comm, const PolyMesh &poly, index nodes) {
 /// Sends faces to the ranks of their cells. Collective.
 /// OpenFOAM lists no cells: the highest number in owner and neighbour gives their count. A face's normal leaves its
 /// owner, hence `inward` for the neighbour.
+/// One exchange: each face goes to the ranks of its cells with 3 + corners words. O(corners of own faces + of
+/// faces received) memory. polyhedraOfFaces sorts by cell and face, so the result does not depend on the order of
+/// arrival.
 ElementBlock assembleCells(CommunicatorContext &context, const PolyMesh &poly, const OwnFaces &faces) {
     const CommunicatorView &comm = context.comm();
     index highest = -1;

@@ -64,6 +64,7 @@ void takeQuoted(FileCursor &cursor, std::string &text) {
 
 /// The text up to the ';' that ends an entry, with one blank for many.
 /// Brackets nest, and a ';' inside them does not end the entry.
+/// O(bytes of the value), at most `longestValue`: an entry without ';' fails instead of filling memory.
 std::string takeValue(FileCursor &cursor) {
     std::string text;
     for (int depth = 0;;) {

@@ -20,6 +20,8 @@ constexpr index maxEntries = index{1} << 48;
 /// A list is a number and entries in parentheses. In text any blanks and comments may be between words, so that all of
 /// it is looked at. In binary files entries follow each other without blanks; only faces that are not compact are lists
 /// of their own, with a number as text before each.
+/// O(bytes) time for text, O(1) for binary lists of fixed width; O(segments) memory. Segments of lists by face are
+/// cut at multiples of the same `length()`, so that the same rank gets a face's corners, owner and neighbour.
 class ListScanner {
   public:
     /// `faces` is the number of faces, in lists that have an entry for each.
@@ -182,6 +184,7 @@ class ListScanner {
 /// The patches, whose file is text even if its header says otherwise. `inner` is the number of inner faces, or -1: then
 /// the first patch decides.
 /// Patches are contiguous and cover the boundary faces: each must begin where the one before ends.
+/// O(bytes of the file). Ranges are checked to be contiguous, so that a face's patch is found by binary search.
 std::vector<Patch> readPatches(const std::string &path, index inner, index faces) {
     const MeshFile file = openFile(path);
     FileCursor cursor(file);
@@ -277,6 +280,7 @@ PolyMesh scan(const std::string &path, const std::string &region, int ranks) {
 }
 
 /// Rank 0's mesh on all ranks, texts, numbers and vectors of all patches in a list each. Collective.
+/// O(patches + segments) words; a fixed number of broadcasts, in the same order on all ranks.
 void broadcastMesh(CommunicatorView comm, PolyMesh &mesh) {
     constexpr std::size_t perPatch = 4;
     std::vector<std::string> texts{mesh.folder};

@@ -13,6 +13,7 @@
 namespace DNDS::Geom::Detail {
 
 /// Cheap test: distinct pairs are few. Most files have one group for each entity and skip dropRepeated.
+/// One gather of O(pairs) words from each rank.
 bool mayRepeat(CommunicatorView comm, std::span<const index> entities, std::span<const index> groups) {
     std::set<std::pair<index, index>> pairs;
     for (std::size_t c = 0; c < entities.size(); c++)
@@ -28,6 +29,8 @@ bool mayRepeat(CommunicatorView comm, std::span<const index> entities, std::span
 
 /// Rendezvous by the least node, as sorted lists of nodes: O(n log n) for n cells that meet at a rank. Of equal cells
 /// the one with the lowest number stays, so the result does not depend on the number of ranks.
+/// Equal cells have the same least node, so they meet on one rank. Two exchanges: 2 + nodes words a cell, and a
+/// word for each dropped one. Comparison is exact, by the sorted nodes.
 index dropRepeated(CommunicatorView comm, ElementBlock &cells) {
     const auto ranks = static_cast<std::uint64_t>(comm.size());
     CommunicatorContext &context = *CommunicatorContext::of(comm);

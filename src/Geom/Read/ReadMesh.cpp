@@ -59,6 +59,8 @@ struct Recognized {
 /// Collective: rank 0 reads.
 /// By content, since names lie. HDF5 files need a look at the names in their root: CGNS and VTKHDF are HDF5, as are
 /// many others.
+/// O(1): 64 KiB of the file and, of HDF5 files, the names in the root. Only rank 0 touches the file, which spares
+/// the metadata server.
 Recognized recognize(CommunicatorView comm, const std::string &path) {
     Recognized file;
     std::vector<std::string> other(1);
@@ -118,6 +120,8 @@ MeshFormat meshFormatOf(std::string_view firstBytes) {
 // Names of other formats are dropped here.
 MeshFormat meshFormat(CommunicatorView comm, const std::string &path) { return recognize(comm, path).format; }
 
+// Two collective steps before the reader: options are compared, and rank 0's format is broadcast, so that all ranks
+// call the same reader.
 SourceMesh readMesh(CommunicatorView comm, const std::string &path, const CgnsOptions &cgns) {
     const ActivityScope activity("readMesh of", path);
     return failTogether(comm, [&]() -> SourceMesh {

@@ -40,6 +40,9 @@ class UgridFile {
   public:
     /// Rank 0 finds the form and reads the counts; it reads all of a text file, to find where parts begin. Collective.
     /// Throws DataError if the file cannot be opened, is damaged or too short for its counts.
+    /// Cost on rank 0: O(bytes) for text; O(1) for plain binary files, whose places follow from the counts;
+    /// O(subrecords) for Fortran records. The content decides the form before the name does, as names are often
+    /// wrong.
     UgridFile(CommunicatorView comm, const std::string &path);
 
     /// Entries of all ranks, and this rank's part of them. Local.
@@ -67,10 +70,13 @@ class UgridFile {
     /// Finds the subrecords of the second record, whose lists need `need` bytes.
     void findRecords(index need);
     /// A rank's part of a list.
+    /// The even split of the concatenated lists (all cells, or all faces), clipped to one list. Tags are split like
+    /// faces: a rank's tags are those of its triangles and quadrilaterals.
     IndexRange part(UgridList list, int rank) const;
     /// Bytes of the lists before this one. Lists are addressed by such bytes, whatever marks are between them.
     index bytesBefore(UgridList list) const;
     /// The piece that has a byte of the lists, and where that is in the file.
+    /// O(log pieces): they ascend without gaps from byte 0, so a predecessor always exists.
     const Piece &pieceOf(index byte) const;
     index placeOf(index byte) const { return pieceOf(byte).place + (byte - pieceOf(byte).first); }
     /// Reads bytes of the lists, across pieces.
@@ -78,6 +84,7 @@ class UgridFile {
     /// Throws DataError with the byte of the file.
     [[noreturn]] void fail(index place, const std::string &message) const;
     /// Calls `take` with each number of this rank's part of a list.
+    /// Through a buffer of 2^17 numbers, 1 MiB, whatever the share.
     template <class Take>
     void forEachNumber(UgridList list, int bytes, Take &&take) const;
 

@@ -93,6 +93,8 @@ BoundaryNames readNames(CommunicatorView comm, const std::string &path) {
 
 /// Makes patches of the tags of all ranks, and marks of this rank's tags. Collective. Patches follow the union of all
 /// ranks' tags, so that all ranks have the same ones in the same order; O(distinct tags) memory on each rank.
+/// Tags with the same name and condition share a patch. Names that another condition has taken get the tag as a
+/// suffix.
 void nameFaces(CommunicatorView comm, std::span<const index> tags, SourceMesh &mesh) {
     const BoundaryNames names = readNames(comm, mesh.origin);
     const std::vector<index> all = unionOfAll(comm, {tags.begin(), tags.end()});
@@ -130,6 +132,7 @@ void nameFaces(CommunicatorView comm, std::span<const index> tags, SourceMesh &m
 }
 
 /// Appends this rank's elements of a list; `firstId` is the number of the list's first element. Local.
+/// O(own numbers) time and memory; one copy of the list beside the block.
 void appendList(const UgridFile &file, UgridList list, ElementType type, index firstId, ElementBlock &block) {
     std::vector<index> numbers = file.integers(list, 1, file.count(UgridList::Nodes));
     const auto width = static_cast<std::size_t>(elementInfo(type).nodes);

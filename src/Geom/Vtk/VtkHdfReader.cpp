@@ -153,6 +153,8 @@ void requireAscending(const GridFile &file, const char *name, const std::vector<
 }
 
 /// Reads the range of faces that this rank's polyhedra name.
+/// A rank reads the span from its least to its greatest face. Files number the faces in the order of cells, so the
+/// span is about as long as the list; otherwise it may be the whole list.
 void readFaces(const GridFile &file, IndexRange own, VtkLists &lists) {
     VtkFaces faces;
     faces.starts = file.read<index>("PolyhedronOffsets", own.begin, own.size() + 1);

@@ -21,6 +21,7 @@ herr_t addLinkName(hid_t, const char *name, const H5L_info_t *, void *names) noe
 } // namespace
 
 /// Reads sizes and times only; rows follow step by step.
+/// Every rank opens the file read-only and for itself; no call is collective.
 VtkHdfSteps::VtkHdfSteps(std::string path) : path_(std::move(path)) {
     DNDS_CHECK(std::filesystem::exists(path_), DataError,
                "there is no file {}: give the file of the series to go on with, or begin one without continueFrom",
@@ -86,6 +87,7 @@ std::vector<std::uint8_t> VtkHdfSteps::cellTypes(index first, index count) const
     return types;
 }
 
+// O(fields) look-ups, in the order of names: the same on all ranks.
 std::vector<VtkHdfSteps::Field> VtkHdfSteps::fields(const std::string &group) const {
     std::vector<std::string> names;
     {

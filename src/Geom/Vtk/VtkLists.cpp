@@ -109,6 +109,8 @@ void listFaces(const VtkFaces &faces, std::vector<index> &starts, std::vector<in
 }
 
 /// The highest dimension is that of all ranks; one agreement for the types, one for the cells.
+/// O(own points + own connectivity) time and memory; the lists are read once for types, so that the dimension is
+/// known before any cell is appended.
 SourceMesh meshOfVtk(CommunicatorView comm, const std::string &path, VtkLists lists, std::vector<bool> &kept) {
     const CellTranslator translator(path, lists);
     SourceMesh mesh;

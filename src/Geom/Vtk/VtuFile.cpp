@@ -35,6 +35,8 @@ bool withType(std::string_view type, Body &&body) {
 }
 
 /// Bytes of a text in order: as they are, or in base64 with blanks anywhere. Parts may be encoded each by itself.
+/// O(bytes taken). Base64 yields whole groups of three bytes: those beyond `count` wait in `ahead_` for the next
+/// call.
 class ByteText {
   public:
     using Fail = std::function<void(const std::string &)>; ///< throws
@@ -136,6 +138,7 @@ void VtuFile::requireEnd() const {
 }
 
 /// One pass over the tags up to AppendedData; arrays keep views of the content.
+/// O(bytes before AppendedData). Values are not parsed here: an array that no caller asks for costs no conversion.
 void VtuFile::scan() {
     XmlTag tag;
     std::vector<std::string_view> parents;
@@ -226,6 +229,8 @@ bool VtuFile::hasNumbers(const VtuArray &array) {
 }
 
 /// Sizes stated by the file are compared with it before memory is allocated for them.
+/// O(bytes of the array) time. Base64 is decoded piece by piece: header and data of compressed arrays are separate
+/// runs, each padded to a multiple of four letters.
 std::string VtuFile::bytesOf(const VtuArray &array) const {
     const bool inFile = array.format == "appended";
     if (!inFile && array.format != "binary")

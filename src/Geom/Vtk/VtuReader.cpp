@@ -20,6 +20,8 @@ namespace {
 
 /// Gives each rank a range of rank 0's numbers. Collective. Only rank 0 calls `rangeOf` and needs `all`, of which it
 /// makes a copy.
+/// O(all) time and memory on rank 0, O(own range) on others. Ranges may overlap: starts of cells are sent with one
+/// number more than cells.
 template <class RangeOf>
 std::vector<index> deal(CommunicatorContext &context, std::span<const index> all, RangeOf &&rangeOf) {
     RankLists outgoing;
@@ -115,6 +117,8 @@ void readFaces(const VtuFile &file, const std::vector<index> &types, std::vector
 
 /// This rank's blocks; `file` is open on rank 0. Collective.
 /// Rank 0 decodes one array at a time and deals it out by a sparse exchange.
+/// Peak memory of rank 0: the file, the starts, one decoded array of all cells, and its copy in messages.
+/// `polyhedra` is broadcast, so that all ranks take part in the same exchanges.
 VtkLists readLists(CommunicatorContext &context, const std::optional<VtuFile> &file, index points, index cells) {
     const CommunicatorView &comm = context.comm();
     const EvenSplit split(cells, comm.size());

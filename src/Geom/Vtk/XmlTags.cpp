@@ -75,6 +75,7 @@ void takeAttribute(XmlCursor &cursor, XmlTag &tag) {
 } // namespace
 
 // "<a>" opens, "</a>" closes, "<a/>" does both.
+// O(bytes of the tag and of the text before it); `tag` is reused, and its views point into `xml`.
 bool nextTag(const std::string &path, std::string_view xml, XmlTag &tag) {
     XmlCursor cursor{path, xml, tag.end};
     tag = {};
