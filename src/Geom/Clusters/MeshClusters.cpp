@@ -268,6 +268,7 @@ std::vector<LocalAdjacency> nodeNeighbours(const UnstructuredMesh &mesh, const M
 }
 
 // All ranks know the owners of all clusters and compute the same runs; cells then follow their cluster.
+// O(own cells + clusters) time. Costs are gathered by rebalancedRuns, and no cell needs a message of its own.
 std::vector<int> repartitionTargets(const MeshClusters &clusters, std::span<const real> costs, real imbalance) {
     const SparsePattern &pattern = *clusters.pattern();
     const CommunicatorView comm = pattern.context()->comm();

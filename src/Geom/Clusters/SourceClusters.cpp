@@ -45,6 +45,7 @@ void forEachNode(const ElementBlock &cells, index cell, Visit &&visit) {
 
 /// The means of the cells' nodes, summed in the order of the file: the same bits on any number of ranks. Coordinates
 /// are asked of the ranks that read them. Collective; two sparse exchanges.
+/// O(nodes of own cells) words: a node that several cells list is asked for each time.
 std::vector<Position> centresOf(CommunicatorContext &context, const SourceMesh &source) {
     std::vector<index> nodes;
     std::vector<std::size_t> starts{0};
@@ -113,6 +114,7 @@ void SourceClusters::require(const CommunicatorView &comm) const {
 // Sums costs per cluster over the ranks, which have read any of its cells, then cuts clusters as
 // `BlockGrid::rebalanced` does. No rank owns a cluster yet; equal numbers of clusters a rank stand in for the present
 // owners.
+// O(own cells + clusters) time; one reduction of a number a cluster, and the messages of rebalancedRuns.
 std::vector<int> SourceClusters::parts(const CommunicatorView &comm, std::span<const real> costs) const {
     return failTogether(comm, [&] {
         require(comm);

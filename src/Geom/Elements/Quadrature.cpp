@@ -16,6 +16,8 @@ struct LinePoint {
 };
 
 /// The Jacobi polynomial P_n^(alpha, 0) and its derivative, by the recurrence in n.
+/// O(n). The derivative follows from differentiating the recurrence, so no division by 1 - x^2 is needed near the
+/// ends.
 LinePoint jacobi(int n, real alpha, real x) {
     real before = 0.0;
     real value = 1.0;
@@ -42,6 +44,8 @@ LinePoint jacobi(int n, real alpha, real x) {
 /// Gauss-Jacobi rule for the mean of f with the weight (1 - x)^alpha over [-1, 1]. Zeros found before are divided out
 /// of the polynomial, so that Newton's method finds each once.
 /// O(n^2) for n points, n at most 6. Weights by the formula with the derivative at the zeros.
+/// The starting points are Chebyshev nodes, ascending; deflation keeps Newton's method from returning to a zero it
+/// has found.
 std::vector<LinePoint> gaussJacobi(int n, real alpha) {
     std::vector<LinePoint> points;
     for (int k = 0; k < n; k++) {
@@ -87,6 +91,7 @@ void cornerRule(ReferenceShape shape, real small, std::vector<std::array<real, 4
 
 /// Collapsed coordinates: the Jacobian (1 - y) of a triangle, or (1 - z)^2 of a cone, is the weight of the
 /// Gauss-Jacobi rule, so that polynomials stay polynomials.
+/// n^d points in d dimensions for n = degree / 2 + 1: an n-point Gauss rule is exact up to degree 2n - 1.
 std::vector<std::array<real, 4>> rowsOf(ReferenceShape shape, int degree) {
     std::vector<std::array<real, 4>> rows;
     if (degree == 2 && (shape == ReferenceShape::Triangle || shape == ReferenceShape::Tetrahedron)) {

@@ -96,6 +96,8 @@ struct Region {
 };
 
 /// Regions follow each other in x; a mixed volume needs a layer that joins whole sides to sides of two triangles.
+/// Opposite sides in y and z of a region are cut alike, as are the sides of neighbouring regions in x: the mesh
+/// conforms. The joining layer turns whole sides (x-) into pairs of triangles (x+).
 std::vector<Region> makeRegions(const BoxMeshOptions &options) {
     const index nx = options.cells[0];
     std::vector<Region> regions;
@@ -151,8 +153,11 @@ bool hasCentres(const Region &region) {
 
 /// Natural numbers: nodes of the grid with x fastest, then centres; cells by region, brick and cell of the brick;
 /// faces by side, region, brick.
+/// Every query is O(log regions): numbers are decoded by division, so blocks of any rank are made without the
+/// others and without messages.
 class BrickPattern final : public BoxPattern {
   public:
+    // O(regions x sides): prefix sums of cells and faces, by which numbers are decoded later.
     explicit BrickPattern(const BoxMeshOptions &options) : options_(options), regions_(makeRegions(options)) {
         dimension_ = elementInfo(regions_[0].cut.cells[0].type).dimension;
         // The third number of bricks is ignored.

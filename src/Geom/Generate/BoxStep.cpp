@@ -10,6 +10,7 @@ namespace {
 
 /// A rectangle whose lower right corner is left out. Rows of bricks and of nodes below the step's top are shorter; the
 /// front and the top of the step have as many faces as x+ and y- lose.
+/// Nodes and bricks keep their order; those below the step are skipped by arithmetic, O(1) a query.
 class SteppedPattern final : public BoxPattern {
   public:
     SteppedPattern(std::unique_ptr<BoxPattern> whole, const BoxMeshOptions &options)

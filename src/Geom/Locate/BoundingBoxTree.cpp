@@ -13,6 +13,8 @@ BoundingBoxTree::BoundingBoxTree(std::vector<BoundingBox> boxes) : boxes_(std::m
 }
 
 /// O(n) a level by selection, hence O(n log n) for the tree.
+/// Recursion depth is log2(boxes). `order_` is permuted within [begin, end) only, so a node's boxes stay contiguous
+/// after its children are built.
 void BoundingBoxTree::addNode(std::size_t begin, std::size_t end) {
     constexpr std::size_t maxInLeaf = 4;
     const std::size_t at = nodes_.size();

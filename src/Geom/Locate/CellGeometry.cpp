@@ -16,6 +16,8 @@ namespace {
 /// Mean value coordinates: the weights of a polygon's corners, given relative to a point in it. Near an edge the
 /// formula divides by zero, and the point is interpolated on the edge instead.
 /// `to` are the corners minus the point, counter-clockwise about the unit vector `normal`. O(corners).
+/// Method: Hormann and Floater (see the header). The tangent of half an angle is sin / (1 + cos), which needs
+/// neither an inverse function nor a case for small angles; `below` is 1 + cos times both lengths.
 std::vector<real> meanValueWeights(const std::vector<Point> &to, const Point &normal) {
     const std::size_t count = to.size();
     std::vector<real> weights(count, 0.0);
@@ -57,6 +59,8 @@ struct TriangleWeights {
 };
 
 /// After the pseudocode of Ju, Schaefer and Warren; `sense` is -1 for triangles that are clockwise from outside.
+/// O(1). Degenerate positions are decided by `small`: on the triangle it counts alone, in its plane but outside it
+/// it has weight 0.
 TriangleWeights meanValueWeights(const std::array<Point, 3> &to, real sense) {
     TriangleWeights result;
     std::array<Point, 3> unit;
@@ -173,6 +177,8 @@ std::vector<Point> CellGeometry::cornersOf(LocalIndex cell, const Point &origin)
 
 // Polygons of surfaces are fans of triangles. In the plane the winding number decides, so that polygons need not be
 // convex (Sunday, Inclusion of a point in a polygon, 2001).
+// O(corners). The winding number counts crossings of the ray to the right, upward ones positive; half-open
+// intervals in y count a corner once.
 bool CellGeometry::polygonHas(const std::vector<Point> &corners, real slack) const {
     const std::size_t count = corners.size();
     bool touches = false;
@@ -206,6 +212,8 @@ void CellGeometry::forEachFaceOf(LocalIndex cell, Visit &&visit) const {
 
 // The winding number by solid angles: 4 pi inside, 0 outside, also where a polyhedron is not convex. On its surface the
 // sum is in between and not continuous: there the distance decides.
+// O(triangles of the cell). The threshold of 2 pi is halfway between both values, so rounding errors do not matter
+// away from the surface.
 bool CellGeometry::polyhedronHas(LocalIndex cell, const Point &point, real slack) const {
     real angle = 0.0;
     bool touches = false;
@@ -246,6 +254,8 @@ void CellGeometry::addPolygonWeights(LocalIndex cell, const Point &point, Weight
 }
 
 /// Faces are fans: the weight of a face's mean is shared by its corners. O(faces x nodes of the cell).
+/// Method: Ju, Schaefer and Warren (see the header). Sums run in the order of the cell's faces, as its owner has
+/// them, so weights have the same bits on any number of ranks.
 void CellGeometry::addPolyhedronWeights(LocalIndex cell, const Point &point, Weights &weights) const {
     const auto nodes = cellNodes_[cell];
     std::vector<real> ofNodes(static_cast<std::size_t>(nodes.size()), 0.0);

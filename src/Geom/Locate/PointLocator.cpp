@@ -22,6 +22,7 @@ std::vector<Point> pointsOnLine(const Point &from, const Point &to, index count)
 
 /// A tree of this rank's cells, and one of all ranks' boxes: queries for a point go to the ranks whose boxes contain
 /// it.
+/// Memory: a box and a tree node for each own cell, and one box for each rank.
 struct PointLocator::Trees {
     std::shared_ptr<CommunicatorContext> context;
     CellGeometry geometry;
@@ -30,6 +31,8 @@ struct PointLocator::Trees {
     BoundingBoxTree ranks{};
 };
 
+// O(own cells log own cells) time, and one gather of a box a rank. Boxes are grown by more than the tolerance of
+// the test, so no cell that would pass the test is left out by its box.
 PointLocator::PointLocator(const UnstructuredMesh &mesh, real tolerance) : mesh_(&mesh) {
     trees_ = failTogether(mesh.comm, [&] {
         DNDS_CHECK(std::isfinite(tolerance) && tolerance >= 0.0, ArgumentError,
@@ -60,6 +63,8 @@ PointLocator::~PointLocator() = default;
 const CellGeometry &PointLocator::geometry() const noexcept { return trees_->geometry; }
 
 // Several cells may have the point: the first in the file counts, as in `locate`.
+// About O(log cells + cells whose box has the point). Cells are tested in any order, but only if they would come
+// first.
 LocalIndex PointLocator::ownCellAt(const Point &point) const {
     const Point at = trees_->geometry.inPlane(point);
     const auto number = [&](LocalIndex cell) { return mesh_->cells.fileNumbers[static_cast<std::size_t>(cell)]; };
@@ -73,6 +78,8 @@ LocalIndex PointLocator::ownCellAt(const Point &point) const {
     return first;
 }
 
+// Two exchanges; O(points x ranks whose box has the point) words, mostly one or two a point. The least file number
+// wins, so the cell of a point on a face does not depend on the partition.
 std::vector<PointLocation> PointLocator::locate(std::span<const Point> points) const {
     return failTogether(mesh_->comm, [&] {
         // Every rank whose box has the point is asked, this one too: a cell of another may come first in the file.

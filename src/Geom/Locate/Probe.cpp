@@ -10,6 +10,8 @@
 namespace DNDS::Geom {
 
 // Three steps: cells of the points, weights on the ranks of the cells, and a pattern by which ranks pull the values.
+// O(points + samples) time and memory; two exchanges for the cells, two for the weights, and the setup of the pull.
+// Weights are computed by the owner of the cell, so results do not depend on which rank asks.
 Probe::Probe(const PointLocator &locator, std::span<const Point> points)
     : cellsOfMesh_(locator.mesh().cells.owned), nodesOfMesh_(locator.mesh().nodes.size()),
       locations_(locator.locate(points)), context_(CommunicatorContext::of(locator.mesh().comm)) {
@@ -88,6 +90,7 @@ Probe::Values &Probe::bufferOf(rowsize width) {
 }
 
 // Owners evaluate all their samples, then one pull brings values to the ranks that asked.
+// O(samples x width) time and one pull; no search is repeated.
 std::vector<real> Probe::values(rowsize width,
                                 const std::function<void(const ProbeSample &, std::span<real>)> &evaluate) {
     Values &buffer = bufferOf(width);

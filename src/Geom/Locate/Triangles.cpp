@@ -16,6 +16,8 @@ real distance2ToSegment(const Point &p, const Point &a, const Point &b) {
     return dot(rest, rest);
 }
 
+// The projection lies inside if it is on the inner side of all three edges; then the distance is the height.
+// Otherwise the nearest point is on an edge.
 real distance2ToTriangle(const Point &p, const Point &a, const Point &b, const Point &c) {
     const Point normal = cross(b - a, c - a);
     const real size2 = dot(normal, normal);

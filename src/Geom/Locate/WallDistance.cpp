@@ -31,6 +31,8 @@ struct NearFace {
 
 /// The distance from a point to an image of a wall is that from the point, moved back, to the wall: faces need no
 /// images. The identity, and motions across up to one periodic boundary of each direction.
+/// The set is closed under inversion, so it does not matter whether the point or the wall is moved. The same on all
+/// ranks, as the connections and the box are.
 std::vector<RigidMotion> motionsOf(const UnstructuredMesh &mesh, const BoundingBox &bounds) {
     ImageTable table(mesh.periodic, bounds.lower, bounds.upper);
     std::vector<int> steps; // one of each pair of a step and its inverse
@@ -56,7 +58,11 @@ std::vector<RigidMotion> motionsOf(const UnstructuredMesh &mesh, const BoundingB
 } // namespace
 
 /// Own faces of the patches and their tree, boxes of all ranks, and the motions of images.
+/// Memory: a box and a tree node for each own wall face, and a box for each rank. Collective to make: a gather of
+/// one box a rank and two reductions.
 struct WallDistance::Search {
+    /// O(own wall faces log). Boxes are grown by the rounding of distances, so that the distance to a box never
+    /// exceeds that to its face.
     Search(const UnstructuredMesh &meshOfFaces, const std::vector<std::string> &patches)
         : mesh(meshOfFaces), context(CommunicatorContext::of(mesh.comm)), coordinates(mesh.coordinates.view()),
           faceNodes(mesh.faceNodes.view()) {
@@ -151,6 +157,8 @@ struct WallDistance::Search {
 };
 
 // Consecutive points are near each other: the triangle inequality bounds the search from the point before.
+// About O(log faces) a point and image if the bound is tight. The factor 1 + 1e-9 covers the rounding of the bound,
+// so that the true nearest face is never cut off.
 std::vector<NearFace> WallDistance::Search::nearestOwn(std::span<const Point> points) const {
     std::vector<NearFace> best(points.size());
     for (std::size_t i = 0; i < points.size(); i++)
@@ -170,6 +178,9 @@ std::vector<NearFace> WallDistance::Search::nearestOwn(std::span<const Point> po
 
 /// Branch and bound over ranks, in two rounds of questions: own faces and the rank with the nearest box give a bound,
 /// which leaves few ranks for the second round. Four sparse exchanges, on any number of ranks.
+/// The result has the same bits on any number of ranks: distance2 is computed from the same corners on whichever
+/// rank owns the face, and ties go to the first cell of the file. The last round visits every box within the bound,
+/// equality included, so no tie is missed.
 std::vector<NearFace> WallDistance::Search::nearest(std::span<const Point> points) const {
     struct Question {
         std::size_t point;

@@ -53,6 +53,7 @@ void requireRefinable(CommunicatorView comm, const SourceMesh &mesh) {
 
 /// The place of a node on an edge or a face, in terms that all elements there agree on: neighbours list corners in
 /// other orders, and a boundary face may lack the second-order nodes of its cell, but all have the same corners.
+/// O(1). Sorted by node number: the least corner, which comes first, decides the rank where the place is numbered.
 PlaceKey keyOf(const Pattern::Node &node, std::span<const index> nodes) {
     PlaceKey key;
     key.fill(SharedPlaces::none);
@@ -72,6 +73,8 @@ struct RowPiece {
 /// the first node of this rank's. Collective.
 /// Each rank holds old nodes, new shared ones and new inner ones: three ranges of numbers. They are sent to the even
 /// blocks of the refined numbering, as `buildMesh` and writers expect.
+/// One exchange of 1 + width words a node. Each number is sent by exactly one rank, so every row of the block is
+/// written once.
 index dealOut(CommunicatorContext &context, std::span<const RowPiece> pieces, index total, std::size_t width,
               std::vector<real> &rows) {
     const EvenSplit split(total, context.comm().size());
@@ -103,6 +106,8 @@ index dealOut(CommunicatorContext &context, std::span<const RowPiece> pieces, in
 /// Numbers: old nodes; nodes on edges and faces in the order of their corners; nodes inside cells in the order of
 /// these. None of it depends on which rank has which cell. Memory: the places of own elements, each once, and 4 bytes
 /// for each time that an element has one.
+/// Exchanges: rows of nodes (a query), places and their numbers, rows of the refined nodes; marks of nodes and
+/// checks of replaced nodes only if there are any. O(children) time.
 class LevelRefiner {
   public:
     LevelRefiner(CommunicatorView comm, const SourceMesh &coarse, std::vector<real> &rows, std::size_t width)
@@ -258,6 +263,8 @@ class LevelRefiner {
 
     /// Throws, on all ranks, where neighbours have different nodes on an edge or face and these are apart: their
     /// children would leave a gap. Collective.
+    /// One reduction if no node was replaced; else one query for the positions of the nodes that count. The search
+    /// through all elements runs only before an error.
     void requireOnePlace() const {
         constexpr real tolerance = 1e-3; // of the edge or face, as where zones of CGNS files are joined
         if (comm_.allReduce(replaced_.empty() ? 0 : 1, MPI_MAX) == 0)

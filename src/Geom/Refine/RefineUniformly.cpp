@@ -77,6 +77,7 @@ Point centroidOf(ReferenceShape shape) {
 /// The way from the cells of the last level to those of the first.
 /// From the finest level upwards: a child's centroid is mapped into the reference coordinates of its parent, level by
 /// level. Maps of reference elements are affine, so this is exact up to rounding.
+/// O(cells x levels) time, no messages: children stay on the rank of their parent, in its order.
 RefinedCells traceBack(const std::vector<LevelCells> &levels, const SourceMesh &coarse, const SourceMesh &fine) {
     RefinedCells cells;
     cells.parents.resize(toSize(fine.cells.size()));
@@ -141,6 +142,8 @@ SourceMesh refine(CommunicatorView comm, const SourceMesh &coarse, const RefineO
 
 } // namespace
 
+// Strong guarantee: fields and cells of the caller change only after all ranks have succeeded; until then both
+// copies exist.
 SourceMesh refineUniformly(CommunicatorView comm, const SourceMesh &coarse, const RefineOptions &options) {
     MeshFields fields; // the caller's change when all ranks have succeeded
     RefinedCells cells;

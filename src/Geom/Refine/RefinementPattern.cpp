@@ -77,6 +77,7 @@ ElementType typeOf(ReferenceShape shape, const ElementLayout &like) {
 }
 
 /// Makes the pattern of one type.
+/// At most 125 nodes a pattern, found by a linear search; made once a process, so cost does not matter.
 class PatternMaker {
   public:
     explicit PatternMaker(ElementType type) : type_(type), layout_(elementLayout(type)) {}

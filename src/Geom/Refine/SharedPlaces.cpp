@@ -31,6 +31,7 @@ namespace {
 
 /// The requests of all ranks for places of this one, one entry of each list a request, in the order of arrival. `lists`
 /// keeps the senders, to which answers go.
+/// 6 + width words a request: four of the key, order, known node, and the row.
 struct Gathered {
     std::size_t width;
     RankLists lists;
@@ -57,6 +58,8 @@ struct Gathered {
 ///
 /// Requests are sorted by place, then by element, so that equal places follow each other and the first of them is the
 /// one whose row counts. Where nodes exist, the least counts.
+/// O(n log n) for n requests. Negative numbers stand for new nodes until the scan over ranks gives the first number
+/// of this rank.
 std::vector<index> numberGathered(const GlobalMapping &blocks, const Gathered &gathered, NumberedPlaces &result) {
     std::vector<std::size_t> sorted(gathered.keys.size());
     std::iota(sorted.begin(), sorted.end(), std::size_t{0});
@@ -94,6 +97,7 @@ std::vector<index> numberGathered(const GlobalMapping &blocks, const Gathered &g
 
 // Rendezvous at the rank that has the least corner in its block of the file: blocks ascend with ranks and keys begin
 // with the least corner, so that numbers in the order of keys are those of one rank with all places.
+// Two exchanges: 6 + width words a place, and one word back. O(places) memory here and at the meeting rank.
 NumberedPlaces numberPlaces(const GlobalMapping &blocks, const SharedPlaces &places, std::size_t width) {
     CommunicatorContext &context = *blocks.context();
     const auto rankOf = [&](std::size_t i) { return blocks.owner(places.keys[i][0] >> 5).rank; };

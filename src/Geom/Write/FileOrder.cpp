@@ -177,6 +177,8 @@ void FileOrder::sendCells(const UnstructuredMesh &mesh) {
 /// Faces go with their first cell and are sorted by it, then by nodes and mark: an order that no partition changes,
 /// since the first cell and the first corner of a face do not depend on it (LocalFaces.cpp). Without ghost layers the
 /// first cell of a face inside the mesh may be on another rank: the second one then takes its place.
+/// O(own marked faces) words in one exchange; O(n log n) to sort n received faces. The key (cell, nodes, mark) is
+/// unique, so the order is total.
 void FileOrder::sendFaces(const UnstructuredMesh &mesh) {
     const EvenSplit blocks = blocksOf(mesh.comm, mesh.cells);
     const std::vector<MarkedFace> faces = markedFaces(mesh);
@@ -227,6 +229,8 @@ void FileOrder::sendFaces(const UnstructuredMesh &mesh) {
 }
 
 /// Values arrive in the order of sending, which `places` undoes: no numbers are sent with them.
+/// One exchange of `components` words a row, without numbers: `places` was made from the same lists of senders,
+/// which arrive in ascending order of ranks each time.
 std::vector<real> FileOrder::sendValues(const Route &route, std::span<const real> owned, int components) const {
     const CommunicatorView comm = context_->comm();
     comm.guarded([&] {
@@ -263,6 +267,7 @@ namespace {
 
 /// One query for each owned entity at the rank of its block. These blocks are those of the values, which have a row for
 /// each node of the file, unused ones included.
+/// O(own entities x components) words.
 std::vector<real> takeValues(const UnstructuredMesh &mesh, const MeshEntities &entities,
                              std::span<const real> blockValues, int components) {
     const auto width = static_cast<std::size_t>(components);

@@ -7,6 +7,7 @@
 
 namespace DNDS::Geom {
 
+// O(nodes of the cells) time and memory.
 VtkCells vtkCells(const UnstructuredMesh &mesh, index cells) {
     DNDS_CHECK(cells >= 0 && cells <= mesh.cells.size(), ArgumentError, "{} cells asked for: this rank has {}", cells,
                mesh.cells.size());

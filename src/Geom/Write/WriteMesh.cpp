@@ -65,6 +65,8 @@ void MeshWriter::setRanks() {
 
 /// The blocks of both meshes must be equal, bit by bit: then the file's mesh is still right, and only the routes
 /// change.
+/// The cost is that of FileOrder; comparing the blocks needs no message, as blocks in file order do not depend on
+/// the partition.
 void MeshWriter::moved(const UnstructuredMesh &mesh) {
     failTogether(order_.comm(), [&] {
         // The present routes stay until the mesh has passed: a refused one changes nothing.
