@@ -44,6 +44,7 @@ void EmulatedMemory::openFile() {
 }
 
 // Two mappings of the same pages; allocated during a kernel, the user's is open at once.
+// If either mapping fails, neither remains. The caller holds the mutex.
 std::byte *EmulatedMemory::map(int file, std::uint64_t begin, std::size_t bytes, std::size_t mapped, bool foreign) {
     std::byte *user = mapFile(file, begin, mapped, openings_ > 0 ? PROT_READ | PROT_WRITE : PROT_NONE);
     std::byte *alias = user ? mapFile(file, begin, mapped, PROT_READ | PROT_WRITE) : nullptr;
@@ -57,6 +58,8 @@ std::byte *EmulatedMemory::map(int file, std::uint64_t begin, std::size_t bytes,
     return user;
 }
 
+// O(bytes) to fill, and two mappings. The file is extended before it is mapped, so no access beyond its end can
+// raise SIGBUS.
 void *EmulatedMemory::allocate(std::size_t bytes) {
     if (bytes > static_cast<std::size_t>(PTRDIFF_MAX) / 2)
         throwNoMemory(bytes, ENOMEM);
@@ -92,6 +95,8 @@ void EmulatedMemory::deallocate(void *pointer) noexcept {
 }
 
 // A range of no bytes may start at an allocation's end.
+// O(log allocations): the last block that begins at or before the address is the only candidate, as blocks are
+// disjoint.
 EmulatedMemory::Blocks::const_iterator EmulatedMemory::find(const void *pointer, std::size_t bytes) const {
     const auto *wanted = static_cast<const std::byte *>(pointer);
     auto after = blocks_.upper_bound(wanted);
@@ -125,6 +130,7 @@ EmulatedShare EmulatedMemory::share(const void *pointer) const {
 }
 
 // The inode tells whether the process number has been reused by a program with other files.
+// Mappings share pages with the owner: writes of either process are visible to the other at once, as with CUDA IPC.
 void *EmulatedMemory::open(const EmulatedShare &shared) {
     const std::string path = fmt::format("/proc/{}/fd/{}", shared.process, shared.file);
     const int file = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
@@ -169,6 +175,7 @@ void EmulatedMemory::protectAll(int protection) const noexcept {
 
 // Counts kernels that run at the same time. Device memory is mapped twice: kernels use the user's addresses, which the
 // host cannot touch between kernels (SIGSEGV), while copies go through `alias`.
+// O(allocations) system calls at the first kernel and after the last one; kernels that overlap only count.
 void EmulatedMemory::unlock() {
     const std::scoped_lock guard(mutex_);
     if (openings_++ == 0)

@@ -20,6 +20,7 @@ struct EmulatedNode {
 };
 
 /// A graph under construction, shared by its streams and events.
+/// Nodes are only appended: an edge leads from a lower to a higher number, so the graph has no cycle.
 struct EmulatedCapture {
     std::vector<EmulatedNode> nodes;
     std::vector<StreamHandle> streams; ///< streams that joined; the first one began the capture
@@ -33,6 +34,8 @@ struct GraphImpl {
 };
 
 /// All members are guarded by the mutex of EmulatedStreams.
+/// A record is passed if `reached` is at least its number: streams run entries in order, but records of one event
+/// on several streams may pass in any order, hence the maximum in runOne.
 struct EventImpl {
     std::uint64_t recorded = 0; ///< number of records
     std::uint64_t reached = 0;  ///< the latest of these records that the device has passed
@@ -129,6 +132,7 @@ void EmulatedStreams::enqueue(StreamImpl &stream, EmulatedEntry entry) {
 }
 
 // Captured work becomes a node that depends on the stream's latest nodes, and runs only when the graph is launched.
+// O(1). Work of one stream runs in the order of the pushes; between streams, only events order it.
 void EmulatedStreams::push(StreamHandle handle, EmulatedWork work) {
     const Lock lock(mutex_);
     StreamImpl &stream = resolve(handle);
@@ -209,6 +213,8 @@ void EmulatedStreams::record(const SharedEvent &event, StreamHandle handle) {
 }
 
 // A wait for an event of a capture pulls the stream into that capture, as in CUDA.
+// No deadlock: a wait names a record that was queued before it, so the first entry in the order of queueing can
+// always run.
 void EmulatedStreams::wait(StreamHandle handle, const SharedEvent &event) {
     const Lock lock(mutex_);
     StreamImpl &stream = resolve(handle);
@@ -271,6 +277,7 @@ void EmulatedStreams::beginCapture(StreamHandle stream) {
 }
 
 // Members leave the capture before anything is checked, so that streams are usable after a failure.
+// O(nodes + edges): a search backward from the end finds the nodes that precede it.
 GraphHandle EmulatedStreams::endCapture(StreamHandle stream) {
     const Lock lock(mutex_);
     DNDS_CHECK(stream && stream->capture, StateError, "no work of this stream is being captured");

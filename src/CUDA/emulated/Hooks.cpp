@@ -56,6 +56,8 @@ const SharedEvent &eventOf(EventHandle handle) {
 constexpr index blockSize = 64;
 
 /// Threads within a block run in order: kernels of DNDS have no barriers.
+/// O(blocks) memory for the permutation. A kernel that relies on an order of blocks gives different results from
+/// run to run.
 void runBlocks(index threads, const KernelBody &body, unsigned seed) {
     std::vector<index> blocks(static_cast<std::size_t>((threads + blockSize - 1) / blockSize));
     std::iota(blocks.begin(), blocks.end(), index{0});

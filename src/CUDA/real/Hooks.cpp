@@ -65,6 +65,8 @@ void choose(int number) {
 
 /// Chooses the device at the first use without useDevice, since all ranks of a machine would otherwise take device 0.
 /// Keeps a device that the program chose in this thread by cudaSetDevice, except device 0, CUDA's default.
+/// Threads that arrive together serialise on `choosing`; the second finds `chosenDevice` set and takes it, so all
+/// threads of a process use one device.
 int chooseByLauncher(int current) {
     const int count = deviceCount();
     const int number = current != 0 ? current : rankByLauncher() % count;
@@ -82,6 +84,7 @@ int chooseByLauncher(int current) {
 }
 
 /// CUDA stores the device per thread, and MPI or PyTorch may set another one at any time.
+/// The usual path is one relaxed load and one cudaGetDevice.
 void selectDevice() {
     int current = 0;
     check(cudaGetDevice(&current), "asking for the device");
@@ -156,6 +159,7 @@ std::string sharedScheduler() {
     return mps != 0 ? "MPS of " + mpsFolder() : std::string();
 }
 
+// Looked up at run time by name: the driver library is not linked, and old drivers lack the function.
 bool loadsKernelsLazily() {
     requireDevice("ask when it loads kernels");
     // Asks the driver: CUDA_MODULE_LOADING only takes effect if it is set before the driver starts.

@@ -93,6 +93,8 @@ struct Shared {
 static_assert(sizeof(Shared) <= sizeof(SharedHandle));
 
 /// Slabs of other processes that are open: CUDA opens each only once.
+/// A slab stays open while any pointer into it is in use: `users` counts the pointers, and `pointers` finds the
+/// slab of each.
 struct OpenSlabs {
     struct Slab {
         std::byte *base;
@@ -130,6 +132,8 @@ void *allocate(std::size_t bytes) {
     return pointer;
 }
 
+// Never waits for the device: the range becomes reusable when the fence made here has passed. O(slabs + waiting
+// ranges).
 void deallocate(void *pointer) noexcept {
     if (!pointer)
         return;

@@ -67,6 +67,7 @@ void *MemoryPool::allocate(std::size_t bytes, std::size_t alignment) {
 }
 
 // Also refuses an inner address and a second free of a range that still waits.
+// O(log slabs + waiting ranges), and a fence: a query of each stream.
 bool MemoryPool::deallocate(void *pointer) {
     const auto slab = find(pointer);
     if (slab == slabs_.end())
@@ -83,6 +84,7 @@ bool MemoryPool::deallocate(void *pointer) {
 }
 
 // Fences may pass in any order: streams are independent of each other.
+// Called at every allocation and free, so the list of waiting ranges stays short without a thread of its own.
 void MemoryPool::reclaimCompleted() {
     const auto stays = std::remove_if(waiting_.begin(), waiting_.end(), [this](const PendingFree &waiting) {
         if (!waiting.completed())

@@ -53,6 +53,7 @@ class RecordedEvent {
 using SharedRecord = std::shared_ptr<const RecordedEvent>;
 
 /// The streams of this process. Never destroyed, as arrays may outlive anything else.
+/// The lock order is that of the pool, then this: no function takes the pool's lock while it holds `mutex`.
 struct Streams {
     std::mutex mutex; ///< also held where a stream may begin or join a capture, so that none does during a query of all
     std::set<cudaStream_t> streams{nullptr};
@@ -87,6 +88,8 @@ bool defaultStreamIsClosed() {
 
 // Streams without work need no event. The default stream, while closed, gets its event at the first query afterwards,
 // which may wait for later work, too, but is safe.
+// O(streams) queries, and an event for each busy stream. Work queued later does not delay the fence, unlike a query
+// of the stream itself. A poll stops at the first pending event.
 std::function<bool()> makeFence() {
     std::vector<SharedRecord> records;
     Streams &all = Streams::instance();
@@ -119,6 +122,8 @@ std::function<bool()> makeFence() {
 }
 
 // Streams of other libraries: fences do not know them otherwise.
+// One event a call: the record covers work queued on that stream before it, and every later fence includes it until
+// it has passed.
 void recordUse(void *stream) {
     requireDevice("record a stream's use of memory");
     const RelaxedCaptureScope relaxed;
