@@ -160,6 +160,7 @@ StreamHandle createStream(Priority priority) {
 void destroyStream(StreamHandle stream) noexcept {
     if (!stream)
         return;
+    const RelaxedCaptureScope relaxed; // or a thread that captures would lose its graph
     static_cast<void>(cudaStreamSynchronize(native(stream)));
     Streams &all = Streams::instance();
     const std::scoped_lock lock(all.mutex);

@@ -61,7 +61,8 @@ std::string appendTo(const std::string &path, std::string_view text) {
     std::tm parts{};
     std::strftime(time.data(), time.size(), "%Y-%m-%dT%H:%M:%SZ", ::gmtime_r(&now, &parts));
     const std::string line = fmt::format("{} rank {}: {}\n", time.data(), rankNow(), text);
-    const ::ssize_t written = ::write(file, line.data(), line.size());                               // in one piece
+    errno = ENOSPC;                                                    // of a write that is cut short, which sets none
+    const ::ssize_t written = ::write(file, line.data(), line.size()); // in one piece
     std::string reason = written == static_cast<::ssize_t>(line.size()) ? "" : std::strerror(errno); // NOLINT
     ::close(file);
     return reason;

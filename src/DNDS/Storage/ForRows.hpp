@@ -21,7 +21,7 @@ namespace DNDS {
 template <class T, rowsize width, int align, bool in, bool out>
 struct LoopRows {
     using Element = std::remove_const_t<T>;
-    /// What the functor gets.
+    /// Type of the functor's argument.
     using Row = std::span<std::conditional_t<out, Element, const Element>, static_cast<std::size_t>(width)>;
 
     static_assert(width > 0, "rows that forRows moves have a width known at compile time");
@@ -64,7 +64,7 @@ inline namespace DNDS_DEVICE_COMPILATION {
 
 namespace Launch {
 
-/// Where the rows of each argument begin in the shared memory of a block of `threads`, in bytes, and where they end.
+/// Offsets of the rows of each argument in the shared memory of a block of `threads`, in bytes.
 template <class... Rows>
 struct SharedRows {
     static constexpr std::size_t threads = 128;

@@ -21,6 +21,10 @@ constexpr std::uint64_t maxChunk = 16;
 /// Blocks are cut to this size, so that a group of threads finishes one soon: two chunks for each of a warp.
 constexpr std::uint64_t blockBytes = 2 * maxLanes * maxChunk;
 
+/// Tiles that keep a large device busy: two for each of its multiprocessors. If there would be fewer, threads load less
+/// at once.
+constexpr std::size_t busyTiles = 264;
+
 /// Runs of rows that are shorter on average are gathered row by row: of 1280 bytes, rows of 160, in 0.85 of the time
 /// that blocks take (H100).
 constexpr std::size_t longRunBytes = 4096;
@@ -124,15 +128,14 @@ void DeviceRowCopy::point(std::size_t segment, const std::byte *source, std::byt
     segmentsCurrent_ = false;
 }
 
-std::uint32_t DeviceRowCopy::itemsPerTile(const Plan &plan) {
-    // A tile has one block for each group of threads that share one; of rows, as many as its threads load at once
-    // (measured on an H100: half as many rows or twice as many take up to a quarter longer).
+std::uint32_t DeviceRowCopy::itemsPerTile(const Plan &plan) const {
+    // A tile has a block for each group of threads that share one, or the rows that its threads load at once (measured
+    // on an H100: half as many rows or twice as many take up to a quarter longer).
     if (plan.rows.empty())
         return Device::copyThreads / lanesOf(plan);
     DNDS_CHECK(plan.stride <= maxChunks, ArgumentError, "rows of {} bytes cannot be gathered one by one", plan.stride);
-    const std::size_t chunk = chunkBytesOf(nullptr, nullptr, plan.stride);
-    return static_cast<std::uint32_t>(
-        std::max<std::size_t>(1, Device::copyThreads * Device::rowLoadsAtOnce * chunk / plan.stride));
+    const std::size_t tileBytes = Device::copyThreads * rowLoads_ * chunkBytesOf(nullptr, nullptr, plan.stride);
+    return static_cast<std::uint32_t>(std::max<std::size_t>(1, tileBytes / plan.stride));
 }
 
 // The average block decides: threads that share a block copy 16 bytes each in a step, and more threads than chunks
@@ -147,6 +150,12 @@ std::uint32_t DeviceRowCopy::lanesOf(const Plan &plan) {
 void DeviceRowCopy::uploadLists(Device::StreamHandle stream) {
     // Tiles: segments are cut into pieces of about equal work, numbered through, so that one launch with a block of
     // threads a tile balances segments of any sizes. `segmentOfTile` leads from a tile to its segment.
+    std::size_t chunks = 0;
+    for (const Plan &plan : plans_)
+        if (!plan.rows.empty())
+            chunks += plan.bytes / chunkBytesOf(nullptr, nullptr, plan.stride);
+    rowLoads_ = std::clamp<std::size_t>(chunks / (Device::copyThreads * busyTiles), 1, Device::rowLoadsAtOnce);
+
     std::size_t bytes = 0;
     std::uint64_t tiles = 0;
     for (Plan &plan : plans_) {

@@ -76,7 +76,7 @@ class DeviceRowCopy {
     /// Copies the segments with their present addresses, by way of pinned memory. When an address changed.
     void uploadSegments(Device::StreamHandle stream);
     /// Rows or blocks of one tile, which a block of threads copies.
-    static std::uint32_t itemsPerTile(const Plan &plan);
+    std::uint32_t itemsPerTile(const Plan &plan) const;
     /// Threads that share one block: one for each 16 bytes of an average block, at most a warp.
     static std::uint32_t lanesOf(const Plan &plan);
     static std::uint64_t itemsOf(const Plan &plan) { return plan.rows.empty() ? plan.blocks.size() : plan.rows.size(); }
@@ -90,6 +90,8 @@ class DeviceRowCopy {
     /// Place of that list in `lists_`; the number of tiles.
     std::size_t segmentOfTileAt_ = 0;
     std::uint64_t tiles_ = 0;
+    /// Chunks of rows that a thread loads in all; at most the number that it loads at once.
+    std::size_t rowLoads_ = 1;
     /// Whether the lists, and the segments, on the device are those of the plans.
     bool listsCurrent_ = false;
     bool segmentsCurrent_ = false;

@@ -407,7 +407,8 @@ void MarkReader::choosePatches() {
     marks_.faces = std::move(kept);
     std::vector<index> counts(model_.patches.size(), 0);
     for (const MarkedElement &face : marks_.faces)
-        counts[static_cast<std::size_t>(std::max(face.mark, 0))] += face.mark >= 0 ? 1 : 0;
+        if (face.mark >= 0)
+            ++counts[static_cast<std::size_t>(face.mark)];
     comm_.allReduce(counts.data(), static_cast<int>(counts.size()), MPI_SUM);
     std::vector<int> renumbered(counts.size(), 0);
     marks_.patches.clear();

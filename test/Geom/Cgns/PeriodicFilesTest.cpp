@@ -150,6 +150,20 @@ TEST(PeriodicFile, HoldsPairsOfNodesWhereTheMeshHasThose) {
     }
 }
 
+TEST(PeriodicFile, HasNoPatchesWhereAllSidesArePeriodic) {
+    const CommunicatorView comm(MPI_COMM_WORLD);
+    for (const BoxCells fill : {BoxCells::Hexahedra, BoxCells::Polyhedra}) {
+        BoxMeshOptions options = boxOf(fill);
+        options.periodic = {true, true, true};
+        const TemporaryFile file(".cgns");
+        const SourceMesh source = makeBoxMesh(options, comm);
+        writeCgns(comm, file.path(), source);
+        const SourceMesh found = test::gatherMesh(comm, readCgns(comm, file.path()));
+        EXPECT_TRUE(found.patches.empty());
+        expectSamePeriodic(found, test::gatherMesh(comm, source));
+    }
+}
+
 TEST(PeriodicFile, KeepsFacesWithoutPartnersAsBoundaryConditions) {
     const CommunicatorView comm(MPI_COMM_WORLD);
     const TemporaryFile file(".cgns");
