@@ -8,12 +8,14 @@ import sys
 TESTS = ["core", "tasks", "euler", "one-sided", "fields"]
 
 # Keys of benchmark records that say what was measured, in the order of the tables' columns, and keys of results.
-KEYS = ["case", "kernel", "transport", "ranks", "rows", "doubles_per_row", "order", "kernels", "cells", "device"]
+KEYS = ["case", "own_rows", "kernel", "transport", "ranks", "rows", "doubles_per_row", "order", "kernels", "cells",
+        "device"]
 VALUES = ["median_us", "launch_us", "above_launch_us", "floor_us", "fraction_of_floor", "copy_rate_gb_s",
-          "fraction_of_copy", "gb_per_s", "ratio_to_staged", "ratio_to_full_copies", "ratio_to_launches",
-          "us_per_kernel", "us_per_step", "cells_per_s", "density_error"]
+          "fraction_of_copy", "gb_per_s", "ratio_to_in_place", "ratio_to_staged", "ratio_to_full_copies",
+          "ratio_to_launches", "us_per_kernel", "us_per_step", "cells_per_s", "density_error"]
 TITLES = {
     "copy": "The device's own copy rate (bytes read and written)",
+    "rows": "Kernels of a thread a row, rows in place or moved through shared memory",
     "kernel": "Pack and gather kernels against the floor of bytes moved",
     "pull": "Pulls of ghost rows, by transport",
     "sparse": "Exchanges of a sparse field, by transport",
