@@ -119,8 +119,9 @@ struct NetcdfReadOptions {
 ///     file.read("temp", {slabOf(data, start, count, strides)}, {.picks = {atIndex("time", -1)}});
 ///
 /// Values are read by the conventions: `_Unsigned` first, then `missing_value`, `_FillValue` (or the type's default
-/// fill value, except of bytes), `valid_min`, `valid_max` and `valid_range` mark missing ones in the file's type, then
-/// `scale_factor` and `add_offset` apply. Integers are checked to fit memory's type.
+/// fill value, except of bytes), `valid_min`, `valid_max` and `valid_range` mark missing ones in the file's type
+/// (limits in the wider type of `scale_factor` and `add_offset` are unpacked values), then these two apply. Integers
+/// are checked to fit memory's type.
 ///
 /// Ranks read independently, in requests below 2 GiB, and communicate only to agree on success.
 class NetcdfReader {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <tuple>
 
 namespace DNDS::Detail {
 
@@ -61,7 +62,35 @@ std::size_t lengthOf(const NetcdfValue &value) {
 
 bool isText(const NetcdfAttribute &attribute) { return std::holds_alternative<std::string>(attribute.value); }
 
-/// The numbers of an attribute in the packed type; a note for each that does not fit.
+bool isWider(ElementKind kind, ElementKind other) {
+    return isFloating(kind) == isFloating(other) ? bytesOf(kind) > bytesOf(other) : isFloating(kind);
+}
+
+/// Whether limits are unpacked values: they have the unpacked type, and it is wider than the packed one.
+bool isUnpacked(const NetcdfAttribute &limits, const Packing &packing) {
+    return packing.unpackedKind != packing.kind && limits.kind == packing.unpackedKind;
+}
+
+/// Packs a limit as a value: rounded to the nearest number of the type. Limits beyond the type become its first or last
+/// number; NaN is no limit.
+std::optional<PackedNumber> packedLimit(const NetcdfAttribute &limits, std::size_t which, const Packing &packing) {
+    const real limit = numberOf<real>(packedNumber(limits, which, ElementKind::Float64).value());
+    const real number = (limit - packing.offset) / packing.scale;
+    return withNumber(packing.kind, [number](auto zero) -> std::optional<PackedNumber> {
+        using Number = decltype(zero);
+        using Limits = std::numeric_limits<Number>;
+        if (std::isnan(number))
+            return {};
+        if constexpr (std::is_floating_point_v<Number>)
+            return packedFrom(static_cast<Number>(number));
+        else if (const real rounded = std::nearbyint(number); holds<Number>(rounded))
+            return packedFrom(static_cast<Number>(rounded));
+        else
+            return packedFrom(rounded < 0 ? Limits::min() : Limits::max());
+    });
+}
+
+/// The numbers of an attribute in the packed type, or `wanted` limits; a note for each that does not fit.
 /// Comparing packed numbers is exact; after scaling, a fill value might differ from itself by rounding.
 std::vector<PackedNumber> numbersOf(const NetcdfVariable &variable, const char *name, Packing &packing,
                                     std::size_t wanted = 0) {
@@ -79,7 +108,9 @@ std::vector<PackedNumber> numbersOf(const NetcdfVariable &variable, const char *
     // A signed attribute of a variable that is read as unsigned is unsigned, too.
     const bool turned = packing.kind != variable.kind && attribute->kind == variable.kind;
     for (std::size_t k = 0; k < lengthOf(attribute->value); k++) {
-        const auto number = packedNumber(*attribute, k, turned ? variable.kind : packing.kind);
+        const auto number = wanted > 0 && isUnpacked(*attribute, packing)
+                                ? packedLimit(*attribute, k, packing)
+                                : packedNumber(*attribute, k, turned ? variable.kind : packing.kind);
         if (number)
             numbers.push_back(*number);
         else
@@ -98,6 +129,8 @@ real realOf(const NetcdfVariable &variable, const char *name, real otherwise, Pa
         return otherwise;
     }
     packing.scaled = true;
+    if (isWider(attribute->kind, packing.unpackedKind))
+        packing.unpackedKind = attribute->kind;
     return std::visit(
         [&](const auto &list) -> real {
             if constexpr (std::is_same_v<std::decay_t<decltype(list)>, std::string>)
@@ -109,8 +142,7 @@ real realOf(const NetcdfVariable &variable, const char *name, real otherwise, Pa
 }
 
 /// Whether a number of the file stands for a missing value. NaN needs a flag, as it equals nothing. Values are compared
-/// as they are in the file, before unpacking: `_FillValue`, `valid_min` and the like have the packed type (NetCDF User
-/// Guide, appendix A).
+/// as they are in the file, before unpacking (NetCDF User Guide, appendix A).
 template <class Number>
 class MissingTest {
   public:
@@ -263,9 +295,9 @@ std::optional<PackedNumber> packedNumber(const NetcdfAttribute &attribute, std::
         attribute.value);
 }
 
-// `valid_min` and `valid_max` take precedence over `valid_range`. Source: NetCDF User Guide, appendix A, and CF
-// conventions 1.8, sections 2.5.1 and 8.1. Attributes that break their rules are ignored with a note, since files in
-// the wild have them.
+// `valid_min` and `valid_max` take precedence over `valid_range`. They are packed numbers, unless they have the wider
+// type of unpacked values. Source: NetCDF User Guide, appendix A, and CF conventions 1.8, sections 2.5.1 and 8.1.
+// Attributes that break their rules are ignored with a note, since files in the wild have them.
 Packing packingOf(const NetcdfVariable &variable) {
     Packing packing;
     const std::string isUnsigned = variable.text("_Unsigned");
@@ -279,17 +311,22 @@ Packing packingOf(const NetcdfVariable &variable) {
     if (variable.attribute("_FillValue") == nullptr)
         if (const auto fill = defaultFill(variable.kind))
             packing.missing.push_back(*fill);
-    const auto range = numbersOf(variable, "valid_range", packing, 2);
-    if (range.size() == 2) {
-        packing.least = range[0];
-        packing.most = range[1];
-    }
-    for (const PackedNumber &number : numbersOf(variable, "valid_min", packing, 1))
-        packing.least = number;
-    for (const PackedNumber &number : numbersOf(variable, "valid_max", packing, 1))
-        packing.most = number;
+    // Before the limits, whose meaning depends on it.
+    packing.unpackedKind = packing.kind;
     packing.scale = realOf(variable, "scale_factor", 1, packing);
     packing.offset = realOf(variable, "add_offset", 0, packing);
+    for (const auto &[name, low, high] : {std::tuple("valid_range", true, true), std::tuple("valid_min", true, false),
+                                          std::tuple("valid_max", false, true)}) {
+        const auto numbers = numbersOf(variable, name, packing, low && high ? 2 : 1);
+        if (numbers.size() != (low && high ? 2 : 1))
+            continue;
+        // A negative scale turns the order of values around.
+        const bool turned = packing.scale < 0 && isUnpacked(*variable.attribute(name), packing);
+        if (low)
+            (turned ? packing.most : packing.least) = numbers.front();
+        if (high)
+            (turned ? packing.least : packing.most) = numbers.back();
+    }
     return packing;
 }
 

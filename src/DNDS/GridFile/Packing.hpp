@@ -22,6 +22,7 @@ using PackedNumber = std::array<std::byte, 8>;
 /// All that is needed to convert a variable's numbers.
 struct Packing {
     ElementKind kind = ElementKind::Opaque; ///< kind of the file's numbers, after `_Unsigned`
+    ElementKind unpackedKind = kind;        ///< the widest of this, `scale_factor` and `add_offset`
     bool scaled = false;
     real scale = 1;
     real offset = 0;

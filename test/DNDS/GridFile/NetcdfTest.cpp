@@ -263,6 +263,40 @@ TEST_F(Netcdf, PackedValuesAreMaskedThenScaled) {
     EXPECT_THROW(file.read("p", slabOf(integers.data(), {0}, {6})), LayoutError);
 }
 
+/// The mask of a variable of the shorts 0, 100, ..., 500 with these attributes.
+std::vector<std::uint8_t> maskOf(std::vector<NetcdfAttribute> attributes) {
+    const TemporaryFile path(".nc");
+    writeShorts(path.path(), {0, 100, 200, 300, 400, 500}, std::move(attributes));
+    const NetcdfReader file(world(), path.path());
+    std::vector<double> values(6);
+    std::vector<std::uint8_t> mask(6, 9);
+    Slab slab = slabOf(values.data(), {0}, {6});
+    slab.mask = mask.data();
+    file.read("p", slab);
+    return mask;
+}
+
+TEST_F(Netcdf, LimitsInTheUnpackedTypeAreValues) {
+    const auto reals = [](const char *name, std::vector<real> values, ElementKind kind = ElementKind::Float64) {
+        return NetcdfAttribute{name, kind, std::move(values)};
+    };
+    using Mask = std::vector<std::uint8_t>;
+    // (2.4 - 1.7) / 0.007 and (4.5 - 1.7) / 0.007 are a little below 100 and 400: limits are rounded as values are.
+    EXPECT_EQ(maskOf({{"scale_factor", 0.007}, {"add_offset", 1.7}, reals("valid_range", {2.4, 4.5})}),
+              (Mask{1, 0, 0, 0, 0, 1}));
+    EXPECT_EQ(maskOf({{"scale_factor", -0.5}, {"add_offset", 1000.0}, {"valid_min", 800.0}}), (Mask{0, 0, 0, 0, 0, 1}));
+    EXPECT_EQ(maskOf({{"scale_factor", -0.5}, reals("valid_range", {-100, 0})}), (Mask{0, 0, 0, 1, 1, 1}));
+    EXPECT_EQ(maskOf({{"scale_factor", 0.01}, reals("valid_range", {1, 1e9})}), (Mask{1, 0, 0, 0, 0, 0}));
+    // Not the unpacked type, which is double; and without a scale: packed numbers.
+    EXPECT_EQ(maskOf({reals("scale_factor", {0.01}, ElementKind::Float32),
+                      {"add_offset", 0.0},
+                      reals("valid_max", {300}, ElementKind::Float32)}),
+              (Mask{0, 0, 0, 0, 1, 1}));
+    EXPECT_EQ(maskOf({{"valid_max", 300.0}}), (Mask{0, 0, 0, 0, 1, 1}));
+    EXPECT_EQ(maskOf({{"scale_factor", 0.01}, shorts("valid_min", {100}), {"valid_max", 3.0}}),
+              (Mask{1, 0, 0, 0, 1, 1}));
+}
+
 TEST_F(Netcdf, UnsignedComesFirstForAttributesToo) {
     const TemporaryFile path(".nc");
     writeShorts(path.path(), {-1, -2, 5, -32768, -32767},
