@@ -126,6 +126,10 @@ int diffuse(CommunicatorView comm, const Options &options) {
 
     const real integral = map.integral();
     const auto range = map.range();
+    DNDS_CHECK(!std::isnan(range.first), DNDS::DataError, "{}: every value of {} is missing{}", options.input,
+               file.variable().name,
+               options.valid.empty() ? ""
+                                     : fmt::format(" or outside of --valid {} {}", options.valid[0], options.valid[1]));
     Progress progress(!options.quiet && comm.rank() == 0, steps);
     for (index done = 1; done <= steps; ++done) {
         map.advance(1);

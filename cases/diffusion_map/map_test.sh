@@ -18,6 +18,12 @@ for ranks in 1 4; do
     grep -q "integral .* (rounding)" "$folder/$ranks.txt"
 done
 
+if "$@" 2 "$program" --variable u --at level=1 --valid 1000 2000 --quiet --output "$folder/none.nc" >"$folder/none.txt" 2>&1; then
+    echo "a map of walls alone is no error"
+    exit 1
+fi
+grep -q "every value of u is missing or outside of --valid 1000 2000" "$folder/none.txt"
+
 python=$("$case/../../scripts/find-python.sh" matplotlib netCDF4 numpy) || exit "$([ "${CI:-}" = true ] && echo 1 || echo 77)"
 "$python" - "$folder/1.nc" "$folder/4.nc" <<'CHECK'
 import sys
