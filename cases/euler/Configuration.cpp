@@ -459,8 +459,14 @@ std::vector<BoundaryCondition> conditionsOf(const Geom::UnstructuredMesh &mesh,
 
 std::vector<int> forcePatches(const Geom::UnstructuredMesh &mesh, const Configuration &configuration) {
     std::vector<int> patches;
-    for (const std::string &name : configuration.output.forces)
+    for (const std::string &name : configuration.output.forces) {
         patches.push_back(patchOf(mesh, name, "output.forces"));
+        const auto found = configuration.boundaries.find(name);
+        DNDS_CHECK(found == configuration.boundaries.end() || found->second.kind == BoundaryKind::Wall ||
+                       found->second.kind == BoundaryKind::Symmetry,
+                   ArgumentError,
+                   "'{}' of output.forces is neither a wall nor a symmetry: its momentum flux is no force", name);
+    }
     if (patches.empty())
         for (const auto &[name, condition] : configuration.boundaries)
             if (condition.kind == BoundaryKind::Wall)

@@ -79,7 +79,7 @@ struct OutputChoice {
     index checkpointEvery = 0;       ///< steps; 0: never
     real checkpointMinutes = 0;      ///< 0: never
     index keep = 2;                  ///< checkpoints
-    std::vector<std::string> forces; ///< patches; empty: all walls
+    std::vector<std::string> forces; ///< walls or symmetries; empty: all walls
     std::optional<PictureChoice> picture;
 };
 
@@ -114,7 +114,8 @@ Primitive flowAt(const Configuration &configuration, Vector point, real time);
 /// patch with faces but no condition, listing what exists.
 std::vector<BoundaryCondition> conditionsOf(const DNDS::Geom::UnstructuredMesh &mesh,
                                             const std::map<std::string, BoundaryCondition> &boundaries);
-/// The numbers of the patches for forces. Local. Throws ArgumentError as above.
+/// The numbers of the patches for forces. Local. Throws ArgumentError as above, and for
+/// patches through which gas flows.
 std::vector<int> forcePatches(const DNDS::Geom::UnstructuredMesh &mesh, const Configuration &configuration);
 
 } // namespace Euler

@@ -45,6 +45,7 @@ TEST(Configuration, SaysWhatIsWrong) {
            "'airfoil' of boundaries is not a patch of the mesh, which has: x-, x+");
     expect(with("/boundaries/x-", "wal"), "boundaries.x-.kind is 'wal'; there are: wall, symmetry");
     expect(with("/output/forces", {"wing"}), "'wing' of output.forces is not a patch of the mesh, which has: x-");
+    expect(with("/output/forces", {"x-"}), "'x-' of output.forces is neither a wall nor a symmetry");
     expect(with("/mesh/file", "a"), "mesh needs either a file or a box");
     expect(with("/mesh/box/fill", "foam"), "foam");
     expect(with("/mesh/box/floor", {{"kind", "hill"}}), "mesh.box.floor.kind is 'hill'; there are: flat, ramp, step");
