@@ -70,9 +70,9 @@ UnstructuredMesh buildMesh(CommunicatorView comm, SourceMesh &&source, const Mes
 ///
 /// `parts` need not be the number of ranks. Curve gives the same parts for every number of ranks; Graph (PT-Scotch)
 /// does not. `weights` are the costs of owned cells, at least 1, or empty on all ranks: equal costs. The mesh needs a
-/// layer of ghosts unless it is on one rank. Errors, the same on all ranks: ArgumentError for Given, for fewer than one
-/// part, for options that differ between ranks, for weights that do not match, and for a mesh without ghosts;
-/// StateError for a mesh that was moved from; those of `partitionGraph`.
+/// layer of ghosts unless it is on one rank and not periodic. Errors, the same on all ranks: ArgumentError for Given,
+/// for fewer than one part, for options that differ between ranks, for weights that do not match, and for a mesh
+/// without ghosts; StateError for a mesh that was moved from; those of `partitionGraph`.
 std::vector<int> partitionCells(const UnstructuredMesh &mesh, int parts, Partitioner partitioner,
                                 const PartitionOptions &options = {}, std::span<const index> weights = {});
 
@@ -100,8 +100,9 @@ struct PartitionReport {
 /// Measures a division of cells: `part` is [owned cells], `weights` as above; if empty, each cell has weight 1.
 /// Collective. O(parts) memory, on rank 0 O(links) too.
 ///
-/// The mesh must have a layer of ghosts of the kind in question (`MeshOptions::ghostsBy`), even on one rank. Errors,
-/// the same on all ranks: ArgumentError for lists of another length or a part outside [0, parts).
+/// The mesh needs a layer of ghosts of the kind in question (`MeshOptions::ghostsBy`) unless it is on one rank and not
+/// periodic. Errors, the same on all ranks: ArgumentError for lists of another length, a part outside [0, parts), and a
+/// mesh without ghosts.
 PartitionReport reportPartition(const UnstructuredMesh &mesh, std::span<const int> part, int parts,
                                 GhostNeighbours ghostsBy = GhostNeighbours::Nodes, std::span<const index> weights = {});
 

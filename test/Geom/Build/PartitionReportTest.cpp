@@ -114,6 +114,28 @@ TEST(PartitionCells, CutsTheCurveAlikeOnAnyNumberOfRanks) {
     EXPECT_EQ(*std::max_element(parts.begin(), parts.end()), 4);
 }
 
+TEST(PartitionReport, NeedsNoGhostsOnOneRankUnlessPeriodic) {
+    const auto meshWith = [](int layers, bool periodic) {
+        MeshOptions options;
+        options.ghostLayers = layers;
+        options.ghostsBy = GhostNeighbours::Nodes;
+        return buildMesh(MPI_COMM_SELF, makeBoxMesh(boxOf(BoxCells::Hexahedra, periodic), MPI_COMM_SELF), options);
+    };
+    const UnstructuredMesh bare = meshWith(0, false);
+    const std::vector<int> part = partitionCells(bare, 3, Partitioner::Graph);
+    const PartitionReport without = reportPartition(bare, part, 3);
+    const PartitionReport with = reportPartition(meshWith(1, false), part, 3);
+    EXPECT_EQ(without.cut, with.cut);
+    for (std::size_t p = 0; p < 3; p++) {
+        EXPECT_EQ(without.parts[p].ghosts, with.parts[p].ghosts);
+        EXPECT_EQ(without.parts[p].faces, with.parts[p].faces);
+        EXPECT_GT(without.parts[p].ghosts, 0);
+    }
+    const UnstructuredMesh periodic = meshWith(0, true);
+    EXPECT_THROW(partitionCells(periodic, 3, Partitioner::Graph), ArgumentError);
+    EXPECT_THROW(reportPartition(periodic, part, 3), ArgumentError);
+}
+
 TEST(PartitionReport, RefusesWrongPartsOnAllRanks) {
     const CommunicatorView comm(MPI_COMM_WORLD);
     const UnstructuredMesh mesh = meshOf(comm, boxOf(BoxCells::Triangles, false), GhostNeighbours::Faces);
