@@ -253,7 +253,7 @@ __device__ bool applyInstruction(T *address, AtomicOp op, T operand, T &before) 
 }
 #endif
 
-/// Applies `op` to the word; returns the old value. Min, Max, And, Or and real sums that change nothing only load it.
+/// Applies `op`; returns the old value (Set: the operand). Min, Max, And, Or, real sums that change nothing only load.
 template <AtomicWord T>
 DNDS_HOST_DEVICE T apply(T *address, AtomicOp op, T operand, T compare = T{}) {
     auto *word = reinterpret_cast<Bits<T> *>(address);

@@ -537,8 +537,10 @@ class GhostVerbs {
     DNDS_HOST_DEVICE void get(GhostTarget target, T *row) const {
         addressOf(RemoteCall::Get, target, 0, width()).get(0, row, Detail::bytesOf<T>(width()));
     }
-    /// Element `j` of a row, atomically; returns its value before.
+    /// Element `j` of a row, atomically; returns its value before. Set is Swap.
     DNDS_HOST_DEVICE T fetchAndOp(GhostTarget target, rowsize j, T operand, AtomicOp op) const requires AtomicWord<T> {
+        if (op == AtomicOp::Set)
+            op = AtomicOp::Swap;
         return addressOf(RemoteCall::Atomic, target, j, 1, op).fetchAtomic(0, op, operand);
     }
     DNDS_HOST_DEVICE T fetch(GhostTarget target, rowsize j = 0) const requires AtomicWord<T> {

@@ -122,6 +122,21 @@ TEST_P(GhostWindows, ChangeTheOwnersRowsFromTheHost) {
     expectVisited(u);
 }
 
+TEST_P(GhostWindows, FetchTheValueBeforeEachOperation) {
+    Labels u;
+    makeLabels(u);
+    moveTo(u);
+    GhostWindow window(u, GetParam());
+    if (u.father->size() > 0) {
+        const std::int64_t before = 100 * u.father->globalMapping()->localBegin() + 1;
+        EXPECT_EQ(window.fetchAndOp(window.local(0), 1, 5, AtomicOp::Set), before);
+        EXPECT_EQ(window.fetchAndOp(window.local(0), 1, 2, AtomicOp::Add), 5);
+        EXPECT_EQ(window.fetchAndOp(window.local(0), 1, 9, AtomicOp::Swap), 7);
+        EXPECT_EQ(window.fetch(window.local(0), 1), 9);
+    }
+    window.barrier();
+}
+
 TEST_P(GhostWindows, ChangeTheOwnersRowsInKernels) {
     Labels u;
     makeLabels(u);
