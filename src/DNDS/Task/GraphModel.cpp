@@ -322,6 +322,9 @@ void GraphModel::add(PullFinish finish) {
     DNDS_CHECK(space.owned() == array.owned() && space.size() == array.size(), ArgumentError,
                "pulls of '{}' are finished on region '{}' of {} rows, but the array has {}", array.name(),
                finish.ghosts.name(), space.size(), array.size());
+    DNDS_CHECK(!space.pattern() || space.pattern() == array.pattern(), ArgumentError,
+               "pulls of '{}' are finished on region '{}', whose rows have other ghosts: their patterns differ",
+               array.name(), finish.ghosts.name());
     DNDS_CHECK(finish.ghosts.rows() && !finish.ghosts.rows()->intersects(RowMask(space.size(), 0, space.owned())),
                ArgumentError, "pulls of '{}' are finished on region '{}', which has owned rows", array.name(),
                finish.ghosts.name());
