@@ -129,7 +129,7 @@ void Solver::setJacobian(DNDS::SparseMatrix<variables> &matrix) const {
         const auto cells = view_.cellCells[cell];
         for (rowsize j = 0; j < faces.size(); j++) {
             const FaceBlocks &block = blocks[DNDS::toSize(faces[j])];
-            const bool isFirst = view_.faceCells(faces[j], 0) == cell;
+            const bool isFirst = DNDS::Geom::pointsOut(view_.faceCells, faces, cell, j);
             const real sign = (isFirst ? -1 : 1) / view_.volumes(cell);
             matrix.add(cell, cell, sign * (isFirst ? block.first : block.second));
             if (cells[j] < 0)

@@ -57,9 +57,10 @@ struct FluxKernel {
 /// faces in the file: the same bits however the mesh is spread over ranks.
 DNDS_HOST_DEVICE inline Conserved rateOf(const DNDS::Geom::MeshView &mesh, index cell, const ReadOwn<variables> &flux) {
     Conserved sum;
-    for (const LocalIndex face : mesh.cellFaces[cell]) {
-        const real sign = mesh.faceCells(face, 0) == cell ? -1 : 1;
-        sum = sum + sign * Conserved::load(flux[face]);
+    const auto faces = mesh.cellFaces[cell];
+    for (rowsize k = 0; k < faces.size(); k++) {
+        const real sign = DNDS::Geom::pointsOut(mesh.faceCells, faces, cell, k) ? -1 : 1;
+        sum = sum + sign * Conserved::load(flux[faces[k]]);
     }
     return (1 / mesh.volumes(cell)) * sum;
 }

@@ -20,7 +20,6 @@ namespace Task = DNDS::Task;
 using DNDS::Index;
 using DNDS::LocalIndex;
 using DNDS::real;
-using DNDS::rowsize;
 
 /// By Gauss' theorem; at the boundary from the cell's own value.
 struct GradientKernel {
@@ -29,14 +28,11 @@ struct GradientKernel {
     template <class Read, class Write>
     void operator()(Index cell, const Read &u, const Write &gradient) const {
         real sum[2] = {};
-        const auto faces = mesh.cellFaces[cell];
-        for (rowsize k = 0; k < faces.size(); k++) {
-            const LocalIndex other = mesh.cellCells(cell, k);
+        Geom::forEachFaceOf(mesh, cell, [&](Index face, Index other, real sign) {
             const real mean = other >= 0 ? 0.5 * (u(cell) + u(other)) : u(cell);
-            const real sign = mesh.faceCells(faces[k], 0) == cell ? 1 : -1;
             for (int d = 0; d < 2; d++)
-                sum[d] += sign * mean * mesh.areaVectors(faces[k], d);
-        }
+                sum[d] += sign * mean * mesh.areaVectors(face, d);
+        });
         for (int d = 0; d < 2; d++)
             gradient(cell, d) = sum[d] / mesh.volumes(cell);
     }
@@ -62,8 +58,7 @@ struct UpdateKernel {
     template <class Flux, class State>
     void operator()(Index cell, const Flux &flux, const State &u) const {
         real sum = 0;
-        for (const LocalIndex face : mesh.cellFaces[cell])
-            sum += (mesh.faceCells(face, 0) == cell ? 1 : -1) * flux(face);
+        Geom::forEachFaceOf(mesh, cell, [&](Index face, Index, real sign) { sum += sign * flux(face); });
         u(cell) -= step * sum / mesh.volumes(cell);
     }
 };

@@ -1,5 +1,7 @@
 #include "DNDS/Geom/Mesh/CellNodes.hpp"
 
+#include "DNDS/Geom/Mesh/MeshView.hpp"
+
 #include <algorithm>
 
 namespace DNDS::Geom {
@@ -14,14 +16,15 @@ void appendCellNodes(const UnstructuredMesh &mesh, index cell, std::span<const i
         return;
     }
     // In the form of NFACE lists: for each face the number of its corners, then the corners.
-    const auto faceCells = mesh.faceCells.view();
-    for (const LocalIndex face : mesh.cellFaces.view()[cell]) {
-        const auto corners = mesh.faceNodes.view()[face];
+    const auto faces = mesh.cellFaces.view()[cell];
+    for (rowsize k = 0; k < faces.size(); k++) {
+        const auto corners = mesh.faceNodes.view()[faces[k]];
         result.push_back(static_cast<index>(corners.size()));
         const auto begin = static_cast<std::ptrdiff_t>(result.size());
         for (const LocalIndex node : corners)
             result.push_back(numbers[static_cast<std::size_t>(node)]);
-        if (faceCells(face, 0) != cell) // its normal points into this cell
+        // Corners are listed as the first cell, or the first side of a slit, sees them.
+        if (!pointsOut(mesh.faceCells.view(), faces, cell, k))
             std::reverse(result.begin() + begin, result.end());
     }
 }

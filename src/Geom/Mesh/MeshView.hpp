@@ -135,6 +135,18 @@ MeshView viewOf(const UnstructuredMesh &&, const MeshMetrics &metrics) = delete;
 template <DeviceBackend backend = DeviceBackend::Host>
 MeshView viewOf(const UnstructuredMesh &&, const MeshMetrics &&) = delete; // name both: the view points there
 
+/// Whether the area vector of face `k` of a cell points out of it, not into it; of `faceCells` and the cell's row of
+/// `cellFaces`. A cell around a slit has faces twice: first out of it, then into it. Local.
+template <class FaceCells, class Faces>
+DNDS_HOST_DEVICE bool pointsOut(const FaceCells &faceCells, const Faces &faces, index cell, rowsize k) {
+    if (faceCells(faces[k], 0) != cell)
+        return false;
+    for (rowsize before = 0; faceCells(faces[k], 1) == cell && before < k; before++)
+        if (faces[before] == faces[k])
+            return false;
+    return true;
+}
+
 /// Calls `visit(face, other, sign)` for each face of an own cell, in the order of the file: `other` is the cell across
 /// the face, negative at the boundary; area vectors point out of the cell if `sign` is 1, into it if it is -1. Local,
 /// O(faces of the cell), on the host.
@@ -147,12 +159,8 @@ template <class Visit>
 void forEachFaceOf(const MeshView &mesh, index cell, Visit &&visit) {
     const auto faces = mesh.cellFaces[cell];
     const auto others = mesh.cellCells[cell];
-    for (rowsize k = 0; k < faces.size(); k++) {
-        bool first = mesh.faceCells(faces[k], 0) == cell;
-        for (rowsize before = 0; others[k] == cell && before < k; before++) // a cell around a slit has both sides
-            first = first && faces[before] != faces[k];
-        visit(faces[k], others[k], first ? real(1) : real(-1));
-    }
+    for (rowsize k = 0; k < faces.size(); k++)
+        visit(faces[k], others[k], pointsOut(mesh.faceCells, faces, cell, k) ? real(1) : real(-1));
 }
 
 /// Calls `visit(face, first, second)` for each face between two cells of which this rank owns at least one: area

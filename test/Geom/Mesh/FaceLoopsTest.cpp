@@ -4,16 +4,20 @@
 #include "DNDS/Exchange/Exchange.hpp"
 #include "DNDS/Geom/Build/BuildMesh.hpp"
 #include "DNDS/Geom/Generate/BoxMesh.hpp"
+#include "DNDS/Geom/Mesh/CellNodes.hpp"
 #include "DNDS/Geom/Mesh/MeshView.hpp"
 #include "DNDS/Geom/Write/WriteMesh.hpp"
+#include "Geom/Build/WholeMesh.hpp"
 #include "support/MpiTest.hpp"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace DNDS::Geom {
@@ -108,6 +112,33 @@ TEST_P(FaceLoops, CloseOwnCells) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Box, FaceLoops, ::testing::Bool());
+
+/// A cube with a square inside, both of whose sides are faces of the cube.
+TEST(CellNodes, OfAPolyhedronHaveBothSidesOfASlit) {
+    test::WholeMesh cube;
+    for (const real z : {-2.0, 2.0})
+        cube.points.insert(cube.points.end(), {{-2, -2, z}, {2, -2, z}, {2, 2, z}, {-2, 2, z}});
+    cube.points.insert(cube.points.end(), {{-1, -1, 0}, {1, -1, 0}, {1, 1, 0}, {-1, 1, 0}});
+    cube.cells = {{ElementType::Polyhedron,
+                   {4, 0, 3, 2, 1, 4, 4, 5, 6, 7, 4, 0, 1, 5,  4,  4, 1,  2,  6, 5,
+                    4, 2, 3, 7, 6, 4, 3, 0, 4, 7, 4, 8, 9, 10, 11, 4, 11, 10, 9, 8},
+                   1}};
+    const UnstructuredMesh mesh = buildMesh(MPI_COMM_SELF, cube.slice(MPI_COMM_SELF));
+    std::vector<index> nodes;
+    appendCellNodes(mesh, 0, mesh.nodes.fileNumbers, nodes);
+    ASSERT_EQ(nodes.size(), cube.cells[0].nodes.size());
+    std::vector<std::pair<index, index>> edges; // each is in two faces, in opposite directions
+    for (std::size_t face = 0; face < 8; face++)
+        for (std::size_t k = 0; k < 4; k++)
+            edges.emplace_back(nodes[5 * face + 1 + k], nodes[5 * face + 1 + (k + 1) % 4]);
+    std::vector<std::pair<index, index>> reversed;
+    for (const auto &[from, to] : edges)
+        reversed.emplace_back(to, from);
+    std::ranges::sort(edges);
+    std::ranges::sort(reversed);
+    EXPECT_EQ(edges, reversed);
+    EXPECT_EQ(std::ranges::adjacent_find(edges), edges.end());
+}
 
 /// Fills own rows, pulls, and looks at all.
 template <class TField>
