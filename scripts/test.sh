@@ -47,7 +47,7 @@ while [ $# -gt 0 ]; do
     --label) ctest_options+=(--label-regex "$2") && shift ;;
     --target) build_options+=(--target "$2") && shift ;;
     --jobs) jobs=$2 && shift ;;
-    --quick) ctest_options+=(--label-exclude '^(slow|np4|np8)$') ;;
+    --quick) ctest_options+=(--label-exclude '^(slow|np4|np8|np64)$') ;;
     --werror) werror=ON ;;
     --fast-compile) fast_compile=ON ;;
     --unoptimized) unoptimized=("-DCMAKE_CXX_FLAGS_RELEASE=-O1 -DNDEBUG") ;;

@@ -119,14 +119,16 @@ void Pictures::addPixelsOf(index cell, const Geom::MeshView &view) {
     const auto size = std::max({high[0] - low[0], high[1] - low[1], solid_ ? high[2] - low[2] : 0});
     const auto faces = view.cellFaces[cell];
     const auto holds = [&](Vector point) {
-        return std::all_of(faces.begin(), faces.end(), [&](DNDS::LocalIndex face) {
-            const Vector outward = Vector::load(view.areaVectors[face]);
-            Vector from = point - Vector::load(view.faceCentres[face]);
+        for (DNDS::rowsize k = 0; k < faces.size(); k++) {
+            const Vector outward = Vector::load(view.areaVectors[faces[k]]);
+            Vector from = point - Vector::load(view.faceCentres[faces[k]]);
             if (!solid_)
                 from.z = 0;
-            const real distance = (view.faceCells(face, 0) == cell ? 1 : -1) * dot(from, outward);
-            return distance <= 1e-9 * size * view.areas(face);
-        });
+            const real distance = (Geom::pointsOut(view.faceCells, faces, cell, k) ? 1 : -1) * dot(from, outward);
+            if (distance > 1e-9 * size * view.areas(faces[k]))
+                return false;
+        }
+        return true;
     };
     for (index row = rows[0]; row <= rows[1]; row++)
         for (index column = columns[0]; column <= columns[1]; column++)

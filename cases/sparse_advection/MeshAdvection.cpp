@@ -47,11 +47,12 @@ void MeshRun::measure() {
             centres_[b].push_back({centroids(cell, 0), centroids(cell, 1), centroids(cell, 2)});
             for (std::size_t s = 0; s < setup_.species.size(); ++s) {
                 real leaving = 0;
-                for (const LocalIndex face : cellFaces[cell]) {
+                const auto faces = cellFaces[cell];
+                for (DNDS::rowsize k = 0; k < faces.size(); ++k) {
                     real flow = 0;
                     for (int d = 0; d < 3; ++d)
-                        flow += setup_.species[s].wind[toSize(d)] * areas(face, d);
-                    flow *= (faceCells(face, 0) == cell ? 1 : -1) / volumes(cell, 0);
+                        flow += setup_.species[s].wind[toSize(d)] * areas(faces[k], d);
+                    flow *= (DNDS::Geom::pointsOut(faceCells, faces, cell, k) ? 1 : -1) / volumes(cell, 0);
                     courants_[s][b].push_back(flow);
                     leaving += std::max(flow, 0.0);
                 }

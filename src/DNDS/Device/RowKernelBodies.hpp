@@ -93,8 +93,6 @@ DNDS_HOST_DEVICE inline Chunk loadOfRows(const CopySegment &segment, std::uint64
 
 /// Rows of a tile: consecutive threads copy consecutive chunks, so that stores are coalesced. Several loads are issued
 /// before the first store, since the compiler must assume that the two overlap.
-/// O(chunks / threads) a thread. Loads of scattered rows are the slow part, so four are in flight before the first
-/// store.
 template <class Chunk>
 DNDS_HOST_DEVICE inline void copyTileRows(const CopySegment &segment, std::uint64_t firstRow, std::uint32_t rows,
                                           std::uint32_t thread, std::uint32_t threads) {

@@ -71,22 +71,27 @@ bool isUnpacked(const NetcdfAttribute &limits, const Packing &packing) {
     return packing.unpackedKind != packing.kind && limits.kind == packing.unpackedKind;
 }
 
-/// Packs a limit as a value: rounded to the nearest number of the type. Limits beyond the type become its first or last
-/// number; NaN is no limit.
+/// Packs a limit as a value: as a packed number if it is one within rounding, else as the next one inside the limit.
+/// Limits beyond the type become its first or last number; NaN is no limit.
 std::optional<PackedNumber> packedLimit(const NetcdfAttribute &limits, std::size_t which, const Packing &packing) {
     const real limit = numberOf<real>(packedNumber(limits, which, ElementKind::Float64).value());
     const real number = (limit - packing.offset) / packing.scale;
-    return withNumber(packing.kind, [number](auto zero) -> std::optional<PackedNumber> {
+    const bool isLeast = (which == 0 && limits.name != "valid_max") != (packing.scale < 0);
+    return withNumber(packing.kind, [number, isLeast](auto zero) -> std::optional<PackedNumber> {
         using Number = decltype(zero);
         using Limits = std::numeric_limits<Number>;
         if (std::isnan(number))
             return {};
         if constexpr (std::is_floating_point_v<Number>)
             return packedFrom(static_cast<Number>(number));
-        else if (const real rounded = std::nearbyint(number); holds<Number>(rounded))
-            return packedFrom(static_cast<Number>(rounded));
-        else
-            return packedFrom(rounded < 0 ? Limits::min() : Limits::max());
+        else {
+            real inside = std::nearbyint(number);
+            if (std::fabs(number - inside) > 1e-6)
+                inside = isLeast ? std::ceil(number) : std::floor(number);
+            if (holds<Number>(inside))
+                return packedFrom(static_cast<Number>(inside));
+            return packedFrom(inside < 0 ? Limits::min() : Limits::max());
+        }
     });
 }
 

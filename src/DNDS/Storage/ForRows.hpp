@@ -220,10 +220,11 @@ void runRowsOnDevice(Device::StreamHandle stream, index count, const Functor &fu
 ///     forRows(executor, u.size(), Relax{0.1}, readRows(rate), updateRows(u));   // u, rate: ArrayView<real, 5>
 ///
 /// On the device, blocks of 128 threads move their rows through shared memory, so that neighbouring threads access
-/// neighbouring elements; a thread that reads its own row touches 40 bytes 40 bytes apart from its neighbour's, which
-/// halves the rate of a sweep (docs/guides/gpu.md has figures). On the host a row is the array's own memory. So a
-/// functor must not rely on either: it reads and writes other rows of the same arrays through no view, and each view
-/// is given once. Rows have a width known at compile time and at most 48 KiB for 128 rows of all arguments.
+/// neighbouring elements. A thread that reads its own row from device memory is 40 bytes from its neighbour, which
+/// halves the rate of a sweep (docs/guides/gpu.md has figures). On the host a row is the array's own memory. So that
+/// both give the same: arrays of `writeRows` and `updateRows` are accessed through the spans alone, those of `readRows`
+/// are not written, and each array is given once. Spans have the alignment of an element. Rows have a width known
+/// at compile time, and 128 rows of all arguments at most 48 KiB.
 ///
 /// Local; else as `parallelFor`, also for what sources must be named. @throws NotBuiltError for the device if none is
 /// available.
@@ -232,6 +233,7 @@ void forRows(const Executor &executor, index count, const Functor &functor,
              const LoopRows<T, width, align, in, out> &rows, const Rows &...more) {
     static_assert(std::is_trivially_copyable_v<Functor>,
                   "kernels take their functor by value: views, numbers, no arrays");
+    static_assert(sizeof(Launch::SharedRows<LoopRows<T, width, align, in, out>, Rows...>) > 0); // has assertions
     if (count <= 0)
         return;
     const auto checked = [count](const auto &argument) {

@@ -290,7 +290,7 @@ class Graph {
 
     /// Finishes pulled ghosts of `pair` before they are read: `functor(row, view)` runs for the ghosts of a region
     /// after each pull that the plan makes, and not after one that it drops. Rotated periodic images, say. Local.
-    /// Throws ArgumentError for regions with owned rows.
+    /// Throws ArgumentError for regions with owned rows or with the ghosts of another mapping.
     template <class TArray, class Functor>
     void finishPulls(TArray &pair, const Region &ghosts, Functor functor) {
         using Changed = TaskArgument<TArray, AccessMode::ReadsWrites>;

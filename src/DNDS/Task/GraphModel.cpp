@@ -323,7 +323,8 @@ void GraphModel::add(PullFinish finish) {
                "pulls of '{}' are finished on region '{}' of {} rows, but the array has {}", array.name(),
                finish.ghosts.name(), space.size(), array.size());
     DNDS_CHECK(!space.pattern() || space.pattern() == array.pattern(), ArgumentError,
-               "pulls of '{}' are finished on region '{}', whose rows have other ghosts: their patterns differ",
+               "pulls of '{}' are finished on region '{}', whose rows have other ghosts: give both the same mapping "
+               "(borrowGGIndexing)",
                array.name(), finish.ghosts.name());
     DNDS_CHECK(finish.ghosts.rows() && !finish.ghosts.rows()->intersects(RowMask(space.size(), 0, space.owned())),
                ArgumentError, "pulls of '{}' are finished on region '{}', which has owned rows", array.name(),

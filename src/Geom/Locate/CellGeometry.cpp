@@ -2,6 +2,7 @@
 
 #include "DNDS/Geom/Elements/ElementMap.hpp"
 #include "DNDS/Geom/Locate/Triangles.hpp"
+#include "DNDS/Geom/Mesh/MeshView.hpp"
 
 #include <Eigen/Cholesky>
 
@@ -206,8 +207,9 @@ bool CellGeometry::polygonHas(const std::vector<Point> &corners, real slack) con
 
 template <class Visit>
 void CellGeometry::forEachFaceOf(LocalIndex cell, Visit &&visit) const {
-    for (const LocalIndex face : cellFaces_[cell])
-        visit(faceNodes_[face], faceCells_(face, 0) == cell ? 1.0 : -1.0);
+    const auto faces = cellFaces_[cell];
+    for (rowsize k = 0; k < faces.size(); k++)
+        visit(faceNodes_[faces[k]], pointsOut(faceCells_, faces, cell, k) ? 1.0 : -1.0);
 }
 
 // The winding number by solid angles: 4 pi inside, 0 outside, also where a polyhedron is not convex. On its surface the

@@ -281,12 +281,17 @@ TEST_F(Netcdf, LimitsInTheUnpackedTypeAreValues) {
         return NetcdfAttribute{name, kind, std::move(values)};
     };
     using Mask = std::vector<std::uint8_t>;
-    // (2.4 - 1.7) / 0.007 and (4.5 - 1.7) / 0.007 are a little below 100 and 400: limits are rounded as values are.
+    // (2.4 - 1.7) / 0.007 and (4.5 - 1.7) / 0.007 are a little below 100 and 400: that is rounding.
     EXPECT_EQ(maskOf({{"scale_factor", 0.007}, {"add_offset", 1.7}, reals("valid_range", {2.4, 4.5})}),
               (Mask{1, 0, 0, 0, 0, 1}));
     EXPECT_EQ(maskOf({{"scale_factor", -0.5}, {"add_offset", 1000.0}, {"valid_min", 800.0}}), (Mask{0, 0, 0, 0, 0, 1}));
     EXPECT_EQ(maskOf({{"scale_factor", -0.5}, reals("valid_range", {-100, 0})}), (Mask{0, 0, 0, 1, 1, 1}));
     EXPECT_EQ(maskOf({{"scale_factor", 0.01}, reals("valid_range", {1, 1e9})}), (Mask{1, 0, 0, 0, 0, 0}));
+    // Between two packed numbers: 99.995, 100.005 and 399.995 times the scale.
+    EXPECT_EQ(maskOf({{"scale_factor", 200.0}, {"valid_min", 19999.0}}), (Mask{1, 0, 0, 0, 0, 0}));
+    EXPECT_EQ(maskOf({{"scale_factor", 200.0}, {"valid_min", 20001.0}}), (Mask{1, 1, 0, 0, 0, 0}));
+    EXPECT_EQ(maskOf({{"scale_factor", 200.0}, {"valid_max", 79999.0}}), (Mask{0, 0, 0, 0, 1, 1}));
+    EXPECT_EQ(maskOf({{"scale_factor", -200.0}, {"valid_min", -79999.0}}), (Mask{0, 0, 0, 0, 1, 1}));
     // Not the unpacked type, which is double; and without a scale: packed numbers.
     EXPECT_EQ(maskOf({reals("scale_factor", {0.01}, ElementKind::Float32),
                       {"add_offset", 0.0},

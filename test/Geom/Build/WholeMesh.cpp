@@ -347,4 +347,16 @@ std::vector<index> WholeMesh::nodesOf(std::size_t cell) const {
 
 WholeMesh makeBox(const BoxOptions &options) { return BoxMaker(options).make(); }
 
+WholeMesh makeCubeWithSlit() {
+    WholeMesh cube;
+    for (const real z : {-2.0, 2.0})
+        cube.points.insert(cube.points.end(), {{-2, -2, z}, {2, -2, z}, {2, 2, z}, {-2, 2, z}});
+    cube.points.insert(cube.points.end(), {{-1, -1, 0}, {1, -1, 0}, {1, 1, 0}, {-1, 1, 0}});
+    cube.cells = {{ElementType::Polyhedron,
+                   {4, 0, 3, 2, 1, 4, 4, 5, 6, 7, 4, 0, 1, 5,  4,  4, 1,  2,  6, 5,
+                    4, 2, 3, 7, 6, 4, 3, 0, 4, 7, 4, 8, 9, 10, 11, 4, 11, 10, 9, 8},
+                   1}};
+    return cube;
+}
+
 } // namespace DNDS::test

@@ -50,4 +50,7 @@ struct WholeMesh {
 /// [0, counts[0]] x [0, counts[1]] x ..., the same on all ranks.
 WholeMesh makeBox(const BoxOptions &options);
 
+/// One polyhedron: the cube [-2, 2]^3 around a square in the plane z = 0, both of whose sides are faces of the cube.
+WholeMesh makeCubeWithSlit();
+
 } // namespace DNDS::test

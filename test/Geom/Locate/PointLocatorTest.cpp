@@ -37,6 +37,14 @@ std::vector<Point> centresOf(const UnstructuredMesh &mesh) {
     return points;
 }
 
+TEST(PointLocator, FindsPointsOnBothSidesOfASlit) {
+    const UnstructuredMesh mesh = buildMesh(MPI_COMM_SELF, DNDS::test::makeCubeWithSlit().slice(MPI_COMM_SELF));
+    const PointLocator locator(mesh);
+    for (const real z : {-1.0, -0.05, 0.0, 0.05, 0.2, 0.5})
+        EXPECT_EQ(locator.ownCellAt({0, 0, z}), 0) << z;
+    EXPECT_EQ(locator.ownCellAt({0, 0, 2.5}), noEntity);
+}
+
 TEST(PointLocator, FindsTheCellsOfMappedPoints) {
     for (const auto &[name, whole] : test::meshesOfAllTypes()) {
         SCOPED_TRACE(name);

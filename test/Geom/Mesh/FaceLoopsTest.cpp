@@ -113,16 +113,8 @@ TEST_P(FaceLoops, CloseOwnCells) {
 
 INSTANTIATE_TEST_SUITE_P(Box, FaceLoops, ::testing::Bool());
 
-/// A cube with a square inside, both of whose sides are faces of the cube.
 TEST(CellNodes, OfAPolyhedronHaveBothSidesOfASlit) {
-    test::WholeMesh cube;
-    for (const real z : {-2.0, 2.0})
-        cube.points.insert(cube.points.end(), {{-2, -2, z}, {2, -2, z}, {2, 2, z}, {-2, 2, z}});
-    cube.points.insert(cube.points.end(), {{-1, -1, 0}, {1, -1, 0}, {1, 1, 0}, {-1, 1, 0}});
-    cube.cells = {{ElementType::Polyhedron,
-                   {4, 0, 3, 2, 1, 4, 4, 5, 6, 7, 4, 0, 1, 5,  4,  4, 1,  2,  6, 5,
-                    4, 2, 3, 7, 6, 4, 3, 0, 4, 7, 4, 8, 9, 10, 11, 4, 11, 10, 9, 8},
-                   1}};
+    const test::WholeMesh cube = test::makeCubeWithSlit();
     const UnstructuredMesh mesh = buildMesh(MPI_COMM_SELF, cube.slice(MPI_COMM_SELF));
     std::vector<index> nodes;
     appendCellNodes(mesh, 0, mesh.nodes.fileNumbers, nodes);
