@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
+#include <exception>
 #include <memory>
 #include <new>
 #include <sched.h>
@@ -21,15 +22,23 @@ void pause() {
 #endif
 }
 
-/// Spins `spins` times, then gives the core away between looks.
-template <class Condition>
-void waitFor(Condition condition, int spins) {
+/// Spins `spins` times, then gives the core away between looks, and calls `nowAndThen`.
+template <class Condition, class NowAndThen>
+void waitFor(Condition condition, int spins, NowAndThen nowAndThen) {
+    constexpr int looks = 64;
     for (int spin = 0; !condition(); ++spin) {
         if (spin < spins)
             pause();
         else
             sched_yield();
+        if (spin >= spins && spin % looks == 0)
+            nowAndThen();
     }
+}
+
+template <class Condition>
+void waitFor(Condition condition, int spins) {
+    waitFor(condition, spins, [] {});
 }
 
 } // namespace
@@ -96,7 +105,8 @@ NodeSync::NodeSync(CommunicatorView comm) : comm_(comm) {
 }
 
 NodeSync::~NodeSync() {
-    if (window_ != MPI_WIN_NULL)
+    // Freeing is collective: where this rank alone has an exception, it would wait for the others.
+    if (window_ != MPI_WIN_NULL && std::uncaught_exceptions() == exceptions_)
         MPI_Win_free(&window_);
 }
 
@@ -108,7 +118,12 @@ void NodeSync::barrier() {
         lines_->arrived.store(0, std::memory_order_relaxed);
         lines_->generation.store(generation + 1, std::memory_order_release);
     } else {
-        waitFor([&] { return lines_->generation.load(std::memory_order_acquire) != generation; }, 100);
+        // A rank that has received its rows may still be sending others theirs: its MPI has to be called.
+        waitFor([&] { return lines_->generation.load(std::memory_order_acquire) != generation; }, 100,
+                [&] {
+                    int any = 0;
+                    MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm_.handle(), &any, MPI_STATUS_IGNORE);
+                });
     }
 }
 

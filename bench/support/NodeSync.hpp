@@ -4,6 +4,7 @@
 
 #include "DNDS/Mpi/Communicator.hpp"
 
+#include <exception>
 #include <string_view>
 
 namespace DNDS::Bench {
@@ -54,6 +55,7 @@ class NodeSync {
     MPI_Win window_ = MPI_WIN_NULL;
     Lines *lines_ = nullptr;
     unsigned round_ = 0;
+    int exceptions_ = std::uncaught_exceptions();
 };
 
 } // namespace DNDS::Bench
