@@ -28,7 +28,8 @@ int run(int argc, char **argv, CommunicatorView comm) {
     auto *widths = app.add_option("--widths", setting.widths, "doubles a row");
     widths->delimiter(',')->check(CLI::Range(1, 1000));
     app.add_option("--transports", setting.transports, "device transports")->delimiter(',')->capture_default_str();
-    app.add_option("--what", setting.what, "kernel, rows, graph (one rank), pull, sparse (several ranks); default: what fits")
+    app.add_option("--what", setting.what,
+                   "kernel, rows, graph (one rank), pull, sparse (several ranks); default: what fits")
         ->delimiter(',')
         ->check(CLI::IsMember({"kernel", "rows", "graph", "pull", "sparse"}));
     app.add_option("--seconds", setting.seconds, "begin nothing after so many seconds")->capture_default_str();
@@ -41,8 +42,8 @@ int run(int argc, char **argv, CommunicatorView comm) {
             setting.widths = {1, 5};
     }
     if (setting.what.empty())
-        setting.what =
-            comm.size() == 1 ? std::vector<std::string>{"rows", "kernel", "graph"} : std::vector<std::string>{"sparse", "pull"};
+        setting.what = comm.size() == 1 ? std::vector<std::string>{"rows", "kernel", "graph"}
+                                        : std::vector<std::string>{"sparse", "pull"};
     const int number = rankOnMachine(comm); // as launchers say it, and right where they say nothing
     DNDS_CHECK(Device::available(), NotBuiltError, "bench_gpu measures a device: {}", Device::unavailableReason());
     DNDS_CHECK(comm.size() > 1 || !setting.wants("pull"), ArgumentError, "pulls need at least 2 ranks");

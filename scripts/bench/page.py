@@ -88,14 +88,18 @@ def gpu_section(folder):
         gpus = results.get("machine", {}).get("gpus")
         if gpus and not results.get("rehearsal") and results.get("benchmarks"):
             newest[gpus[0]["name"]] = (path, results)
-    parts = []
+    if not newest:
+        return "No results yet; [GPU check](gpu-check.md) says how to get them."
+    columns, captions = {}, []
     for gpu, (path, results) in sorted(newest.items()):
-        goals = report.table(["goal", "worst measured", "reached"], [
-            [goal["goal"], goal["measured"], {None: "not measured", True: "yes", False: "no"}[goal["reached"]]]
-            for goal in report.goals(results["benchmarks"])])
-        parts += [f"{results['started'][:10]}, source {results['source']}, {gpu}: [all results](../gpu-results/"
-                  f"{path.with_suffix('.md').name}).", "\n".join(goals)]
-    return "\n\n".join(parts) or "No results yet; [GPU check](gpu-check.md) says how to get them."
+        captions.append(f"{gpu}: {results['started'][:10]}, source {results['source']}, [all results](../gpu-results/"
+                        f"{path.with_suffix('.md').name})")
+        for goal in report.goals(results["benchmarks"]):
+            worst = "not measured" if goal["reached"] is None else goal["measured"]
+            columns.setdefault(goal["goal"], {})[gpu] = worst + (": no" if goal["reached"] is False else "")
+    table = report.table(["goal: worst measured", *sorted(newest)],
+                         [[goal, *(found.get(gpu, "-") for gpu in sorted(newest))] for goal, found in columns.items()])
+    return "; ".join(captions) + ".\n\n" + "\n".join(table)
 
 
 def renewed(text, history_folder=history.FOLDER, gpu_folder=history.ROOT / "docs/gpu-results"):

@@ -472,8 +472,8 @@ class Check:
             self.not_run("compute-sanitizer", "a rehearsal has no GPU" if self.rehearsal else "it was not found")
             return
         self.stop_mps()  # the two do not go together
-        # Some virtual machines keep it from the device; that is no failure of DNDS. Calls of CUDA that fail are left out: tests of
-        # captures make some fail, and Open MPI tries to register memory that cannot be.
+        # Some virtual machines keep it from the device; that is no failure of DNDS. Calls of CUDA that fail are left
+        # out: tests of captures make some fail, and Open MPI tries to register memory that cannot be.
         memcheck = [tool, "--tool", "memcheck", "--report-api-errors", "no", "--error-exitcode", "99",
                     "--target-processes", "all"]
         outcome = self.runner.run("sanitizer probe", [*memcheck, os.path.join(self.options.build, "probe")], 30)

@@ -139,9 +139,9 @@ class Page(unittest.TestCase):
                                ("4", {"machine": {"gpus": []}}), ("5", {"benchmarks": []})):
                 (path / f"{name}.json").write_text(json.dumps({**results, **more}))
             text = page.gpu_section(path)
-        self.assertIn("2026-01-01, source abc, G: [all results](../gpu-results/2.md).", text)
-        self.assertIn("0.90 of the floor | yes |", text)
-        self.assertEqual(text.count("| goal |"), 1)
+        self.assertIn("G: 2026-01-01, source abc, [all results](../gpu-results/2.md).", text)
+        self.assertIn("0.90 of the floor |", text)
+        self.assertEqual(text.count("| goal: "), 1)
 
     def test_what_is_stored_is_shown(self):
         for name, program in programs.PROGRAMS.items():

@@ -85,77 +85,6 @@ struct SharedRows {
                   "128 rows of all arguments must fit into 48 KiB of shared memory: pass the wide ones as views");
 };
 
-#if defined(__CUDACC__)
-
-/// The functor's call for each of 128 rows, with all threads of the block moving the rows, neighbours in memory by
-/// neighbouring threads.
-template <class Functor, class Numbers, class... Rows>
-struct RowsOfBlock;
-
-template <class Functor, std::size_t... number, class... Rows>
-struct RowsOfBlock<Functor, std::index_sequence<number...>, Rows...> {
-    using Shared = SharedRows<Rows...>;
-
-    template <class Argument, std::size_t argument>
-    static __device__ typename Argument::Element *rowsIn(std::byte *shared) {
-        constexpr std::size_t before = Shared::before(argument);
-        return reinterpret_cast<typename Argument::Element *>(shared + before);
-    }
-
-    template <class T, rowsize width, int align, bool in, bool out>
-    static __device__ void load(const LoopRows<T, width, align, in, out> &rows, index first, int count,
-                                typename LoopRows<T, width, align, in, out>::Element *to) {
-        using Argument = LoopRows<T, width, align, in, out>;
-        if constexpr (in)
-            for (int k = static_cast<int>(threadIdx.x); k < count * width; k += static_cast<int>(Shared::threads))
-                to[k / width * Argument::pitch + k % width] =
-                    rows.view.data()[rows.view.geometry().rowStart(first + k / width) + k % width];
-    }
-
-    template <class T, rowsize width, int align, bool in, bool out>
-    static __device__ void store(const LoopRows<T, width, align, in, out> &rows, index first, int count,
-                                 const typename LoopRows<T, width, align, in, out>::Element *from) {
-        using Argument = LoopRows<T, width, align, in, out>;
-        if constexpr (out)
-            for (int k = static_cast<int>(threadIdx.x); k < count * width; k += static_cast<int>(Shared::threads))
-                rows.view.data()[rows.view.geometry().rowStart(first + k / width) + k % width] =
-                    from[k / width * Argument::pitch + k % width];
-    }
-
-    static __device__ void run(std::byte *shared, index rowCount, const Functor &functor, const Rows &...rows) {
-        const index first = index{blockIdx.x} * static_cast<index>(Shared::threads);
-        const index left = rowCount - first;
-        const int count = static_cast<int>(left < static_cast<index>(Shared::threads) ? left : Shared::threads);
-        const auto mine = static_cast<index>(threadIdx.x);
-        (load(rows, first, count, rowsIn<Rows, number>(shared)), ...);
-        __syncthreads();
-        if (mine < count)
-            functor(first + mine, Rows::rowAt(rowsIn<Rows, number>(shared) + mine * Rows::pitch)...);
-        __syncthreads();
-        (store(rows, first, count, rowsIn<Rows, number>(shared)), ...);
-    }
-};
-
-template <class Functor, class... Rows>
-__global__ void __launch_bounds__(128) kernelOfRows(index count, const Functor functor, const Rows... rows) {
-    using Shared = SharedRows<Rows...>;
-    __shared__ alignas(Shared::alignment) std::byte shared[Shared::before(sizeof...(Rows))];
-    RowsOfBlock<Functor, std::index_sequence_for<Rows...>, Rows...>::run(shared, count, functor, rows...);
-}
-
-template <class Functor, class... Rows>
-void runRowsOnDevice(Device::StreamHandle stream, index count, const Functor &functor, const Rows &...rows) {
-    Device::requireDevice("run a kernel");
-    constexpr index threads = SharedRows<Rows...>::threads;
-    const index blocks = (count + threads - 1) / threads;
-    DNDS_CHECK(blocks <= std::numeric_limits<int>::max(), ArgumentError, "a kernel cannot have {} threads", count);
-    kernelOfRows<<<static_cast<unsigned>(blocks), static_cast<unsigned>(threads), 0,
-                   reinterpret_cast<cudaStream_t>(stream)>>>(count, functor, rows...);
-    Device::checkLaunch("forRows");
-}
-
-#else
-
 /// A row in memory of its own, as a kernel has it: what a functor leaves unwritten is all ones there.
 template <class Rows>
 class RowCopy;
@@ -176,6 +105,7 @@ class RowCopy<LoopRows<T, width, align, in, out>> {
     RowCopy &operator=(const RowCopy &) = delete;
     ~RowCopy() = default;
 
+    /// The copy; and its way back to the array, of rows that are written. Local.
     typename Rows::Row row() { return Rows::rowAt(reinterpret_cast<typename Rows::Element *>(bytes_)); }
     void store() const {
         if constexpr (out)
@@ -186,6 +116,73 @@ class RowCopy<LoopRows<T, width, align, in, out>> {
     T *place_;
     alignas(typename Rows::Element) std::byte bytes_[sizeof(typename Rows::Element) * width]; // NOLINT: of the row
 };
+
+#if defined(__CUDACC__)
+
+/// Moves the rows [first, first + count) of an argument to shared memory, if it is read: all threads of the block,
+/// neighbours in memory by neighbouring threads.
+template <class T, rowsize width, int align, bool in, bool out>
+__device__ void loadRows(const LoopRows<T, width, align, in, out> &rows, index first, int count, int threads,
+                         typename LoopRows<T, width, align, in, out>::Element *to) {
+    if constexpr (in)
+        for (int k = static_cast<int>(threadIdx.x); k < count * width; k += threads)
+            to[k / width * rows.pitch + k % width] =
+                rows.view.data()[rows.view.geometry().rowStart(first + k / width) + k % width];
+}
+
+/// The way back, if the argument is written.
+template <class T, rowsize width, int align, bool in, bool out>
+__device__ void storeRows(const LoopRows<T, width, align, in, out> &rows, index first, int count, int threads,
+                          const typename LoopRows<T, width, align, in, out>::Element *from) {
+    if constexpr (out)
+        for (int k = static_cast<int>(threadIdx.x); k < count * width; k += threads)
+            rows.view.data()[rows.view.geometry().rowStart(first + k / width) + k % width] =
+                from[k / width * rows.pitch + k % width];
+}
+
+/// The rows of an argument in shared memory, `before` bytes from its start.
+template <class Argument, std::size_t before>
+__device__ typename Argument::Element *sharedRows(std::byte *shared) {
+    return reinterpret_cast<typename Argument::Element *>(shared + before);
+}
+
+/// The functor's calls for the rows of one block of threads.
+template <std::size_t... number, class Functor, class... Rows>
+__device__ void runRowsOfBlock(std::index_sequence<number...> /*numbers*/, std::byte *shared, index rowCount,
+                               const Functor &functor, const Rows &...rows) {
+    using Shared = SharedRows<Rows...>;
+    constexpr int threads = static_cast<int>(Shared::threads);
+    const index first = index{blockIdx.x} * threads;
+    const index left = rowCount - first;
+    const int count = left < threads ? static_cast<int>(left) : threads;
+    const auto mine = static_cast<index>(threadIdx.x);
+    (loadRows(rows, first, count, threads, sharedRows<Rows, Shared::before(number)>(shared)), ...);
+    __syncthreads();
+    if (mine < count)
+        functor(first + mine, Rows::rowAt(sharedRows<Rows, Shared::before(number)>(shared) + mine * Rows::pitch)...);
+    __syncthreads();
+    (storeRows(rows, first, count, threads, sharedRows<Rows, Shared::before(number)>(shared)), ...);
+}
+
+template <class Functor, class... Rows>
+__global__ void __launch_bounds__(128) kernelOfRows(index count, const Functor functor, const Rows... rows) {
+    using Shared = SharedRows<Rows...>;
+    __shared__ alignas(Shared::alignment) std::byte shared[Shared::before(sizeof...(Rows))];
+    runRowsOfBlock(std::index_sequence_for<Rows...>(), shared, count, functor, rows...);
+}
+
+template <class Functor, class... Rows>
+void runRowsOnDevice(Device::StreamHandle stream, index count, const Functor &functor, const Rows &...rows) {
+    Device::requireDevice("run a kernel");
+    constexpr index threads = SharedRows<Rows...>::threads;
+    const index blocks = (count + threads - 1) / threads;
+    DNDS_CHECK(blocks <= std::numeric_limits<int>::max(), ArgumentError, "a kernel cannot have {} threads", count);
+    kernelOfRows<<<static_cast<unsigned>(blocks), static_cast<unsigned>(threads), 0,
+                   reinterpret_cast<cudaStream_t>(stream)>>>(count, functor, rows...);
+    Device::checkLaunch("forRows");
+}
+
+#else
 
 /// On the emulated device each row is copied, too.
 template <class Functor, class... Rows>

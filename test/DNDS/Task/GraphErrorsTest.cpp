@@ -162,7 +162,7 @@ TEST_F(GraphErrors, Finishes) {
     refuses([&] { graph.finishPulls(*u, cells.rows(), finish); }, {"'u'", "'cells'"});
     const PlanWorld twin; // as many rows, but of another mesh
     refuses([&] { graph.finishPulls(*u, RowSpace("cells", twin.cells).region("ghosts"), finish); },
-            {"'u'", "'ghosts'", "their patterns differ"});
+            {"'u'", "'ghosts'", "give both the same mapping"});
     if (world.comm.allReduce(world.cells.owned, MPI_MIN) > 0) { // of ranks without rows it cannot be said
         refuses([&] { graph.finishPulls(*u, RowSpace(cells).define("some", std::vector<index>{0}), finish); }, {"'u'"});
     }
