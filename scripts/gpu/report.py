@@ -210,8 +210,11 @@ def write_file(path, text):
 
 def without_folders(results):
     """The same with names instead of paths: those of one machine tell nothing on others."""
+    sources = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
+
     def short(entry):
-        return {**entry, "log": os.path.basename(entry["log"])} if entry.get("log") else entry
+        entry = {**entry, "log": os.path.basename(entry["log"])} if entry.get("log") else entry
+        return {**entry, "tail": entry["tail"].replace(sources, "")} if entry.get("tail") else entry
 
     tools = {key: os.path.basename(value) for key, value in results["machine"].items()
              if key in ("cxx", "nvcc", "compute_sanitizer", "mps_control") and value}
@@ -222,7 +225,8 @@ def without_folders(results):
 def write(results, stem):
     """Writes stem.json and stem.md."""
     os.makedirs(os.path.dirname(stem), exist_ok=True)
-    write_file(stem + ".json", json.dumps(without_folders(results), indent=1) + "\n")
+    results = without_folders(results)
+    write_file(stem + ".json", json.dumps(results, indent=1) + "\n")
     write_file(stem + ".md", markdown(results))
 
 

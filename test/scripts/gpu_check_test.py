@@ -194,6 +194,9 @@ class Page(unittest.TestCase):
             with open(stem + ".json", encoding="utf-8") as file:
                 self.assertEqual(json.load(file), report.without_folders(results()))
             self.assertEqual(report.without_folders(results())["machine"]["nvcc"], "nvcc")
+            script = os.path.abspath(report.__file__)
+            told = report.without_folders({**results(), "steps": [{"tail": f"in {script}: no"}]})
+            self.assertEqual(told["steps"][0]["tail"], "in scripts/gpu/report.py: no")
             self.assertEqual(sorted(os.listdir(os.path.dirname(stem))), ["2026-11-21.json", "2026-11-21.md"])
 
     def test_records_that_were_not_written_are_none(self):
