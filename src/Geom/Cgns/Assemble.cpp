@@ -1,26 +1,13 @@
 #include "DNDS/Geom/Cgns/Assemble.hpp"
 
+#include "DNDS/Geom/File/ElementBlocks.hpp"
+
 #include <algorithm>
 #include <numeric>
 
 namespace DNDS::Geom::Cgns {
 
 namespace {
-
-// Appends a row.
-void append(ElementBlock &block, ElementType type, index fileId, std::span<const index> nodes) {
-    block.types.push_back(type);
-    block.nodes.insert(block.nodes.end(), nodes.begin(), nodes.end());
-    block.starts.push_back(static_cast<index>(block.nodes.size()));
-    block.fileIds.push_back(fileId);
-}
-
-/// Fills `first` and `globalSize` from the sizes of all ranks. Collective.
-void numberBlock(CommunicatorContext &context, ElementBlock &block) {
-    const auto mapping = GlobalMapping::create(context.comm(), block.size());
-    block.first = mapping->localBegin();
-    block.globalSize = mapping->globalSize();
-}
 
 /// The sections of both lists in file order, with the position of each.
 /// Faces are in two lists, since MIXED sections hold cells and faces: the order of the file interleaves the sections
@@ -98,7 +85,7 @@ ElementBlock cellBlock(CommunicatorContext &context, const Model &model, const E
             const index ordinal = run.first() + element;
             const std::size_t section = elements.cellTable.sectionOf(ordinal);
             counts[static_cast<std::size_t>(elements.cellTable.sections()[section].zone)]++;
-            append(cells, type, elements.cellTable.idOf(ordinal), run.nodesOf(element));
+            appendElement(cells, type, run.nodesOf(element), elements.cellTable.idOf(ordinal));
         } else if (dimension != model.cellDimension - 1) {
             counts.back()++;
         }
@@ -112,7 +99,7 @@ ElementBlock cellBlock(CommunicatorContext &context, const Model &model, const E
     if (counts.back() > 0)
         notes.push_back(fmt::format("{}: {} elements of MIXED sections are neither cells nor faces and are left out",
                                     model.file, counts.back()));
-    numberBlock(context, cells);
+    numberBlock(context.comm(), cells);
     DNDS_CHECK(cells.globalSize > 0, DataError, "{}: base '{}' has no cells", model.file, model.base);
     return cells;
 }
@@ -143,11 +130,11 @@ void addMarkedFaces(CommunicatorContext &context, const Elements &elements, cons
         at[static_cast<std::size_t>(arrived.values[i] - own.begin)] = i;
     const std::span<const index> values(arrived.values);
     for (const std::size_t i : at) {
-        append(mesh.faces, static_cast<ElementType>(values[i + 2]), values[i + 3],
-               values.subspan(i + 5, static_cast<std::size_t>(values[i + 4])));
+        appendElement(mesh.faces, static_cast<ElementType>(values[i + 2]),
+                      values.subspan(i + 5, static_cast<std::size_t>(values[i + 4])), values[i + 3]);
         mesh.faceMarks.push_back(static_cast<int>(values[i + 1]));
     }
-    numberBlock(context, mesh.faces);
+    numberBlock(context.comm(), mesh.faces);
 }
 
 /// Collects all node references, translates them in one call, and puts them back in the same order.
