@@ -13,7 +13,6 @@ namespace DNDS::Geom::Cgns {
 
 namespace {
 
-using Point = std::array<real, 3>;
 using NodePair = std::pair<index, index>;
 
 real distance(const Point &a, const Point &b) { return std::hypot(a[0] - b[0], a[1] - b[1], a[2] - b[2]); }
@@ -40,18 +39,6 @@ struct Box {
     Point high{};
     real longest() const { return std::max({high[0] - low[0], high[1] - low[1], high[2] - low[2]}); }
 };
-
-Box boundingBox(const CommunicatorView &comm, const NodeBlock &block) {
-    std::array<real, 6> bounds; // upper ones negated: one reduction finds all
-    bounds.fill(std::numeric_limits<real>::max());
-    for (const Point &point : block.coordinates)
-        for (std::size_t k = 0; k < 3; k++) {
-            bounds[k] = std::min(bounds[k], point[k]);
-            bounds[3 + k] = std::min(bounds[3 + k], -point[k]);
-        }
-    comm.allReduce(bounds.data(), 6, MPI_MIN);
-    return {{bounds[0], bounds[1], bounds[2]}, {-bounds[3], -bounds[4], -bounds[5]}};
-}
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Pairs of nodes from pairs of faces
@@ -380,7 +367,8 @@ void joinNodes(CommunicatorContext &context, const Model &model, const Elements 
     const bool coincident = options.joinCoincidentNodes && model.zones.size() > 1;
     if (comm.allReduce(pairs.empty() ? 0 : 1, MPI_MAX) == 0 && !coincident)
         return;
-    const Box box = boundingBox(comm, block);
+    const auto [low, high] = nodeBoundsOf(comm, block.coordinates);
+    const Box box{low, high};
     warnOfDistances(context, model, block, pairs, box, warnings);
     if (coincident)
         addCoincident(context, model, block, box, options.joinTolerance * box.longest(), pairs);

@@ -3,6 +3,7 @@
 #include "DNDS/Geom/Cgns/WrittenElements.hpp"
 #include "DNDS/Geom/Source/ElementFaces.hpp"
 #include "DNDS/Geom/Source/PeriodicMatch.hpp"
+#include "DNDS/Geom/Source/SourceChecks.hpp"
 #include "DNDS/Index/Mappings.hpp"
 #include "DNDS/Mpi/EvenSplit.hpp"
 #include "DNDS/Mpi/Rendezvous.hpp"
@@ -14,22 +15,6 @@
 namespace DNDS::Geom::Detail {
 
 namespace {
-
-/// The longest side of the box around all nodes. Collective.
-real extentOf(CommunicatorView comm, const SourceMesh &mesh) {
-    std::array<real, 6> bounds;
-    bounds.fill(std::numeric_limits<real>::infinity());
-    for (const Point &point : mesh.coordinates)
-        for (std::size_t d = 0; d < 3; d++) {
-            bounds[d] = std::min(bounds[d], point[d]);
-            bounds[d + 3] = std::min(bounds[d + 3], -point[d]);
-        }
-    comm.allReduce(bounds.data(), 6, MPI_MIN);
-    real extent = 0.0;
-    for (std::size_t d = 0; d < 3; d++)
-        extent = std::max(extent, -bounds[d + 3] - bounds[d]);
-    return extent;
-}
 
 /// Adds a face or a node if it has a periodic mark; `number` is its number in the written file.
 void addMarked(std::vector<PeriodicFace> &marked, int mark, std::span<const index> nodes, index number) {
@@ -135,7 +120,8 @@ std::vector<PeriodicPairs> pairPeriodic(CommunicatorContext &context, const Sour
     for (index f = 0; f < mesh.faces.size(); f++)
         addMarked(faces, mesh.faceMarks[toSize(f)], cornersOf(mesh.faces, f), faceElements[toSize(f)]);
     std::vector<PeriodicFace> nodes;
-    const real reach = nodeTolerance * extentOf(context.comm(), mesh);
+    const auto [lower, upper] = nodeBoundsOf(context.comm(), mesh.coordinates);
+    const real reach = nodeTolerance * std::ranges::max(upper - lower); // of the longest side of the box around all
     for (const SourceMesh::NodeMark &mark : mesh.nodeMarks)
         addMarked(nodes, mark.mark, {&mark.node, 1}, mark.node + 1);
     for (PeriodicFace &node : nodes)
