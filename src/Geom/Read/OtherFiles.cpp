@@ -27,20 +27,6 @@ using namespace std::string_view_literals;
 
 constexpr std::string_view blanks = " \t\r\n";
 
-/// The next line that is neither empty nor begins with `comment`, without blanks around it; "" at the end.
-std::string_view nextLine(std::string_view &text, char comment = '\0') {
-    while (!text.empty()) {
-        const std::size_t end = std::min(text.find('\n'), text.size());
-        std::string_view line = text.substr(0, end);
-        text.remove_prefix(std::min(end + 1, text.size()));
-        line.remove_prefix(std::min(line.find_first_not_of(blanks), line.size()));
-        line = line.substr(0, line.find_last_not_of(blanks) + 1);
-        if (!line.empty() && line[0] != comment)
-            return line;
-    }
-    return {};
-}
-
 /// The numbers of a line; nothing if it holds anything else.
 std::optional<std::vector<double>> numbersOf(std::string_view line) {
     std::vector<double> numbers;
@@ -229,6 +215,19 @@ std::string sentence(std::string_view what, std::string_view advice) {
 }
 
 } // namespace
+
+std::string_view nextLine(std::string_view &text, char comment) {
+    while (!text.empty()) {
+        const std::size_t end = std::min(text.find('\n'), text.size());
+        std::string_view line = text.substr(0, end);
+        text.remove_prefix(std::min(end + 1, text.size()));
+        line.remove_prefix(std::min(line.find_first_not_of(blanks), line.size()));
+        line = line.substr(0, line.find_last_not_of(blanks) + 1);
+        if (!line.empty() && line[0] != comment)
+            return line;
+    }
+    return {};
+}
 
 /// The first signature that fits decides.
 std::string describeOtherFile(std::string_view bytes, index size, std::span<const std::string> hdfNames) {

@@ -15,4 +15,8 @@ namespace DNDS::Geom {
 /// the root group of an HDF5 file. Local.
 std::string describeOtherFile(std::string_view bytes, index size, std::span<const std::string> hdfNames);
 
+/// The next line that is neither empty nor begins with `comment`, without blanks around it; "" at the end. `text` loses
+/// all up to it.
+std::string_view nextLine(std::string_view &text, char comment = '\0');
+
 } // namespace DNDS::Geom

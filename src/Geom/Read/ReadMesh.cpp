@@ -29,19 +29,10 @@ constexpr std::size_t lookedAt = 1 << 16; // room for leading comments
 /// SU2 has no magic number: the first word outside comments is a keyword with '='. Programs put keywords of their own
 /// before the mesh's.
 bool looksLikeSu2(std::string_view text) {
-    while (!text.empty()) {
-        const std::size_t end = std::min(text.find('\n'), text.size());
-        std::string_view line = text.substr(0, end);
-        text.remove_prefix(std::min(end + 1, text.size()));
-        line.remove_prefix(std::min(line.find_first_not_of(" \t\r"), line.size()));
-        if (line.empty() || line[0] == '%')
-            continue;
-        const std::size_t word =
-            line.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789");
-        const std::size_t sign = line.find_first_not_of(" \t", word);
-        return word > 0 && sign != std::string_view::npos && line[sign] == '=';
-    }
-    return false;
+    const std::string_view line = nextLine(text, '%');
+    const std::size_t word = line.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789");
+    const std::size_t sign = line.find_first_not_of(" \t", word);
+    return word > 0 && sign != std::string_view::npos && line[sign] == '=';
 }
 
 /// Files of OpenFOAM begin with a dictionary FoamFile, most of them after a banner in a comment.
