@@ -12,6 +12,7 @@
 #include <bit>
 #include <exception>
 #include <limits>
+#include <utility>
 
 namespace DNDS::Geom {
 
@@ -54,23 +55,20 @@ class FaceTable {
 
     /// The face that has the same key and was added before, or -1 after adding this one.
     index findOrAdd(index face) {
-        const FaceKey &key = keys_[toSize(face)];
-        std::size_t at = static_cast<std::size_t>(key.hash) & mask_;
-        for (; buckets_[at] != empty; at = (at + 1) & mask_)
-            if (keys_[toSize(buckets_[at])] == key)
-                return buckets_[at];
-        buckets_[at] = face;
-        return empty;
+        index &bucket = buckets_[bucketOf(keys_[toSize(face)])];
+        return std::exchange(bucket, bucket == empty ? face : bucket);
     }
-    index find(const FaceKey &key) const {
-        std::size_t at = static_cast<std::size_t>(key.hash) & mask_;
-        for (; buckets_[at] != empty; at = (at + 1) & mask_)
-            if (keys_[toSize(buckets_[at])] == key)
-                return buckets_[at];
-        return empty;
-    }
+    index find(const FaceKey &key) const { return buckets_[bucketOf(key)]; }
 
   private:
+    /// The bucket that has the key, or the free one where it belongs.
+    std::size_t bucketOf(const FaceKey &key) const {
+        std::size_t at = static_cast<std::size_t>(key.hash) & mask_;
+        while (buckets_[at] != empty && keys_[toSize(buckets_[at])] != key)
+            at = (at + 1) & mask_;
+        return at;
+    }
+
     static constexpr index empty = -1;
     std::span<const FaceKey> keys_;
     std::vector<index> buckets_;
