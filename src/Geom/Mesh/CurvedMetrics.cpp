@@ -102,8 +102,8 @@ class CurvedMetrics {
                 continue;
             areas(f) = norm(found.areaVector);
             surfaceAreas(f) = found.measure;
-            store(metrics_.areaVectors.view(), f, found.areaVector);
-            store(metrics_.faceCentres.view(), f, nodes(0) + (1.0 / found.measure) * found.moment);
+            setPoint(metrics_.areaVectors.view(), f, found.areaVector);
+            setPoint(metrics_.faceCentres.view(), f, nodes(0) + (1.0 / found.measure) * found.moment);
         }
     }
 
@@ -124,19 +124,13 @@ class CurvedMetrics {
             });
             metrics_.volumes.view()(c) = found.measure;
             if (found.measure > 0.0)
-                store(metrics_.centroids.view(), c, nodes(0) + (1.0 / found.measure) * found.moment);
+                setPoint(metrics_.centroids.view(), c, nodes(0) + (1.0 / found.measure) * found.moment);
             inverted += !everywhere && c < mesh_.cells.owned ? 1 : 0;
         }
         return inverted;
     }
 
   private:
-    template <class View>
-    static void store(const View &view, index row, const Point &point) {
-        for (rowsize d = 0; d < 3; d++)
-            view(row, d) = point[static_cast<std::size_t>(d)];
-    }
-
     /// Integrals over an element; `densityAt` gives its volume, or its area vector, by reference volume.
     template <class DensityAt>
     Integrals integrate(ElementType type, const ElementNodes &nodes, DensityAt &&densityAt) {

@@ -5,21 +5,15 @@
 #include "DNDS/Mpi/FailTogether.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 namespace DNDS::Geom {
 
 namespace {
 
-/// Reads and writes rows of three as points.
+/// Reads a row of three as a point.
 template <class View>
 Point pointAt(const View &view, index row) {
     return {view(row, 0), view(row, 1), view(row, 2)};
-}
-template <class View>
-void setPoint(const View &view, index row, const Point &point) {
-    for (rowsize d = 0; d < 3; d++)
-        view(row, d) = point[static_cast<std::size_t>(d)];
 }
 
 // The geometry of one face, from its corners.
