@@ -115,9 +115,7 @@ CgnsZones readCgnsZones(CommunicatorView comm, const std::string &path, const st
     return failTogether(comm, [&] {
         std::unique_ptr<Cgns::TreeSource> source;
         const Cgns::TreeNode root = Cgns::readSharedTree(comm, path, source, false);
-        CgnsOptions options;
-        options.base = base;
-        return zonesOf(Cgns::buildModel(root, options));
+        return zonesOf(Cgns::buildModel(root, {.base = base}));
     });
 }
 
@@ -128,9 +126,7 @@ void readCgnsCentres(CommunicatorView comm, const std::string &path, BlockField<
     failTogether(comm, [&] {
         std::unique_ptr<Cgns::TreeSource> source;
         const Cgns::TreeNode root = Cgns::readSharedTree(comm, path, source, false);
-        CgnsOptions options;
-        options.base = base;
-        const Cgns::Model model = Cgns::buildModel(root, options);
+        const Cgns::Model model = Cgns::buildModel(root, {.base = base});
         const CgnsZones zones = zonesOf(model);
         const auto &spaces = centres.grid()->spaces();
         const auto sameCells = [](const IndexSpace &a, const IndexSpace &b) { return a.cells == b.cells; };
