@@ -29,21 +29,6 @@ void checkPermutation(std::span<const index> places, index rows) {
     }
 }
 
-/// The owners' entries of `numbers` for these rows. Collective.
-std::vector<index> lookUp(const GlobalMapping &mapping, std::span<const index> numbers, std::span<const index> rows) {
-    // One question and one answer a row, to and from its owner: O(rows) words, two sparse exchanges. Rows that are
-    // InvalidIndex are not asked for.
-    std::vector<index> found;
-    const std::exception_ptr failure = attempt([&] { found.assign(rows.size(), InvalidIndex); });
-    queryOwners(
-        *mapping.context(), rows.size(),
-        [&](std::size_t i) { return rows[i] == InvalidIndex ? -1 : mapping.owner(rows[i]).rank; },
-        [&](std::size_t i) { return rows[i]; },
-        [&](index row, std::vector<index> &reply) { reply.push_back(numbers[toSize(row - mapping.localBegin())]); },
-        [&](std::size_t i, RecordReader &reader) { found[i] = reader.next(); }, failure);
-    return found;
-}
-
 /// The rows of one array received from one rank.
 struct Arrival {
     std::span<const index> sizes;     ///< sizes of the rows in bytes, if they differ
@@ -141,6 +126,21 @@ void takeRows(const RankLists &places, std::span<const Arrival> arrived, std::sp
 
 } // namespace
 
+std::vector<index> Detail::lookUp(const GlobalMapping &mapping, std::span<const index> numbers,
+                                  std::span<const index> rows) {
+    // One question and one answer a row, to and from its owner: O(rows) words, two sparse exchanges. Rows that are
+    // InvalidIndex are not asked for.
+    std::vector<index> found;
+    const std::exception_ptr failure = attempt([&] { found.assign(rows.size(), InvalidIndex); });
+    queryOwners(
+        *mapping.context(), rows.size(),
+        [&](std::size_t i) { return rows[i] == InvalidIndex ? -1 : mapping.owner(rows[i]).rank; },
+        [&](std::size_t i) { return rows[i]; },
+        [&](index row, std::vector<index> &reply) { reply.push_back(numbers[toSize(row - mapping.localBegin())]); },
+        [&](std::size_t i, RecordReader &reader) { found[i] = reader.next(); }, failure);
+    return found;
+}
+
 // Collective: a sparse exchange of old numbers to the targets, the new numbering, and a sparse exchange of new numbers
 // back (`number`). O(rows) words.
 // Rows arrive by source rank, and by row within a source, since sparse exchanges sort by rank: the result does not
@@ -221,11 +221,11 @@ Redistribute Redistribute::inverse() const {
 }
 
 std::vector<index> Redistribute::newNumbers(std::span<const index> oldRows) const {
-    return lookUp(*before_, newNumbers_, oldRows);
+    return Detail::lookUp(*before_, newNumbers_, oldRows);
 }
 
 std::vector<index> Redistribute::oldNumbers(std::span<const index> newRows) const {
-    return lookUp(*after_, oldNumbers_, newRows);
+    return Detail::lookUp(*after_, oldNumbers_, newRows);
 }
 
 void Redistribute::move(const ArrayBase &from, ArrayBase &to) const {

@@ -1,7 +1,9 @@
 /// @file RowPacking.hpp
-/// @brief Packing of array rows into messages of words. Shared by `Redistribute` and checkpoints; not for users.
+/// @brief Packing of array rows into messages of words, and numbers of rows. Shared by `Redistribute`, checkpoints and
+/// meshes; not for users.
 #pragma once
 
+#include "DNDS/Index/Mappings.hpp"
 #include "DNDS/Storage/ArrayBase.hpp"
 
 #include <cstddef>
@@ -10,6 +12,9 @@
 #include <vector>
 
 namespace DNDS::Detail {
+
+/// The owners' entries of `numbers` for these rows; InvalidIndex for rows that are InvalidIndex. Collective.
+std::vector<index> lookUp(const GlobalMapping &mapping, std::span<const index> numbers, std::span<const index> rows);
 
 inline void copyBytes(std::byte *to, const std::byte *from, index bytes) {
     if (bytes > 0)

@@ -7,8 +7,8 @@
 #include "DNDS/Geom/Partition/GraphPartition.hpp"
 #include "DNDS/Geom/Partition/SpaceFillingCurve.hpp"
 #include "DNDS/Geom/Source/NumberTable.hpp"
+#include "DNDS/Index/RowPacking.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
-#include "DNDS/Mpi/Rendezvous.hpp"
 
 #include <cmath>
 
@@ -56,20 +56,6 @@ CellRecords cellRecords(ElementBlock &&block) {
     return cells;
 }
 
-/// The weights of cells, from the ranks of their source blocks: [cells]. Collective.
-std::vector<index> fetchWeights(const GlobalMapping &cellBlocks, std::span<const index> weights,
-                                std::span<const index> numbers) {
-    std::vector<index> result(numbers.size());
-    queryOwners(
-        *cellBlocks.context(), numbers.size(), [&](std::size_t i) { return cellBlocks.owner(numbers[i]).rank; },
-        [&](std::size_t i) { return numbers[i]; },
-        [&](index number, std::vector<index> &reply) {
-            reply.push_back(weights[toSize(number - cellBlocks.localBegin())]);
-        },
-        [&](std::size_t i, RecordReader &reader) { result[i] = reader.next(); });
-    return result;
-}
-
 /// Moves cells to their parts in a graph partition. `cellBlocks` numbers the cells of the source.
 /// The cells keep their order along the curve: their keys move with them, by the same redistribution.
 /// O(own cells + own faces) memory besides that of PT-Scotch. Exchanges: one query for weights, if there are any;
@@ -81,7 +67,7 @@ void partitionByGraph(CommunicatorView comm, MigratedCells &migrated, const Glob
     const auto before = GlobalMapping::create(comm, cells.size());
     DistributedGraph graph = dualGraph(cells, before->localBegin());
     if (comm.allReduce(options.cellWeights.empty() ? 0 : 1, MPI_MAX) != 0)
-        graph.weights = fetchWeights(cellBlocks, options.cellWeights, cells.numbers);
+        graph.weights = DNDS::Detail::lookUp(cellBlocks, options.cellWeights, cells.numbers);
     progress("partition");
     // The new part of each cell, in the present order of cells.
     const std::vector<int> part = partitionGraph(
