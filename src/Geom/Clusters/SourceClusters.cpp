@@ -1,13 +1,13 @@
 #include "DNDS/Geom/Clusters/MeshClusters.hpp"
 
 #include "DNDS/Geom/Partition/SpaceFillingCurve.hpp"
+#include "DNDS/Geom/Source/SourceChecks.hpp"
+#include "DNDS/Index/Mappings.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
 #include "DNDS/Mpi/RebalancedRuns.hpp"
-#include "DNDS/Mpi/Rendezvous.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace DNDS::Geom {
 
@@ -22,11 +22,6 @@ std::vector<index> firstNumbers(CommunicatorView comm, index first, index total)
     for (std::size_t r = firsts.size() - 1; r-- > 0;) // lowers values of empty ranks, which may be too large
         firsts[r] = std::min(firsts[r], firsts[r + 1]);
     return firsts;
-}
-
-/// The rank with a number, by binary search: ranks without numbers have an empty range and are never found. Local.
-int rankWith(const std::vector<index> &firsts, index number) {
-    return static_cast<int>(std::ranges::upper_bound(firsts, number) - firsts.begin()) - 1;
 }
 
 /// Visits the nodes of a cell. Polyhedra are stored as faces, the number of corners before the corners of each: these
@@ -53,16 +48,8 @@ std::vector<Position> centresOf(CommunicatorContext &context, const SourceMesh &
         forEachNode(source.cells, c, [&](index node) { nodes.push_back(node); });
         starts.push_back(nodes.size());
     }
-    const auto firsts = firstNumbers(context.comm(), source.firstNode, source.globalNodes);
-    std::vector<Position> found(nodes.size());
-    queryOwners(
-        context, nodes.size(), [&](std::size_t i) { return rankWith(firsts, nodes[i]); },
-        [&](std::size_t i) { return nodes[i]; },
-        [&](index node, std::vector<index> &reply) {
-            for (const real x : source.coordinates.at(toSize(node - source.firstNode)))
-                reply.push_back(packReal(x));
-        },
-        [&](std::size_t i, RecordReader &reader) { found[i] = reader.nextPoint(); });
+    const auto blocks = GlobalMapping::create(context.comm(), source.nodes());
+    const std::vector<Position> found = fetchCoordinates(*blocks, source.coordinates, nodes);
     std::vector<Position> centres(toSize(source.cells.size()));
     for (std::size_t c = 0; c < centres.size(); ++c)
         for (std::size_t d = 0; d < 3; ++d) {
@@ -76,15 +63,8 @@ std::vector<Position> centresOf(CommunicatorContext &context, const SourceMesh &
 /// The positions of points on the Hilbert curve through the box of all points. Minima do not round, so the box has the
 /// same bits on any number of ranks. Collective; one reduction.
 std::vector<index> positionsOnCurve(CommunicatorView comm, const std::vector<Position> &points) {
-    std::array<real, 6> box; // lower ends, and upper ones with the other sign
-    box.fill(std::numeric_limits<real>::infinity());
-    for (const Position &point : points)
-        for (std::size_t d = 0; d < 3; ++d) {
-            box[d] = std::min(box[d], point[d]);
-            box[d + 3] = std::min(box[d + 3], -point[d]);
-        }
-    comm.allReduce(box.data(), 6, MPI_MIN);
-    return curveKeys(points, {box[0], box[1], box[2]}, {-box[3], -box[4], -box[5]});
+    const auto [lower, upper] = nodeBoundsOf(comm, points);
+    return curveKeys(points, lower, upper);
 }
 
 } // namespace
