@@ -6,6 +6,7 @@
 #include "DNDS/Geom/Foam/Cyclics.hpp"
 #include "DNDS/Geom/Foam/FoamCase.hpp"
 #include "DNDS/Geom/Foam/PolyMesh.hpp"
+#include "DNDS/Geom/Source/CsrLists.hpp"
 #include "DNDS/Mpi/EvenSplit.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
 #include "DNDS/Mpi/Rendezvous.hpp"
@@ -13,7 +14,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <span>
 #include <vector>
 
 namespace DNDS::Geom {
@@ -25,17 +25,11 @@ namespace {
 /// This rank's faces: contiguous, in order of rank.
 struct OwnFaces {
     index first = 0;
-    std::vector<index> starts{0};
-    std::vector<index> corners;
+    CsrLists<index> corners;
     std::vector<index> owner;     ///< cells
     std::vector<index> neighbour; ///< cells, for inner faces only; these come first
 
-    index size() const { return static_cast<index>(starts.size()) - 1; }
-    std::span<const index> cornersOf(index face) const {
-        const auto f = static_cast<std::size_t>(face);
-        return std::span<const index>(corners).subspan(static_cast<std::size_t>(starts[f]),
-                                                       static_cast<std::size_t>(starts[f + 1] - starts[f]));
-    }
+    index size() const { return static_cast<index>(corners.size()); }
 };
 
 /// One rank's share of a list.
@@ -86,9 +80,9 @@ void readCorners(ListReader &list, index nodes, OwnFaces &faces) {
         const index count = takeInteger(list.cursor(), "the number of corners of a face", minCorners, maxCorners);
         takeByte(list.cursor(), '(');
         for (index k = 0; k < count; k++)
-            faces.corners.push_back(list.label("a corner", 0, nodes - 1));
+            faces.corners.values.push_back(list.label("a corner", 0, nodes - 1));
         takeByte(list.cursor(), ')');
-        faces.starts.push_back(static_cast<index>(faces.corners.size()));
+        faces.corners.starts.push_back(static_cast<index>(faces.corners.values.size()));
     });
 }
 
@@ -107,8 +101,8 @@ index readOffsets(ListReader &list, OwnFaces &faces) {
     list.cursor().moveTo(first.place);
     const index begin = offset(0, first.first == 0 ? 0 : total);
     for (auto i = entriesOf(list.segments()); i > 0; i--) {
-        const index before = begin + faces.starts.back();
-        faces.starts.push_back(offset(before + minCorners, before + maxCorners) - begin);
+        const index before = begin + faces.corners.starts.back();
+        faces.corners.starts.push_back(offset(before + minCorners, before + maxCorners) - begin);
     }
     return begin;
 }
@@ -119,8 +113,8 @@ void readCornersFrom(ListReader &list, index begin, index nodes, OwnFaces &faces
         return;
     const FilePlace place = list.segments().front().secondPlace;
     list.cursor().moveTo({place.offset + begin * list.list().encoding.labelBytes, place.line});
-    for (index k = faces.starts.back(); k > 0; k--)
-        faces.corners.push_back(list.label("a corner", 0, nodes - 1));
+    for (index k = faces.corners.starts.back(); k > 0; k--)
+        faces.corners.values.push_back(list.label("a corner", 0, nodes - 1));
 }
 
 /// The cells on both sides. A cell has four faces at least, which bounds the numbers of cells.
@@ -179,7 +173,7 @@ ElementBlock assembleCells(CommunicatorContext &context, const PolyMesh &poly, c
     const EvenSplit split(comm.allReduce(highest, MPI_MAX) + 1, comm.size());
     Outbox outbox;
     const auto send = [&](index cell, index face, bool inward) {
-        appendFaceOfCell(outbox.to(split.owner(cell)), cell, faces.first + face, faces.cornersOf(face), inward);
+        appendFaceOfCell(outbox.to(split.owner(cell)), cell, faces.first + face, faces.corners[toSize(face)], inward);
     };
     for (index face = 0; face < faces.size(); face++) {
         const auto f = static_cast<std::size_t>(face);
@@ -204,7 +198,7 @@ ElementBlock assembleCells(CommunicatorContext &context, const PolyMesh &poly, c
 ElementBlock boundaryFaces(CommunicatorView comm, const OwnFaces &faces) {
     ElementBlock block;
     for (index face = static_cast<index>(faces.neighbour.size()); face < faces.size(); face++) {
-        const auto corners = faces.cornersOf(face);
+        const auto corners = faces.corners[toSize(face)];
         const ElementType type = corners.size() == 3   ? ElementType::Tri3
                                  : corners.size() == 4 ? ElementType::Quad4
                                                        : ElementType::Polygon;
