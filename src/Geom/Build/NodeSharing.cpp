@@ -5,7 +5,6 @@
 #include "DNDS/Mpi/Rendezvous.hpp"
 
 #include <algorithm>
-#include <limits>
 
 namespace DNDS::Geom {
 
@@ -15,23 +14,17 @@ namespace {
 /// Built from the registrations, by counting sort; ranks ascend as lists of a sparse exchange do.
 /// O(registrations + nodes of the block) time and memory. A rank registers a node once, so a row has no repeats and
 /// its size is the number of ranks with the node.
-struct Users {
-    std::vector<index> starts;
-    std::vector<int> ranks;
-
-    Users(const GlobalMapping &blocks, const RankLists &asked) : starts(toSize(blocks.localSize()) + 1, 0) {
+struct Users : CsrLists<int> {
+    Users(const GlobalMapping &blocks, const RankLists &asked) {
+        starts.resize(toSize(blocks.localSize()) + 1);
         for (const index node : asked.values)
             starts[toSize(node - blocks.localBegin()) + 1]++;
         std::partial_sum(starts.begin(), starts.end(), starts.begin());
-        ranks.resize(asked.values.size());
+        values.resize(asked.values.size());
         std::vector<index> next(starts.begin(), starts.end() - 1);
         for (std::size_t k = 0; k < asked.size(); k++)
             for (const index node : asked.list(k))
-                ranks[toSize(next[toSize(node - blocks.localBegin())]++)] = asked.ranks[k];
-    }
-    std::span<const int> of(index local) const {
-        return std::span<const int>(ranks).subspan(toSize(starts[toSize(local)]),
-                                                   toSize(starts[toSize(local) + 1] - starts[toSize(local)]));
+                values[toSize(next[toSize(node - blocks.localBegin())]++)] = asked.ranks[k];
     }
 };
 
@@ -212,7 +205,7 @@ std::vector<SortedFace> showFaces(const GlobalMapping &blocks, const NodeSharing
     for (std::size_t k = 0; k < atBlocks.size(); k++)
         for (RecordReader reader(atBlocks.list(k)); !reader.atEnd();) {
             const SortedFace face = SortedFace::read(reader);
-            for (const int rank : users.of(face.corners[0] - blocks.localBegin()))
+            for (const int rank : users[toSize(face.corners[0] - blocks.localBegin())])
                 if (rank != atBlocks.ranks[k])
                     copies.push_back({rank, face});
         }
@@ -297,7 +290,7 @@ NodeSharing shareNodes(const GlobalMapping &blocks, const GlobalMapping &cellMap
     const Users users(blocks, registered);
     sharing.blockOwners.assign(toSize(blocks.localSize()), -1);
     for (index node = 0; node < blocks.localSize(); node++)
-        if (const auto ranksOf = users.of(node); !ranksOf.empty())
+        if (const auto ranksOf = users[toSize(node)]; !ranksOf.empty())
             sharing.blockOwners[toSize(node)] =
                 ranksOf[mixBits(static_cast<std::uint64_t>(blocks.localBegin() + node)) % ranksOf.size()];
     sharing.unused = context.comm().allReduce(
@@ -310,7 +303,7 @@ NodeSharing shareNodes(const GlobalMapping &blocks, const GlobalMapping &cellMap
         [&](index node, std::vector<index> &reply) {
             const index local = node - blocks.localBegin();
             // One word: twice the owner, and 1 if several ranks have the node.
-            reply.push_back(2 * index{sharing.blockOwners[toSize(local)]} + (users.of(local).size() > 1 ? 1 : 0));
+            reply.push_back(2 * index{sharing.blockOwners[toSize(local)]} + (users[toSize(local)].size() > 1 ? 1 : 0));
         },
         [&](std::size_t i, RecordReader &reader) {
             const index word = reader.next();
