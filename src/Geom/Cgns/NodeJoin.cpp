@@ -266,17 +266,16 @@ class LabelSpreader {
     std::vector<index> labels_;
 };
 
-/// The values of any nodes, from `values` [own nodes]: [nodes, ascending, distinct].
+/// The numbers after joining of any nodes: [nodes, ascending, distinct].
 /// One query and reply for each pair of ranks; nodes are owned by the even split of the file's numbering.
-std::vector<index> fetchNumbers(CommunicatorContext &context, const NodeBlock &block, const std::vector<index> &values,
-                                const std::vector<index> &nodes) {
+std::vector<index> fetchNumbers(CommunicatorContext &context, const NodeBlock &block, const std::vector<index> &nodes) {
     const EvenSplit split(block.total, context.comm().size());
     std::vector<index> fetched(nodes.size());
     queryOwners(
         context, nodes.size(), [&](std::size_t i) { return split.owner(nodes[i]); },
         [&](std::size_t i) { return nodes[i]; },
         [&](index node, std::vector<index> &reply) {
-            reply.push_back(values[static_cast<std::size_t>(node - block.own.begin)]);
+            reply.push_back(block.numbers[static_cast<std::size_t>(node - block.own.begin)]);
         },
         [&](std::size_t i, RecordReader &reader) { fetched[i] = reader.next(); });
     return fetched;
@@ -303,7 +302,7 @@ void numberSurvivors(CommunicatorContext &context, const std::vector<index> &lab
     block.coordinates = std::move(kept);
 
     const std::vector<index> targets = sortedUnique(joined);
-    const std::vector<index> numbers = fetchNumbers(context, block, block.numbers, targets);
+    const std::vector<index> numbers = fetchNumbers(context, block, targets);
     for (std::size_t i = 0; i < labels.size(); i++)
         if (labels[i] != block.own.begin + static_cast<index>(i)) {
             const auto at = std::lower_bound(targets.begin(), targets.end(), labels[i]) - targets.begin();
@@ -377,7 +376,7 @@ void joinNodes(CommunicatorContext &context, const Model &model, const Elements 
 
 void renumberNodes(CommunicatorContext &context, const NodeBlock &block, std::span<index> nodes) {
     const std::vector<index> wanted = sortedUnique(nodes);
-    const std::vector<index> numbers = fetchNumbers(context, block, block.numbers, wanted);
+    const std::vector<index> numbers = fetchNumbers(context, block, wanted);
     for (index &node : nodes) {
         const auto at = std::lower_bound(wanted.begin(), wanted.end(), node) - wanted.begin();
         node = numbers[static_cast<std::size_t>(at)];
