@@ -15,15 +15,6 @@ namespace {
 
 using Position = std::array<real, 3>;
 
-/// The first number of each rank, and the end, of lists that are cut into blocks. Collective.
-std::vector<index> firstNumbers(CommunicatorView comm, index first, index total) {
-    std::vector<index> firsts = comm.allGather(first);
-    firsts.push_back(total);
-    for (std::size_t r = firsts.size() - 1; r-- > 0;) // lowers values of empty ranks, which may be too large
-        firsts[r] = std::min(firsts[r], firsts[r + 1]);
-    return firsts;
-}
-
 /// Visits the nodes of a cell. Polyhedra are stored as faces, the number of corners before the corners of each: these
 /// numbers are skipped, and nodes are visited once for each face.
 template <class Visit>
@@ -134,7 +125,9 @@ SourceClusters cutClusters(CommunicatorView comm, const SourceMesh &source, inde
         DNDS_CHECK(cellsPerCluster >= 1, ArgumentError, "clusters of {} cells: give 1 or more", cellsPerCluster);
         const auto context = CommunicatorContext::of(comm);
         SourceClusters clusters;
-        clusters.firstCells = firstNumbers(comm, source.cells.first, source.cells.globalSize);
+        const auto blocks = GlobalMapping::create(comm, source.cells.size());
+        for (int rank = 0; rank <= comm.size(); ++rank) // the end, too
+            clusters.firstCells.push_back(blocks->begin(rank));
         clusters.count = std::max<index>(1, (source.cells.globalSize + cellsPerCluster / 2) / cellsPerCluster);
         const std::vector<index> keys = positionsOnCurve(comm, centresOf(*context, source));
         for (const int cluster : partitionCurve(comm, keys, {}, static_cast<int>(clusters.count)))
