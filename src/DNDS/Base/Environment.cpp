@@ -6,7 +6,6 @@
 #include <charconv>
 #include <cstdlib>
 #include <optional>
-#include <string_view>
 #include <utility>
 
 namespace DNDS {

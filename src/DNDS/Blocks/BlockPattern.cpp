@@ -5,7 +5,6 @@
 
 #include <map>
 #include <memory>
-#include <utility>
 
 namespace DNDS {
 

@@ -4,7 +4,6 @@
 
 #include "DNDS/Blocks/BlockGrid.hpp"
 
-#include <functional>
 #include <vector>
 
 namespace DNDS {

@@ -11,7 +11,6 @@
 #include "DNDS/Storage/HostDeviceBuffer.hpp"
 #include "DNDS/Transport/ExchangeStream.hpp"
 
-#include <exception>
 #include <optional>
 #include <thread>
 

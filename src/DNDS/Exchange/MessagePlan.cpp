@@ -2,7 +2,6 @@
 
 #include "DNDS/Base/ContentHash.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
-#include "DNDS/Transport/TransportTable.hpp"
 
 #include <algorithm>
 #include <array>

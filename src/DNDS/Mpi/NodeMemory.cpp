@@ -5,7 +5,6 @@
 #include "DNDS/Mpi/NodeTopology.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <fstream>
 #include <functional>
 #include <span>

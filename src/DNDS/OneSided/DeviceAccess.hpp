@@ -11,7 +11,6 @@
 #include "DNDS/OneSided/RemoteTable.hpp"
 #include "DNDS/Transport/DeviceTopology.hpp"
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <mutex>

@@ -18,8 +18,6 @@
 #include <array>
 #include <cstring>
 #include <exception>
-#include <limits>
-#include <new>
 #include <span>
 #include <string_view>
 #include <utility>

@@ -1,7 +1,5 @@
 #include "DNDS/Serialize/Checkpoint.hpp"
 
-#include "DNDS/Base/Error.hpp"
-
 namespace DNDS {
 
 std::string CheckpointArray::description() const {

@@ -14,7 +14,6 @@
 #include <cstring>
 #include <functional>
 #include <limits>
-#include <new>
 #include <numeric>
 #include <span>
 #include <utility>

@@ -6,10 +6,8 @@
 #include "DNDS/Mpi/Rendezvous.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
 #include <numeric>
-#include <utility>
 
 namespace DNDS::Detail {
 

@@ -5,7 +5,6 @@
 #include "DNDS/Blocks/BlockFile.hpp"
 #include "DNDS/Sparse/SparseDense.hpp"
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>

@@ -6,7 +6,6 @@
 #include "DNDS/Task/Graph.hpp"
 
 #include <concepts>
-#include <memory>
 #include <optional>
 #include <tuple>
 #include <type_traits>

@@ -7,7 +7,6 @@
 #include <atomic>
 #include <cstring>
 #include <exception>
-#include <new>
 #include <utility>
 #include <vector>
 

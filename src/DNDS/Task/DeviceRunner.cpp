@@ -6,7 +6,6 @@
 #include "DNDS/Task/Trace.hpp"
 
 #include <algorithm>
-#include <numeric>
 
 namespace DNDS::Task {
 

@@ -5,7 +5,6 @@
 #include "DNDS/Device/SharedMemory.hpp"
 #include "DNDS/Device/Stream.hpp"
 #include "DNDS/Mpi/GpuAware.hpp"
-#include "DNDS/Mpi/NodeArena.hpp"
 #include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/Mpi/SparseExchange.hpp"
 #include "DNDS/Storage/HostDeviceBuffer.hpp"
