@@ -3,7 +3,6 @@
 #include "DNDS/Geom/Source/IndexPermutation.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <optional>
 #include <vector>
 

@@ -12,8 +12,6 @@
 #include "DNDS/Geom/Cgns/TreeSource.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
 
-#include <algorithm>
-
 namespace DNDS::Geom {
 
 namespace {

@@ -21,7 +21,6 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <utility>
 
 namespace DNDS::Geom {
 

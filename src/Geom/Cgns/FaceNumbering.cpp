@@ -4,9 +4,7 @@
 #include "DNDS/Mpi/SparseExchange.hpp"
 
 #include <algorithm>
-#include <exception>
 #include <map>
-#include <utility>
 
 namespace DNDS::Geom::Detail {
 

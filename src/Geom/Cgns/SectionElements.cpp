@@ -2,7 +2,6 @@
 #include "DNDS/Base/Error.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 namespace DNDS::Geom::Cgns {
 

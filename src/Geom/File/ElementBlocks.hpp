@@ -6,7 +6,6 @@
 #include "DNDS/Mpi/Communicator.hpp"
 
 #include <span>
-#include <vector>
 
 namespace DNDS::Geom {
 

@@ -6,8 +6,6 @@
 #include "DNDS/Geom/Source/SourceMesh.hpp"
 #include "DNDS/Mpi/CommunicatorContext.hpp"
 
-#include <vector>
-
 namespace DNDS::Geom::Foam {
 
 /// Adds patches and periodic connections to `mesh`, and sets the marks of its faces, which are boundary faces with

@@ -7,7 +7,6 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
-#include <optional>
 
 namespace DNDS::Geom::Foam {
 

@@ -7,8 +7,6 @@
 
 #include <cstddef>
 #include <span>
-#include <utility>
-#include <vector>
 
 namespace DNDS::Geom {
 

@@ -2,7 +2,6 @@
 
 #include "DNDS/Geom/Elements/ElementMap.hpp"
 
-#include <algorithm>
 #include <cmath>
 
 namespace DNDS::Geom {

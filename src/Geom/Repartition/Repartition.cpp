@@ -10,7 +10,6 @@
 #include "DNDS/Mpi/Rendezvous.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <tuple>
 #include <unordered_map>
 #include <utility>

@@ -4,7 +4,6 @@
 #include "DNDS/Mpi/Rendezvous.hpp"
 
 #include <algorithm>
-#include <numeric>
 
 namespace DNDS::Geom {
 

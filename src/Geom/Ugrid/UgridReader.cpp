@@ -10,7 +10,6 @@
 #include <filesystem>
 #include <limits>
 #include <map>
-#include <optional>
 #include <set>
 #include <utility>
 

@@ -5,7 +5,6 @@
 #include "DNDS/Base/Types.hpp"
 #include "DNDS/Serialize/HdfObject.hpp"
 
-#include <span>
 #include <string>
 #include <vector>
 

@@ -9,7 +9,6 @@
 #include "DNDS/Mpi/Rendezvous.hpp"
 
 #include <algorithm>
-#include <tuple>
 
 namespace DNDS::Geom {
 

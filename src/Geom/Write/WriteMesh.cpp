@@ -3,8 +3,6 @@
 #include "DNDS/Geom/Source/NumberTable.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
 
-#include <array>
-
 namespace DNDS::Geom {
 
 namespace {
