@@ -8,7 +8,6 @@
 #include "DNDS/Task/Region.hpp"
 
 #include <memory>
-#include <span>
 #include <string>
 #include <vector>
 

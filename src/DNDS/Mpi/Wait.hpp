@@ -5,10 +5,8 @@
 #include "DNDS/Mpi/Backoff.hpp"
 #include "DNDS/Mpi/CommunicatorContext.hpp"
 
-#include <string>
 #include <string_view>
 #include <type_traits>
-#include <utility>
 
 namespace DNDS {
 

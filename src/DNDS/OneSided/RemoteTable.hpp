@@ -11,7 +11,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <thread>
-#include <type_traits>
 
 namespace DNDS {
 

@@ -6,9 +6,7 @@
 #include "DNDS/Task/TaskBodies.hpp"
 
 #include <concepts>
-#include <memory>
 #include <string>
-#include <string_view>
 #include <type_traits>
 #include <utility>
 

@@ -6,7 +6,6 @@
 #include "DNDS/Transport/Transport.hpp"
 #include "DNDS/Transport/TransportTypes.hpp"
 
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>

@@ -7,7 +7,6 @@
 #include "DNDS/Index/Redistribute.hpp"
 
 #include <functional>
-#include <memory>
 #include <span>
 #include <vector>
 
