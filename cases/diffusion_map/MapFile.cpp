@@ -10,9 +10,18 @@ namespace DiffusionMap {
 
 namespace {
 
-/// Whether the coordinate of this name has these units (CF: "degrees_north", "degree_N", ...).
-bool isIn(const DNDS::NetcdfContent &content, const std::string &name, std::string_view units) {
-    return content.has(name) && content.variable(name, "").text("units").starts_with(units);
+/// Whether the coordinate of this name is in degrees of a direction, "north" or "east": CF conventions 1.8, sections
+/// 4.1 and 4.2 ("degrees_north", "degree_north", "degree_N", "degrees_N", "degreeN", "degreesN").
+bool isIn(const DNDS::NetcdfContent &content, const std::string &name, const std::string &direction) {
+    if (!content.has(name))
+        return false;
+    const std::string units = content.variable(name, "").text("units");
+    const std::string letter = direction == "north" ? "N" : "E";
+    for (const char *stem : {"degree", "degrees"})
+        for (const std::string &ending : {"_" + direction, "_" + letter, letter})
+            if (units == stem + ending)
+                return true;
+    return false;
 }
 
 bool isMap(const DNDS::NetcdfContent &content, const DNDS::NetcdfVariable &variable) {
@@ -21,8 +30,7 @@ bool isMap(const DNDS::NetcdfContent &content, const DNDS::NetcdfVariable &varia
         return false;
     const std::string &north = dimensions[dimensions.size() - 2].name;
     const std::string &east = dimensions.back().name;
-    return (isIn(content, north, "degrees_n") || isIn(content, north, "degree_n")) &&
-           (isIn(content, east, "degrees_e") || isIn(content, east, "degree_e"));
+    return isIn(content, north, "north") && isIn(content, east, "east");
 }
 
 const DNDS::NetcdfVariable &chosen(const DNDS::NetcdfReader &file, const std::string &name) {

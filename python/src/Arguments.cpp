@@ -16,4 +16,11 @@ std::string pathOf(nb::handle path) {
     }
 }
 
+bool isIntegers(nb::handle sequence) {
+    for (const nb::handle element : sequence)
+        if (PyIndex_Check(element.ptr()) == 0)
+            return false;
+    return true;
+}
+
 } // namespace DNDS::Python

@@ -1,5 +1,5 @@
 /// @file Arguments.hpp
-/// @brief Paths and words as arguments of Python functions.
+/// @brief Paths, words and lists of integers as arguments of Python functions.
 #pragma once
 
 #include "DNDS/Base/Error.hpp"
@@ -16,6 +16,10 @@ namespace DNDS::Python {
 
 /// A str or os.PathLike. Local. Throws ArgumentError for anything else.
 std::string pathOf(nanobind::handle path);
+
+/// Whether all elements of a sequence are integers, Python's or NumPy's. Numbers of floating point, which conversions
+/// to integers would cut off, are none. Local. Throws Python's TypeError for what is no sequence.
+bool isIntegers(nanobind::handle sequence);
 
 /// Words and their values.
 template <class Value, std::size_t count>

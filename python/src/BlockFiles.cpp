@@ -44,19 +44,22 @@ nb::dict attributesOf(const std::vector<NetcdfAttribute> &attributes) {
     return result;
 }
 
-/// Text, an integer or a number, of the narrowest type that classic files have.
+/// Text, an integer or a number, or a list of these numbers; integers as int32 where they fit.
 NetcdfAttribute attributeOf(const std::string &name, nb::handle value) {
     std::string text;
     if (nb::try_cast(value, text))
         return {name, text};
-    std::int64_t integer = 0;
-    if (nb::try_cast(value, integer, false)) {
-        const bool narrow = integer == static_cast<std::int32_t>(integer);
-        return {name, narrow ? ElementKind::Int32 : ElementKind::Int64, std::vector<std::int64_t>{integer}};
+    const nb::object list = PySequence_Check(value.ptr()) != 0 ? nb::borrow(value) : nb::object(nb::make_tuple(value));
+    if (isIntegers(list)) {
+        auto integers = nb::cast<std::vector<std::int64_t>>(list);
+        const bool narrow =
+            std::ranges::all_of(integers, [](std::int64_t each) { return each == static_cast<std::int32_t>(each); });
+        return {name, narrow ? ElementKind::Int32 : ElementKind::Int64, std::move(integers)};
     }
-    real number = 0;
-    DNDS_CHECK(nb::try_cast(value, number), ArgumentError, "the attribute '{}' is no text and no number", name);
-    return {name, number};
+    std::vector<real> numbers;
+    DNDS_CHECK(nb::try_cast(list, numbers), ArgumentError,
+               "the attribute '{}' is no text, no number and no list of numbers", name);
+    return {name, ElementKind::Float64, std::move(numbers)};
 }
 
 /// The coordinates of a dimension, where the file has them: numbers, one an entry.

@@ -288,7 +288,7 @@ def written(comm, path, dtype="float32"):
     t = dnds.NdArray("t", dtype)
     t.decompose((6, 8), ghosts=1, dims=("lat", "lon"), comm=comm)
     t.coords = {"lat": np.linspace(75, -75, 6), "lon": np.arange(8) * 45.0}
-    t.attrs = {"units": "K", "levels": 3, "height": 2.5}
+    t.attrs = {"units": "K", "levels": 3, "height": 2.5, "flag_values": [1, 2, 4], "actual_range": [0.5, 9.0]}
     t.core = number(cells_of(t.local_core), (6, 8))
     t.write_netcdf(path)
     return t

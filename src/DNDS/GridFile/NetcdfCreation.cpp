@@ -18,6 +18,27 @@ namespace {
 /// Half of the 2^32 - 4 bytes that the format allows.
 constexpr index maxCdf2Bytes = (index{1} << 31) - 4; ///< limit of a variable, or of one of its records
 
+/// What has a type that CDF-2 lacks, as text; empty if nothing has. The first six types are those of all classic
+/// formats.
+std::string beyondCdf2(const NetcdfContent &content) {
+    const auto isWide = [](ElementKind kind) {
+        return kind != ElementKind::Opaque && Detail::netcdfType(kind) > NC_DOUBLE;
+    };
+    const auto wideOf = [&](const std::vector<NetcdfAttribute> &attributes) -> std::string {
+        const auto wide = std::ranges::find_if(attributes, isWide, &NetcdfAttribute::kind);
+        return wide == attributes.end()
+                   ? ""
+                   : fmt::format("the attribute '{}' is {}", wide->name, elementKindName(wide->kind));
+    };
+    for (const NetcdfVariable &variable : content.variables) {
+        if (isWide(variable.kind))
+            return fmt::format("'{}' is {}", variable.name, variable.type);
+        if (std::string wide = wideOf(variable.attributes); !wide.empty())
+            return wide + fmt::format(" of '{}'", variable.name);
+    }
+    return wideOf(content.attributes);
+}
+
 /// Puts an attribute; numbers in its own kind.
 /// Text has no length limit; numbers are converted one by one, as the list's type is the widest.
 int putAttribute(int file, int variable, const NetcdfAttribute &attribute) {
@@ -36,6 +57,15 @@ int putAttribute(int file, int variable, const NetcdfAttribute &attribute) {
 }
 
 } // namespace
+
+// Errors come from here, before there is a file.
+void NetcdfWriter::File::checkAttribute(const std::string &of, const NetcdfAttribute &attribute) const {
+    const std::size_t length = std::visit([](const auto &value) { return value.size(); }, attribute.value);
+    for (std::size_t k = 0; k < length && !std::holds_alternative<std::string>(attribute.value); k++)
+        DNDS_CHECK(Detail::packedNumber(attribute, k, attribute.kind).has_value(), LayoutError,
+                   "{}: number {} of the attribute '{}' of {} does not fit its type {}", path, k, attribute.name, of,
+                   elementKindName(attribute.kind));
+}
 
 // The same declaration again is fine.
 void NetcdfWriter::File::declare(NetcdfDimension dimension) {
@@ -71,6 +101,8 @@ void NetcdfWriter::File::declare(NetcdfVariable variable) {
             variable.attributes[static_cast<std::size_t>(fill - variable.attributes.data())].kind = variable.kind;
         }
     }
+    for (const NetcdfAttribute &attribute : variable.attributes)
+        checkAttribute(fmt::format("'{}'", variable.name), attribute);
     variable.type = elementKindName(variable.kind);
     content.variables.push_back(std::move(variable));
 }
@@ -87,10 +119,9 @@ NetcdfFormat NetcdfWriter::File::chooseFormat() {
         return choose(NetcdfFormat::Netcdf4, "NetCDF-4", "it is compressed");
     if (std::ranges::count(content.dimensions, true, &NetcdfDimension::unlimited) > 1)
         return choose(NetcdfFormat::Netcdf4, "NetCDF-4", "it has several unlimited dimensions");
+    if (const std::string wide = beyondCdf2(content); !wide.empty())
+        return choose(NetcdfFormat::Cdf5, "CDF-5", wide);
     for (const NetcdfVariable &variable : content.variables) {
-        // The first six types are those of all classic formats.
-        if (Detail::netcdfType(variable.kind) > NC_DOUBLE)
-            return choose(NetcdfFormat::Cdf5, "CDF-5", fmt::format("'{}' is {}", variable.name, variable.type));
         index bytes = static_cast<index>(Detail::bytesOf(variable.kind));
         for (const NetcdfDimension &dimension : variable.dimensions)
             // Saturates just beyond the limit; of record variables the size of one record counts.
@@ -108,10 +139,8 @@ void NetcdfWriter::File::checkFormat(NetcdfFormat format) const {
                options.deflate);
     DNDS_CHECK(options.deflate == 0 || format == NetcdfFormat::Netcdf4, ArgumentError,
                "{}: classic files are not compressed: use NetCDF-4", path);
-    if (format == NetcdfFormat::Cdf2)
-        for (const NetcdfVariable &variable : content.variables)
-            DNDS_CHECK(Detail::netcdfType(variable.kind) <= NC_DOUBLE, LayoutError,
-                       "{}: '{}' is {}, which CDF-2 lacks: use CDF-5 or NetCDF-4", path, variable.name, variable.type);
+    if (const std::string wide = format == NetcdfFormat::Cdf2 ? beyondCdf2(content) : ""; !wide.empty())
+        throw LayoutError(fmt::format("{}: {}, which CDF-2 lacks: use CDF-5 or NetCDF-4", path, wide));
 }
 
 // Rank 0 checks the file first, and whether it can be written.

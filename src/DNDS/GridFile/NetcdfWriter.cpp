@@ -84,6 +84,7 @@ void NetcdfWriter::variable(const std::string &name, ElementKind kind, const std
 
 void NetcdfWriter::attribute(NetcdfAttribute attribute) {
     open().requireDeclaring();
+    file_->checkAttribute("the file", attribute);
     auto &known = file_->content.attributes;
     std::erase_if(known, [&](const NetcdfAttribute &a) { return a.name == attribute.name; });
     known.push_back(std::move(attribute));

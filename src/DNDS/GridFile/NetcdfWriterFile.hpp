@@ -78,6 +78,8 @@ struct NetcdfWriter::File {
     }
     NetcdfFormat chooseFormat();
     void checkFormat(NetcdfFormat format) const;
+    /// Throws LayoutError if a number does not fit the attribute's type. `of`: whose it is, as text.
+    void checkAttribute(const std::string &of, const NetcdfAttribute &attribute) const;
     void openExisting();
     void create(NetcdfFormat format);
     int defineVariable(const NetcdfVariable &variable, const std::vector<int> &dimensions);

@@ -143,20 +143,23 @@ class CheckpointWriter {
     void add(const std::string &name, const TArray &array, std::span<const index> ids) {
         add(name, static_cast<const ArrayBase &>(array), ids);
         Array<rowsize, 2> &shapes = shapes_.emplace_back();
-        shapes.resize(array.size());
-        for (index i = 0; i < array.size(); i++) {
-            shapes(i, 0) = array.matrixShape(i).rows;
-            shapes(i, 1) = array.matrixShape(i).cols;
-        }
+        copyShapes_.emplace_back([&array, &shapes] {
+            shapes.resize(array.size());
+            for (index i = 0; i < array.size(); i++) {
+                shapes(i, 0) = array.matrixShape(i).rows;
+                shapes(i, 1) = array.matrixShape(i).cols;
+            }
+        });
         add(name + ".shapes", shapes, ids);
     }
 
-    /// Writes everything added. Collective. Returns the size of the file in bytes. Each row is sent once, to the rank
-    /// that writes its block; needs memory for three copies of a rank's part of one array. Can be repeated.
+    /// Writes everything added, as it is now. Collective. Returns the size of the file in bytes. Each row is sent once,
+    /// to the rank that writes its block, unless it is there already; needs memory for up to three copies of a rank's
+    /// part of one array. Can be repeated.
     ///
     /// @throws on all ranks: ArgumentError for invalid names, negative or repeated ids, and arrays that differ between
-    /// ranks; StaleError, StateError for arrays that are not current on the host; DataError if the file cannot be
-    /// written (a full disk, for example); NotBuiltError without HDF5.
+    /// ranks; LayoutError for fixed rows of different widths; StaleError, StateError for arrays that are not current on
+    /// the host; DataError if the file cannot be written (a full disk, for example); NotBuiltError without HDF5.
     index write();
 
     /// Whether this build contains HDF5.
@@ -176,6 +179,8 @@ class CheckpointWriter {
     std::vector<Source> sources_;
     /// Copies of row shapes, which are written as arrays of their own. A deque: `sources_` points to its entries.
     std::deque<Array<rowsize, 2>> shapes_;
+    /// Each fills one of them.
+    std::vector<std::function<void()>> copyShapes_;
     CheckpointContent content_;
 };
 
@@ -185,8 +190,8 @@ class CheckpointWriter {
 ///     const real time = file.number("time");
 ///     file.read("state", state, ids);   // the rows that this rank wants, from any writer
 ///
-/// Rank 0 reads and checks the description; each rank reads blocks, verifies their checksums and sends the rows to the
-/// ranks that asked for them. Arrays change only when all ranks know that everything is right.
+/// Rank 0 reads and checks the description; each rank reads blocks, verifies their checksums and sends rows to the
+/// other ranks that asked for them. Arrays change only when all ranks know that everything is right.
 ///
 /// Reading ranks keep the file open from construction on, all of them the same file: if it is replaced or removed,
 /// values and rows still come from the first. Copies share the open file.
@@ -218,8 +223,9 @@ class CheckpointReader {
     const std::vector<real> &numbers(std::string_view name) const;
 
     /// Makes `array` the rows with these ids, in this order: the number of rows and, if not chosen yet, run-time widths
-    /// and one dimension of matrices come from the file. Several ranks may request the same id. Collective. Needs
-    /// memory for three copies of a rank's part.
+    /// and one dimension of matrices come from the file. Several ranks may request the same id. Ghosts of rows
+    /// whose sizes differ from those before must be made again. Collective. Needs memory for up to three copies of a
+    /// rank's part.
     /// @throws on all ranks: ArgumentError if the file is for a mesh and the reader was given neither a mesh nor
     /// `anyMesh`; LayoutError for another element type or width, rows that do not fit, or matrices whose shape is open;
     /// DataError for ids missing in the file and for damaged blocks; ArgumentError as `array`. The array then stays
@@ -250,7 +256,8 @@ class CheckpointReader {
     /// Opens the file and reads its description. False if ranks find different files. Collective.
     bool open();
     Detail::FileRanks fileRanks() const;
-    /// With `resize`, rows must have `sizes` elements, and `resize` gives `array` such rows.
+    /// With `resize`, rows must have `sizes` elements, and `resize` gives `array` such rows. Collective; throws on all
+    /// ranks.
     void readRows(std::string_view name, ArrayBase &array, std::span<const index> ids, std::span<const index> sizes,
                   const std::function<void()> &resize) const;
 

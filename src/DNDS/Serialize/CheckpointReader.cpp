@@ -129,6 +129,9 @@ void fitRows(ArrayBase &array, const CheckpointArray &stored, std::span<const st
         array.resize(count, static_cast<rowsize>(longest), sizeOf);
     else if (!isFixedLayout(array.shape().layout))
         array.resize(count, sizeOf);
+    else if (!array.valid(MemorySpace::Host)) // rows that were computed on a device are replaced
+        array.resizeUninitialized(count,
+                                  array.width() == DynamicSize ? static_cast<rowsize>(stored.width) : array.width());
     else if (array.width() == DynamicSize)
         array.resize(count, static_cast<rowsize>(stored.width));
     else
@@ -243,63 +246,63 @@ index CheckpointReader::integer(std::string_view name) const { return single(int
 real CheckpointReader::number(std::string_view name) const { return single(numbers(name), path_, name); }
 
 void CheckpointReader::read(std::string_view name, ArrayBase &array, std::span<const index> ids) const {
-    failTogether(comm_, [&] { readRows(name, array, ids, {}, {}); });
+    readRows(name, array, ids, {}, {});
 }
 
-// Everything is received and checked before `target` changes. Collective, in `failTogether`. Order: agree on the name,
-// fit type and shape, fetch rows (two sparse exchanges), check sizes, then resize and fill. Memory: this rank's blocks
-// or the received rows, never both with the target.
+// Everything is received and checked before `target` changes. Order: agree on the name,
+// fit type and shape, fetch rows (two sparse exchanges), check sizes, then resize and fill. Memory: the received
+// rows and, if rows of this rank are among them, its blocks, with the target.
 // Cost: every row moves once, from the rank of its block to the rank that asks; a row may be asked for by several.
 void CheckpointReader::readRows(std::string_view name, ArrayBase &target, std::span<const index> ids,
                                 std::span<const index> sizes, const std::function<void()> &resize) const {
-    const CheckpointArray &stored = array(name);
-    ContentHash ofName;
-    ofName.addText(name);
-    DNDS_CHECK(
-        isSameOnAll(comm_, ofName.value()), ArgumentError,
-        "{}: rank {} reads {} while another rank reads another array: read arrays in the same order on all ranks",
-        path_, comm_.rank(), name);
-    DNDS_CHECK(meshKnown_ || !content_.mesh, ArgumentError,
-               "{} is for one mesh: open it with the fingerprint of the mesh that rows are read for "
-               "(CheckpointReadOptions::mesh), or ask for rows of any mesh by name (anyMesh)",
-               path_);
-    comm_.guarded([&] { checkFit(path_, stored, target); });
-    // This rank's blocks, from which it answers the others. Its failure travels with the exchange.
-    RowSlab slab;
-    std::exception_ptr failure;
-    attempt(failure, [&] { slab = readSlab(*file_, stored, fileRanks(), comm_.rank()); });
-    const Detail::ArrivedRows arrived =
-        Detail::fetchRows(*CommunicatorContext::of(comm_), fileRanks(), stored, slab, ids, failure);
-    // Messages hold the rows now: the blocks' memory is free for the target.
-    slab = {};
-    index longest = 0;
-    for (const auto &row : arrived.rows)
-        longest = std::max(longest, static_cast<index>(row.size()) / stored.elementBytes);
-    if (stored.ragged)
-        longest = comm_.allReduce(longest, MPI_MAX);
-    DNDS_CHECK(longest <= std::numeric_limits<rowsize>::max(), LayoutError,
-               "{}: a row of {} has {} elements, and rows of arrays have at most {}", path_, stored.name, longest,
-               std::numeric_limits<rowsize>::max());
-    DNDS_CHECK(!isPaddedLayout(target.shape().layout) || target.width() == DynamicSize || longest <= target.width(),
-               LayoutError, "{}: rows of {} do not fit: one has {} elements, and {} takes {}", path_, stored.name,
-               longest, target.label(), target.width());
-    comm_.guarded([&] {
-        for (std::size_t i = 0; i < sizes.size(); i++) {
-            // Sizes that follow from shapes of matrices, which were read before.
-            const auto bytes = static_cast<index>(arrived.rows[i].size());
-            DNDS_CHECK(bytes % stored.elementBytes == 0 && bytes / stored.elementBytes == sizes[i], DataError,
-                       "{}: row {} of {} has {} elements, and its shape says {}", path_, ids[i], stored.name,
-                       bytes / stored.elementBytes, sizes[i]);
-        }
-    });
-    comm_.guarded([&] {
-        if (resize)
-            resize();
-        else
-            fitRows(target, stored, arrived.rows, longest);
-        const RowLayout layout = target.rowLayout(MemorySpace::Host, Access::Write);
-        for (index i = 0; i < target.size(); i++)
-            std::ranges::copy(arrived.rows[toSize(i)], layout.parts[0].base + layout.parts[0].begin(i));
+    failTogether(comm_, [&] {
+        const CheckpointArray &stored = array(name);
+        ContentHash ofName;
+        ofName.addText(name);
+        DNDS_CHECK(
+            isSameOnAll(comm_, ofName.value()), ArgumentError,
+            "{}: rank {} reads {} while another rank reads another array: read arrays in the same order on all ranks",
+            path_, comm_.rank(), name);
+        DNDS_CHECK(meshKnown_ || !content_.mesh, ArgumentError,
+                   "{} is for one mesh: open it with the fingerprint of the mesh that rows are read for "
+                   "(CheckpointReadOptions::mesh), or ask for rows of any mesh by name (anyMesh)",
+                   path_);
+        comm_.guarded([&] { checkFit(path_, stored, target); });
+        // This rank's blocks, from which it answers the others. Its failure travels with the exchange.
+        RowSlab slab;
+        std::exception_ptr failure;
+        attempt(failure, [&] { slab = readSlab(*file_, stored, fileRanks(), comm_.rank()); });
+        const Detail::ArrivedRows arrived =
+            Detail::fetchRows(*CommunicatorContext::of(comm_), fileRanks(), stored, std::move(slab), ids, failure);
+        index longest = 0;
+        for (const auto &row : arrived.rows)
+            longest = std::max(longest, static_cast<index>(row.size()) / stored.elementBytes);
+        if (stored.ragged)
+            longest = comm_.allReduce(longest, MPI_MAX);
+        DNDS_CHECK(longest <= std::numeric_limits<rowsize>::max(), LayoutError,
+                   "{}: a row of {} has {} elements, and rows of arrays have at most {}", path_, stored.name, longest,
+                   std::numeric_limits<rowsize>::max());
+        DNDS_CHECK(!isPaddedLayout(target.shape().layout) || target.width() == DynamicSize || longest <= target.width(),
+                   LayoutError, "{}: rows of {} do not fit: one has {} elements, and {} takes {}", path_, stored.name,
+                   longest, target.label(), target.width());
+        comm_.guarded([&] {
+            for (std::size_t i = 0; i < sizes.size(); i++) {
+                // Sizes that follow from shapes of matrices, which were read before.
+                const auto bytes = static_cast<index>(arrived.rows[i].size());
+                DNDS_CHECK(bytes % stored.elementBytes == 0 && bytes / stored.elementBytes == sizes[i], DataError,
+                           "{}: row {} of {} has {} elements, and its shape says {}", path_, ids[i], stored.name,
+                           bytes / stored.elementBytes, sizes[i]);
+            }
+        });
+        comm_.guarded([&] {
+            if (resize)
+                resize();
+            else
+                fitRows(target, stored, arrived.rows, longest);
+            const RowLayout layout = target.rowLayout(MemorySpace::Host, Access::Write);
+            for (index i = 0; i < target.size(); i++)
+                std::ranges::copy(arrived.rows[toSize(i)], layout.parts[0].base + layout.parts[0].begin(i));
+        });
     });
 }
 

@@ -20,6 +20,7 @@ namespace {
 
 constexpr index pageBytes = 4096;
 constexpr std::size_t longestValue = 60000; ///< an attribute has at most 64 KiB
+constexpr index mostBlockRows = index{1} << 40;
 
 /// Rows per checksum: about `blockBytes`, and whole pages if rows are fixed, so that no two ranks write to one page.
 /// Depends on the array alone, not on ranks: files of any number of writers have the same blocks and checksums.
@@ -35,7 +36,7 @@ index blockRowsOf(const CheckpointArray &array, index blockBytes) {
         if (rows > step)
             rows -= rows % step;
     }
-    return rows;
+    return std::min(rows, mostBlockRows);
 }
 
 template <class T>
@@ -190,7 +191,11 @@ void CheckpointWriter::checkSources() const {
 /// O(rows) on each rank to find extremes. Ids of the array before are recognised by address on all ranks, which saves
 /// their ranking in `writeFile`.
 void CheckpointWriter::describe() {
-    comm_.guarded([&] { checkSources(); });
+    comm_.guarded([&] {
+        for (const auto &copy : copyShapes_)
+            copy();
+        checkSources();
+    });
     ContentHash all;
     for (const Source &source : sources_)
         all.add(hashOf(source.name, *source.array));

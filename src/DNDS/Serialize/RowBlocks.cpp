@@ -75,19 +75,42 @@ std::vector<index> rowsOfIds(CommunicatorContext &context, const FileRanks &file
     return places;
 }
 
-// Each row travels once, as whole words. Rows arrive in any order; two that claim one place, or a place without a
-// row, reveal repeated ids. Cost: one sparse exchange of 8 to 24 bytes a row and the rows' bytes, twice in memory on
-// the receiving rank.
+// Each row travels once, as whole words; rows whose block this rank writes are copied from the array. Rows arrive in
+// any order; two that claim one place, or a place without a row, reveal repeated ids. Cost: one sparse exchange of 8 to
+// 24 bytes a row and the rows' bytes, twice in memory on the receiving rank.
 RowSlab gatherSlab(CommunicatorContext &context, const FileRanks &files, const CheckpointArray &target,
                    const ArrayBase &array, std::span<const index> places, std::span<const index> ids) {
     const CommunicatorView comm = context.comm();
     const BlockSpread spread(target, files);
     RankLists outgoing;
+    RowSlab slab;
+    slab.first = spread.firstRow(comm.rank());
+    slab.rows = spread.firstRow(comm.rank() + 1) - slab.first;
+    slab.rowBytes = target.width * target.elementBytes;
+    std::vector<std::span<const std::byte>> found; // the bytes of each row of the slab; null until it is found
+    const auto add = [&](index place, const std::byte *from, index bytes, index id) {
+        static constexpr std::byte nothing{}; // an empty row may have no address
+        const std::size_t row = toSize(place - slab.first);
+        DNDS_CHECK(found[row].data() == nullptr, ArgumentError,
+                   "{}: two rows have the id {}: ids must be unique over all ranks", target.name, place);
+        found[row] = {bytes == 0 ? &nothing : from, toSize(bytes)};
+        if (target.listed)
+            slab.ids[row] = id;
+    };
     const std::exception_ptr failure = attempt([&] { // of each row: its place, its id and size if need be, its bytes
         const HostRows rows(array);
+        found.resize(toSize(slab.rows));
+        slab.ids.resize(target.listed ? found.size() : 0);
+        std::vector<int> ranks(toSize(array.size())); // -1 where the row stays
+        for (std::size_t i = 0; i < ranks.size(); i++) {
+            const int owner = spread.owner(places[i]);
+            ranks[i] = owner == comm.rank() ? -1 : owner;
+            if (const auto row = static_cast<index>(i); owner == comm.rank())
+                add(places[i], rows.begin(row), rows.bytes(row), ids[i]);
+        }
         const index numbers = 1 + (target.listed ? 1 : 0) + (target.ragged ? 1 : 0);
         outgoing = packByRank(
-            comm.size(), toSize(array.size()), [&](std::size_t i) { return spread.owner(places[i]); },
+            comm.size(), ranks.size(), [&](std::size_t i) { return ranks[i]; },
             [&](std::size_t i) { return numbers + wordsOf(rows.bytes(static_cast<index>(i))); },
             [&](std::size_t i, index *word) {
                 const index bytes = rows.bytes(static_cast<index>(i));
@@ -103,36 +126,30 @@ RowSlab gatherSlab(CommunicatorContext &context, const FileRanks &files, const C
     // Before memory for the slab is taken.
     outgoing = {};
 
-    RowSlab slab;
     comm.guarded([&] {
-        slab.first = spread.firstRow(comm.rank());
-        slab.rows = spread.firstRow(comm.rank() + 1) - slab.first;
-        std::vector<index> sizes(toSize(slab.rows));
-        std::vector<const index *> words(sizes.size()); // of each row; null until it is found
-        slab.ids.resize(target.listed ? sizes.size() : 0);
         for (RecordReader reader(incoming.values); !reader.atEnd();) {
-            const index place = reader.next();
             // `packByRank` has sent rows to the owners of their places only.
-            const std::size_t row = toSize(place - slab.first);
-            DNDS_CHECK(words[row] == nullptr, ArgumentError,
-                       "{}: two rows have the id {}: ids must be unique over all ranks", target.name, place);
-            if (target.listed)
-                slab.ids[row] = reader.next();
-            sizes[row] = target.ragged ? reader.next() : target.width * target.elementBytes;
-            words[row] = reader.rest().data();
-            reader.next(wordsOf(sizes[row]));
+            const index place = reader.next();
+            const index id = target.listed ? reader.next() : place;
+            const index bytes = target.ragged ? reader.next() : slab.rowBytes;
+            const auto *const from = reinterpret_cast<const std::byte *>(reader.rest().data());
+            reader.next(wordsOf(bytes));
+            add(place, from, bytes, id);
         }
         // Finds a missing row: by least, largest and number, ids are 0, 1, ..., but one of them is repeated.
-        const auto missing = std::ranges::find(words, nullptr);
-        DNDS_CHECK(missing == words.end(), ArgumentError,
+        const auto missing =
+            std::ranges::find(found, nullptr, [](std::span<const std::byte> bytes) { return bytes.data(); });
+        DNDS_CHECK(missing == found.end(), ArgumentError,
                    "{}: no row has the id {}, and two have another: ids must be unique over all ranks", target.name,
-                   slab.first + (missing - words.begin()));
-        slab.offsets.assign(sizes.size() + 1, 0);
-        std::partial_sum(sizes.begin(), sizes.end(), slab.offsets.begin() + 1);
-        slab.values.resize(toSize(slab.offsets.back()));
-        for (std::size_t row = 0; row < words.size(); row++)
-            copyBytes(slab.values.data() + slab.offsets[row], reinterpret_cast<const std::byte *>(words[row]),
-                      sizes[row]);
+                   slab.first + (missing - found.begin()));
+        if (target.ragged) {
+            slab.offsets.assign(found.size() + 1, 0);
+            for (std::size_t row = 0; row < found.size(); row++)
+                slab.offsets[row + 1] = slab.offsets[row] + static_cast<index>(found[row].size());
+        }
+        slab.values.reserve(toSize(slab.start(slab.rows)));
+        for (const std::span<const std::byte> bytes : found)
+            slab.values.insert(slab.values.end(), bytes.begin(), bytes.end());
     });
     return slab;
 }
@@ -178,12 +195,13 @@ RankLists answer(const RankLists &asked, const CheckpointArray &source, const Ro
 
 } // namespace
 
-// Two sparse exchanges: ids to the ranks that have them, and rows back. They carry failures, so that no rank waits for
+// Rows of the own slab stay where they are: a restart on as many ranks finds nearly all of them there. For the others
+// two sparse exchanges: ids to the ranks that have them, and rows back. They carry failures, so that no rank waits for
 // messages of a rank that has thrown.
 // Listed ids ascend across the slabs of all ranks, so the first id of each rank, one gather of O(ranks), tells the
-// owner of any id by a binary search. Cost: 8 bytes there and 8 bytes and the row back for each id.
-ArrivedRows fetchRows(CommunicatorContext &context, const FileRanks &files, const CheckpointArray &source,
-                      const RowSlab &slab, std::span<const index> ids, const std::exception_ptr &failure) {
+// owner of any id by a binary search. Cost: 8 bytes there and 8 bytes and the row back for each id of another rank.
+ArrivedRows fetchRows(CommunicatorContext &context, const FileRanks &files, const CheckpointArray &source, RowSlab slab,
+                      std::span<const index> ids, const std::exception_ptr &failure) {
     const CommunicatorView comm = context.comm();
     const BlockSpread spread(source, files);
     comm.agree(failure);
@@ -201,42 +219,50 @@ ArrivedRows fetchRows(CommunicatorContext &context, const FileRanks &files, cons
         const auto next = std::upper_bound(firstIds.begin(), firstIds.end(), id);
         return static_cast<int>(std::max<std::ptrdiff_t>(0, next - firstIds.begin() - 1));
     };
+    ArrivedRows arrived;
     RankLists outgoing;
-    std::vector<index> order;
-    std::exception_ptr unknown;
-    try { // here, so that errors name this function
-        if (!source.listed)
-            for (const index id : ids)
-                DNDS_CHECK(id >= 0 && id < source.rows, DataError,
-                           "{} has no row with the id {}: its ids are 0 to {} (excluded)", source.name, id,
-                           source.rows);
+    std::vector<index> order; // places in `ids` of the rows asked for, in the order of the questions
+    const std::exception_ptr unknown = attempt([&] { // here, so that errors name this function
         DNDS_CHECK(ids.empty() || source.rows > 0, DataError, "{} has no rows, but {} are requested", source.name,
                    ids.size());
-        outgoing = groupByRank(comm.size(), ids.size(), [&](std::size_t i) { return ownerOf(ids[i]); });
-        order = outgoing.values;
-        for (index &id : outgoing.values)
-            id = ids[toSize(id)];
-    } catch (...) {
-        unknown = std::current_exception();
-    }
+        arrived.rows.resize(ids.size());
+        for (std::size_t i = 0; i < ids.size(); i++) {
+            DNDS_CHECK(source.listed || (ids[i] >= 0 && ids[i] < source.rows), DataError,
+                       "{} has no row with the id {}: its ids are 0 to {} (excluded)", source.name, ids[i],
+                       source.rows);
+            if (ownerOf(ids[i]) != comm.rank()) {
+                order.push_back(static_cast<index>(i));
+                continue;
+            }
+            const index row = rowOf(ids[i], source, slab);
+            arrived.rows[i] = slab.bytes(row, row + 1);
+        }
+        outgoing =
+            groupByRank(comm.size(), order.size(), [&](std::size_t k) { return ownerOf(ids[toSize(order[k])]); });
+        const std::vector<index> away = std::move(order);
+        order.clear();
+        for (index &number : outgoing.values) {
+            order.push_back(away[toSize(number)]);
+            number = ids[toSize(order.back())];
+        }
+    });
     const RankLists asked = sparseExchange(context, outgoing, PeerDiscovery::Auto, unknown);
 
     RankLists answers;
     const std::exception_ptr missing = attempt([&] { answers = answer(asked, source, slab); });
-    ArrivedRows arrived{sparseExchange(context, answers, PeerDiscovery::Auto, missing), {}};
-    comm.guarded([&] {
-        arrived.rows.resize(order.size());
-        auto next = order.begin(); // lists arrive in the order of ranks, as the questions went
-        for (std::size_t k = 0; k < arrived.messages.size(); k++) {
-            RecordReader reader(arrived.messages.list(k));
-            const auto sizes = reader.next(outgoing.starts[k + 1] - outgoing.starts[k]);
-            const auto *from = reinterpret_cast<const std::byte *>(reader.rest().data());
-            for (const index bytes : sizes) {
-                arrived.rows[toSize(*next++)] = {from, toSize(bytes)};
-                from += bytes;
-            }
+    arrived.messages = sparseExchange(context, answers, PeerDiscovery::Auto, missing);
+    auto next = order.begin(); // lists arrive in the order of ranks, as the questions went
+    for (std::size_t k = 0; k < arrived.messages.size(); k++) {
+        RecordReader reader(arrived.messages.list(k));
+        const auto sizes = reader.next(outgoing.starts[k + 1] - outgoing.starts[k]);
+        const auto *from = reinterpret_cast<const std::byte *>(reader.rest().data());
+        for (const index bytes : sizes) {
+            arrived.rows[toSize(*next++)] = {from, toSize(bytes)};
+            from += bytes;
         }
-    });
+    }
+    if (order.size() < ids.size())
+        arrived.slab = std::move(slab); // its memory stays where rows were found
     return arrived;
 }
 

@@ -104,16 +104,18 @@ std::vector<index> rowsOfIds(CommunicatorContext &context, const FileRanks &file
 RowSlab gatherSlab(CommunicatorContext &context, const FileRanks &files, const CheckpointArray &target,
                    const ArrayBase &array, std::span<const index> places, std::span<const index> ids);
 
-/// Rows in the messages that brought them.
+/// Rows in the slab or in the messages that brought them.
 struct ArrivedRows {
+    RowSlab slab; ///< empty if it has none of them
     RankLists messages;
     std::vector<std::span<const std::byte>> rows;
 };
 
-/// The rows with these ids, in their order, from the slabs of all ranks. `failure` is an exception from making this
-/// rank's slab. Collective. Throws on all ranks: the failure of any rank; DataError for an id that no slab has.
-ArrivedRows fetchRows(CommunicatorContext &context, const FileRanks &files, const CheckpointArray &source,
-                      const RowSlab &slab, std::span<const index> ids, const std::exception_ptr &failure);
+/// The rows with these ids, in their order, from the slabs of all ranks; this rank's is `slab`. `failure` is an
+/// exception from making it. Collective. Throws on all ranks: the failure of any rank; DataError for an id that no slab
+/// has.
+ArrivedRows fetchRows(CommunicatorContext &context, const FileRanks &files, const CheckpointArray &source, RowSlab slab,
+                      std::span<const index> ids, const std::exception_ptr &failure);
 
 /// The ids of an even share of all rows, ascending, from those of the slabs. Collective.
 std::vector<index> shareIds(CommunicatorContext &context, const CheckpointArray &source, const RowSlab &slab);

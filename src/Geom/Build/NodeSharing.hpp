@@ -31,8 +31,8 @@ struct NodeSharing {
 /// nodes of the source; `partners` may be on any rank. O(nodes of own cells) memory; three sparse exchanges, or one
 /// more for `layers` of ghosts by nodes, which need the cells around nodes.
 ///
-/// With `check`, throws DataError on all ranks if a boundary face is also shared by two cells of another rank: the only
-/// non-manifold faces that `linkFaces` cannot detect.
+/// With `check`, throws DataError on all ranks if a boundary face is also shared by two cells of another rank, which
+/// `linkFaces` cannot detect. Faces of four cells, two on each of two ranks, remain unnoticed.
 NodeSharing shareNodes(const GlobalMapping &blocks, const GlobalMapping &cellMapping, const CellRecords &cells,
                        const std::vector<NodePartner> &partners, int layers, bool check, const std::string &origin);
 

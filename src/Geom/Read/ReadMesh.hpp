@@ -17,7 +17,8 @@ enum class MeshFormat : std::uint8_t { Unknown, CgnsHdf5, CgnsAdf, Gmsh, Su2, Op
 /// Recognizes a format by the first bytes of a file. Local. UGRID: text only.
 MeshFormat meshFormatOf(std::string_view firstBytes);
 
-/// The format of a file, or of a folder of OpenFOAM. Names are ignored, except `.ugrid`. Collective: rank 0 reads.
+/// The format of a file, or of a folder of OpenFOAM. Names are ignored, except `.ugrid`, `.ugrid64`, `.foam` and
+/// `.OpenFOAM`. Collective: rank 0 reads.
 /// Throws DataError on all ranks if the file cannot be read.
 MeshFormat meshFormat(CommunicatorView comm, const std::string &path);
 

@@ -361,6 +361,33 @@ TEST_F(Netcdf, ValuesArePackedAgainAsTheyWere) {
     EXPECT_EQ(reread.variable("p").attributes, in.variable("p").attributes);
 }
 
+TEST_F(Netcdf, TypesOfAttributesChooseTheFormat) {
+    const auto formatWith = [&](const NetcdfAttribute &ofVariable, const NetcdfAttribute &ofFile) {
+        const TemporaryFile path(".nc");
+        writeShorts(path.path(), {1}, {ofVariable});
+        std::string format = NetcdfReader(world(), path.path()).content().format;
+        NetcdfWriter file(world(), path.path());
+        file.attribute(ofFile);
+        file.close();
+        return format + " " + NetcdfReader(world(), path.path()).content().format;
+    };
+    const NetcdfAttribute wide("id", ElementKind::Int64, std::vector<std::int64_t>{3'000'000'000});
+    EXPECT_EQ(formatWith({"id", 3.0}, {"title", "t"}), "CDF-2 CDF-2");
+    EXPECT_EQ(formatWith(wide, wide), "CDF-5 CDF-5");
+    const TemporaryFile path(".nc");
+    NetcdfWriter file(world(), path.path(), {.format = NetcdfFormat::Cdf2});
+    file.attribute(wide);
+    EXPECT_THROW(file.close(), LayoutError);
+}
+
+TEST_F(Netcdf, NumbersOfAttributesThatDoNotFitAreRefused) {
+    const TemporaryFile path(".nc");
+    NetcdfWriter file(world(), path.path());
+    EXPECT_THROW(file.attribute(shorts("valid_range", {0, 40000})), LayoutError);
+    file.dimension("x", 1);
+    EXPECT_THROW(file.variable("v", ElementKind::Int16, {"x"}, {shorts("valid_max", {40000})}), LayoutError);
+}
+
 template <class Act>
 std::string messageOf(Act &&act) {
     try {

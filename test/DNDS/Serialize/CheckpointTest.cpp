@@ -4,6 +4,7 @@
 
 #include "DNDS/Array/ArrayDof.hpp"
 #include "DNDS/Array/ArrayMatrices.hpp"
+#include "DNDS/Device/Hooks.hpp"
 #include "DNDS/Mpi/EvenSplit.hpp"
 
 #include <array>
@@ -284,6 +285,56 @@ TEST(Checkpoint, KeepsMatricesOfDifferingShapes) {
     world().barrier();
     EXPECT_CONTAINS(failureOf<DataError>([&] { reader.read("matrices", found, ids); }), "matrices");
     EXPECT_EQ(found.hash(), expected.hash());
+}
+
+TEST(Checkpoint, IsWrittenAgainWithTheShapesOfThen) {
+    using Matrices = ArrayEigenMatrix<NonUniformSize, NonUniformSize>;
+    const TemporaryFolder folder;
+    const std::vector<index> ids = spreadIds(world(), 20, 1);
+    Matrices array("matrices", world()), found("found", world());
+    CheckpointWriter writer(world(), folder.file("again.h5"), smallBlocks);
+    writer.add("matrices", array, std::span<const index>(ids));
+    for (const auto &[high, wide] : {std::pair<rowsize, rowsize>(2, 3), {3, 2}, {1, 4}}) {
+        array.resize(static_cast<index>(ids.size()), [&](index) { return std::pair(high, wide); });
+        for (index i = 0; i < array.size(); i++)
+            array[i](0, 1) = static_cast<real>(ids[static_cast<std::size_t>(i)]);
+        writer.write();
+        CheckpointReader(world(), folder.file("again.h5")).read("matrices", found, ids);
+        EXPECT_EQ(found.hash(), array.hash());
+        for (index i = 0; i < found.size(); i++)
+            EXPECT_EQ(found[i].rows(), high);
+    }
+}
+
+TEST(Checkpoint, TakesBlocksOfAnySize) {
+    const TemporaryFolder folder;
+    const std::vector<index> ids = spreadIds(world(), rows, 1);
+    auto array = filled<Array<std::uint8_t, 1>>(ids, 1);
+    CheckpointWriter writer(world(), folder.file("one.h5"), {.blockBytes = std::numeric_limits<index>::max()});
+    writer.add("array", array, ids);
+    writer.write();
+    const CheckpointReader reader(world(), folder.file("one.h5"));
+    EXPECT_EQ(reader.array("array").blocks(), 1);
+    Array<std::uint8_t, 1> found;
+    reader.read("array", found, ids);
+    EXPECT_EQ(found.hash(), array.hash());
+}
+
+TEST(Checkpoint, ReplacesRowsThatAreCurrentOnTheDevice) {
+    if (!Device::available())
+        GTEST_SKIP() << "there is no device";
+    const TemporaryFolder folder;
+    const std::vector<index> ids = spreadIds(world(), rows, 1);
+    auto array = filled<Array<real, 5>>(ids, 5);
+    CheckpointWriter writer(world(), folder.file("device.h5"), smallBlocks);
+    writer.add("array", array, ids);
+    writer.write();
+    auto target = filled<Array<real, 5>>(ids, 5);
+    target.toDevice();
+    static_cast<void>(target.rowLayout(MemorySpace::Device, Access::Write)); // as a kernel that writes
+    ASSERT_FALSE(target.valid(MemorySpace::Host));
+    CheckpointReader(world(), folder.file("device.h5")).read("array", target, ids);
+    EXPECT_EQ(target.hash(), array.hash());
 }
 
 TEST(Checkpoint, ReadsPaddedRowsIntoCsrAndBack) {
