@@ -3,7 +3,7 @@
 #pragma once
 
 #include "DNDS/Array/ParArray.hpp"
-#include "DNDS/Blocks/BlockPattern.hpp"
+#include "DNDS/Blocks/BlockGrid.hpp"
 #include "DNDS/Blocks/BlockView.hpp"
 #include "DNDS/Exchange/ExchangeGroup.hpp"
 #include "DNDS/Storage/ArrayBase.hpp"

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "DNDS/Base/Types.hpp"
-#include "DNDS/Blocks/BlockPattern.hpp"
+#include "DNDS/Blocks/BlockGrid.hpp"
 #include "DNDS/Storage/HostDeviceBuffer.hpp"
 #include "DNDS/Task/GraphModel.hpp"
 #include "DNDS/Task/Region.hpp"
