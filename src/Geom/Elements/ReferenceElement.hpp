@@ -4,7 +4,6 @@
 #pragma once
 
 #include "DNDS/Geom/Source/ElementType.hpp"
-#include "DNDS/Geom/Source/Point.hpp"
 
 #include <array>
 #include <cstdint>

@@ -4,7 +4,7 @@
 
 #include "DNDS/Geom/Elements/ReferenceElement.hpp"
 #include "DNDS/Geom/Mesh/UnstructuredMesh.hpp"
-#include "DNDS/Geom/Source/Point.hpp"
+#include "DNDS/Geom/Source/ElementType.hpp"
 
 #include <vector>
 
