@@ -9,7 +9,6 @@
 #include "DNDS/Geom/Elements/ReferenceElement.hpp"
 #include "DNDS/Geom/Generate/BoxMesh.hpp"
 #include "DNDS/Geom/Locate/Probe.hpp"
-#include "DNDS/Geom/Mesh/FaceElements.hpp"
 #include "DNDS/Geom/Mesh/MeshView.hpp"
 #include "DNDS/Geom/Mesh/UnstructuredMesh.hpp"
 #include "DNDS/Geom/Partition/GraphPartition.hpp"
