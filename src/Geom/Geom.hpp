@@ -5,7 +5,6 @@
 #include "DNDS/DNDS.hpp"
 #include "DNDS/Geom/Build/BuildMesh.hpp"
 #include "DNDS/Geom/Elements/ElementMap.hpp"
-#include "DNDS/Geom/Elements/Quadrature.hpp"
 #include "DNDS/Geom/Elements/ReferenceElement.hpp"
 #include "DNDS/Geom/Generate/BoxMesh.hpp"
 #include "DNDS/Geom/Locate/Probe.hpp"

@@ -2,7 +2,7 @@
 
 #include "DNDS/Geom/Build/BuildMesh.hpp"
 #include "DNDS/Geom/Elements/ElementMap.hpp"
-#include "DNDS/Geom/Elements/Quadrature.hpp"
+#include "DNDS/Geom/Elements/ReferenceElement.hpp"
 #include "DNDS/Geom/Generate/BoxMesh.hpp"
 #include "Geom/Mesh/CurvedMeshes.hpp"
 
