@@ -6,7 +6,6 @@
 #include "DNDS/Device/Stream.hpp"
 #include "DNDS/Mpi/ThrowsOnAll.hpp"
 #include "DNDS/Sparse/SparseCase.hpp"
-#include "DNDS/Sparse/SparseDense.hpp"
 #include "DNDS/Sparse/SparseRows.hpp"
 #include "support/World.hpp"
 
