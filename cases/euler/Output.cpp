@@ -2,7 +2,7 @@
 
 #include "Simulation.hpp"
 
-#include "DNDS/Mpi/SparseExchange.hpp"
+#include "DNDS/Mpi/CommunicatorContext.hpp"
 #include "DNDS/Serialize/DurableFile.hpp"
 
 #include <algorithm>

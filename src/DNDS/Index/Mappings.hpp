@@ -7,7 +7,6 @@
 
 #include "DNDS/Base/Types.hpp"
 #include "DNDS/Mpi/CommunicatorContext.hpp"
-#include "DNDS/Mpi/SparseExchange.hpp"
 
 #include <cstdint>
 #include <functional>

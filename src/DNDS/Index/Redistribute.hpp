@@ -3,7 +3,7 @@
 #pragma once
 
 #include "DNDS/Index/Mappings.hpp"
-#include "DNDS/Mpi/SparseExchange.hpp"
+#include "DNDS/Mpi/CommunicatorContext.hpp"
 #include "DNDS/Storage/ArrayBase.hpp"
 
 #include <memory>
