@@ -5,7 +5,7 @@
 /// docs/guides/checkpoints.md describes the file.
 #pragma once
 
-#include "DNDS/Base/ElementKind.hpp"
+#include "DNDS/Base/ExactAccumulator.hpp"
 #include "DNDS/Base/Types.hpp"
 #include "DNDS/Mpi/Communicator.hpp"
 #include "DNDS/Serialize/DurableFile.hpp"

@@ -3,7 +3,7 @@
 /// depend on their element type: compare with the default, and fill.
 #pragma once
 
-#include "DNDS/Base/ElementKind.hpp"
+#include "DNDS/Base/ExactAccumulator.hpp"
 #include "DNDS/Blocks/BlockView.hpp"
 #include "DNDS/Exchange/Exchange.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "DNDS/Base/ContentHash.hpp"
-#include "DNDS/Base/ElementKind.hpp"
+#include "DNDS/Base/ExactAccumulator.hpp"
 #include "DNDS/Base/Types.hpp"
 
 #include <array>
