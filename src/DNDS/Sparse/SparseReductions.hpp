@@ -6,7 +6,7 @@
 ///     const real residual = norm2({u, 2});
 ///     const real mass = sum(u, {.component = 0, .exact = true, .on = Executor::device(stream)});
 ///
-/// These are the calls of BlockVectors.hpp, for the dense field that has the default value where blocks are absent: on
+/// These are the calls of BlockField.hpp, for the dense field that has the default value where blocks are absent: on
 /// the host, or on the device where blocks are there; exact sums and extrema have the bits of the dense field.
 ///
 /// Changes are Local, O(blocks) and the elements of allocated ones, and on the device they are queued. They act on
@@ -24,7 +24,7 @@
 
 #include "DNDS/Array/DofKernels.hpp"
 #include "DNDS/Base/ExactAccumulator.hpp"
-#include "DNDS/Blocks/BlockVectors.hpp"
+#include "DNDS/Blocks/BlockField.hpp"
 #include "DNDS/Mpi/Reductions.hpp"
 #include "DNDS/Sparse/SparseField.hpp"
 
