@@ -3,7 +3,6 @@
 /// dense fields and back, for functions that take dense ones, such as files for ParaView.
 #pragma once
 
-#include "DNDS/Base/ContentHash.hpp"
 #include "DNDS/Blocks/BlockField.hpp"
 #include "DNDS/Sparse/SparseField.hpp"
 #include "DNDS/Sparse/SparseReductions.hpp"
@@ -102,26 +101,7 @@ void setBlocks(SparseField<T> &field, const SparseRows<T> &rows) {
 
 /// A number that differs for grids of other blocks, periods or connections, and does not depend on the distribution
 /// over ranks: identifies the grid in checkpoints of sparse fields. Local.
-inline std::uint64_t blocksFingerprint(const BlockGrid &grid) {
-    ContentHash hash;
-    for (const Block &block : grid.blocks()) {
-        hash.addBytes(block.cells.lower.data(), sizeof block.cells.lower);
-        hash.addBytes(block.cells.upper.data(), sizeof block.cells.upper);
-        hash.add(static_cast<std::uint64_t>(block.space));
-    }
-    for (const IndexSpace &space : grid.spaces())
-        for (const bool periodic : space.periodic)
-            hash.add(periodic ? 1U : 0U);
-    for (const Connection &touching : grid.connections()) {
-        hash.add(static_cast<std::uint64_t>(touching.space));
-        hash.add(static_cast<std::uint64_t>(touching.other));
-        hash.addBytes(touching.begin.data(), sizeof touching.begin);
-        hash.addBytes(touching.end.data(), sizeof touching.end);
-        hash.addBytes(touching.otherBegin.data(), sizeof touching.otherBegin);
-        hash.addBytes(touching.transform.data(), sizeof touching.transform);
-    }
-    return hash.value();
-}
+std::uint64_t blocksFingerprint(const BlockGrid &grid);
 
 namespace Detail {
 

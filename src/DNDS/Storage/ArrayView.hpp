@@ -8,7 +8,6 @@
 /// - `ArrayView`: the view
 #pragma once
 
-#include "DNDS/Base/ContentHash.hpp"
 #include "DNDS/Base/Error.hpp"
 #include "DNDS/Base/ExactAccumulator.hpp"
 #include "DNDS/Base/Types.hpp"
@@ -119,16 +118,7 @@ struct ArrayShape {
     /// element]:layout:rowSize:rowMax:align, for example "float64[8]:CSR:-2:-2:-1".
     std::string signature() const;
     /// A hash of the same facts. It costs a few multiplications, so that exchanges can compare it at every start.
-    constexpr std::uint64_t hash() const {
-        ContentHash facts;
-        facts.add(static_cast<std::uint64_t>(layout));
-        facts.add(static_cast<std::uint64_t>(rowSize));
-        facts.add(static_cast<std::uint64_t>(rowMax));
-        facts.add(static_cast<std::uint64_t>(align));
-        facts.add(elementBytes);
-        facts.add(static_cast<std::uint64_t>(kind));
-        return facts.value();
-    }
+    std::uint64_t hash() const;
 };
 
 /// The shape of `Array<T, rowSize, rowMax, align>`. Rejects invalid arrays at compile time.
