@@ -3,7 +3,7 @@
 #include "Simulation.hpp"
 
 #include "DNDS/Mpi/CommunicatorContext.hpp"
-#include "DNDS/Serialize/DurableFile.hpp"
+#include "DNDS/Serialize/Checkpoint.hpp"
 
 #include <algorithm>
 #include <bit>
