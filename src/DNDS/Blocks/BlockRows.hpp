@@ -7,7 +7,7 @@
 #include "DNDS/Blocks/BlockGrid.hpp"
 #include "DNDS/Storage/HostDeviceBuffer.hpp"
 #include "DNDS/Task/GraphModel.hpp"
-#include "DNDS/Task/Region.hpp"
+#include "DNDS/Task/KernelRows.hpp"
 
 #include <algorithm>
 #include <cstdint>
