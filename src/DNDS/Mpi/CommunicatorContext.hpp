@@ -1,5 +1,6 @@
 /// @file CommunicatorContext.hpp
-/// @brief The library's state for each communicator of the user: a private duplicate and unique message tags.
+/// @brief The library's state for each communicator of the user: a private duplicate and unique message tags; the ranks
+/// that share this rank's node, and the memory they share.
 ///
 /// `ThreadUse` detects concurrent use, by two threads, of a resource for one thread at a time. `sparseExchange`
 /// delivers lists for a few ranks each, when receivers do not know their senders.
@@ -9,6 +10,7 @@
 #include "DNDS/Base/Types.hpp"
 #include "DNDS/Mpi/Communicator.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <exception>
@@ -27,6 +29,33 @@
 #include <vector>
 
 namespace DNDS {
+
+class NodeArena;
+
+/// A place in a rank's arena, as numbers that are the same for all ranks of the node.
+struct ArenaLocation {
+    std::uint32_t segment = 0;
+    std::uint64_t offset = 0;
+};
+
+/// The view that a communicator's ranks have of their node.
+struct NodeTopology {
+    std::vector<int> members;         ///< the ranks of the communicator on this node, by node rank: ascending
+    std::shared_ptr<NodeArena> arena; ///< null if memory cannot be shared
+    /// For reports: the reason why `arena` is null.
+    std::string whyNoArena;
+    bool crowded = false; ///< more ranks than processors: a waiting rank should yield
+
+    /// The rank on this node of a rank of the communicator; -1 for ranks of other nodes. O(log members).
+    int nodeRank(int rank) const {
+        const auto at = std::lower_bound(members.begin(), members.end(), rank);
+        return at != members.end() && *at == rank ? static_cast<int>(at - members.begin()) : -1;
+    }
+    bool sameNode(int rank) const { return nodeRank(rank) >= 0; }
+
+    /// Discovers the node. Collective over `comm`. `ranksPerNode` as in Communicator::splitNode.
+    static NodeTopology discover(CommunicatorView comm, int ranksPerNode);
+};
 
 /// The thread that uses a resource. Not a lock: of two threads that enter in the same nanoseconds none may notice, so
 /// that entering costs two stores; a thread that waits inside is noticed by all others that enter.
@@ -71,7 +100,6 @@ class ThreadUse {
     std::atomic<std::thread::id> user_{};
 };
 
-struct NodeTopology;
 class Revocation;
 
 /// A communicator and a tag of its own: messages on different channels never mix.

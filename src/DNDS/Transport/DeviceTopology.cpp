@@ -6,7 +6,6 @@
 #include "DNDS/Device/Stream.hpp"
 #include "DNDS/Mpi/CommunicatorContext.hpp"
 #include "DNDS/Mpi/GpuAware.hpp"
-#include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/Storage/HostDeviceBuffer.hpp"
 
 #include <algorithm>
