@@ -6,7 +6,7 @@
 #include "DNDS/Geom/Build/BuildMesh.hpp"
 #include "DNDS/Geom/Mesh/UnstructuredMesh.hpp"
 #include "DNDS/Index/Mappings.hpp"
-#include "DNDS/Mpi/RankStatistics.hpp"
+#include "DNDS/Mpi/Reductions.hpp"
 
 #include <array>
 #include <memory>
