@@ -2,7 +2,7 @@
 /// @brief Blocks with ghosts, and what has to move between which places: the same for all that are compared.
 #pragma once
 
-#include "DNDS/Blocks/BlockPattern.hpp"
+#include "DNDS/Blocks/BlockGrid.hpp"
 
 #include <array>
 #include <memory>

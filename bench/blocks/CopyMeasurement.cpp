@@ -1,7 +1,6 @@
 #include "CopyMeasurement.hpp"
 #include "SlabMethod.hpp"
 
-#include "DNDS/Blocks/BlockCopy.hpp"
 #include "DNDS/Blocks/BlockField.hpp"
 #include "DNDS/Transport/TransportTypes.hpp"
 #include "Statistics.hpp"

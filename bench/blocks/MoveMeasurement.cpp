@@ -1,6 +1,5 @@
 #include "MoveMeasurement.hpp"
 
-#include "DNDS/Blocks/BlockCopy.hpp"
 #include "DNDS/Blocks/BlockField.hpp"
 #include "Statistics.hpp"
 

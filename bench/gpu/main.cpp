@@ -5,7 +5,7 @@
 #include "Setting.hpp"
 
 #include "DNDS/Base/Environment.hpp"
-#include "DNDS/Mpi/NodeTopology.hpp"
+#include "DNDS/Mpi/Communicator.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>

@@ -5,7 +5,6 @@
 #include "Vortex.hpp"
 
 #include "DNDS/Geom/Elements/ElementMap.hpp"
-#include "DNDS/Geom/Mesh/FaceElements.hpp"
 #include "DNDS/Geom/Mesh/MeshView.hpp"
 #include "DNDS/Task/Value.hpp"
 

@@ -1,7 +1,7 @@
 #include "Solver.hpp"
 
 #include "DNDS/Geom/Build/BuildMesh.hpp"
-#include "DNDS/Mpi/NodeTopology.hpp"
+#include "DNDS/Mpi/Communicator.hpp"
 #include "DNDS/Task/Graph.hpp"
 
 #include <Eigen/Cholesky>

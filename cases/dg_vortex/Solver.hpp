@@ -5,7 +5,7 @@
 #include "Kernels.hpp"
 
 #include "DNDS/Device/Stream.hpp"
-#include "DNDS/Geom/Elements/Quadrature.hpp"
+#include "DNDS/Geom/Elements/ReferenceElement.hpp"
 #include "DNDS/Geom/Generate/BoxMesh.hpp"
 #include "DNDS/Task/Plan.hpp"
 

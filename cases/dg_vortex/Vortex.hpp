@@ -2,7 +2,7 @@
 /// @brief Perfect gas, its fluxes, and an isentropic vortex.
 #pragma once
 
-#include "DNDS/Geom/Source/Point.hpp"
+#include "DNDS/Geom/Source/ElementType.hpp"
 
 #include <array>
 #include <cmath>

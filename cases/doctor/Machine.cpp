@@ -1,7 +1,7 @@
 #include "Machine.hpp"
 
-#include "DNDS/Mpi/RankStatistics.hpp"
-#include "DNDS/Mpi/SparseExchange.hpp"
+#include "DNDS/Mpi/CommunicatorContext.hpp"
+#include "DNDS/Mpi/Reductions.hpp"
 
 #include <algorithm>
 #include <array>

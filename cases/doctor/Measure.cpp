@@ -2,7 +2,7 @@
 
 #include "DNDS/Array/ArrayPair.hpp"
 #include "DNDS/Device/Hooks.hpp"
-#include "DNDS/Mpi/RankStatistics.hpp"
+#include "DNDS/Mpi/Reductions.hpp"
 
 #include <algorithm>
 #include <set>

@@ -6,7 +6,6 @@
 #include "DNDS/Base/Environment.hpp"
 #include "DNDS/Device/Hooks.hpp"
 #include "DNDS/Mpi/CommunicatorContext.hpp"
-#include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/Mpi/RunMain.hpp"
 
 #include <CLI/CLI.hpp>

@@ -2,8 +2,8 @@
 
 #include "Simulation.hpp"
 
-#include "DNDS/Mpi/SparseExchange.hpp"
-#include "DNDS/Serialize/DurableFile.hpp"
+#include "DNDS/Mpi/CommunicatorContext.hpp"
+#include "DNDS/Serialize/Checkpoint.hpp"
 
 #include <algorithm>
 #include <bit>

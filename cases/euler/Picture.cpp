@@ -3,7 +3,7 @@
 #include "Png.hpp"
 
 #include "DNDS/Base/Error.hpp"
-#include "DNDS/Mpi/SparseExchange.hpp"
+#include "DNDS/Mpi/CommunicatorContext.hpp"
 
 #include <algorithm>
 #include <bit>

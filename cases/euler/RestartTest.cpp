@@ -2,6 +2,7 @@
 #include "Output.hpp"
 #include "TestSupport.hpp"
 
+#include "DNDS/Base/ContentHash.hpp"
 #include "DNDS/Serialize/Checkpoint.hpp"
 #include "support/TemporaryFolder.hpp"
 

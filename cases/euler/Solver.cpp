@@ -1,7 +1,7 @@
 #include "Solver.hpp"
 
 #include "DNDS/Array/DofKernels.hpp"
-#include "DNDS/Mpi/NodeTopology.hpp"
+#include "DNDS/Mpi/Communicator.hpp"
 #include "DNDS/Mpi/Reductions.hpp"
 
 #include <algorithm>

@@ -5,7 +5,7 @@
 #include "Lines.hpp"
 #include "Solver.hpp"
 
-#include "DNDS/Blocks/BlockCopy.hpp"
+#include "DNDS/Blocks/BlockField.hpp"
 
 #include <array>
 #include <memory>

@@ -10,7 +10,7 @@
 #include "Wave.hpp"
 
 #include "DNDS/Base/Environment.hpp"
-#include "DNDS/Mpi/NodeTopology.hpp"
+#include "DNDS/Mpi/Communicator.hpp"
 #include "DNDS/Mpi/RunMain.hpp"
 
 #include <CLI/CLI.hpp>

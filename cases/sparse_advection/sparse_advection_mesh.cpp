@@ -4,7 +4,7 @@
 
 #include "MeshAdvection.hpp"
 
-#include "DNDS/Mpi/RankStatistics.hpp"
+#include "DNDS/Mpi/Reductions.hpp"
 #include "DNDS/Mpi/RunMain.hpp"
 
 #include <CLI/CLI.hpp>

@@ -4,7 +4,6 @@
 //
 // It ends with exit code 0 only if ghosts are what they should be.
 
-#include "DNDS/Blocks/BlockCopy.hpp"
 #include "DNDS/Blocks/BlockField.hpp"
 #include "DNDS/Exchange/ExchangeGroup.hpp"
 #include "DNDS/Mpi/RunMain.hpp"

@@ -4,7 +4,7 @@
 //
 // It ends with exit code 0 only if no heat is lost.
 
-#include "DNDS/Blocks/BlockVectors.hpp"
+#include "DNDS/Blocks/BlockField.hpp"
 #include "DNDS/Blocks/NdArray.hpp"
 #include "DNDS/Mpi/RunMain.hpp"
 

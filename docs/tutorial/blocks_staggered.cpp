@@ -4,7 +4,7 @@
 //
 // It ends with exit code 0 only if the velocities are free of divergence.
 
-#include "DNDS/Blocks/BlockVectors.hpp"
+#include "DNDS/Blocks/BlockField.hpp"
 #include "DNDS/Mpi/RunMain.hpp"
 
 #include <fmt/core.h>

@@ -4,8 +4,8 @@
 //
 // It ends with exit code 0 only if no heat is lost.
 
+#include "DNDS/Blocks/BlockField.hpp"
 #include "DNDS/Blocks/BlockTasks.hpp"
-#include "DNDS/Blocks/BlockVectors.hpp"
 #include "DNDS/Mpi/RunMain.hpp"
 
 #include <fmt/core.h>

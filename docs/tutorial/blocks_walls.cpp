@@ -5,7 +5,7 @@
 // It ends with exit code 0 only if the temperature falls evenly from wall to wall.
 
 #include "DNDS/Blocks/BlockBoundary.hpp"
-#include "DNDS/Blocks/BlockVectors.hpp"
+#include "DNDS/Blocks/BlockField.hpp"
 #include "DNDS/Mpi/RunMain.hpp"
 
 #include <fmt/core.h>

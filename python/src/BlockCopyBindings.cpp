@@ -3,7 +3,7 @@
 #include "Errors.hpp"
 #include "Exchanger.hpp"
 
-#include "DNDS/Blocks/BlockCopy.hpp"
+#include "DNDS/Blocks/BlockField.hpp"
 
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>

@@ -3,7 +3,7 @@
 #include "Errors.hpp"
 #include "Integers.hpp"
 
-#include "DNDS/Mpi/RankStatistics.hpp"
+#include "DNDS/Mpi/Reductions.hpp"
 
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>

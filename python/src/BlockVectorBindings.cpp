@@ -1,7 +1,7 @@
 #include "BlockHandles.hpp"
 #include "Errors.hpp"
 
-#include "DNDS/Blocks/BlockVectors.hpp"
+#include "DNDS/Blocks/BlockField.hpp"
 
 #include <nanobind/stl/optional.h>
 

@@ -7,7 +7,7 @@
 #include "DNDS/Base/Error.hpp"
 #include "DNDS/Device/Hooks.hpp"
 #include "DNDS/Device/Stream.hpp"
-#include "DNDS/Mpi/NodeTopology.hpp"
+#include "DNDS/Mpi/Communicator.hpp"
 
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>

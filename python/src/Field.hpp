@@ -6,7 +6,7 @@
 #include "Exchanger.hpp"
 #include "NumpyViews.hpp"
 
-#include "DNDS/Index/Redistribute.hpp"
+#include "DNDS/Index/Mappings.hpp"
 
 #include <nanobind/nanobind.h>
 

@@ -4,7 +4,6 @@
 #include "SparseHandle.hpp"
 
 #include "DNDS/Geom/Clusters/MeshClusters.hpp"
-#include "DNDS/Sparse/SparseDense.hpp"
 #include "DNDS/Sparse/SparseRows.hpp"
 
 #include <nanobind/stl/array.h>

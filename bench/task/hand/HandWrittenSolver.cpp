@@ -1,7 +1,7 @@
 #include "HandWrittenSolver.hpp"
 
 #include "DNDS/Array/DofKernels.hpp"
-#include "DNDS/Mpi/NodeTopology.hpp"
+#include "DNDS/Mpi/Communicator.hpp"
 
 #include <algorithm>
 #include <array>

@@ -7,7 +7,6 @@
 
 #include "DNDS/Base/Error.hpp"
 #include "DNDS/Base/Types.hpp"
-#include "DNDS/Storage/ArrayLayout.hpp"
 #include "DNDS/Storage/ArrayView.hpp"
 
 #include <Eigen/Core>

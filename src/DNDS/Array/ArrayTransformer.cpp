@@ -1,8 +1,8 @@
 #include "DNDS/Array/ArrayTransformer.hpp"
 
+#include "DNDS/Mpi/CommunicatorContext.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
 #include "DNDS/Mpi/NodeArena.hpp"
-#include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/Mpi/RollCall.hpp"
 
 #include <cxxabi.h>

@@ -1,4 +1,4 @@
-#include "DNDS/Base/ElementKind.hpp"
+#include "DNDS/Base/ExactAccumulator.hpp"
 
 namespace DNDS {
 

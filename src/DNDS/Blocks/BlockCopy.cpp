@@ -1,4 +1,4 @@
-#include "DNDS/Blocks/BlockCopy.hpp"
+#include "DNDS/Blocks/BlockField.hpp"
 
 #include "DNDS/Base/ContentHash.hpp"
 #include "DNDS/Blocks/BlockLinks.hpp"

@@ -1,15 +1,37 @@
 /// @file BlockField.hpp
-/// @brief A field on the blocks of a grid, with ghost layers inside each block's memory.
+/// @brief A field on the blocks of a grid, with ghost layers inside each block's memory; copies of cells between fields
+/// on different blocks (transposes, gathers, subarrays); fields as vectors: set, copy, scale, add, products, norms,
+/// sums and extrema.
+///
+/// Fields as vectors, `setConstant` to `max`:
+///
+///     setConstant(u, 300);
+///     axpy(u, timeStep, rate);                               // u += timeStep * rate
+///     const real residual = norm2(rate);
+///     const real mass = sum(u, {.component = 0, .exact = true});
+///
+/// Nodes, faces and edges that blocks share are ghosts in all blocks but the one that owns them: reductions count them
+/// once.
+///
+/// These are the loops of ArrayDof. Changes are Local and O(field); on the device they are queued. They act on cells
+/// and all ghosts unless told otherwise: ghosts that were copies of cells stay so without an exchange. Reductions are
+/// over the cells of all ranks, Collective, and wait for the device. Errors of one rank are thrown on all ranks.
+/// On the device results have the bits of the host. A NaN makes them NaN.
+///
+/// Throw ArgumentError for a missing component, or if the second field is not on the pattern of the first or
+/// has another number of components; StaleError if a field is not current in the memory of `on`.
 #pragma once
 
 #include "DNDS/Array/ParArray.hpp"
-#include "DNDS/Blocks/BlockPattern.hpp"
+#include "DNDS/Blocks/BlockGrid.hpp"
 #include "DNDS/Blocks/BlockView.hpp"
+#include "DNDS/Device/ParallelFor.hpp"
 #include "DNDS/Exchange/ExchangeGroup.hpp"
 #include "DNDS/Storage/ArrayBase.hpp"
 
 #include <array>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -298,5 +320,68 @@ class BlockField : public BlockFieldCore {
 
     std::shared_ptr<ParArray<T, DynamicSize>> array_; ///< the array of the base class, with its type
 };
+
+/// Options of copies between fields on blocks.
+struct BlockCopyOptions {
+    /// Dimension d of `from` runs along dimension `axes[d]` of `to`; {}: the same dimensions. Of two dimensions, {1, 0}
+    /// transposes.
+    std::vector<int> axes = {};
+    /// Also fills ghosts of `to`, each with the cell that a ghost of `from` at this place would copy, through the
+    /// periods and connections of the grid of `from`. Exchanges of `to` decide about corners. For PushOp::Replace only.
+    bool ghosts = false;
+    PushOp op = PushOp::Replace;                   ///< combination of a copied value with the value in `to`
+    TransportKind transport = TransportKind::Auto; ///< the same on all ranks
+};
+
+/// A copy of the cells of `from` to the cells of `to` with the same index, to be run often. AMReX calls it
+/// ParallelCopy. The fields are on one communicator and have equal index spaces (numbers of cells; after `axes`, if
+/// given), components and type of values. Blocks, ranks, ghost widths, orders of components and periods may differ.
+/// Cells of `to` that no block of `from` has keep their values. Fields at nodes, faces or edges have equal centrings.
+/// If blocks of `to` share points, Replace writes all copies; another `op` changes the owner's copy alone, which
+/// `exchangeGhosts` brings to the others.
+///
+///     const auto transpose = makeBlockCopy(u, v, {.axes = {1, 0}});    // v(j, i) = u(i, j)
+///     transpose->start();  transpose->wait();
+///
+/// Collective; cost O(values received + pairs of blocks that meet), one sparse exchange. The copy is an Exchange: a
+/// pull, or with another `op` a push. It moves the copies of the side (`side()`) on which both fields are now, and
+/// makes the other side of `to` stale; it keeps the fields' memory alive. Throws on all ranks ArgumentError (different
+/// communicators, index spaces or components, wrong `axes`, a field to itself, ghosts with another `op` than Replace),
+/// LayoutError (different types), StateError (one field on the device and one on the host; ranks pass different fields
+/// or options), and as Exchange.
+std::shared_ptr<Exchange> makeBlockCopy(const BlockFieldCore &from, BlockFieldCore &to,
+                                        const BlockCopyOptions &options = {});
+
+/// Makes such a copy, runs it once, and drops it. Collective.
+void copyBlocks(const BlockFieldCore &from, BlockFieldCore &to, const BlockCopyOptions &options = {});
+
+/// The elements of an operation, and where it runs.
+struct BlockElements {
+    rowsize component = -1;          ///< this one only; -1: all
+    std::optional<bool> ghosts = {}; ///< whether ghosts count, too; changes: yes, reductions: no
+    /// Sums do not depend on blocks, ranks and order: the bits of `Task::Graph::reduce`. Some 4 ns an element.
+    bool exact = false;
+    Executor on = Executor::host();
+};
+
+/// u = value
+void setConstant(BlockField<real> &u, real value, const BlockElements &elements = {});
+/// to = from
+void copy(BlockField<real> &to, const BlockField<real> &from, const BlockElements &elements = {});
+/// u *= factor
+void scale(BlockField<real> &u, real factor, const BlockElements &elements = {});
+/// y += a x
+void axpy(BlockField<real> &y, real a, const BlockField<real> &x, const BlockElements &elements = {});
+
+/// The sum of the products of all elements with their partners.
+real dot(const BlockField<real> &u, const BlockField<real> &v, const BlockElements &elements = {});
+/// The sum of all elements; of their magnitudes; the Euclidean norm; the largest magnitude, 0 without elements.
+real sum(const BlockField<real> &u, const BlockElements &elements = {});
+real norm1(const BlockField<real> &u, const BlockElements &elements = {});
+real norm2(const BlockField<real> &u, const BlockElements &elements = {});
+real normInf(const BlockField<real> &u, const BlockElements &elements = {});
+/// The smallest and the largest element; +infinity and -infinity without elements.
+real min(const BlockField<real> &u, const BlockElements &elements = {});
+real max(const BlockField<real> &u, const BlockElements &elements = {});
 
 } // namespace DNDS

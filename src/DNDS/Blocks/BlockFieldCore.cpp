@@ -1,7 +1,7 @@
 #include "DNDS/Blocks/BlockField.hpp"
 
+#include "DNDS/Mpi/CommunicatorContext.hpp"
 #include "DNDS/Mpi/NodeArena.hpp"
-#include "DNDS/Mpi/NodeTopology.hpp"
 
 #include <map>
 #include <utility>

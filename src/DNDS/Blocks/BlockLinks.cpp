@@ -1,8 +1,8 @@
 #include "DNDS/Blocks/BlockLinks.hpp"
 
 #include "DNDS/Base/ContentHash.hpp"
+#include "DNDS/Mpi/CommunicatorContext.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
-#include "DNDS/Mpi/SparseExchange.hpp"
 
 #include <algorithm>
 #include <array>

@@ -2,7 +2,7 @@
 /// @brief Ghosts of blocks and the cells that they copy, by rank.
 #pragma once
 
-#include "DNDS/Blocks/BlockPattern.hpp"
+#include "DNDS/Blocks/BlockGrid.hpp"
 
 #include <functional>
 #include <span>

@@ -6,7 +6,6 @@
 #include "DNDS/Blocks/BlockRows.hpp"
 #include "DNDS/Blocks/BlockView.hpp"
 #include "DNDS/Device/ParallelFor.hpp"
-#include "DNDS/Storage/KernelTables.hpp"
 
 #include <algorithm>
 #include <array>

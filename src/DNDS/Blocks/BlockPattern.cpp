@@ -1,4 +1,4 @@
-#include "DNDS/Blocks/BlockPattern.hpp"
+#include "DNDS/Blocks/BlockGrid.hpp"
 
 #include "DNDS/Blocks/BlockLinks.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"

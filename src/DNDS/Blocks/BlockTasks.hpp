@@ -5,7 +5,6 @@
 #include "DNDS/Blocks/BlockBoundary.hpp"
 #include "DNDS/Blocks/BlockField.hpp"
 #include "DNDS/Blocks/BlockRows.hpp"
-#include "DNDS/Storage/KernelTables.hpp"
 #include "DNDS/Task/Graph.hpp"
 
 #include <algorithm>

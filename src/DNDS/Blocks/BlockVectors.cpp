@@ -1,4 +1,4 @@
-#include "DNDS/Blocks/BlockVectors.hpp"
+#include "DNDS/Blocks/BlockField.hpp"
 
 #include "DNDS/Array/BoxKernels.hpp"
 #include "DNDS/Base/Error.hpp"

@@ -2,7 +2,6 @@
 #include "DNDS/Blocks/GridParts.hpp"
 #include "DNDS/Mpi/CommunicatorContext.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
-#include "DNDS/Mpi/NodeTopology.hpp"
 
 #include <numeric>
 #include <utility>

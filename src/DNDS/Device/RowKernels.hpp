@@ -5,7 +5,7 @@
 /// and `DeviceCombine` make the tables.
 #pragma once
 
-#include "DNDS/Base/ElementKind.hpp"
+#include "DNDS/Base/ExactAccumulator.hpp"
 #include "DNDS/Device/Hooks.hpp"
 
 #include <cstddef>

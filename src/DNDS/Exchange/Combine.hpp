@@ -2,7 +2,7 @@
 /// @brief Combination of a pushed row with the row of its owner.
 #pragma once
 
-#include "DNDS/Base/ElementKind.hpp"
+#include "DNDS/Base/ExactAccumulator.hpp"
 #include "DNDS/Exchange/Exchange.hpp"
 
 #include <cstddef>

@@ -9,7 +9,7 @@
 #include "DNDS/Base/Types.hpp"
 #include "DNDS/Device/Hooks.hpp"
 #include "DNDS/Exchange/ExchangePattern.hpp"
-#include "DNDS/Storage/ArrayLayout.hpp"
+#include "DNDS/Storage/ArrayView.hpp"
 #include "DNDS/Transport/TransportTypes.hpp"
 
 #include <cstddef>

@@ -5,7 +5,6 @@
 #include "DNDS/Mpi/AtFinalize.hpp"
 #include "DNDS/Mpi/CommunicatorContext.hpp"
 #include "DNDS/Mpi/NodeArena.hpp"
-#include "DNDS/Mpi/NodeTopology.hpp"
 
 #include <algorithm>
 #include <utility>

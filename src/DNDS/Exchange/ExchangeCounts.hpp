@@ -3,7 +3,7 @@
 #pragma once
 
 #include "DNDS/Exchange/Exchange.hpp"
-#include "DNDS/Mpi/RankStatistics.hpp"
+#include "DNDS/Mpi/Reductions.hpp"
 
 #include <array>
 #include <atomic>

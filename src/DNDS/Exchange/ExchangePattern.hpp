@@ -2,7 +2,7 @@
 /// @brief Senders, receivers and row numbers of an exchange: no data type, no width, no memory.
 #pragma once
 
-#include "DNDS/Mpi/SparseExchange.hpp"
+#include "DNDS/Mpi/CommunicatorContext.hpp"
 #include "DNDS/Transport/TransportTypes.hpp"
 
 #include <cstdint>

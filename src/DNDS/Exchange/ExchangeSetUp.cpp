@@ -1,8 +1,8 @@
 #include "DNDS/Base/Error.hpp"
 #include "DNDS/Exchange/Combine.hpp"
 #include "DNDS/Exchange/ExchangeState.hpp"
+#include "DNDS/Mpi/CommunicatorContext.hpp"
 #include "DNDS/Mpi/NodeArena.hpp"
-#include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/Transport/TransportTable.hpp"
 
 #include <algorithm>

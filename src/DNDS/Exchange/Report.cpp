@@ -4,7 +4,7 @@
 #include "DNDS/Base/Error.hpp"
 #include "DNDS/Base/Table.hpp"
 #include "DNDS/Exchange/ExchangeCounts.hpp"
-#include "DNDS/Mpi/RankStatistics.hpp"
+#include "DNDS/Mpi/Reductions.hpp"
 
 #include <fmt/format.h>
 

@@ -2,8 +2,8 @@
 /// @brief Conversion of numbers between types, with range checks. Part of NetcdfReader and NetcdfWriter.
 #pragma once
 
-#include "DNDS/Base/ElementKind.hpp"
 #include "DNDS/Base/Error.hpp"
+#include "DNDS/Base/ExactAccumulator.hpp"
 
 #include <algorithm>
 #include <cstddef>

@@ -6,7 +6,7 @@
 /// - `NetcdfWriter`: writes files by all ranks together
 #pragma once
 
-#include "DNDS/Base/ElementKind.hpp"
+#include "DNDS/Base/ExactAccumulator.hpp"
 #include "DNDS/Base/Types.hpp"
 #include "DNDS/GridFile/Slab.hpp"
 #include "DNDS/Mpi/Communicator.hpp"

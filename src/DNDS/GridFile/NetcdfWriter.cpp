@@ -1,6 +1,7 @@
 #include "DNDS/GridFile/NetcdfWriterFile.hpp"
 
 #include "DNDS/Mpi/FailTogether.hpp"
+#include "DNDS/Serialize/Checkpoint.hpp"
 #include "DNDS/Serialize/DurableFile.hpp"
 
 #include <algorithm>

@@ -4,6 +4,7 @@
 #include "DNDS/GridFile/ElementConversion.hpp"
 #include "DNDS/GridFile/SlabChunks.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
+#include "DNDS/Serialize/Checkpoint.hpp"
 #include "DNDS/Serialize/DurableFile.hpp"
 
 #include <limits>

@@ -6,7 +6,7 @@
 /// - of fields for ParaView: uniform grids as VTKHDF ImageData, others as VTK's RectilinearGrid
 #pragma once
 
-#include "DNDS/Base/ElementKind.hpp"
+#include "DNDS/Base/ExactAccumulator.hpp"
 #include "DNDS/Base/Types.hpp"
 #include "DNDS/Mpi/Communicator.hpp"
 

@@ -2,6 +2,7 @@
 #include "DNDS/GridFile/SlabChunks.hpp"
 #include "DNDS/GridFile/VtkFields.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
+#include "DNDS/Serialize/Checkpoint.hpp"
 
 #include <algorithm>
 #include <bit>

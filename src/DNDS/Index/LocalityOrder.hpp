@@ -2,7 +2,7 @@
 /// @brief A numbering of owned rows that makes pulls a few block copies.
 #pragma once
 
-#include "DNDS/Mpi/SparseExchange.hpp"
+#include "DNDS/Mpi/CommunicatorContext.hpp"
 
 #include <vector>
 

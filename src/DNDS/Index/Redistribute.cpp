@@ -1,8 +1,9 @@
-#include "DNDS/Index/Redistribute.hpp"
-#include "DNDS/Base/Error.hpp"
+#include "DNDS/Index/Mappings.hpp"
 
+#include "DNDS/Base/Error.hpp"
 #include "DNDS/Index/RowPacking.hpp"
 #include "DNDS/Mpi/Rendezvous.hpp"
+#include "DNDS/Storage/ArrayBase.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -232,6 +233,7 @@ void Redistribute::move(const ArrayBase &from, ArrayBase &to) const {
     const Move both{&from, &to};
     move(std::span<const Move>(&both, 1));
 }
+void Redistribute::move(ArrayBase &array) const { move(array, array); }
 
 // O(rows + bytes), one message a peer for all arrays. Arrays change only after all ranks have agreed that all
 // messages are right.

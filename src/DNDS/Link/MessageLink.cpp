@@ -7,7 +7,7 @@
 #include "DNDS/Link/MatchedMessage.hpp"
 #include "DNDS/Link/NodeMailbox.hpp"
 #include "DNDS/Mpi/ArenaNotes.hpp"
-#include "DNDS/Mpi/NodeTopology.hpp"
+#include "DNDS/Mpi/CommunicatorContext.hpp"
 #include "DNDS/Mpi/Wait.hpp"
 
 #include <algorithm>

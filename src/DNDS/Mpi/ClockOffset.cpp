@@ -1,4 +1,4 @@
-#include "DNDS/Mpi/RankStatistics.hpp"
+#include "DNDS/Mpi/Reductions.hpp"
 
 #include "DNDS/Mpi/CommunicatorContext.hpp"
 

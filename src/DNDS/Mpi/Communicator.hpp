@@ -5,6 +5,7 @@
 /// - `Datatype`: the predefined MPI datatype of a C++ type, and an owner for derived ones
 /// - `CommunicatorLife`: whether a communicator owned by other code still exists
 /// - `broadcastList`: rank 0's lists and strings, whose length the other ranks do not know
+/// - `rankOnMachine`: this rank's number among the ranks of its machine
 #pragma once
 
 #include "DNDS/Base/Error.hpp"
@@ -335,5 +336,9 @@ void broadcastList(const CommunicatorView &comm, std::vector<T> &list) {
 
 /// Copies rank 0's strings to all; any number and length. Collective. Errors as above.
 void broadcastStrings(const CommunicatorView &comm, std::vector<std::string> &strings);
+
+/// This rank's number among the ranks of its machine, independent of the order of ranks and of virtual
+/// nodes (DNDS_RANKS_PER_NODE). It decides which of the machine's devices is its own (`Device::useDevice`). Collective.
+int rankOnMachine(CommunicatorView comm);
 
 } // namespace DNDS

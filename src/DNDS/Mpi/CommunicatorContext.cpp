@@ -4,7 +4,6 @@
 #include "DNDS/Base/Error.hpp"
 #include "DNDS/Mpi/AtFinalize.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
-#include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/Mpi/Revocation.hpp"
 
 #include <algorithm>

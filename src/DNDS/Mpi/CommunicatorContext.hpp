@@ -1,12 +1,16 @@
 /// @file CommunicatorContext.hpp
-/// @brief The library's state for each communicator of the user: a private duplicate and unique message tags.
+/// @brief The library's state for each communicator of the user: a private duplicate and unique message tags; the ranks
+/// that share this rank's node, and the memory they share.
 ///
-/// `ThreadUse` detects concurrent use, by two threads, of a resource for one thread at a time.
+/// `ThreadUse` detects concurrent use, by two threads, of a resource for one thread at a time. `sparseExchange`
+/// delivers lists for a few ranks each, when receivers do not know their senders.
 #pragma once
 
 #include "DNDS/Base/Error.hpp"
+#include "DNDS/Base/Types.hpp"
 #include "DNDS/Mpi/Communicator.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <exception>
@@ -16,6 +20,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -24,6 +29,33 @@
 #include <vector>
 
 namespace DNDS {
+
+class NodeArena;
+
+/// A place in a rank's arena, as numbers that are the same for all ranks of the node.
+struct ArenaLocation {
+    std::uint32_t segment = 0;
+    std::uint64_t offset = 0;
+};
+
+/// The view that a communicator's ranks have of their node.
+struct NodeTopology {
+    std::vector<int> members;         ///< the ranks of the communicator on this node, by node rank: ascending
+    std::shared_ptr<NodeArena> arena; ///< null if memory cannot be shared
+    /// For reports: the reason why `arena` is null.
+    std::string whyNoArena;
+    bool crowded = false; ///< more ranks than processors: a waiting rank should yield
+
+    /// The rank on this node of a rank of the communicator; -1 for ranks of other nodes. O(log members).
+    int nodeRank(int rank) const {
+        const auto at = std::lower_bound(members.begin(), members.end(), rank);
+        return at != members.end() && *at == rank ? static_cast<int>(at - members.begin()) : -1;
+    }
+    bool sameNode(int rank) const { return nodeRank(rank) >= 0; }
+
+    /// Discovers the node. Collective over `comm`. `ranksPerNode` as in Communicator::splitNode.
+    static NodeTopology discover(CommunicatorView comm, int ranksPerNode);
+};
 
 /// The thread that uses a resource. Not a lock: of two threads that enter in the same nanoseconds none may notice, so
 /// that entering costs two stores; a thread that waits inside is noticed by all others that enter.
@@ -68,7 +100,6 @@ class ThreadUse {
     std::atomic<std::thread::id> user_{};
 };
 
-struct NodeTopology;
 class Revocation;
 
 /// A communicator and a tag of its own: messages on different channels never mix.
@@ -324,5 +355,42 @@ class CommunicatorContext : public std::enable_shared_from_this<CommunicatorCont
     int lastTag_ = 0; ///< last tag of `nextChannel`; tags beyond it are the program's
     std::atomic<bool> alive_ = true;
 };
+
+/// Lists of numbers to or from some ranks: list `k` belongs to `ranks[k]` and is `values[starts[k]..starts[k + 1])`.
+/// Ranks ascend strictly; `starts` has one entry more than `ranks` and begins with 0.
+struct RankLists {
+    std::vector<int> ranks;
+    std::vector<index> starts{0};
+    std::vector<index> values;
+
+    /// Number of lists.
+    std::size_t size() const noexcept { return ranks.size(); }
+    /// The list of `ranks[k]`.
+    std::span<const index> list(std::size_t k) const {
+        return std::span<const index>(values).subspan(static_cast<std::size_t>(starts[k]),
+                                                      static_cast<std::size_t>(starts[k + 1] - starts[k]));
+    }
+    /// Appends the list of the next higher rank.
+    void append(int rank, std::span<const index> list);
+};
+
+/// Method by which receivers learn their senders.
+enum class PeerDiscovery : unsigned char {
+    Auto,     ///< all-to-all up to 32 ranks, consensus above
+    AllToAll, ///< every rank tells every other its count: fewest steps when ranks are few
+    Consensus ///< synchronous sends and a non-blocking barrier: messages in proportion to peers, not ranks
+};
+
+/// Delivers each outgoing list to its rank and returns the lists that other ranks sent here. Collective.
+///
+/// Lists to oneself are allowed and copied; empty lists are not sent. Consensus is the NBX algorithm (Hoefler, Siebert,
+/// Lumsdaine: Scalable communication protocols for dynamic sparse data exchange, PPoPP 2010), with its own tag a call.
+/// Cost: O(peers + values) messages and memory, and O(log ranks) or O(ranks) steps for discovery.
+///
+/// `failure` is the exception of this rank's preparation of its lists, if any: then all ranks throw it as
+/// `CommunicatorView::agree` does, and nothing is delivered. The same where a rank has no memory to receive: counts
+/// go first, and lists only when all ranks have confirmed, by one reduction, that they have room.
+RankLists sparseExchange(CommunicatorContext &context, const RankLists &outgoing,
+                         PeerDiscovery discovery = PeerDiscovery::Auto, const std::exception_ptr &failure = nullptr);
 
 } // namespace DNDS

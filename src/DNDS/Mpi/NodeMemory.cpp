@@ -1,8 +1,8 @@
 #include "DNDS/Mpi/NodeMemory.hpp"
 
 #include "DNDS/Base/Environment.hpp"
+#include "DNDS/Mpi/CommunicatorContext.hpp"
 #include "DNDS/Mpi/NodeArena.hpp"
-#include "DNDS/Mpi/NodeTopology.hpp"
 
 #include <algorithm>
 #include <fstream>

@@ -1,4 +1,4 @@
-#include "DNDS/Mpi/NodeTopology.hpp"
+#include "DNDS/Mpi/CommunicatorContext.hpp"
 
 #include "DNDS/Mpi/CollectiveWatch.hpp"
 #include "DNDS/Mpi/NodeArena.hpp"

@@ -2,7 +2,7 @@
 /// @brief The shared memory of the ranks of a node, mapped on demand.
 #pragma once
 
-#include "DNDS/Mpi/NodeTopology.hpp"
+#include "DNDS/Mpi/CommunicatorContext.hpp"
 #include "DNDS/Mpi/Revocation.hpp"
 #include "DNDS/Mpi/RollCall.hpp"
 #include "DNDS/Mpi/SharedSegment.hpp"

@@ -2,7 +2,6 @@
 
 #include "DNDS/Base/Error.hpp"
 #include "DNDS/Mpi/CommunicatorContext.hpp"
-#include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/Mpi/ProgressEngine.hpp"
 #include "DNDS/Mpi/Revocation.hpp"
 #include "DNDS/Mpi/Wait.hpp"

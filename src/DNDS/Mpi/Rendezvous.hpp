@@ -4,7 +4,7 @@
 #pragma once
 
 #include "DNDS/Base/Error.hpp"
-#include "DNDS/Mpi/SparseExchange.hpp"
+#include "DNDS/Mpi/CommunicatorContext.hpp"
 
 #include <algorithm>
 #include <array>

@@ -2,8 +2,8 @@
 
 #include "DNDS/Base/Error.hpp"
 #include "DNDS/Mpi/Communicator.hpp"
+#include "DNDS/Mpi/CommunicatorContext.hpp"
 #include "DNDS/Mpi/NodeArena.hpp"
-#include "DNDS/Mpi/NodeTopology.hpp"
 
 #include <algorithm>
 #include <chrono>

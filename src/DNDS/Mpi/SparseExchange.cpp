@@ -1,4 +1,4 @@
-#include "DNDS/Mpi/SparseExchange.hpp"
+#include "DNDS/Mpi/CommunicatorContext.hpp"
 
 #include "DNDS/Base/Error.hpp"
 #include "DNDS/Mpi/RollCall.hpp"

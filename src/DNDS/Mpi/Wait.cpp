@@ -1,7 +1,7 @@
 #include "DNDS/Mpi/Wait.hpp"
 
+#include "DNDS/Mpi/CommunicatorContext.hpp"
 #include "DNDS/Mpi/NodeArena.hpp"
-#include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/Mpi/ProgressEngine.hpp"
 #include "DNDS/Mpi/Revocation.hpp"
 #include "DNDS/Mpi/RollCall.hpp"

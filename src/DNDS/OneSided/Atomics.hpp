@@ -7,7 +7,7 @@
 /// order nothing: put `fenceSystem` between.
 #pragma once
 
-#include "DNDS/Base/ElementKind.hpp"
+#include "DNDS/Base/ExactAccumulator.hpp"
 #include "DNDS/Base/Types.hpp"
 
 #include <cstddef>

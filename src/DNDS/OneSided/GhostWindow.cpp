@@ -1,7 +1,7 @@
 #include "DNDS/OneSided/GhostWindow.hpp"
 
+#include "DNDS/Mpi/CommunicatorContext.hpp"
 #include "DNDS/Mpi/NodeArena.hpp"
-#include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/OneSided/DeviceAccess.hpp"
 
 #include <array>

@@ -5,7 +5,6 @@
 #include "DNDS/Base/Types.hpp"
 #include "DNDS/Device/DeviceMemory.hpp"
 #include "DNDS/Mpi/CommunicatorContext.hpp"
-#include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/Mpi/Reductions.hpp"
 #include "DNDS/Mpi/RollCall.hpp"
 #include "DNDS/OneSided/Verbs.hpp"

@@ -1,9 +1,9 @@
 #include "DNDS/OneSided/Window.hpp"
 
 #include "DNDS/Device/Stream.hpp"
+#include "DNDS/Mpi/CommunicatorContext.hpp"
 #include "DNDS/Mpi/NodeArena.hpp"
 #include "DNDS/Mpi/NodeMemory.hpp"
-#include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/Transport/DeviceTopology.hpp"
 
 #include <algorithm>

@@ -5,10 +5,9 @@
 /// docs/guides/checkpoints.md describes the file.
 #pragma once
 
-#include "DNDS/Base/ElementKind.hpp"
+#include "DNDS/Base/ExactAccumulator.hpp"
 #include "DNDS/Base/Types.hpp"
 #include "DNDS/Mpi/Communicator.hpp"
-#include "DNDS/Serialize/DurableFile.hpp"
 #include "DNDS/Storage/Array.hpp"
 
 #include <algorithm>
@@ -26,6 +25,12 @@
 #include <vector>
 
 namespace DNDS {
+
+class DurableFile;
+
+/// Synchronises a file to the disk, renames it, replacing an existing file, and synchronises the folder: at any moment
+/// the name refers to a whole file. Local. Throws DataError.
+void renameDurably(const std::string &from, const std::string &to);
 
 /// The position of a dataset's bytes and of the checksums of its blocks in the file.
 struct CheckpointPlace {

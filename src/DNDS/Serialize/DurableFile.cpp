@@ -1,6 +1,7 @@
 #include "DNDS/Serialize/DurableFile.hpp"
 
 #include "DNDS/Base/Error.hpp"
+#include "DNDS/Serialize/Checkpoint.hpp"
 
 #include <cerrno>
 #include <cstdio>

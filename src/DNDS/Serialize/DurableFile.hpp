@@ -54,8 +54,4 @@ class DurableFile {
 /// Waits until a file, or the names in a folder, are on the disk. Local. Throws DataError.
 void flushToDisk(const std::string &path);
 
-/// Synchronises a file to the disk, renames it, replacing an existing file, and synchronises the folder: at any moment
-/// the name refers to a whole file. Local. Throws DataError.
-void renameDurably(const std::string &from, const std::string &to);
-
 } // namespace DNDS

@@ -2,8 +2,8 @@
 /// @brief Owners of HDF5 handles, for all sources that call HDF5. Part of Checkpoint, VtkHdfWriter and CgnsReader.
 #pragma once
 
-#include "DNDS/Base/ElementKind.hpp"
 #include "DNDS/Base/Error.hpp"
+#include "DNDS/Base/ExactAccumulator.hpp"
 
 #include <hdf5.h>
 

@@ -4,7 +4,6 @@
 
 #include "DNDS/Mpi/CommunicatorContext.hpp"
 #include "DNDS/Mpi/EvenSplit.hpp"
-#include "DNDS/Mpi/SparseExchange.hpp"
 #include "DNDS/Serialize/Checkpoint.hpp"
 #include "DNDS/Storage/ArrayBase.hpp"
 

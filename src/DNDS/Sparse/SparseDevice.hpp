@@ -2,7 +2,7 @@
 /// @brief Copies and threshold tests of many rims of sparse blocks on the device: one kernel for all of them.
 #pragma once
 
-#include "DNDS/Base/ElementKind.hpp"
+#include "DNDS/Base/ExactAccumulator.hpp"
 #include "DNDS/Device/DeviceMemory.hpp"
 #include "DNDS/Device/Stream.hpp"
 #include "DNDS/Storage/HostDeviceBuffer.hpp"

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "DNDS/Sparse/SparseDevice.hpp"
-#include "DNDS/Sparse/SparseElements.hpp"
 #include "DNDS/Sparse/SparseField.hpp"
 #include "DNDS/Sparse/SparseMessage.hpp"
 

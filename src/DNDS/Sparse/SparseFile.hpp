@@ -3,7 +3,7 @@
 #pragma once
 
 #include "DNDS/Blocks/BlockFile.hpp"
-#include "DNDS/Sparse/SparseDense.hpp"
+#include "DNDS/Sparse/SparseRows.hpp"
 
 #include <array>
 #include <cstdint>

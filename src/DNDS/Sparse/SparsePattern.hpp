@@ -2,7 +2,7 @@
 /// @brief The channels between the blocks of a grid, shared by all sparse fields on it.
 #pragma once
 
-#include "DNDS/Blocks/BlockPattern.hpp"
+#include "DNDS/Blocks/BlockGrid.hpp"
 #include "DNDS/Device/DeviceMemory.hpp"
 #include "DNDS/Sparse/ObjectPool.hpp"
 #include "DNDS/Storage/HostDeviceBuffer.hpp"

@@ -1,4 +1,4 @@
-#include "DNDS/Sparse/SparseVectors.hpp"
+#include "DNDS/Sparse/SparseReductions.hpp"
 
 #include "DNDS/Array/BoxKernels.hpp"
 #include "DNDS/Base/Error.hpp"

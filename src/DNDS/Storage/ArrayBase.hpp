@@ -4,7 +4,7 @@
 
 #include "DNDS/Base/Error.hpp"
 #include "DNDS/Base/Types.hpp"
-#include "DNDS/Storage/ArrayLayout.hpp"
+#include "DNDS/Storage/ArrayView.hpp"
 #include "DNDS/Storage/HostDeviceBuffer.hpp"
 
 #include <array>

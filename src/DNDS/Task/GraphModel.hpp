@@ -7,7 +7,6 @@
 #include "DNDS/Mpi/Reductions.hpp"
 #include "DNDS/Storage/ArrayBase.hpp"
 #include "DNDS/Task/KernelRows.hpp"
-#include "DNDS/Task/Region.hpp"
 
 #include <algorithm>
 #include <functional>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "DNDS/Base/Types.hpp"
-#include "DNDS/Mpi/RankStatistics.hpp"
+#include "DNDS/Mpi/Reductions.hpp"
 
 #include <atomic>
 #include <cstddef>

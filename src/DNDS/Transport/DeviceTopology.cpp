@@ -4,9 +4,8 @@
 #include "DNDS/Base/Error.hpp"
 #include "DNDS/Device/SharedMemory.hpp"
 #include "DNDS/Device/Stream.hpp"
+#include "DNDS/Mpi/CommunicatorContext.hpp"
 #include "DNDS/Mpi/GpuAware.hpp"
-#include "DNDS/Mpi/NodeTopology.hpp"
-#include "DNDS/Mpi/SparseExchange.hpp"
 #include "DNDS/Storage/HostDeviceBuffer.hpp"
 
 #include <algorithm>

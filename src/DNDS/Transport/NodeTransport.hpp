@@ -4,8 +4,8 @@
 
 #include "DNDS/Base/Error.hpp"
 #include "DNDS/Mpi/ArenaNotes.hpp"
+#include "DNDS/Mpi/CommunicatorContext.hpp"
 #include "DNDS/Mpi/NodeArena.hpp"
-#include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/Transport/NodeEdge.hpp"
 #include "DNDS/Transport/TransportDescriptor.hpp"
 

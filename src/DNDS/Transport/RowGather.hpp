@@ -3,7 +3,7 @@
 #pragma once
 
 #include "DNDS/Mpi/Communicator.hpp"
-#include "DNDS/Storage/ArrayLayout.hpp"
+#include "DNDS/Storage/ArrayView.hpp"
 #include "DNDS/Transport/BoxCopy.hpp"
 #include "DNDS/Transport/StreamWriter.hpp"
 #include "DNDS/Transport/TransportTypes.hpp"

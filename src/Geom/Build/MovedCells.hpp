@@ -4,7 +4,7 @@
 
 #include "DNDS/Geom/Mesh/UnstructuredMesh.hpp"
 #include "DNDS/Geom/Source/CellRecords.hpp"
-#include "DNDS/Index/Redistribute.hpp"
+#include "DNDS/Index/Mappings.hpp"
 
 #include <span>
 #include <utility>

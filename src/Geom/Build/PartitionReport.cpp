@@ -2,8 +2,8 @@
 
 #include "DNDS/Geom/Mesh/PeriodicNodes.hpp"
 #include "DNDS/Geom/Partition/SpaceFillingCurve.hpp"
+#include "DNDS/Geom/Source/ElementType.hpp"
 #include "DNDS/Geom/Source/NumberTable.hpp"
-#include "DNDS/Geom/Source/Point.hpp"
 #include "DNDS/Geom/Source/SourceChecks.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
 #include "DNDS/Mpi/Rendezvous.hpp"

@@ -9,10 +9,10 @@
 #include "DNDS/Geom/Source/PeriodicImages.hpp"
 #include "DNDS/Geom/Source/SourceChecks.hpp"
 #include "DNDS/Index/SortUnique.hpp"
+#include "DNDS/Mpi/CommunicatorContext.hpp"
 #include "DNDS/Mpi/EvenSplit.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
 #include "DNDS/Mpi/Rendezvous.hpp"
-#include "DNDS/Mpi/SparseExchange.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,7 +1,7 @@
 #include "DNDS/Geom/Cgns/FaceNumbering.hpp"
 
 #include "DNDS/Geom/Source/IndexPermutation.hpp"
-#include "DNDS/Mpi/SparseExchange.hpp"
+#include "DNDS/Mpi/CommunicatorContext.hpp"
 
 #include <algorithm>
 #include <map>

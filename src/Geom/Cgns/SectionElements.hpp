@@ -5,9 +5,9 @@
 #include "DNDS/Geom/Cgns/Model.hpp"
 #include "DNDS/Geom/Cgns/TreeSource.hpp"
 #include "DNDS/Index/Mappings.hpp"
+#include "DNDS/Mpi/CommunicatorContext.hpp"
 #include "DNDS/Mpi/EvenSplit.hpp"
 #include "DNDS/Mpi/Rendezvous.hpp"
-#include "DNDS/Mpi/SparseExchange.hpp"
 
 #include <map>
 #include <memory>

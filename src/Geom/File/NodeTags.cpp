@@ -1,8 +1,8 @@
 #include "DNDS/Geom/File/NodeTags.hpp"
 
 #include "DNDS/Geom/Source/IndexPermutation.hpp"
+#include "DNDS/Mpi/CommunicatorContext.hpp"
 #include "DNDS/Mpi/Rendezvous.hpp"
-#include "DNDS/Mpi/SparseExchange.hpp"
 
 #include <algorithm>
 #include <limits>

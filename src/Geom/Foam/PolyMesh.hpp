@@ -4,7 +4,7 @@
 
 #include "DNDS/Geom/File/FileSegments.hpp"
 #include "DNDS/Geom/Foam/FoamSyntax.hpp"
-#include "DNDS/Geom/Source/Point.hpp"
+#include "DNDS/Geom/Source/ElementType.hpp"
 #include "DNDS/Mpi/Communicator.hpp"
 
 #include <string>

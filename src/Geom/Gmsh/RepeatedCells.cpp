@@ -2,8 +2,8 @@
 
 #include "DNDS/Geom/File/ElementBlocks.hpp"
 #include "DNDS/Geom/Source/IndexPermutation.hpp"
+#include "DNDS/Mpi/CommunicatorContext.hpp"
 #include "DNDS/Mpi/Rendezvous.hpp"
-#include "DNDS/Mpi/SparseExchange.hpp"
 
 #include <algorithm>
 #include <set>

@@ -2,7 +2,7 @@
 /// @brief A tree of axis-aligned boxes: which of them have a point, and which are nearest to it.
 #pragma once
 
-#include "DNDS/Geom/Source/Point.hpp"
+#include "DNDS/Geom/Source/ElementType.hpp"
 
 #include <algorithm>
 #include <array>

@@ -9,7 +9,7 @@
 #include "DNDS/Array/ArrayPair.hpp"
 #include "DNDS/Geom/Mesh/MeshView.hpp"
 #include "DNDS/Geom/Mesh/UnstructuredMesh.hpp"
-#include "DNDS/Geom/Source/Point.hpp"
+#include "DNDS/Geom/Source/ElementType.hpp"
 
 #include <functional>
 #include <limits>

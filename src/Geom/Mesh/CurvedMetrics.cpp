@@ -1,9 +1,8 @@
 #include "DNDS/Geom/Mesh/CurvedMetrics.hpp"
 
 #include "DNDS/Geom/Elements/ElementMap.hpp"
-#include "DNDS/Geom/Elements/Quadrature.hpp"
 #include "DNDS/Geom/Elements/ReferenceElement.hpp"
-#include "DNDS/Geom/Mesh/FaceElements.hpp"
+#include "DNDS/Geom/Mesh/MeshView.hpp"
 
 #include <array>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "DNDS/Geom/Mesh/FaceElements.hpp"
+#include "DNDS/Geom/Mesh/MeshView.hpp"
 
 #include "DNDS/Geom/Source/MirroredElement.hpp"
 

@@ -1,6 +1,6 @@
 #include "DNDS/Geom/Mesh/PeriodicNodes.hpp"
 
-#include "DNDS/Geom/Mesh/FaceElements.hpp"
+#include "DNDS/Geom/Mesh/MeshView.hpp"
 #include "DNDS/Geom/Source/NumberTable.hpp"
 
 #include <algorithm>

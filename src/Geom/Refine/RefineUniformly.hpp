@@ -2,8 +2,8 @@
 /// @brief Cuts each cell of a mesh into smaller ones, before it is partitioned.
 #pragma once
 
+#include "DNDS/Geom/Source/ElementType.hpp"
 #include "DNDS/Geom/Source/MeshSlice.hpp"
-#include "DNDS/Geom/Source/Point.hpp"
 #include "DNDS/Geom/Source/SourceMesh.hpp"
 #include "DNDS/Mpi/Communicator.hpp"
 

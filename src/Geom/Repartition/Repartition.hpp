@@ -5,8 +5,8 @@
 #include "DNDS/Array/ArrayPair.hpp"
 #include "DNDS/Geom/Build/BuildMesh.hpp"
 #include "DNDS/Geom/Mesh/UnstructuredMesh.hpp"
-#include "DNDS/Index/Redistribute.hpp"
-#include "DNDS/Mpi/RankStatistics.hpp"
+#include "DNDS/Index/Mappings.hpp"
+#include "DNDS/Mpi/Reductions.hpp"
 
 #include <array>
 #include <memory>

@@ -4,7 +4,6 @@
 
 #include "DNDS/Geom/Source/ElementType.hpp"
 #include "DNDS/Index/Mappings.hpp"
-#include "DNDS/Index/Redistribute.hpp"
 
 #include <functional>
 #include <span>

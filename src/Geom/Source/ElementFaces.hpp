@@ -4,7 +4,6 @@
 
 #include "DNDS/Geom/Source/ElementType.hpp"
 #include "DNDS/Geom/Source/NumberTable.hpp"
-#include "DNDS/Geom/Source/Point.hpp"
 
 #include <algorithm>
 #include <array>

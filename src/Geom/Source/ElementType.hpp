@@ -1,13 +1,33 @@
 /// @file ElementType.hpp
-/// @brief Element types of mesh files, numbered and with nodes ordered as in the CGNS standard.
+/// @brief Element types of mesh files, numbered and with nodes ordered as in the CGNS standard; points and vectors in
+/// space, and their arithmetic, usable in kernels.
 #pragma once
 
+#include "DNDS/Base/Types.hpp"
+
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <span>
 #include <string_view>
 
 namespace DNDS::Geom {
+
+using Point = std::array<real, 3>;
+
+/// Vectors in space: differences, sums, multiples, products and length.
+DNDS_HOST_DEVICE inline Point operator-(const Point &a, const Point &b) {
+    return {a[0] - b[0], a[1] - b[1], a[2] - b[2]};
+}
+DNDS_HOST_DEVICE inline Point operator+(const Point &a, const Point &b) {
+    return {a[0] + b[0], a[1] + b[1], a[2] + b[2]};
+}
+DNDS_HOST_DEVICE inline Point operator*(real s, const Point &a) { return {s * a[0], s * a[1], s * a[2]}; }
+DNDS_HOST_DEVICE inline real dot(const Point &a, const Point &b) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
+DNDS_HOST_DEVICE inline real norm(const Point &a) { return std::sqrt(dot(a, a)); }
+DNDS_HOST_DEVICE inline Point cross(const Point &a, const Point &b) {
+    return {a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]};
+}
 
 /// Values are those of the CGNS standard (SIDS, ElementType_t); files store them unchanged.
 enum class ElementType : std::uint8_t {

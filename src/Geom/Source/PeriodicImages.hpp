@@ -2,7 +2,7 @@
 /// @brief Positions of copies of cells on the other side of periodic connections.
 #pragma once
 
-#include "DNDS/Geom/Source/Point.hpp"
+#include "DNDS/Geom/Source/ElementType.hpp"
 #include "DNDS/Geom/Source/SourceMesh.hpp"
 
 #include <map>

@@ -2,7 +2,7 @@
 /// @brief Matches the faces (or nodes) of the two sides of periodic connections by position.
 #pragma once
 
-#include "DNDS/Geom/Source/Point.hpp"
+#include "DNDS/Geom/Source/ElementType.hpp"
 #include "DNDS/Geom/Source/SourceMesh.hpp"
 #include "DNDS/Index/Mappings.hpp"
 #include "DNDS/Mpi/Rendezvous.hpp"

@@ -6,7 +6,6 @@
 
 #include "DNDS/Base/Types.hpp"
 #include "DNDS/Geom/Source/ElementType.hpp"
-#include "DNDS/Geom/Source/Point.hpp"
 #include "DNDS/Geom/Source/SourceMesh.hpp"
 #include "DNDS/Index/Mappings.hpp"
 

@@ -9,7 +9,6 @@
 
 #include "DNDS/Base/Types.hpp"
 #include "DNDS/Geom/Source/ElementType.hpp"
-#include "DNDS/Geom/Source/Point.hpp"
 
 #include <array>
 #include <compare>

@@ -7,7 +7,6 @@
 #include "DNDS/Mpi/CommunicatorContext.hpp"
 #include "DNDS/Mpi/EvenSplit.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
-#include "DNDS/Mpi/SparseExchange.hpp"
 
 #include <algorithm>
 #include <bit>

@@ -2,8 +2,8 @@
 
 #include "DNDS/Geom/File/ElementBlocks.hpp"
 #include "DNDS/Geom/Mesh/CellNodes.hpp"
+#include "DNDS/Geom/Source/ElementType.hpp"
 #include "DNDS/Geom/Source/NumberTable.hpp"
-#include "DNDS/Geom/Source/Point.hpp"
 #include "DNDS/Mpi/EvenSplit.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
 #include "DNDS/Mpi/Rendezvous.hpp"

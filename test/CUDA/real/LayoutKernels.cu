@@ -6,7 +6,7 @@
 #include "DNDS/Array/ArrayPair.hpp"
 #include "DNDS/Blocks/BlockPack.hpp"
 #include "DNDS/Blocks/BlockView.hpp"
-#include "DNDS/Geom/Elements/Quadrature.hpp"
+#include "DNDS/Geom/Elements/ReferenceElement.hpp"
 #include "DNDS/Geom/Mesh/MeshView.hpp"
 #include "DNDS/OneSided/KernelViews.hpp"
 #include "DNDS/Sparse/SparseField.hpp"

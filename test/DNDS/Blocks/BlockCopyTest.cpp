@@ -1,4 +1,4 @@
-#include "DNDS/Blocks/BlockCopy.hpp"
+#include "DNDS/Blocks/BlockField.hpp"
 
 #include "DNDS/Blocks/BlockCase.hpp"
 #include "DNDS/Blocks/ZoneCase.hpp"

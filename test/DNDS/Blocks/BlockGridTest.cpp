@@ -1,7 +1,6 @@
 #include "DNDS/Blocks/BlockGrid.hpp"
 
 #include "DNDS/Mpi/CommunicatorContext.hpp"
-#include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/Mpi/ThrowsOnAll.hpp"
 #include "support/World.hpp"
 

@@ -1,4 +1,4 @@
-#include "DNDS/Blocks/BlockPattern.hpp"
+#include "DNDS/Blocks/BlockGrid.hpp"
 
 #include "DNDS/Blocks/CutBox.hpp"
 #include "DNDS/Mpi/ThrowsOnAll.hpp"

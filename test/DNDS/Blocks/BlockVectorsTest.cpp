@@ -1,6 +1,6 @@
 // Vector operations on block fields against loops over all elements.
 
-#include "DNDS/Blocks/BlockVectors.hpp"
+#include "DNDS/Blocks/BlockField.hpp"
 
 #include "DNDS/Blocks/BlockCase.hpp"
 #include "DNDS/Blocks/BlockTasks.hpp"

@@ -1,11 +1,10 @@
 // Fields on nodes, faces and edges: every copy and ghost against a list of all points, made cell by cell.
 
 #include "DNDS/Blocks/BlockBoundary.hpp"
-#include "DNDS/Blocks/BlockCopy.hpp"
+#include "DNDS/Blocks/BlockField.hpp"
 #include "DNDS/Blocks/BlockPack.hpp"
 #include "DNDS/Blocks/BlockRows.hpp"
 #include "DNDS/Blocks/BlockTasks.hpp"
-#include "DNDS/Blocks/BlockVectors.hpp"
 #include "DNDS/Blocks/RandomBlocks.hpp"
 #include "DNDS/Mpi/ThrowsOnAll.hpp"
 

@@ -2,8 +2,7 @@
 // arrays without messages: equal to the bit after each of them.
 
 #include "DNDS/Blocks/BlockBoundary.hpp"
-#include "DNDS/Blocks/BlockCopy.hpp"
-#include "DNDS/Blocks/BlockVectors.hpp"
+#include "DNDS/Blocks/BlockField.hpp"
 #include "DNDS/Blocks/RandomBlocks.hpp"
 #include "DNDS/Blocks/ReplicatedGrid.hpp"
 #include "DNDS/Device/Stream.hpp"

@@ -5,7 +5,7 @@
 #include "DNDS/Device/Hooks.hpp"
 #include "DNDS/Exchange/Exchange.hpp"
 #include "DNDS/Exchange/FieldCase.hpp"
-#include "DNDS/Mpi/NodeTopology.hpp"
+#include "DNDS/Mpi/CommunicatorContext.hpp"
 #include "DNDS/Transport/DeviceTopology.hpp"
 
 #include <gtest/gtest.h>

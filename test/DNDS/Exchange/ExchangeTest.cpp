@@ -6,7 +6,7 @@
 
 #include "DNDS/Device/Stream.hpp"
 #include "DNDS/Exchange/ExchangeGroup.hpp"
-#include "DNDS/Mpi/NodeTopology.hpp"
+#include "DNDS/Mpi/CommunicatorContext.hpp"
 #include "DeviceCase.hpp"
 #include "FieldCase.hpp"
 

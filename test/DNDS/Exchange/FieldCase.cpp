@@ -1,6 +1,6 @@
 #include "FieldCase.hpp"
 
-#include "DNDS/Mpi/NodeTopology.hpp"
+#include "DNDS/Mpi/CommunicatorContext.hpp"
 
 #include <algorithm>
 #include <cstring>

@@ -1,4 +1,4 @@
-#include "DNDS/Index/Redistribute.hpp"
+#include "DNDS/Index/Mappings.hpp"
 
 #include "DNDS/Array/ParArray.hpp"
 #include "DNDS/Mpi/ThrowsOnAll.hpp"

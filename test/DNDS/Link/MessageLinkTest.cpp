@@ -1,9 +1,9 @@
 #include "DNDS/Link/MessageLink.hpp"
 
 #include "DNDS/Device/Stream.hpp"
+#include "DNDS/Mpi/CommunicatorContext.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
 #include "DNDS/Mpi/NodeArena.hpp"
-#include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/Mpi/ThrowsOnAll.hpp"
 #include "DNDS/Mpi/Wait.hpp"
 #include "DNDS/Transport/DeviceTopology.hpp"

@@ -1,5 +1,4 @@
 #include "DNDS/Mpi/CommunicatorContext.hpp"
-#include "DNDS/Mpi/NodeTopology.hpp"
 
 #include "ThrowsOnAll.hpp"
 #include "support/ScopedVariable.hpp"

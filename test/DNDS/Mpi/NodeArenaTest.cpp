@@ -1,7 +1,6 @@
 #include "DNDS/Mpi/NodeArena.hpp"
 
 #include "DNDS/Mpi/CommunicatorContext.hpp"
-#include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/Storage/HostDeviceBuffer.hpp"
 #include "support/FileSizeLimit.hpp"
 #include "support/MpiTest.hpp"

@@ -1,5 +1,5 @@
+#include "DNDS/Mpi/CommunicatorContext.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
-#include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/Mpi/Wait.hpp"
 
 #include "DNDS/Mpi/ThrowsOnAll.hpp"

@@ -2,7 +2,6 @@
 
 #include "DNDS/Mpi/CommunicatorContext.hpp"
 #include "DNDS/Mpi/NodeArena.hpp"
-#include "DNDS/Mpi/NodeTopology.hpp"
 #include "support/MpiTest.hpp"
 
 #include <gtest/gtest.h>

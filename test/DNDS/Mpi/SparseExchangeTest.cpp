@@ -1,4 +1,4 @@
-#include "DNDS/Mpi/SparseExchange.hpp"
+#include "DNDS/Mpi/CommunicatorContext.hpp"
 
 #include "ThrowsOnAll.hpp"
 

@@ -6,7 +6,6 @@
 #include "DNDS/Mpi/CommunicatorContext.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
 #include "DNDS/Mpi/NodeArena.hpp"
-#include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/Mpi/ThrowsOnAll.hpp"
 
 #include <chrono>

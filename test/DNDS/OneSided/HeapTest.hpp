@@ -5,8 +5,8 @@
 #include "../Mpi/ThrowsOnAll.hpp"
 #include "DNDS/Device/ParallelFor.hpp"
 #include "DNDS/Device/Stream.hpp"
+#include "DNDS/Mpi/CommunicatorContext.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
-#include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/OneSided/SymmetricHeap.hpp"
 #include "support/MpiTest.hpp"
 

@@ -1,8 +1,8 @@
 #include "DNDS/OneSided/MessageAccess.hpp"
 
 #include "../Mpi/ThrowsOnAll.hpp"
+#include "DNDS/Mpi/CommunicatorContext.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
-#include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/Mpi/Wait.hpp"
 #include "support/MpiTest.hpp"
 

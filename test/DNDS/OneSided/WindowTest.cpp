@@ -1,6 +1,6 @@
 #include "HeapTest.hpp"
 
-#include "DNDS/Mpi/NodeTopology.hpp"
+#include "DNDS/Mpi/CommunicatorContext.hpp"
 #include "DNDS/OneSided/Window.hpp"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // The tables that drive exchanges, entry by entry, and all interleavings of two ranks.
 
-#include "DNDS/Sparse/ChannelState.hpp"
+#include "DNDS/Sparse/CommBuffer.hpp"
 #include "DNDS/Sparse/ExchangeStep.hpp"
 
 #include "support/ModelChecker.hpp"

@@ -2,7 +2,7 @@
 /// @brief Whether messages between devices can take a certain way.
 #pragma once
 
-#include "DNDS/Mpi/NodeTopology.hpp"
+#include "DNDS/Mpi/CommunicatorContext.hpp"
 #include "DNDS/Transport/DeviceTopology.hpp"
 
 #include <optional>

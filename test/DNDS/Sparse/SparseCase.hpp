@@ -2,6 +2,7 @@
 /// @brief Sparse fields that are compared with dense ones, cell by cell and ghost by ghost.
 #pragma once
 
+#include "DNDS/Base/ContentHash.hpp"
 #include "DNDS/Blocks/BlockCase.hpp"
 #include "DNDS/Blocks/BlockField.hpp"
 #include "DNDS/Sparse/SparseField.hpp"

@@ -1,4 +1,4 @@
-#include "DNDS/Sparse/SparseDense.hpp"
+#include "DNDS/Sparse/SparseRows.hpp"
 
 #include "DNDS/Mpi/ThrowsOnAll.hpp"
 #include "DNDS/Sparse/SparseCase.hpp"

@@ -2,7 +2,7 @@
 
 #include "DNDS/Mpi/ThrowsOnAll.hpp"
 #include "DNDS/Sparse/SparseCase.hpp"
-#include "DNDS/Sparse/SparseElements.hpp"
+#include "DNDS/Sparse/SparseField.hpp"
 #include "DNDS/Transport/RowGather.hpp"
 #include "support/World.hpp"
 

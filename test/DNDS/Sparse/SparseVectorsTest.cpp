@@ -1,12 +1,11 @@
 // Vector operations on sparse fields against those on dense ones, and sums and checkpoints of fields on the device
 // against those of the host.
 
-#include "DNDS/Sparse/SparseVectors.hpp"
+#include "DNDS/Sparse/SparseReductions.hpp"
 
 #include "DNDS/Device/Stream.hpp"
 #include "DNDS/Mpi/ThrowsOnAll.hpp"
 #include "DNDS/Sparse/SparseCase.hpp"
-#include "DNDS/Sparse/SparseDense.hpp"
 #include "DNDS/Sparse/SparseRows.hpp"
 #include "support/World.hpp"
 

@@ -1,4 +1,4 @@
-#include "DNDS/Storage/ArrayLayout.hpp"
+#include "DNDS/Storage/ArrayView.hpp"
 
 #include <gtest/gtest.h>
 

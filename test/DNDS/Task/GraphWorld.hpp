@@ -6,7 +6,7 @@
 #include "DNDS/Array/ArrayPair.hpp"
 #include "DNDS/Geom/Mesh/UnstructuredMesh.hpp"
 #include "DNDS/Index/Mappings.hpp"
-#include "DNDS/Task/Region.hpp"
+#include "DNDS/Task/KernelRows.hpp"
 
 #include <algorithm>
 #include <map>

@@ -1,4 +1,4 @@
-#include "DNDS/Task/Region.hpp"
+#include "DNDS/Task/KernelRows.hpp"
 
 #include "DNDS/Task/PlanFields.hpp"
 

@@ -4,8 +4,8 @@
 #pragma once
 
 #include "DNDS/Exchange/FieldCase.hpp"
+#include "DNDS/Mpi/CommunicatorContext.hpp"
 #include "DNDS/Mpi/NodeArena.hpp"
-#include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/Transport/TransportTable.hpp"
 #include "support/ScopedVariable.hpp"
 

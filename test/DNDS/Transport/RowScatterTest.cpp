@@ -4,7 +4,7 @@
 #include "DNDS/Transport/RowScatter.hpp"
 
 #include "DNDS/Exchange/FieldCase.hpp"
-#include "DNDS/Mpi/NodeTopology.hpp"
+#include "DNDS/Mpi/CommunicatorContext.hpp"
 #include "DNDS/Transport/ScatteredCase.hpp"
 
 #include <array>

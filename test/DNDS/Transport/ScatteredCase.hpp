@@ -2,8 +2,8 @@
 /// @brief Exchanges planned by hand, whose destinations are rows in runs, over any transport.
 #pragma once
 
+#include "DNDS/Mpi/CommunicatorContext.hpp"
 #include "DNDS/Mpi/NodeArena.hpp"
-#include "DNDS/Mpi/NodeTopology.hpp"
 #include "DNDS/Mpi/ThrowsOnAll.hpp"
 #include "DNDS/Mpi/Wait.hpp"
 #include "DNDS/Storage/HostDeviceBuffer.hpp"

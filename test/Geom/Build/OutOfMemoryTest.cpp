@@ -10,7 +10,6 @@
 #include "DNDS/Geom/Write/WriteMesh.hpp"
 #include "DNDS/Mpi/CommunicatorContext.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
-#include "DNDS/Mpi/SparseExchange.hpp"
 #include "support/FailingAllocations.hpp"
 #include "support/MpiTest.hpp"
 #include "support/TemporaryFile.hpp"

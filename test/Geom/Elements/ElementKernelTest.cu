@@ -3,7 +3,7 @@
 #include "DNDS/Device/ParallelFor.hpp"
 #include "DNDS/Device/Stream.hpp"
 #include "DNDS/Geom/Elements/ElementMap.hpp"
-#include "DNDS/Geom/Elements/Quadrature.hpp"
+#include "DNDS/Geom/Elements/ReferenceElement.hpp"
 
 #include "Geom/Elements/ElementTypes.hpp"
 

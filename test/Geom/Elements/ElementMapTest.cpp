@@ -1,6 +1,6 @@
 #include "DNDS/Geom/Elements/ElementMap.hpp"
 
-#include "DNDS/Geom/Elements/Quadrature.hpp"
+#include "DNDS/Geom/Elements/ReferenceElement.hpp"
 #include "Geom/Elements/ElementTypes.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "DNDS/Geom/Elements/Quadrature.hpp"
+#include "DNDS/Geom/Elements/ReferenceElement.hpp"
 
 #include "DNDS/Base/Error.hpp"
 #include "Geom/Elements/ElementTypes.hpp"

@@ -1,7 +1,6 @@
 #include "DNDS/Geom/Locate/Probe.hpp"
 
 #include "DNDS/Geom/Elements/ElementMap.hpp"
-#include "DNDS/Geom/Mesh/FaceElements.hpp"
 #include "DNDS/Geom/Mesh/MeshView.hpp"
 #include "DNDS/Geom/Read/ReadMesh.hpp"
 #include "Geom/Locate/LocatedMeshes.hpp"

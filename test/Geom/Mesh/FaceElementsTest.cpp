@@ -1,10 +1,9 @@
-#include "DNDS/Geom/Mesh/FaceElements.hpp"
+#include "DNDS/Geom/Mesh/MeshView.hpp"
 
 #include "DNDS/Geom/Build/BuildMesh.hpp"
 #include "DNDS/Geom/Elements/ElementMap.hpp"
-#include "DNDS/Geom/Elements/Quadrature.hpp"
+#include "DNDS/Geom/Elements/ReferenceElement.hpp"
 #include "DNDS/Geom/Generate/BoxMesh.hpp"
-#include "DNDS/Geom/Mesh/MeshView.hpp"
 #include "Geom/Mesh/CurvedMeshes.hpp"
 
 #include <gtest/gtest.h>
