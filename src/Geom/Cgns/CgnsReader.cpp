@@ -3,8 +3,7 @@
 #include "DNDS/Geom/Cgns/Boundary.hpp"
 #include "DNDS/Geom/Cgns/Model.hpp"
 #include "DNDS/Geom/Cgns/NodeJoin.hpp"
-#include "DNDS/Geom/Cgns/ParentFaces.hpp"
-#include "DNDS/Geom/Cgns/Polyhedra.hpp"
+#include "DNDS/Geom/Cgns/ResolvedElements.hpp"
 #include "DNDS/Geom/Cgns/SectionElements.hpp"
 #include "DNDS/Geom/Cgns/SharedTree.hpp"
 #include "DNDS/Geom/Cgns/Solutions.hpp"
@@ -81,9 +80,9 @@ std::pair<std::vector<index>, index> numberFaces(CommunicatorContext &context, c
 }
 
 /// The cells of this rank as a block. Collective.
-/// Elements of MIXED sections other than cells: faces are taken by their marks, the rest is counted and left out. Zones'
-/// own numbers of cells are only compared, since many files state them wrongly.
-/// O(own elements) time; one reduction of a word a zone, which also makes the warnings the same on all ranks.
+/// Elements of MIXED sections other than cells: faces are taken by their marks, the rest is counted and left out.
+/// Zones' own numbers of cells are only compared, since many files state them wrongly. O(own elements) time; one
+/// reduction of a word a zone, which also makes the warnings the same on all ranks.
 ElementBlock cellBlock(CommunicatorContext &context, const Model &model, const Elements &elements,
                        std::vector<std::string> &warnings, std::vector<std::string> &notes) {
     const ElementRun &run = elements.cells;
