@@ -43,10 +43,10 @@ SparseLinks boxesOf(const BlockLinks &links) {
             found = shapes.emplace(key, RowList::boxes({&rows, 1})).first;
         return {place, found->second};
     };
-    for (const PeerLinks &peer : links.given)
-        std::ranges::transform(peer.links, std::back_inserter(boxes.peers[peer.rank].given), linkOf);
-    for (const PeerLinks &peer : links.received)
-        std::ranges::transform(peer.links, std::back_inserter(boxes.peers[peer.rank].received), linkOf);
+    for (const auto &[rank, given] : links.given)
+        std::ranges::transform(given, std::back_inserter(boxes.peers[rank].given), linkOf);
+    for (const auto &[rank, received] : links.received)
+        std::ranges::transform(received, std::back_inserter(boxes.peers[rank].received), linkOf);
     return boxes;
 }
 
