@@ -24,9 +24,9 @@ namespace {
 /// Faces are in two lists, since MIXED sections hold cells and faces: the order of the file interleaves the sections
 /// of both.
 /// O(sections log sections), the same on all ranks without messages: sections are few and known to all.
-class FileOrder {
+class SectionOrder {
   public:
-    explicit FileOrder(const Elements &elements) : faces_(elements.faceTable.sections().size()) {
+    explicit SectionOrder(const Elements &elements) : faces_(elements.faceTable.sections().size()) {
         std::vector<const Section *> sections;
         for (const SectionTable *table : {&elements.faceTable, &elements.cellTable})
             for (const Section &section : table->sections())
@@ -54,7 +54,7 @@ class FileOrder {
 /// rank's in order. One scan and one reduction of as many words as there are sections.
 std::pair<std::vector<index>, index> numberFaces(CommunicatorContext &context, const Elements &elements,
                                                  const Marks &marks) {
-    const FileOrder order(elements);
+    const SectionOrder order(elements);
     std::vector<std::size_t> places;
     std::vector<index> counts(order.size(), 0);
     for (const MarkedElement &face : marks.faces) {

@@ -172,15 +172,15 @@ NumberedFaces numberFaces(CommunicatorContext &context, const CsrLists<index> &o
 // The sections
 
 /// A face list may repeat a face with other marks; it becomes an element once.
-struct FaceElements {
+struct ListedFaces {
     ElementBlock block;
     std::vector<index> elementOf; ///< [own listed faces]: position in `block`
 };
 
 /// Only neighbours in the list are compared: a face that is listed again later becomes another element.
 /// O(nodes of own faces). A face whose marks two ranks list is written twice, once by each.
-FaceElements uniqueFaces(CommunicatorView comm, const ElementBlock &faces) {
-    FaceElements result;
+ListedFaces uniqueFaces(CommunicatorView comm, const ElementBlock &faces) {
+    ListedFaces result;
     for (index f = 0; f < faces.size(); f++) {
         const auto i = static_cast<std::size_t>(f);
         const auto nodes = faces.nodesOf(f);
@@ -314,7 +314,7 @@ class ElementMaker {
     CommunicatorContext &context_;
     CommunicatorView comm_;
     const SourceMesh &mesh_;
-    FaceElements faces_;
+    ListedFaces faces_;
     WrittenElements result_;
 };
 

@@ -136,7 +136,7 @@ void recognizeShapes(ElementBlock &cells) {
 // The lists of a mesh
 
 /// This rank's faces: contiguous, in order of rank.
-struct OwnFaces {
+struct FileFaces {
     index first = 0;
     CsrLists<index> corners;
     std::vector<index> owner;     ///< cells
@@ -188,7 +188,7 @@ constexpr index maxCorners = (index{1} << 14) - 1;
 
 /// Reads faces that are lists of their own: "4(0 1 5 4)".
 /// Text, or binary lists that are not compact: a face is a number and a list.
-void readCorners(ListReader &list, index nodes, OwnFaces &faces) {
+void readCorners(ListReader &list, index nodes, FileFaces &faces) {
     list.forEach([&](index) {
         const index count = takeInteger(list.cursor(), "the number of corners of a face", minCorners, maxCorners);
         takeByte(list.cursor(), '(');
@@ -203,7 +203,7 @@ void readCorners(ListReader &list, index nodes, OwnFaces &faces) {
 /// list of all corners.
 /// Offsets ascend by the number of corners of each face; the range check bounds memory before anything is allocated.
 /// O(own faces). Only the first segment's place is used: the segments of a rank follow each other in a binary list.
-index readOffsets(ListReader &list, OwnFaces &faces) {
+index readOffsets(ListReader &list, FileFaces &faces) {
     if (list.segments().empty())
         return 0;
     const FileSegment &first = list.segments().front();
@@ -221,7 +221,7 @@ index readOffsets(ListReader &list, OwnFaces &faces) {
 }
 
 /// Reads the corners from the position that `readOffsets` gave.
-void readCornersFrom(ListReader &list, index begin, index nodes, OwnFaces &faces) {
+void readCornersFrom(ListReader &list, index begin, index nodes, FileFaces &faces) {
     if (list.segments().empty())
         return;
     const FilePlace place = list.segments().front().secondPlace;
@@ -231,7 +231,7 @@ void readCornersFrom(ListReader &list, index begin, index nodes, OwnFaces &faces
 }
 
 /// The cells on both sides. A cell has four faces at least, which bounds the numbers of cells.
-void readCells(CommunicatorView comm, const PolyMesh &poly, OwnFaces &faces) {
+void readCells(CommunicatorView comm, const PolyMesh &poly, FileFaces &faces) {
     const index total = poly.faces.count;
     const index highest = total / 2 - 1;
     comm.guarded([&] {
@@ -255,8 +255,8 @@ void readCells(CommunicatorView comm, const PolyMesh &poly, OwnFaces &faces) {
 /// Collective.
 /// One agreement for each list, so that the first error of the file is named on any number of ranks.
 /// O(own faces + own corners) memory; no messages but a scan and the agreements.
-OwnFaces readFaces(CommunicatorView comm, const PolyMesh &poly, index nodes) {
-    OwnFaces faces;
+FileFaces readFaces(CommunicatorView comm, const PolyMesh &poly, index nodes) {
+    FileFaces faces;
     std::optional<ListReader> list;
     comm.guarded([&] { list.emplace(comm, poly.faces, poly.faces.count); });
     if (poly.faces.compact) {
@@ -277,7 +277,7 @@ OwnFaces readFaces(CommunicatorView comm, const PolyMesh &poly, index nodes) {
 /// One exchange: each face goes to the ranks of its cells with 3 + corners words. O(corners of own faces + of
 /// faces received) memory. polyhedraOfFaces sorts by cell and face, so the result does not depend on the order of
 /// arrival.
-ElementBlock assembleCells(CommunicatorContext &context, const PolyMesh &poly, const OwnFaces &faces) {
+ElementBlock assembleCells(CommunicatorContext &context, const PolyMesh &poly, const FileFaces &faces) {
     const CommunicatorView &comm = context.comm();
     index highest = -1;
     for (const std::vector<index> *cells : {&faces.owner, &faces.neighbour})
@@ -308,7 +308,7 @@ ElementBlock assembleCells(CommunicatorContext &context, const PolyMesh &poly, c
 }
 
 /// The faces without a neighbour, which come last in the file. Collective.
-ElementBlock boundaryFaces(CommunicatorView comm, const OwnFaces &faces) {
+ElementBlock boundaryFaces(CommunicatorView comm, const FileFaces &faces) {
     ElementBlock block;
     for (index face = static_cast<index>(faces.neighbour.size()); face < faces.size(); face++) {
         const auto corners = faces.corners[toSize(face)];
@@ -333,7 +333,7 @@ SourceMesh readParts(CommunicatorView comm, const std::string &path, const std::
         list.forEach([&](index) { mesh.coordinates.push_back(takePoint(list.cursor(), list.list().encoding)); });
     });
     numberNodes(comm, mesh);
-    const OwnFaces faces = readFaces(comm, poly, mesh.globalNodes);
+    const FileFaces faces = readFaces(comm, poly, mesh.globalNodes);
     const auto context = CommunicatorContext::of(comm);
     mesh.cells = assembleCells(*context, poly, faces);
     mesh.faces = boundaryFaces(comm, faces);
