@@ -6,7 +6,6 @@
 #include "DNDS/Geom/Mesh/CellNodes.hpp"
 #include "DNDS/Geom/Mesh/UnstructuredMesh.hpp"
 #include "DNDS/Geom/Source/CellRecords.hpp"
-#include "DNDS/Index/Redistribute.hpp"
 #include "DNDS/Mpi/EvenSplit.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
 #include "DNDS/Mpi/Rendezvous.hpp"

@@ -7,10 +7,10 @@
 #include "DNDS/Geom/Foam/PolyMesh.hpp"
 #include "DNDS/Geom/Source/CsrLists.hpp"
 #include "DNDS/Index/SortUnique.hpp"
+#include "DNDS/Mpi/CommunicatorContext.hpp"
 #include "DNDS/Mpi/EvenSplit.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
 #include "DNDS/Mpi/Rendezvous.hpp"
-#include "DNDS/Mpi/SparseExchange.hpp"
 
 #include <algorithm>
 #include <array>
