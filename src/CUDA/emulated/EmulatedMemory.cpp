@@ -7,6 +7,7 @@
 #include <exception>
 #include <iterator>
 #include <string>
+#include <type_traits>
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -16,6 +17,22 @@
 namespace DNDS::Device {
 
 namespace {
+
+/// Begins every handle.
+constexpr std::uint64_t handleMark = 0x444E4453454D5531; // "DNDSEMU1"
+
+/// The content of a SharedHandle, which identifies a byte of emulated device memory to other processes.
+struct Share {
+    std::uint64_t mark = handleMark;
+    std::int64_t process = 0;
+    std::int64_t file = 0;    ///< descriptor in that process
+    std::uint64_t inode = 0;  ///< inode, which tells apart processes that reuse a number
+    std::uint64_t begin = 0;  ///< begin of the allocation in the file
+    std::uint64_t bytes = 0;  ///< size of the allocation
+    std::uint64_t offset = 0; ///< offset of the byte in the allocation
+    void *address = nullptr;  ///< address of the byte in that process
+};
+static_assert(std::is_trivially_copyable_v<Share> && sizeof(Share) <= sizeof(SharedHandle));
 
 [[noreturn]] void throwNoMemory(std::size_t bytes, int error) {
     throw MemoryError(fmt::format("emulated device: no room for {} bytes ({})", bytes, std::strerror(error)));
@@ -117,21 +134,37 @@ std::byte *EmulatedMemory::alias(const void *pointer, std::size_t bytes) const {
     return block->second.alias + (static_cast<const std::byte *>(pointer) - block->first);
 }
 
-EmulatedShare EmulatedMemory::share(const void *pointer) const {
+SharedHandle EmulatedMemory::share(const void *pointer) const {
     const std::scoped_lock guard(mutex_);
     const auto block = find(pointer, 0);
     DNDS_CHECK(!block->second.foreign, ArgumentError,
                "emulated device: memory that another process shared cannot be shared on");
     struct ::stat status {};
     DNDS_CHECK(::fstat(file_, &status) == 0, StateError, "emulated device: {}", std::strerror(errno));
-    return {::getpid(),          file_,
-            status.st_ino,       block->second.begin,
-            block->second.bytes, static_cast<std::uint64_t>(static_cast<const std::byte *>(pointer) - block->first)};
+    const Share shared{
+        handleMark,
+        ::getpid(),
+        file_,
+        status.st_ino,
+        block->second.begin,
+        block->second.bytes,
+        static_cast<std::uint64_t>(static_cast<const std::byte *>(pointer) - block->first),
+        const_cast<void *>(pointer), // NOLINT
+    };
+    SharedHandle handle;
+    std::memcpy(handle.bytes.data(), &shared, sizeof(shared));
+    return handle;
 }
 
 // The inode tells whether the process number has been reused by a program with other files.
 // Mappings share pages with the owner: writes of either process are visible to the other at once, as with CUDA IPC.
-void *EmulatedMemory::open(const EmulatedShare &shared) {
+void *EmulatedMemory::open(const SharedHandle &handle) {
+    Share shared;
+    std::memcpy(&shared, handle.bytes.data(), sizeof(shared));
+    DNDS_CHECK(shared.mark == handleMark, ArgumentError,
+               "emulated device: this is not a handle of shared device memory");
+    if (shared.process == ::getpid())
+        return shared.address;
     const std::string path = fmt::format("/proc/{}/fd/{}", shared.process, shared.file);
     const int file = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
     DNDS_CHECK(file >= 0, StateError,

@@ -2,6 +2,8 @@
 /// @brief Host memory that only the emulated device may touch.
 #pragma once
 
+#include "DNDS/Device/Hooks.hpp"
+
 #include <cstddef>
 #include <cstdint>
 
@@ -9,16 +11,6 @@
 #include <mutex>
 
 namespace DNDS::Device {
-
-/// Identifies a byte of emulated device memory to other processes.
-struct EmulatedShare {
-    std::int64_t process = 0;
-    std::int64_t file = 0;    ///< descriptor in that process
-    std::uint64_t inode = 0;  ///< inode, which tells apart processes that reuse a number
-    std::uint64_t begin = 0;  ///< begin of the allocation in the file
-    std::uint64_t bytes = 0;  ///< size of the allocation
-    std::uint64_t offset = 0; ///< offset of the byte in the allocation
-};
 
 /// All device memory of this process under the emulated back end, and memory of other processes that it has opened.
 ///
@@ -37,9 +29,9 @@ class EmulatedMemory {
     std::byte *alias(const void *pointer, std::size_t bytes) const;
 
     /// @throws ArgumentError unless `pointer` lies in an allocation of this process.
-    EmulatedShare share(const void *pointer) const;
-    /// The address of the shared byte. @throws StateError, ArgumentError, MemoryError.
-    void *open(const EmulatedShare &shared);
+    SharedHandle share(const void *pointer) const;
+    /// The address of the shared byte, in this process that of `share`. @throws StateError, ArgumentError, MemoryError.
+    void *open(const SharedHandle &handle);
     void close(void *pointer) noexcept;
 
     /// Makes all allocations accessible until `lock` has been called as often.

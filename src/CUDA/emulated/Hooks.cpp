@@ -17,7 +17,6 @@
 #include <new>
 #include <numeric>
 #include <random>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -83,9 +82,6 @@ unsigned freshSeed() {
 
 /// A device lost in the middle of a run fails all later requests.
 void requireNotLost() { DNDS_CHECK(!emulatedDeviceOption("lost"), StateError, "emulated device: it is lost"); }
-
-/// Marks the first bytes of a handle; an EmulatedShare follows.
-constexpr std::uint64_t handleMark = 0x444E4453454D5531; // "DNDSEMU1"
 
 } // namespace
 
@@ -166,29 +162,11 @@ void copy(void *destination, MemorySpace destinationSpace, const void *source, M
     });
 }
 
-SharedHandle share(const void *pointer) {
-    static_assert(std::is_trivially_copyable_v<EmulatedShare> &&
-                  sizeof(handleMark) + sizeof(EmulatedShare) <= sizeof(SharedHandle));
-    // Mark, share, address: as `openShared` reads them.
-    const EmulatedShare shared = memory().share(pointer);
-    SharedHandle handle;
-    std::memcpy(handle.bytes.data(), &handleMark, sizeof(handleMark));
-    std::memcpy(handle.bytes.data() + sizeof(handleMark), &shared, sizeof(shared));
-    // memory of this process is identified by its address
-    std::memcpy(handle.bytes.data() + sizeof(handleMark) + sizeof(shared), &pointer, sizeof(pointer));
-    return handle;
-}
+SharedHandle share(const void *pointer) { return memory().share(pointer); }
 
 void *openShared(const SharedHandle &handle) {
     DNDS_CHECK(!emulatedDeviceOption("no-sharing"), StateError, "emulated device: sharing memory is refused");
-    std::uint64_t mark = 0;
-    EmulatedShare shared;
-    void *local = nullptr;
-    std::memcpy(&mark, handle.bytes.data(), sizeof(mark));
-    std::memcpy(&shared, handle.bytes.data() + sizeof(mark), sizeof(shared));
-    std::memcpy(&local, handle.bytes.data() + sizeof(mark) + sizeof(shared), sizeof(local));
-    DNDS_CHECK(mark == handleMark, ArgumentError, "emulated device: this is not a handle of shared device memory");
-    return shared.process == ::getpid() ? local : memory().open(shared);
+    return memory().open(handle);
 }
 
 void closeShared(void *pointer) noexcept {

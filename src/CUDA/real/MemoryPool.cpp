@@ -1,6 +1,5 @@
 #include "MemoryPool.hpp"
 
-#include <algorithm>
 #include <iterator>
 #include <thread>
 
@@ -75,10 +74,9 @@ bool MemoryPool::deallocate(void *pointer) {
     const auto offset = static_cast<std::size_t>(static_cast<std::byte *>(pointer) - slab->first);
     if (slab->second.used.count(offset) == 0)
         return false;
-    if (std::any_of(waiting_.begin(), waiting_.end(),
-                    [=](const PendingFree &other) { return other.pointer == pointer; }))
+    if (waiting_.contains(pointer))
         return false;
-    waiting_.push_back({pointer, source_.fence()});
+    waiting_.emplace(pointer, source_.fence());
     reclaimCompleted();
     return true;
 }
@@ -86,17 +84,17 @@ bool MemoryPool::deallocate(void *pointer) {
 // Fences may pass in any order: streams are independent of each other.
 // Called at every allocation and free, so the list of waiting ranges stays short without a thread of its own.
 void MemoryPool::reclaimCompleted() {
-    const auto stays = std::remove_if(waiting_.begin(), waiting_.end(), [this](const PendingFree &waiting) {
-        if (!waiting.completed())
+    std::erase_if(waiting_, [this](const auto &waiting) {
+        const auto &[pointer, completed] = waiting;
+        if (!completed())
             return false;
-        const auto slab = find(waiting.pointer);
-        const auto offset = static_cast<std::size_t>(static_cast<std::byte *>(waiting.pointer) - slab->first);
+        const auto slab = find(pointer);
+        const auto offset = static_cast<std::size_t>(static_cast<std::byte *>(pointer) - slab->first);
         const auto range = slab->second.used.find(offset);
         slab->second.ranges.release(range->first, range->second);
         slab->second.used.erase(range);
         return true;
     });
-    waiting_.erase(stays, waiting_.end());
 }
 
 // Ranges that wait for a fence count as used.

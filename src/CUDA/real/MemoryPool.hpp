@@ -8,7 +8,6 @@
 #include <functional>
 #include <map>
 #include <utility>
-#include <vector>
 
 namespace DNDS::Device {
 
@@ -53,11 +52,6 @@ class MemoryPool {
         std::map<std::size_t, std::size_t> used; ///< begin -> bytes, including ranges that wait for a fence
     };
     using Slabs = std::map<const std::byte *, Slab>; ///< keyed by address
-    /// A range that was freed while work might still use it.
-    struct PendingFree {
-        void *pointer;
-        std::function<bool()> completed;
-    };
 
     Slabs::iterator find(const void *pointer);
     void *allocateIn(Slabs::iterator slab, std::size_t bytes, std::size_t alignment);
@@ -70,7 +64,8 @@ class MemoryPool {
 
     Source source_;
     Slabs slabs_;
-    std::vector<PendingFree> waiting_; ///< in the order of freeing
+    /// Fences of ranges that were freed while work might still use them, keyed by address.
+    std::map<void *, std::function<bool()>> waiting_;
 };
 
 } // namespace DNDS::Device

@@ -3,6 +3,7 @@
 /// an access reads or writes.
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -36,6 +37,15 @@ inline constexpr int NoAlign = -1;
 
 /// A row number that means "none".
 inline constexpr index InvalidIndex = std::numeric_limits<index>::min();
+
+/// A contiguous range [begin, end).
+struct IndexRange {
+    index begin = 0;
+    index end = 0;
+    index size() const noexcept { return end - begin; }
+    friend auto operator<=>(const IndexRange &,
+                            const IndexRange &) = default; // NOLINT(modernize-use-nullptr): false alarm
+};
 
 /// As an index into std containers.
 constexpr std::size_t toSize(index i) noexcept { return static_cast<std::size_t>(i); }

@@ -1,12 +1,30 @@
 #include "DNDS/Blocks/BlockGrid.hpp"
 
 #include "DNDS/Base/ContentHash.hpp"
-#include "DNDS/Blocks/GridParts.hpp"
+#include "DNDS/Blocks/Passages.hpp"
 
 #include <cmath>
 #include <utility>
 
 namespace DNDS {
+
+/// Locates the blocks of one index space: equal bins, each with the blocks that have cells in it. The number of bins is
+/// about that of blocks, so that finding the neighbours of all blocks costs O(blocks). AMReX's BoxArray hashes its
+/// boxes into bins in the same way; here bins are an array, bounded even if blocks lie far apart.
+struct BlockGrid::Bins {
+    Box bounds;                      ///< bounds of all blocks
+    IndexVector counts{1, 1, 1, 1};  ///< bins per dimension
+    IndexVector sizes{1, 1, 1, 1};   ///< cells per bin and dimension
+    std::vector<std::size_t> starts; ///< [bins + 1] start of each bin in `blocks`, in C order
+    std::vector<int> blocks;         ///< numbers in the grid, bin by bin; a block is in every bin that it touches
+    index cells = 0;                 ///< cells of all blocks of the space
+
+    Bins(std::span<const Block> all, int space, int dims);
+    /// The numbers of the bins with cells in `box`.
+    Box binsOf(const Box &box) const;
+    /// The position of a bin in `starts`.
+    std::size_t numberOf(const IndexVector &bin) const noexcept;
+};
 
 // Bins of the mean size of blocks, enlarged until there are at most 8 per block and 64 more, also if blocks are sparse.
 // The lists are made by counting, in two passes over the blocks: O(blocks + entries).
@@ -169,6 +187,8 @@ void BlockGrid::addRanks() {
     for (std::size_t b = 0; b < blocks_.size(); ++b)
         ofRank_[next[toSize(blocks_[b].rank)]++] = static_cast<int>(b);
 }
+
+index BlockGrid::cellsOfBlocks(int space) const { return bins_[toSize(space)].cells; }
 
 bool BlockGrid::hasBlocksOf(const BlockGrid &other) const noexcept {
     return std::ranges::equal(blocks_, other.blocks_,

@@ -188,6 +188,8 @@ class BlockGrid {
     void addPassage(int space, Passage passage, std::size_t number);
     void addPeriods();
     void sign();
+    /// Cells of all blocks of a space.
+    index cellsOfBlocks(int space) const;
 
     std::vector<IndexSpace> spaces_;
     std::vector<Block> blocks_;

@@ -10,6 +10,7 @@
 #include <limits>
 #include <map>
 #include <numeric>
+#include <span>
 #include <utility>
 
 namespace DNDS {
@@ -139,10 +140,9 @@ std::map<int, GhostLinks> ghostsByOwner(const Layout &from, const Layout &to, st
     return byOwner;
 }
 
-/// The owner's end of each link is sent to it as `wordsOfLink` words. Readers and owners are sorted by rank, by the map
-/// here and by `sparseExchange` there. Collective; one sparse exchange.
-/// Cost: one list of 13 words a link to each owner. The lists on both ends are in the reader's order, so that messages
-/// of exchanges carry rows without numbers.
+/// The owner's end of each link is sent to it as `wordsOfLink` words. Readers and owners are sorted by rank, by maps.
+/// Collective; one sparse exchange. Cost: one list of 13 words a link to each owner. The lists on both ends are in the
+/// reader's order, so that messages of exchanges carry rows without numbers.
 BlockLinks linksBetween(CommunicatorContext &context, const Layout &from, const Layout &to, const Sources &sourcesOf,
                         const Adaptation &adapt) {
     BlockLinks links;
@@ -155,24 +155,21 @@ BlockLinks linksBetween(CommunicatorContext &context, const Layout &from, const 
             own = std::move(found.words);
         else
             wanted.append(owner, found.words);
-        links.received.push_back({owner, std::move(found.links)});
+        links.received.emplace(owner, std::move(found.links));
     }
     const RankLists heard = sparseExchange(context, wanted);
     // The words of one reader become links again.
     const auto addReader = [&](int rank, std::span<const index> words) {
         if (words.empty())
             return;
-        PeerLinks &reader = links.given.emplace_back(PeerLinks{rank, {}});
-        reader.links.reserve(words.size() / wordsOfLink);
+        std::vector<BlockLink> &reader = links.given[rank];
+        reader.reserve(words.size() / wordsOfLink);
         for (; !words.empty(); words = words.subspan(wordsOfLink))
-            reader.links.push_back({static_cast<int>(words[0]), static_cast<int>(words[1]),
-                                    boxFromWords(words.subspan(2, wordsOfRowBox))});
+            reader.push_back({static_cast<int>(words[0]), static_cast<int>(words[1]),
+                              boxFromWords(words.subspan(2, wordsOfRowBox))});
     };
-    std::size_t k = 0;
-    for (; k < heard.size() && heard.ranks[k] < me; ++k)
-        addReader(heard.ranks[k], heard.list(k));
     addReader(me, own);
-    for (; k < heard.size(); ++k)
+    for (std::size_t k = 0; k < heard.size(); ++k)
         addReader(heard.ranks[k], heard.list(k));
     return links;
 }
@@ -262,15 +259,15 @@ BlockLinks valueLinksOf(CommunicatorContext &context, const BlockPattern &from, 
     });
 }
 
-ExchangePattern::PeerBoxes rowsOf(std::span<const PeerLinks> peers) {
+ExchangePattern::PeerBoxes rowsOf(const PeerLinks &peers) {
     ExchangePattern::PeerBoxes boxes;
     std::vector<RowBox> rows;
-    for (const PeerLinks &peer : peers) {
+    for (const auto &[rank, links] : peers) {
         rows.clear();
-        rows.reserve(peer.links.size());
-        for (const BlockLink &link : peer.links)
+        rows.reserve(links.size());
+        for (const BlockLink &link : links)
             rows.push_back(link.rows);
-        boxes.append(peer.rank, RowList::boxes(rows));
+        boxes.append(rank, RowList::boxes(rows));
     }
     return boxes;
 }
@@ -279,12 +276,12 @@ ExchangePattern::PeerBoxes rowsOf(std::span<const PeerLinks> peers) {
 // stable: a block's links all come from one rank, in the order of its regions.
 // O(links log links) where ranks and blocks are not in the same order, else O(links). Sums of floating-point numbers
 // then have the same bits on any ranks, since the order of terms depends on block numbers only.
-std::vector<ExchangePattern::PushedBox> pushOrderOf(std::span<const PeerLinks> given) {
+std::vector<ExchangePattern::PushedBox> pushOrderOf(const PeerLinks &given) {
     // In order where ranks ascend with blocks: nothing to sort.
     int last = 0;
     bool inOrder = true;
-    for (const PeerLinks &peer : given)
-        for (const BlockLink &link : peer.links) {
+    for (const auto &[rank, links] : given)
+        for (const BlockLink &link : links) {
             inOrder = inOrder && link.other >= last;
             last = link.other;
         }
@@ -292,8 +289,8 @@ std::vector<ExchangePattern::PushedBox> pushOrderOf(std::span<const PeerLinks> g
         return {};
     std::vector<std::pair<int, ExchangePattern::PushedBox>> byBlock;
     index place = 0;
-    for (const PeerLinks &peer : given)
-        for (const BlockLink &link : peer.links) {
+    for (const auto &[rank, links] : given)
+        for (const BlockLink &link : links) {
             byBlock.push_back({link.other, {link.rows, place}});
             place += link.rows.size();
         }

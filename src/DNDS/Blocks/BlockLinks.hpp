@@ -5,7 +5,7 @@
 #include "DNDS/Blocks/BlockGrid.hpp"
 
 #include <functional>
-#include <span>
+#include <map>
 #include <vector>
 
 namespace DNDS {
@@ -18,18 +18,15 @@ struct BlockLink {
     RowBox rows;   ///< in the memory of this rank; its loops run in the order of the ghosts at both ends
 };
 
-/// The links with one rank.
-struct PeerLinks {
-    int rank = 0;
-    std::vector<BlockLink> links;
-};
+/// Links, keyed by the rank at the other end.
+using PeerLinks = std::map<int, std::vector<BlockLink>>;
 
 /// The blocks of one rank and their links to others. Link k that rank s receives from rank r is link k that r gives to
 /// s, row by row, so messages need no headers. A rank may be its own peer.
 struct BlockLinks {
     std::vector<BlockMemory> blocks;
-    std::vector<PeerLinks> received; ///< ghosts, by the rank that owns their cells, ascending
-    std::vector<PeerLinks> given;    ///< cells, by the rank that has ghosts of them, ascending
+    PeerLinks received; ///< ghosts, by the rank that owns their cells
+    PeerLinks given;    ///< cells, by the rank that has ghosts of them
 };
 
 /// Checks the ingredients of a pattern, and that all ranks pass the same; returns a number that identifies them.
@@ -50,9 +47,9 @@ BlockLinks valueLinksOf(CommunicatorContext &context, const BlockPattern &from, 
                         const std::function<std::vector<GhostRegion>(const BlockMemory &)> &sourcesOf);
 
 /// The rows of all links with each rank, for ExchangePattern. Local.
-ExchangePattern::PeerBoxes rowsOf(std::span<const PeerLinks> peers);
+ExchangePattern::PeerBoxes rowsOf(const PeerLinks &peers);
 /// The order in which pushes apply what blocks have in ghosts: by the number of the block, and for one block that of
 /// its regions, so that it does not depend on ranks. Empty if that is the order of `given`. Local.
-std::vector<ExchangePattern::PushedBox> pushOrderOf(std::span<const PeerLinks> given);
+std::vector<ExchangePattern::PushedBox> pushOrderOf(const PeerLinks &given);
 
 } // namespace DNDS

@@ -1,5 +1,4 @@
 #include "DNDS/Blocks/CutBox.hpp"
-#include "DNDS/Blocks/GridParts.hpp"
 #include "DNDS/Mpi/CommunicatorContext.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
 

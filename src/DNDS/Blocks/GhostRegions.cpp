@@ -1,4 +1,4 @@
-#include "DNDS/Blocks/GridParts.hpp"
+#include "DNDS/Blocks/Passages.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -74,7 +74,7 @@ class BlockGrid::GhostFinder {
         if (box.empty())
             return left;
         // Blocks do not overlap, so equal numbers of cells mean no holes: nothing to subtract.
-        const bool full = grid_.bins_[toSize(space)].cells == grid_.spaces_[toSize(space)].cells.size();
+        const bool full = grid_.cellsOfBlocks(space) == grid_.spaces_[toSize(space)].cells.size();
         if (!full)
             left.push_back(box);
         const IndexTransform back = toHere.inverse();

@@ -1,4 +1,4 @@
-#include "DNDS/Blocks/GridParts.hpp"
+#include "DNDS/Blocks/Passages.hpp"
 
 #include <fmt/ranges.h>
 

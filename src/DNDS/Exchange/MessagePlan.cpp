@@ -41,7 +41,7 @@ void forEachPart(std::span<const RowLayout> layouts, Function &&function) {
 
 /// The facts on which sender and receiver must agree. All are words, hashed in this order; `fingerprint` adds the
 /// ranks, so that two errors do not cancel in the sum.
-struct Terms {
+struct MessageTerms {
     std::uint64_t bytes;
     std::uint64_t signature;
     std::uint64_t kind;
@@ -197,7 +197,7 @@ void agreeOnPlan(CommunicatorContext &context, const MessagePlan &plan, const Ex
     const CommunicatorView &comm = context.comm();
     // Each side computes the terms of a message from its own arrays, options and choice of transport.
     const auto terms = [&](int peer, std::size_t bytes, std::uint64_t widths) {
-        return Terms{bytes, identity.signature, static_cast<std::uint64_t>(kinds.at(peer)), widths};
+        return MessageTerms{bytes, identity.signature, static_cast<std::uint64_t>(kinds.at(peer)), widths};
     };
 
     // A sum over all ranks that is 0 if all agree, and by accident with a probability of 2^-64: for each pair the
@@ -222,7 +222,7 @@ void agreeOnPlan(CommunicatorContext &context, const MessagePlan &plan, const Ex
     // Some pair disagrees: senders tell their terms, so that the message can name the pair and the difference.
     RankLists told;
     for (const Outgoing &out : plan.outgoing) {
-        const Terms t = terms(out.peer, out.bytes, out.widths);
+        const MessageTerms t = terms(out.peer, out.bytes, out.widths);
         const std::array<index, 4> values{static_cast<index>(t.bytes), static_cast<index>(t.signature),
                                           static_cast<index>(t.kind), static_cast<index>(t.widths)};
         told.append(out.peer, values);
@@ -235,7 +235,7 @@ void agreeOnPlan(CommunicatorContext &context, const MessagePlan &plan, const Ex
             // Checked from the most to the least telling: the transport, the size, the layout, the widths of rows.
             const auto in = std::ranges::find(plan.incoming, sender, &Incoming::peer);
             const bool expected = in != plan.incoming.end();
-            const Terms here = terms(sender, expected ? in->bytes : 0, expected ? in->widths : 0);
+            const MessageTerms here = terms(sender, expected ? in->bytes : 0, expected ? in->widths : 0);
             DNDS_CHECK(static_cast<std::uint64_t>(values[2]) == here.kind, ArgumentError,
                        "rank {} uses transport '{}' where rank {} uses '{}' for '{}': choose the same on all ranks "
                        "(options, DNDS_TRANSPORT)",

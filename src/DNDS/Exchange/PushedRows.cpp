@@ -211,6 +211,22 @@ void GhostZeroing::run(std::span<const RowLayout> sons, Device::StreamHandle str
         copies_->launch(stream);
 }
 
+/// One part of one member.
+struct DeviceCombine::Part {
+    std::size_t member;
+    std::size_t part;                   ///< part of the member
+    std::optional<std::size_t> segment; ///< segment of `replace_`
+    std::uint64_t targetsAt = 0;        ///< in `lists_`
+    std::uint64_t contributionsAt = 0;
+    std::uint64_t rows = 0;
+    /// Threads that share a row.
+    std::uint32_t lanes = 1;
+    /// A part of sizes or shapes, whose rows must be equal, not combined.
+    bool compare = false;
+    /// The scalars of the part, if they are combined.
+    ElementKind kind = ElementKind::Opaque;
+};
+
 // Tables are made once a plan: launches fill in addresses only. All parts' lists share one device buffer.
 DeviceCombine::DeviceCombine(const ExchangePattern &pattern, PushOp op, std::span<const RowLayout> fathers,
                              Device::StreamHandle stream)
@@ -257,6 +273,8 @@ DeviceCombine::DeviceCombine(const ExchangePattern &pattern, PushOp op, std::spa
     Device::synchronize(stream);
     replace_.prepare(stream);
 }
+
+DeviceCombine::~DeviceCombine() = default;
 
 /// For an operation, lists the contributions to each row of one part.
 void DeviceCombine::planOperation(Part &part, const RowPart &to, std::span<const std::uint64_t> offsets,

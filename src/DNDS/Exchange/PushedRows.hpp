@@ -5,7 +5,6 @@
 #include "DNDS/Device/DeviceMemory.hpp"
 #include "DNDS/Device/RowKernels.hpp"
 #include "DNDS/Exchange/Exchange.hpp"
-#include "DNDS/Mpi/EvenSplit.hpp"
 #include "DNDS/Transport/DeviceRowCopy.hpp"
 
 #include <optional>
@@ -56,6 +55,7 @@ class DeviceCombine {
     /// MemoryError.
     DeviceCombine(const ExchangePattern &pattern, PushOp op, std::span<const RowLayout> fathers,
                   Device::StreamHandle stream);
+    ~DeviceCombine();
 
     /// Queues the kernels. Local.
     void launch(std::span<const RowLayout> fathers, std::span<std::byte *const> staging, Device::StreamHandle stream);
@@ -66,21 +66,7 @@ class DeviceCombine {
     void check(std::span<const ExchangeMember> members) const;
 
   private:
-    /// One part of one member.
-    struct Part {
-        std::size_t member;
-        std::size_t part;                   ///< part of the member
-        std::optional<std::size_t> segment; ///< segment of `replace_`
-        std::uint64_t targetsAt = 0;        ///< in `lists_`
-        std::uint64_t contributionsAt = 0;
-        std::uint64_t rows = 0;
-        /// Threads that share a row.
-        std::uint32_t lanes = 1;
-        /// A part of sizes or shapes, whose rows must be equal, not combined.
-        bool compare = false;
-        /// The scalars of the part, if they are combined.
-        ElementKind kind = ElementKind::Opaque;
-    };
+    struct Part;
 
     /// Lists the contributions of one part: `offsets` are their places in the staging buffer of `total` bytes. `order`
     /// and `firsts` are CSR: the contributions to row r of `rows_` are order[firsts[r]] to order[firsts[r + 1] - 1].

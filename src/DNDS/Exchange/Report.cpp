@@ -29,7 +29,7 @@ std::atomic<bool> &counting() {
 }
 
 /// A row of an exchange's table: which count, where its statistics are in the report, and how they are printed.
-struct Line {
+struct ReportRow {
     const char *what;
     std::size_t count;
     RankStatistics ExchangeReport::*spread;
@@ -49,13 +49,14 @@ std::string numberText(double value) { return fmt::format("{:.0f}", value); }
 
 std::string secondsText(double value) { return fmt::format("{:.3g} s", value); }
 
-constexpr std::array<Line, 7> lines{{{"    peers", Count::Peers, &ExchangeReport::peers, numberText},
-                                     {"    owned rows", Count::Owned, &ExchangeReport::owned, numberText},
-                                     {"    ghosts", Count::Ghosts, &ExchangeReport::ghosts, numberText},
-                                     {"    rows sent a run", Count::RowsSent, &ExchangeReport::rowsSent, numberText},
-                                     {"    bytes sent a run", Count::BytesSent, &ExchangeReport::bytesSent, bytesText},
-                                     {"    in start", Count::StartSeconds, &ExchangeReport::startSeconds, secondsText},
-                                     {"    in wait", Count::WaitSeconds, &ExchangeReport::waitSeconds, secondsText}}};
+constexpr std::array<ReportRow, 7> lines{
+    {{"    peers", Count::Peers, &ExchangeReport::peers, numberText},
+     {"    owned rows", Count::Owned, &ExchangeReport::owned, numberText},
+     {"    ghosts", Count::Ghosts, &ExchangeReport::ghosts, numberText},
+     {"    rows sent a run", Count::RowsSent, &ExchangeReport::rowsSent, numberText},
+     {"    bytes sent a run", Count::BytesSent, &ExchangeReport::bytesSent, bytesText},
+     {"    in start", Count::StartSeconds, &ExchangeReport::startSeconds, secondsText},
+     {"    in wait", Count::WaitSeconds, &ExchangeReport::waitSeconds, secondsText}}};
 
 /// A rank's figures of the exchanges of one name.
 using Told = std::array<double, Count::All>;
@@ -139,7 +140,7 @@ ExchangeReport summaryOf(const std::string &name, std::span<const Told> all) {
         }
     // Ranks without an exchange of this name do not count, not even as zeros.
     exchange.ranks = static_cast<int>(told.size());
-    for (const Line &line : lines) {
+    for (const ReportRow &line : lines) {
         std::vector<double> values(told.size());
         std::ranges::transform(told, values.begin(), [&](const Told &t) { return t[line.count]; });
         exchange.*line.spread = RankStatistics::of(values, ranks);
@@ -192,7 +193,7 @@ void add(Table &table, const ExchangeReport &exchange) {
     const auto out = std::back_inserter(table.text);
     fmt::format_to(out, "  {}: run {} times on {} rank{}\n", exchange.name, exchange.runs, exchange.ranks,
                    exchange.ranks == 1 ? "" : "s");
-    for (const Line &line : lines)
+    for (const ReportRow &line : lines)
         add(table, line.what, exchange.*line.spread, line.text);
     for (std::size_t way = 0; way < pathClasses; ++way)
         if (const auto [peers, bytes] = exchange.paths[way]; peers > 0)

@@ -18,8 +18,8 @@ namespace {
 /// Half of the 2^32 - 4 bytes that the format allows.
 constexpr index maxCdf2Bytes = (index{1} << 31) - 4; ///< limit of a variable, or of one of its records
 
-/// What has a type that CDF-2 lacks, as text; empty if nothing has. The first six types are those of all classic
-/// formats.
+/// A variable or attribute of a type that CDF-2 lacks, as text; else empty. The first six types are those of all
+/// classic formats.
 std::string beyondCdf2(const NetcdfContent &content) {
     const auto isWide = [](ElementKind kind) {
         return kind != ElementKind::Opaque && Detail::netcdfType(kind) > NC_DOUBLE;

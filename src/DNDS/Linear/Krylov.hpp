@@ -133,10 +133,7 @@ class KrylovWork {
             r *= 1 / unit_;
     }
     /// The factors of a scalar product, row by row.
-    struct Factors {
-        const TVector &x;
-        const TVector &y;
-    };
+    using Factors = std::pair<const TVector &, const TVector &>;
     /// Scalar products, all of them in one reduction, or the two of exact sums. Running.
     /// Batching pays because a reduction costs latency, O(log ranks), and hardly depends on how many numbers it has.
     std::vector<real> dots(std::span<const Factors> factors) const {
@@ -156,7 +153,7 @@ class KrylovWork {
         }
         constexpr auto sum = [](real a, real b) noexcept { return a + b; };
         for (std::size_t k = 0; k < factors.size(); ++k)
-            results[k] = DofKernels::dot(ownedOf(factors[k].x), ownedOf(factors[k].y), b_.executor());
+            results[k] = DofKernels::dot(ownedOf(factors[k].first), ownedOf(factors[k].second), b_.executor());
         messages_.reduce(std::span(results), combineEach<real, sum>);
         return results;
     }

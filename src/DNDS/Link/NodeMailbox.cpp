@@ -15,7 +15,7 @@ NodeOutbox::NodeOutbox(std::shared_ptr<NodeArena> arena)
 // only if no message in them is left to read.
 NodeOutbox::~NodeOutbox() {
     if (isEmpty()) // else it goes with the arena
-        for (Buffer &buffer : buffers_)
+        for (std::span<std::byte> &buffer : buffers_)
             free(buffer);
     if (!inForkedChild())
         box_->sent.store(0, std::memory_order_release); // a reader that starts over finds nothing
@@ -24,9 +24,9 @@ NodeOutbox::~NodeOutbox() {
 
 ArenaLocation NodeOutbox::location() const { return *arena_->locate(box_); }
 
-void NodeOutbox::free(Buffer &buffer) noexcept {
-    if (buffer.memory != nullptr)
-        arena_->deallocate(buffer.memory, buffer.capacity, alignof(NodeMailbox));
+void NodeOutbox::free(std::span<std::byte> &buffer) noexcept {
+    if (!buffer.empty())
+        arena_->deallocate(buffer.data(), buffer.size(), alignof(NodeMailbox));
     buffer = {};
 }
 
@@ -35,15 +35,15 @@ void NodeOutbox::free(Buffer &buffer) noexcept {
 std::byte *NodeOutbox::prepare(std::size_t bytes) {
     // The buffer of the message before the last, which `isReady` has found taken: replacing it touches nothing that
     // is read.
-    Buffer &buffer = buffers_[sent_ % NodeMailbox::entries];
+    std::span<std::byte> &buffer = buffers_[sent_ % NodeMailbox::entries];
     const std::size_t large = bytes > NodeMailbox::smallBytes ? bytes : 0;
-    if (!fitsMessage(buffer.capacity, large)) {
+    if (!fitsMessage(buffer.size(), large)) {
         free(buffer);
         if (large > 0)
             buffer = {static_cast<std::byte *>(arena_->allocate(roomForMessage(large), alignof(NodeMailbox))),
                       roomForMessage(large)};
     }
-    return prepared_ = large > 0 ? buffer.memory : box_->ring[sent_ % NodeMailbox::entries].small.data();
+    return prepared_ = large > 0 ? buffer.data() : box_->ring[sent_ % NodeMailbox::entries].small.data();
 }
 
 // O(1). The release store of `sent` comes last: a reader that finds the new count finds the whole message.

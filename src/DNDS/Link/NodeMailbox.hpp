@@ -68,20 +68,15 @@ class NodeOutbox {
     /// Starts over, while the reader is not reading, and before the reader starts over itself.
     void renew() noexcept;
     /// The size of both buffers.
-    std::size_t bytes() const noexcept { return buffers_[0].capacity + buffers_[1].capacity; }
+    std::size_t bytes() const noexcept { return buffers_[0].size() + buffers_[1].size(); }
 
   private:
-    /// Memory of a longer message, from the arena.
-    struct Buffer {
-        std::byte *memory = nullptr;
-        std::size_t capacity = 0;
-    };
     /// Whether message `number`, counted from 1, and those before it were taken.
     bool wasTaken(std::uint64_t number) const noexcept {
         return box_->taken.load(std::memory_order_acquire) >= number ||
                box_->readerClosed.load(std::memory_order_acquire) != 0;
     }
-    void free(Buffer &buffer) noexcept;
+    void free(std::span<std::byte> &buffer) noexcept;
 
     /// This rank's, with the mailbox and buffers.
     std::shared_ptr<NodeArena> arena_;
@@ -89,7 +84,8 @@ class NodeOutbox {
     NodeMailbox *box_;
     /// Messages sent, as in the mailbox: this side needs no load for it.
     std::uint64_t sent_ = 0;
-    std::array<Buffer, NodeMailbox::entries> buffers_;
+    /// Memory of longer messages, from the arena.
+    std::array<std::span<std::byte>, NodeMailbox::entries> buffers_;
     /// The address that `prepare` returned last.
     std::byte *prepared_ = nullptr;
 };

@@ -333,11 +333,8 @@ class CommunicatorContext : public std::enable_shared_from_this<CommunicatorCont
     std::vector<Recoverable *> recoverables_;
     std::mutex parking_; ///< guards `parked_`: exchanges may be destroyed on any thread
     ParkedList parked_;
-    /// This rank's part of an object that it has destroyed while others may use it: see `keep`.
-    struct Kept {
-        std::shared_ptr<void> memory;
-        std::function<void()> end;
-    };
+    /// This rank's part of an object that it has destroyed while others may use it, and what ends it: see `keep`.
+    using Kept = std::pair<std::shared_ptr<void>, std::function<void()>>;
     std::map<std::uint64_t, Kept> kept_; ///< keyed by object; under the same lock
     /// Memory that peers may still write; under the same lock.
     std::vector<std::shared_ptr<void>> keptUntilRecovery_;

@@ -8,13 +8,6 @@
 
 namespace DNDS {
 
-/// A contiguous range [begin, end).
-struct IndexRange {
-    index begin = 0;
-    index end = 0;
-    index size() const noexcept { return end - begin; }
-};
-
 /// Splits `total` items into parts whose sizes differ by at most one: rank r's begins at total r / ranks, rounded down.
 /// The same on every rank without communication. All functions are Local, O(1) if total times ranks fits 64 bits,
 /// and cannot overflow.

@@ -160,9 +160,9 @@ void CommunicatorContext::freeKept() {
             if (count == comm().size())
                 ended.insert(kept_.extract(object));
     });
-    for (auto &[object, kept] : ended)
-        if (kept.end)
-            kept.end();
+    for (const auto &[object, kept] : ended)
+        if (const auto &end = kept.second)
+            end();
     comm().guarded([] {}); // no rank frees memory that another rank has open
 }
 

@@ -20,7 +20,7 @@ class SegmentPages {
     };
 
     /// `bytes`: a multiple of the granule.
-    explicit SegmentPages(std::size_t bytes) : granules_(bytes / granule) {}
+    explicit SegmentPages(std::size_t bytes) : blocks_(bytes / granule), hasMemory_(bytes / granule) {}
 
     /// Adds a block of `bytes` > 0 bytes at `begin`. Calls `reserve(Range)` for each range without memory; if that
     /// throws, the block is not added, but ranges reserved before keep their memory.
@@ -32,17 +32,17 @@ class SegmentPages {
         // the sums right; then the block, which turns them to used ones.
         for (std::size_t g = first; g < end; ++g) {
             std::size_t to = g;
-            while (to < end && !granules_[to].hasMemory)
+            while (to < end && !hasMemory_[to])
                 ++to;
             if (to == g)
                 continue;
             reserve(Range{g * granule, (to - g) * granule});
             for (std::size_t reserved = g; reserved < to; ++reserved)
-                granules_[reserved].hasMemory = true;
+                hasMemory_[reserved] = true;
             unused_ += (to - g) * granule;
         }
         for (std::size_t g = first; g < end; ++g)
-            if (granules_[g].blocks++ == 0)
+            if (blocks_[g]++ == 0)
                 unused_ -= granule;
     }
 
@@ -51,7 +51,7 @@ class SegmentPages {
         std::size_t first = begin / granule;
         std::size_t end = (begin + bytes + granule - 1) / granule;
         for (std::size_t g = first; g < end; ++g)
-            if (--granules_[g].blocks == 0)
+            if (--blocks_[g] == 0)
                 unused_ += granule;
         // Only the first and the last granule can hold other blocks.
         if (!isUnused(first))
@@ -62,7 +62,7 @@ class SegmentPages {
             return {};
         while (first > 0 && isUnused(first - 1))
             --first;
-        while (end < granules_.size() && isUnused(end))
+        while (end < blocks_.size() && isUnused(end))
             ++end;
         return {first * granule, (end - first) * granule};
     }
@@ -70,17 +70,17 @@ class SegmentPages {
     /// Notes that a range from `release` or `nextUnused` has no memory any more.
     void noteReturned(const Range &range) noexcept {
         for (std::size_t g = range.begin / granule; g < (range.begin + range.bytes) / granule; ++g)
-            granules_[g].hasMemory = false;
+            hasMemory_[g] = false;
         unused_ -= range.bytes;
     }
 
     /// The first whole range with memory and without blocks that begins at `from` or later; empty if none does.
     Range nextUnused(std::size_t from) const noexcept {
         std::size_t first = from / granule;
-        while (first < granules_.size() && !isUnused(first))
+        while (first < blocks_.size() && !isUnused(first))
             ++first;
         std::size_t end = first;
-        while (end < granules_.size() && isUnused(end))
+        while (end < blocks_.size() && isUnused(end))
             ++end;
         return {first * granule, (end - first) * granule};
     }
@@ -89,15 +89,11 @@ class SegmentPages {
     std::size_t unusedBytes() const noexcept { return unused_; }
 
   private:
-    /// `blocks`: blocks that have a byte in it. `hasMemory`: the system has reserved its memory.
-    struct Granule {
-        std::uint32_t blocks = 0;
-        bool hasMemory = false;
-    };
-    bool isUnused(std::size_t g) const noexcept { return granules_[g].hasMemory && granules_[g].blocks == 0; }
+    bool isUnused(std::size_t g) const noexcept { return hasMemory_[g] && blocks_[g] == 0; }
 
-    /// By number: granule g covers bytes [g, g + 1) times 64 KiB.
-    std::vector<Granule> granules_;
+    // Granule g covers bytes [g, g + 1) times 64 KiB.
+    std::vector<std::uint32_t> blocks_; ///< [granules] blocks that have a byte in it
+    std::vector<bool> hasMemory_;       ///< [granules] whether the system has reserved its memory
     /// Bytes of granules with memory and without blocks.
     std::size_t unused_ = 0;
 };

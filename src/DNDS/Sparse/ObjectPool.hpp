@@ -296,18 +296,18 @@ class ObjectPool {
     /// `create(sizeClass)` makes a resource; it may ask this pool for others, and several threads may be in it at a
     /// time. `name` is for messages.
     explicit ObjectPool(std::string_view name, std::function<T(std::size_t)> create)
-        : open_(std::make_shared<Open>(Reference(new State))) {
-        state()->name = name;
-        state()->create = std::move(create);
+        : state_(new State), open_(nullptr, [state = state_](std::nullptr_t) { state->close(); }) {
+        state_->name = name;
+        state_->create = std::move(create);
     }
 
     /// A resource, recycled if one of its class is free. Throws MemoryError if the limit leaves no room, even
     /// without the pooled ones; exceptions of `create`.
     Owner get(std::size_t sizeClass = 1) {
-        Slot *const slot = state()->take(sizeClass);
+        Slot *const slot = state_->take(sizeClass);
         slot->owners.store(1, std::memory_order_release);
         slot->generation.fetch_add(1, std::memory_order_release);
-        Owner owner(slot->view(), state(), slot); // returns it if a kernel's own error is thrown
+        Owner owner(slot->view(), state_, slot); // returns it if a kernel's own error is thrown
         for (const Device::Event &event : slot->pending)
             event.synchronize();
         slot->pending.clear();
@@ -316,34 +316,26 @@ class ObjectPool {
 
     /// Live and pooled resources at the moment. O(1).
     PoolUse use() const {
-        const std::lock_guard lock(state()->mutex);
-        return state()->use;
+        const std::lock_guard lock(state_->mutex);
+        return state_->use;
     }
     /// Limits live and pooled resources together. Present resources beyond it stay.
     void setLimit(std::size_t bytes) {
-        const std::lock_guard lock(state()->mutex);
-        state()->limit = bytes;
+        const std::lock_guard lock(state_->mutex);
+        state_->limit = bytes;
     }
     /// The limit in bytes; the largest std::size_t where none was set.
     std::size_t limit() const {
-        const std::lock_guard lock(state()->mutex);
-        return state()->limit;
+        const std::lock_guard lock(state_->mutex);
+        return state_->limit;
     }
     /// Destroys pooled resources until at most `bytes` are pooled.
-    void trim(std::size_t bytes = 0) { state()->trim(bytes); }
+    void trim(std::size_t bytes = 0) { state_->trim(bytes); }
 
   private:
-    /// Shared by copies of a pool.
-    struct Open {
-        Reference state;
-        explicit Open(Reference of) noexcept : state(std::move(of)) {}
-        Open(const Open &) = delete;
-        Open &operator=(const Open &) = delete;
-        ~Open() { state->close(); }
-    };
-    const Reference &state() const noexcept { return open_->state; }
-
-    std::shared_ptr<Open> open_;
+    Reference state_;
+    /// Shared by copies of a pool: the last one closes the state.
+    std::shared_ptr<void> open_;
 };
 
 /// Recycles or makes a resource. Under a limit, idle resources of other classes are destroyed until the new one fits.

@@ -95,7 +95,7 @@ void SparseFieldState::dropEmpty(int block) {
 }
 
 std::size_t SparseFieldState::firstWitness(int block) const {
-    return toSize(pattern->cellRows(block).front().first * options.components);
+    return toSize(pattern->cellRows(block).front().begin * options.components);
 }
 
 /// The witness is the last element found above the threshold. Blobs move slowly compared with blocks, so it mostly
@@ -108,9 +108,9 @@ bool SparseFieldState::isBelow(int block) noexcept {
     // The witness: in a block in use it is still above, and the scan ends here.
     if (elements->firstAbove(at + mine.witness * bytes, 1, threshold) == 0)
         return false;
-    for (const RowRange &rows : pattern->cellRows(block)) {
-        const std::size_t first = toSize(rows.first * options.components);
-        const std::size_t count = toSize((rows.last - rows.first) * options.components);
+    for (const IndexRange &rows : pattern->cellRows(block)) {
+        const std::size_t first = toSize(rows.begin * options.components);
+        const std::size_t count = toSize(rows.size() * options.components);
         const std::size_t above = elements->firstAbove(at + first * bytes, count, threshold);
         if (above < count) {
             mine.witness = first + above;

@@ -182,11 +182,11 @@ std::vector<bool> SparseFields::State::emptyOnDevice() {
     for (const Member &member : members)
         if (const SparseFieldState &field = *member.field; field.options.deallocationCount > 0)
             field.allocated.forEach([&](int block) {
-                for (const RowRange &rows : pattern->cellRows(block)) {
+                for (const IndexRange &rows : pattern->cellRows(block)) {
                     SparseJob job;
                     job.elements = member.field->kind();
-                    job.source = field.memory(block) + toSize(rows.first) * field.cellBytes;
-                    job.cells = static_cast<std::uint64_t>(rows.last - rows.first);
+                    job.source = field.memory(block) + toSize(rows.begin) * field.cellBytes;
+                    job.cells = static_cast<std::uint64_t>(rows.size());
                     job.flag = static_cast<std::int32_t>(number);
                     job.threshold = field.options.deallocationThreshold;
                     device->add(job);

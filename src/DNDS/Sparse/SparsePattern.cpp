@@ -43,10 +43,10 @@ SparseLinks boxesOf(const BlockLinks &links) {
             found = shapes.emplace(key, RowList::boxes({&rows, 1})).first;
         return {place, found->second};
     };
-    for (const PeerLinks &peer : links.given)
-        std::ranges::transform(peer.links, std::back_inserter(boxes.peers[peer.rank].given), linkOf);
-    for (const PeerLinks &peer : links.received)
-        std::ranges::transform(peer.links, std::back_inserter(boxes.peers[peer.rank].received), linkOf);
+    for (const auto &[rank, given] : links.given)
+        std::ranges::transform(given, std::back_inserter(boxes.peers[rank].given), linkOf);
+    for (const auto &[rank, received] : links.received)
+        std::ranges::transform(received, std::back_inserter(boxes.peers[rank].received), linkOf);
     return boxes;
 }
 
@@ -140,7 +140,7 @@ class SparsePattern::Builder {
     /// The rows of each block that stand for cells: its own, and ghosts that some channel fills. Blocks of the same
     /// kind (interior, at one wall, at one edge) share a list.
     void findCellRows() {
-        std::map<std::vector<RowRange>, std::int32_t> known; // most blocks are alike
+        std::map<std::vector<IndexRange>, std::int32_t> known; // most blocks are alike
         std::vector<char> marks;
         const auto mark = [&](const ChannelEnd &end) {
             made_.shapes_[toSize(end.shape)].forEach([&](index row) { marks[toSize(row)] = 1; });
@@ -165,8 +165,8 @@ class SparsePattern::Builder {
         }
     }
     /// Runs of marked rows.
-    static std::vector<RowRange> rangesOf(const std::vector<char> &marks) {
-        std::vector<RowRange> ranges;
+    static std::vector<IndexRange> rangesOf(const std::vector<char> &marks) {
+        std::vector<IndexRange> ranges;
         const auto place = [&](auto at) { return static_cast<index>(at - marks.begin()); };
         for (auto first = std::find(marks.begin(), marks.end(), 1); first != marks.end();) {
             const auto last = std::find(first, marks.end(), 0);

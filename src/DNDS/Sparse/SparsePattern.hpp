@@ -7,7 +7,6 @@
 #include "DNDS/Sparse/ObjectPool.hpp"
 #include "DNDS/Storage/HostDeviceBuffer.hpp"
 
-#include <compare>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -22,13 +21,6 @@ class RowScatter;
 
 /// Memory of blocks, by size in bytes.
 using BlockPool = ObjectPool<HostDeviceBuffer>;
-
-/// The rows [first, last) of a block's memory.
-struct RowRange {
-    index first = 0;
-    index last = 0;
-    friend auto operator<=>(const RowRange &, const RowRange &) = default; // NOLINT(modernize-use-nullptr): false alarm
-};
 
 /// One end of a channel: some cells or ghosts of a block of this rank. 8 bytes: rows of equal blocks are one shape.
 struct ChannelEnd {
@@ -128,7 +120,7 @@ class SparsePattern {
     std::span<const std::int32_t> localTo(int block) const noexcept { return localTo_.of(block); }
 
     /// The rows of a block that stand for cells: its own, and ghosts that channels fill, not those at walls. Ascending.
-    std::span<const RowRange> cellRows(int block) const noexcept {
+    std::span<const IndexRange> cellRows(int block) const noexcept {
         return cellRows_[toSize(cellRowsOf_[toSize(block)])];
     }
 
@@ -188,10 +180,10 @@ class SparsePattern {
     ByBlock<Place> received_;
     ByBlock<std::int32_t> localFrom_;
     ByBlock<std::int32_t> localTo_;
-    std::vector<std::vector<RowRange>> cellRows_; ///< one list for each kind of block
-    std::vector<std::int32_t> cellRowsOf_;        ///< [blocks]: which of them
-    std::vector<RowList> shapes_;                 ///< rows from the first one of the block
-    std::shared_ptr<const void> kept_;            ///< owner of the lists in `shapes_`
+    std::vector<std::vector<IndexRange>> cellRows_; ///< one list for each kind of block
+    std::vector<std::int32_t> cellRowsOf_;          ///< [blocks]: which of them
+    std::vector<RowList> shapes_;                   ///< rows from the first one of the block
+    std::shared_ptr<const void> kept_;              ///< owner of the lists in `shapes_`
     std::uint64_t signature_ = 0;
     mutable BlockPool pool_;
     mutable std::map<std::size_t, std::unique_ptr<const Copies>> copies_; ///< keyed by the bytes of a cell

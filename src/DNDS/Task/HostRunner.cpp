@@ -25,13 +25,32 @@ int workerNumber() {
 
 } // namespace
 
+/// A part in chunks.
+/// Made once, from the part; `work` is published again in each run and stays at its address, as workers hold
+/// pointers to it.
+/// Chunks of a part write disjoint rows, so they need no order among each other and no locks.
+struct Plan::HostRunner::Chunks {
+    ThreadTeam::Loop work;
+    HostRunner *runner = nullptr;
+    const Part *part = nullptr;
+    index rows = 0; ///< rows of each chunk
+    bool published = false;
+    /// Parts that add: the rows that add to [targets[k], targets[k + 1]), by chunk.
+    /// Fewer, larger ranges of targets repeat fewer rows.
+    std::vector<index> targets;
+    std::vector<std::vector<LocalIndex>> lists;
+};
+
 /// With one thread parts run whole, in the order of steps, and nothing is cut or published.
 Plan::HostRunner::HostRunner(State &state) : state_(state), team_(state.executor.threads()) {
     if (team_.threads() == 1)
         return;
-    for (const Part &part : state.plan.parts)
-        cut(chunks_.emplace_back(), part);
+    chunks_ = std::vector<Chunks>(state.plan.parts.size());
+    for (std::size_t k = 0; k < chunks_.size(); ++k)
+        cut(chunks_[k], state.plan.parts[k]);
 }
+
+Plan::HostRunner::~HostRunner() = default;
 
 void Plan::HostRunner::cut(Chunks &chunks, const Part &part) {
     // Pointers back, as the team calls a plain function.

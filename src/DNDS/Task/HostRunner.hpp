@@ -5,7 +5,6 @@
 #include "DNDS/Task/PlanState.hpp"
 #include "DNDS/Task/ThreadTeam.hpp"
 
-#include <deque>
 #include <thread>
 #include <vector>
 
@@ -16,6 +15,7 @@ namespace DNDS::Task {
 class Plan::HostRunner {
   public:
     explicit HostRunner(State &state);
+    ~HostRunner();
 
     /// Runs all steps. Throws the exception of the first failed part, with the task in front.
     void run();
@@ -26,21 +26,7 @@ class Plan::HostRunner {
     void abandon() noexcept { team_.abandon(); }
 
   private:
-    /// A part in chunks.
-    /// Made once, from the part; `work` is published again in each run and stays at its address, as workers hold
-    /// pointers to it.
-    /// Chunks of a part write disjoint rows, so they need no order among each other and no locks.
-    struct Chunks {
-        ThreadTeam::Loop work;
-        HostRunner *runner = nullptr;
-        const Part *part = nullptr;
-        index rows = 0; ///< rows of each chunk
-        bool published = false;
-        /// Parts that add: the rows that add to [targets[k], targets[k + 1]), by chunk.
-        /// Fewer, larger ranges of targets repeat fewer rows.
-        std::vector<index> targets;
-        std::vector<std::vector<LocalIndex>> lists;
-    };
+    struct Chunks;
 
     /// Divides a part among threads.
     void cut(Chunks &chunks, const Part &part);
@@ -56,9 +42,9 @@ class Plan::HostRunner {
     void throwFailure();
 
     State &state_;
-    std::thread::id caller_;    ///< calls `run`, with more than one thread: thread 0 of traces
-    std::deque<Chunks> chunks_; ///< [parts], with more than one thread
-    ThreadTeam team_;           ///< after the chunks, which its workers may still read
+    std::thread::id caller_;     ///< calls `run`, with more than one thread: thread 0 of traces
+    std::vector<Chunks> chunks_; ///< [parts], with more than one thread; does not grow
+    ThreadTeam team_;            ///< after the chunks, which its workers may still read
 };
 
 } // namespace DNDS::Task

@@ -36,6 +36,13 @@ void requireOneCommunicator(const GraphModel &graph, const CommunicatorView &com
 
 } // namespace
 
+/// The properties of an array that must not change.
+struct Plan::State::Rows {
+    const void *father = nullptr, *son = nullptr, *pattern = nullptr;
+    index owned = 0, size = 0;
+    bool operator==(const Rows &other) const = default;
+};
+
 Plan::State::State(GraphModel model, const CommunicatorView &view, const Executor &where, const CompileOptions &chosen)
     : graph(std::move(model)), comm(view), context(CommunicatorContext::of(view)), executor(where), options(chosen) {
     for (std::size_t a = 0; a < graph.arrays.size(); ++a)

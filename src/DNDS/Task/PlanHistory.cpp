@@ -25,6 +25,13 @@ std::uint64_t takeNumbers(std::size_t count) {
 
 } // namespace
 
+/// Contents of an array at some moment.
+struct PlanHistory::Contents {
+    std::uint64_t father = 0, son = 0; ///< versions
+    std::uint64_t finisher = 0;        ///< `finisherOf`
+    bool operator==(const Contents &other) const = default;
+};
+
 PlanHistory::PlanHistory(const GraphModel &graph, const PlanModel &plan)
     : graph_(graph), plan_(plan), firstFinisher_(takeNumbers(graph.arrays.size())) {}
 

@@ -54,12 +54,7 @@ class PlanHistory final : public Recoverable {
     void renew() override;
 
   private:
-    /// Contents of an array at some moment.
-    struct Contents {
-        std::uint64_t father = 0, son = 0; ///< versions
-        std::uint64_t finisher = 0;        ///< `finisherOf`
-        bool operator==(const Contents &other) const = default;
-    };
+    struct Contents;
     Contents contentsOf(std::size_t array) const;
     /// Throws StateError that says what this rank has decided.
     [[noreturn]] void throwDisagreement(int peer) const;

@@ -78,12 +78,7 @@ struct Plan::State final : Recoverable {
     /// Throws where arrays are not the ones for which the parts were made.
     void requireSameRows() const;
 
-    /// The properties of an array that must not change.
-    struct Rows {
-        const void *father = nullptr, *son = nullptr, *pattern = nullptr;
-        index owned = 0, size = 0;
-        bool operator==(const Rows &other) const = default;
-    };
+    struct Rows;
     /// Compared before each run, O(1) an array: parts, masks and exchanges hold row numbers and are void once these
     /// have changed.
     Rows rowsOf(std::size_t array) const;

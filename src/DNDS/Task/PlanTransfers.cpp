@@ -36,6 +36,18 @@ void PlanTrace::begin(const GraphModel &graph, const PlanModel &plan, const Comm
                                                   fmt::join(arraysOf(graph, transfer), ", "))));
 }
 
+struct PlanTransfers::Traffic {
+    std::size_t sent = 0, received = 0; ///< bytes, each time
+    /// Transfers that share an exchange take turns, so one value is enough.
+    double startedAt = 0; ///< for the recording
+};
+
+PlanTransfers::PlanTransfers(const GraphModel &graph, PlanModel &plan, const PlanTrace &trace,
+                             PlanStatistics &statistics)
+    : graph_(graph), plan_(plan), trace_(trace), statistics_(statistics) {}
+
+PlanTransfers::~PlanTransfers() = default;
+
 /// Transfers of the same arrays and direction share an exchange, with its buffers and connections: a Runge-Kutta step
 /// pulls the same state in each stage.
 /// Memory: buffers for the rows of distinct (direction, arrays) pairs, whatever the number of transfers. Transfers of

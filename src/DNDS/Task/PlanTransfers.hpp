@@ -47,8 +47,8 @@ std::string nameOf(const GraphModel &graph, const Transfer &transfer);
 class PlanTransfers {
   public:
     /// Refers to all of them, which outlive it.
-    PlanTransfers(const GraphModel &graph, PlanModel &plan, const PlanTrace &trace, PlanStatistics &statistics)
-        : graph_(graph), plan_(plan), trace_(trace), statistics_(statistics) {}
+    PlanTransfers(const GraphModel &graph, PlanModel &plan, const PlanTrace &trace, PlanStatistics &statistics);
+    ~PlanTransfers();
 
     /// Makes the exchanges, one for several transfers of the same arrays. Collective.
     void connect(const Executor &executor, const ExchangeOptions &options);
@@ -75,11 +75,7 @@ class PlanTransfers {
     std::size_t exchanges() const noexcept { return exchanges_.size(); }
 
   private:
-    struct Traffic {
-        std::size_t sent = 0, received = 0; ///< bytes, each time
-        /// Transfers that share an exchange take turns, so one value is enough.
-        double startedAt = 0; ///< for the recording
-    };
+    struct Traffic;
 
     const GraphModel &graph_;
     PlanModel &plan_;

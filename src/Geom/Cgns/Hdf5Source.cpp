@@ -369,7 +369,7 @@ HdfObject Hdf5Source::openData(const TreeNode &node) {
 
 /// The largest block of a data set that starts at value `first` and is contiguous in file order: its position, and how
 /// many of `count` values it covers.
-struct Block {
+struct Hyperslab {
     std::vector<hsize_t> start;
     std::vector<hsize_t> count;
     index size;
@@ -379,9 +379,9 @@ struct Block {
 /// First a partial row up to the next boundary of each dimension, then whole rows, planes and so on, then the rest
 /// in reverse: each step covers all of the lower dimensions or stops there. Memory order equals file order, so
 /// blocks are read into consecutive parts of the buffer.
-Block largestBlock(const std::vector<index> &dimensions, index first, index count) {
+Hyperslab largestHyperslab(const std::vector<index> &dimensions, index first, index count) {
     const std::size_t rank = dimensions.size();
-    Block block{std::vector<hsize_t>(rank), std::vector<hsize_t>(rank, 1), 1};
+    Hyperslab block{std::vector<hsize_t>(rank), std::vector<hsize_t>(rank, 1), 1};
     index stride = 1;
     bool growing = true;
     for (std::size_t k = 0; k < rank; k++) { // the fastest dimension first; HDF5 wants it last
@@ -415,7 +415,7 @@ void Hdf5Source::readValues(const TreeNode &node, index first, std::span<T> valu
     DNDS_CHECK(space.valid() && H5Sget_simple_extent_npoints(space.get()) == node.size(), DataError,
                "{}: the data of node {} have changed their size", node.file, node.path);
     for (index done = 0; done < count;) {
-        const Block block = largestBlock(node.dimensions, first + done, count - done);
+        const Hyperslab block = largestHyperslab(node.dimensions, first + done, count - done);
         const auto size = static_cast<hsize_t>(block.size);
         const HdfObject memory(H5Screate_simple(1, &size, nullptr), H5Sclose);
         if (H5Sget_simple_extent_ndims(space.get()) > 0)

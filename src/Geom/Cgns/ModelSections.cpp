@@ -136,7 +136,7 @@ void ModelBuilder::readSections(int zone) {
 
 /// Elements of the cell dimension are cells, one dimension less faces. Mixed sections count as cells and may hold faces
 /// as well. In a zone without cells whose polygons name their parents, polyhedra are put together from the faces
-/// (Polyhedra.cpp).
+/// (ResolvedElements.cpp).
 void ModelBuilder::sortIntoLists(int zone, std::vector<Section> sections) {
     const auto has = [&](auto &&condition) { return std::any_of(sections.begin(), sections.end(), condition); };
     const bool polyhedra = has([](const Section &s) { return s.type == ElementType::Polyhedron; });

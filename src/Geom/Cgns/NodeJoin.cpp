@@ -34,7 +34,7 @@ FetchedPoints fetchPoints(CommunicatorContext &context, const NodeBlock &block, 
     return {std::move(nodes), std::move(points)};
 }
 
-struct Box {
+struct Bounds {
     Point low{};
     Point high{};
     real longest() const { return std::max({high[0] - low[0], high[1] - low[1], high[2] - low[2]}); }
@@ -126,7 +126,7 @@ struct PlacedNode {
 
 /// Sends each node to the rank of its bin, and to those of the bins nearer than the tolerance.
 /// Seven words a node and bin: bin, node number, coordinates.
-RankLists exchangePlaced(CommunicatorContext &context, const NodeBlock &block, const Box &box, real tolerance,
+RankLists exchangePlaced(CommunicatorContext &context, const NodeBlock &block, const Bounds &box, real tolerance,
                          real binSize) {
     const auto ranks = static_cast<std::uint64_t>(context.comm().size());
     Outbox outbox;
@@ -157,7 +157,7 @@ RankLists exchangePlaced(CommunicatorContext &context, const NodeBlock &block, c
 // Invariant: two nodes within the tolerance meet in the bin of either. In a bin, a node is joined to the nearest kept
 // one of another zone: cells at walls may be thinner than the tolerance. To several as near, which are poles of
 // collapsed cells. O(nodes) on average, one sparse exchange.
-void addCoincident(CommunicatorContext &context, const Model &model, const NodeBlock &block, const Box &box,
+void addCoincident(CommunicatorContext &context, const Model &model, const NodeBlock &block, const Bounds &box,
                    real tolerance, std::vector<NodePair> &pairs) {
     const real binSize = std::max({64.0 * tolerance, 1e-12 * box.longest(), std::numeric_limits<real>::min()});
     const RankLists arrived = exchangePlaced(context, block, box, tolerance, binSize);
@@ -312,7 +312,7 @@ void numberSurvivors(CommunicatorContext &context, const std::vector<index> &lab
 
 // Nodes that are far apart hint at a wrong connection; they are joined all the same, as the file says.
 void warnOfDistances(CommunicatorContext &context, const Model &model, const NodeBlock &block,
-                     const std::vector<NodePair> &pairs, const Box &box, std::vector<std::string> &warnings) {
+                     const std::vector<NodePair> &pairs, const Bounds &box, std::vector<std::string> &warnings) {
     constexpr real notable = 1e-6;
     std::vector<index> nodes;
     for (const auto &[a, b] : pairs)
@@ -367,7 +367,7 @@ void joinNodes(CommunicatorContext &context, const Model &model, const Elements 
     if (comm.allReduce(pairs.empty() ? 0 : 1, MPI_MAX) == 0 && !coincident)
         return;
     const auto [low, high] = nodeBoundsOf(comm, block.coordinates);
-    const Box box{low, high};
+    const Bounds box{low, high};
     warnOfDistances(context, model, block, pairs, box, warnings);
     if (coincident)
         addCoincident(context, model, block, box, options.joinTolerance * box.longest(), pairs);

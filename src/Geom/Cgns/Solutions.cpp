@@ -10,7 +10,7 @@ namespace DNDS::Geom::Cgns {
 namespace {
 
 /// The position of a field's values in one zone.
-struct Part {
+struct FieldPart {
     const TreeNode *values = nullptr;
     index skipped = 0; ///< rind values before the first one
 };
@@ -20,7 +20,7 @@ struct Field {
     std::string solution;
     std::string name;
     bool atCells;
-    std::vector<Part> parts; ///< [zones]
+    std::vector<FieldPart> parts; ///< [zones]
 };
 
 index rowsOf(const Zone &zone, bool atCells) { return atCells ? zone.cells : zone.nodes; }
@@ -55,7 +55,7 @@ class FieldFinder {
             return leaveOut(zone, what, fmt::format("it is at '{}', neither Vertex nor CellCenter", location));
         if (node.named("PointList") != nullptr || node.named("PointRange") != nullptr)
             return leaveOut(zone, what, "it covers a part of the zone");
-        Part part;
+        FieldPart part;
         index rind = 0;
         if (const TreeNode *planes = node.withLabel("Rind_t"); planes != nullptr) {
             const auto none = [](index n) { return n == 0; };
@@ -76,7 +76,7 @@ class FieldFinder {
     }
 
     /// O(fields) search; files have tens of fields.
-    void addArray(const TreeNode &solution, std::size_t zone, bool atCells, const Part &part, index rind) {
+    void addArray(const TreeNode &solution, std::size_t zone, bool atCells, const FieldPart &part, index rind) {
         const TreeNode &array = *part.values;
         const std::string what = fmt::format("solution '{}', array '{}'", solution.name, array.name);
         if (!array.isReal() && !array.isInteger())
@@ -91,7 +91,8 @@ class FieldFinder {
         };
         auto found = std::find_if(fields_.begin(), fields_.end(), same);
         if (found == fields_.end())
-            found = fields_.insert(found, {solution.name, array.name, atCells, std::vector<Part>(model_.zones.size())});
+            found = fields_.insert(found,
+                                   {solution.name, array.name, atCells, std::vector<FieldPart>(model_.zones.size())});
         found->parts[zone] = part;
     }
 

@@ -27,8 +27,9 @@ struct WrittenElements {
     std::vector<index> faceElements; ///< [own listed faces]: the file's number of the element
 };
 
-/// Cells, then the listed faces without duplicates; of polyhedra all faces, then cells. Collective. Throws as
-/// `numberFaces`, ArgumentError for polyhedra that are not lists of faces.
+/// Cells, then the listed faces without duplicates; of polyhedra all faces, then cells. Collective. Throws on all
+/// ranks: DataError for meshes of polyhedra if a face has more than two cells or a listed face belongs to no cell,
+/// ArgumentError for polyhedra that are not lists of faces.
 WrittenElements elementsToWrite(CommunicatorContext &context, const SourceMesh &mesh);
 
 /// The corners of an element. Local.

@@ -24,7 +24,7 @@ bool isCyclic(const Patch &patch) { return patch.type == "cyclic" || patch.type 
 
 /// The faces of a patch together.
 /// `centre` is the centroid weighted by area.
-struct Side {
+struct PatchFaces {
     Point centre{};
     Point normal{}; ///< sum of area vectors
     real area = 0;
@@ -34,8 +34,8 @@ struct Side {
 /// Faces of a patch are a range of numbers, and a rank's faces ascend: two binary searches find its share.
 /// Exact sums make the transform the same to the last bit on any number of ranks. O(own faces of the patch) time,
 /// and a reduction.
-Side sideOf(CommunicatorView comm, const Patch &patch, const SourceMesh &mesh, const NumberTable &nodes,
-            std::span<const Point> points) {
+PatchFaces sideOf(CommunicatorView comm, const Patch &patch, const SourceMesh &mesh, const NumberTable &nodes,
+                  std::span<const Point> points) {
     constexpr std::size_t columns = 7;
     std::vector<real> rows;
     const std::vector<index> &ids = mesh.faces.fileIds;
@@ -78,7 +78,7 @@ std::array<real, 9> rotationAbout(const Point &axis, real angle) {
 /// The motion of `first` to `second`, whose normals point out of the mesh; nothing if faces do not determine it.
 /// Translational: the difference of the centres. Rotational: about the axis of the file, or the one perpendicular to
 /// both mean normals; the angle turns one normal into the other.
-std::optional<PeriodicTransform> transformOf(const Patch &patch, const Side &first, const Side &second) {
+std::optional<PeriodicTransform> transformOf(const Patch &patch, const PatchFaces &first, const PatchFaces &second) {
     const Point turned = -1.0 * second.normal;
     const bool parallel = norm(turned - first.normal) <= tolerance * (first.area + second.area);
     const bool rotates = patch.transform == "rotational" || (patch.transform != "translational" && !parallel);
@@ -166,7 +166,7 @@ std::vector<int> addConnections(CommunicatorContext &context, const PolyMesh &po
         const std::size_t other = otherSide(poly, p);
         if (other < p || patch.size == 0)
             continue;
-        const Side first = sideOf(comm, patch, mesh, nodes, points);
+        const PatchFaces first = sideOf(comm, patch, mesh, nodes, points);
         const auto transform = transformOf(patch, first, sideOf(comm, poly.patches[other], mesh, nodes, points));
         if (!transform) {
             mesh.warnings.push_back(

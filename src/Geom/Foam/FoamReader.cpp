@@ -2,17 +2,18 @@
 
 #include "DNDS/Geom/File/CellFaces.hpp"
 #include "DNDS/Geom/File/ElementBlocks.hpp"
-#include "DNDS/Geom/Foam/CellShapes.hpp"
 #include "DNDS/Geom/Foam/Cyclics.hpp"
 #include "DNDS/Geom/Foam/FoamCase.hpp"
 #include "DNDS/Geom/Foam/PolyMesh.hpp"
 #include "DNDS/Geom/Source/CsrLists.hpp"
+#include "DNDS/Index/SortUnique.hpp"
 #include "DNDS/Mpi/CommunicatorContext.hpp"
 #include "DNDS/Mpi/EvenSplit.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
 #include "DNDS/Mpi/Rendezvous.hpp"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <vector>
 
@@ -22,8 +23,120 @@ namespace Foam {
 
 namespace {
 
+// ---------------------------------------------------------------------------------------------------------------------
+// Tetrahedra, pyramids, prisms and hexahedra among polyhedra
+
+using Corners = std::span<const index>;
+
+/// The faces of a polyhedron.
+std::vector<Corners> facesOf(Corners list) {
+    std::vector<Corners> faces;
+    for (std::size_t at = 0; at < list.size(); at += static_cast<std::size_t>(list[at]) + 1)
+        faces.push_back(list.subspan(at + 1, static_cast<std::size_t>(list[at])));
+    return faces;
+}
+
+/// The only type that may have faces with these numbers of corners.
+std::optional<ElementType> typeByFaces(const std::vector<Corners> &faces) {
+    std::array<int, 5> counts{};
+    for (const Corners face : faces) {
+        if (face.size() != 3 && face.size() != 4)
+            return {};
+        counts[face.size()]++;
+    }
+    if (counts[3] == 4 && counts[4] == 0)
+        return ElementType::Tetra4;
+    if (counts[3] == 4 && counts[4] == 1)
+        return ElementType::Pyra5;
+    if (counts[3] == 2 && counts[4] == 3)
+        return ElementType::Penta6;
+    if (counts[3] == 0 && counts[4] == 6)
+        return ElementType::Hexa8;
+    return {};
+}
+
+// Faces have three or four corners: a search is enough.
+bool contains(Corners corners, index node) { return std::ranges::find(corners, node) != corners.end(); }
+
+/// The node at the other end of the edge that leaves the base at `node`, or `node` without such an edge. O(faces).
+index aboveOf(const std::vector<Corners> &faces, Corners base, index node) {
+    for (const Corners face : faces)
+        for (std::size_t k = 0; k < face.size(); k++)
+            if (const index next = face[k + 1 == face.size() ? 0 : k + 1]; face[k] == node && !contains(base, next))
+                return next;
+    return node;
+}
+
+/// Whether the corners are the same from some first one on.
+bool sameCycle(Corners a, Corners b) {
+    for (std::size_t turn = 0; turn < a.size(); turn++) {
+        std::size_t k = 0;
+        while (k < a.size() && a[(k + turn) % a.size()] == b[k])
+            k++;
+        if (k == a.size())
+            return true;
+    }
+    return false;
+}
+
+/// Each face of the type must be one of the given ones, with the same orientation.
+bool hasFaces(ElementType type, Corners nodes, const std::vector<Corners> &faces) {
+    return std::ranges::all_of(elementInfo(type).faces, [&](const ElementFace &wanted) {
+        std::array<index, 4> corners{};
+        const auto count = static_cast<std::size_t>(wanted.corners);
+        for (std::size_t k = 0; k < count; k++)
+            corners[k] = nodes[wanted.corner[k]];
+        return std::ranges::any_of(faces, [&](Corners face) {
+            return face.size() == count && sameCycle(face, Corners(corners).first(count));
+        });
+    });
+}
+
+/// The nodes of an element of this type with the given faces; empty if these do not fit.
+///
+/// Any base with the right number of corners will do: an element looks the same from each. The other nodes are found
+/// along edges from the base. Then all faces of the element are compared with the given ones, because numbers of
+/// corners also fit cells that are collapsed, or of which a face points inward.
+std::vector<index> nodesOfShape(ElementType type, const std::vector<Corners> &faces) {
+    // CGNS lists the base of each of these types first, counter-clockwise seen from inside, then the nodes above it.
+    const std::size_t corners = type == ElementType::Pyra5 || type == ElementType::Hexa8 ? 4 : 3;
+    const Corners base = *std::ranges::find_if(faces, [&](Corners face) { return face.size() == corners; });
+    std::vector<index> nodes(base.rbegin(), base.rend());
+    const bool pointed = type == ElementType::Tetra4 || type == ElementType::Pyra5;
+    for (std::size_t k = 0; k < (pointed ? 1 : corners); k++)
+        nodes.push_back(aboveOf(faces, base, nodes[k]));
+    if (sortedUnique(nodes).size() != nodes.size() || !hasFaces(type, nodes, faces))
+        nodes.clear();
+    return nodes;
+}
+
+/// Replaces each Polyhedron that has the faces of a linear element, turned outwards, by this element. Local.
+///
+/// The faces decide, not the shape: a hexahedron that has one of its faces divided stays a polyhedron.
+/// O(faces of cells), as shapes have at most six faces.
+void recognizeShapes(ElementBlock &cells) {
+    ElementBlock result;
+    for (index cell = 0; cell < cells.size(); cell++) {
+        const Corners list = cells.nodesOf(cell);
+        const std::vector<Corners> faces = facesOf(list);
+        const std::optional<ElementType> type = typeByFaces(faces);
+        const std::vector<index> nodes = type ? nodesOfShape(*type, faces) : std::vector<index>();
+        const index id = cells.fileIds[static_cast<std::size_t>(cell)];
+        if (nodes.empty())
+            appendElement(result, ElementType::Polyhedron, list, id);
+        else
+            appendElement(result, *type, nodes, id);
+    }
+    result.first = cells.first;
+    result.globalSize = cells.globalSize;
+    cells = std::move(result);
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// The lists of a mesh
+
 /// This rank's faces: contiguous, in order of rank.
-struct OwnFaces {
+struct FileFaces {
     index first = 0;
     CsrLists<index> corners;
     std::vector<index> owner;     ///< cells
@@ -75,7 +188,7 @@ constexpr index maxCorners = (index{1} << 14) - 1;
 
 /// Reads faces that are lists of their own: "4(0 1 5 4)".
 /// Text, or binary lists that are not compact: a face is a number and a list.
-void readCorners(ListReader &list, index nodes, OwnFaces &faces) {
+void readCorners(ListReader &list, index nodes, FileFaces &faces) {
     list.forEach([&](index) {
         const index count = takeInteger(list.cursor(), "the number of corners of a face", minCorners, maxCorners);
         takeByte(list.cursor(), '(');
@@ -90,7 +203,7 @@ void readCorners(ListReader &list, index nodes, OwnFaces &faces) {
 /// list of all corners.
 /// Offsets ascend by the number of corners of each face; the range check bounds memory before anything is allocated.
 /// O(own faces). Only the first segment's place is used: the segments of a rank follow each other in a binary list.
-index readOffsets(ListReader &list, OwnFaces &faces) {
+index readOffsets(ListReader &list, FileFaces &faces) {
     if (list.segments().empty())
         return 0;
     const FileSegment &first = list.segments().front();
@@ -108,7 +221,7 @@ index readOffsets(ListReader &list, OwnFaces &faces) {
 }
 
 /// Reads the corners from the position that `readOffsets` gave.
-void readCornersFrom(ListReader &list, index begin, index nodes, OwnFaces &faces) {
+void readCornersFrom(ListReader &list, index begin, index nodes, FileFaces &faces) {
     if (list.segments().empty())
         return;
     const FilePlace place = list.segments().front().secondPlace;
@@ -118,7 +231,7 @@ void readCornersFrom(ListReader &list, index begin, index nodes, OwnFaces &faces
 }
 
 /// The cells on both sides. A cell has four faces at least, which bounds the numbers of cells.
-void readCells(CommunicatorView comm, const PolyMesh &poly, OwnFaces &faces) {
+void readCells(CommunicatorView comm, const PolyMesh &poly, FileFaces &faces) {
     const index total = poly.faces.count;
     const index highest = total / 2 - 1;
     comm.guarded([&] {
@@ -142,8 +255,8 @@ void readCells(CommunicatorView comm, const PolyMesh &poly, OwnFaces &faces) {
 /// Collective.
 /// One agreement for each list, so that the first error of the file is named on any number of ranks.
 /// O(own faces + own corners) memory; no messages but a scan and the agreements.
-OwnFaces readFaces(CommunicatorView comm, const PolyMesh &poly, index nodes) {
-    OwnFaces faces;
+FileFaces readFaces(CommunicatorView comm, const PolyMesh &poly, index nodes) {
+    FileFaces faces;
     std::optional<ListReader> list;
     comm.guarded([&] { list.emplace(comm, poly.faces, poly.faces.count); });
     if (poly.faces.compact) {
@@ -164,7 +277,7 @@ OwnFaces readFaces(CommunicatorView comm, const PolyMesh &poly, index nodes) {
 /// One exchange: each face goes to the ranks of its cells with 3 + corners words. O(corners of own faces + of
 /// faces received) memory. polyhedraOfFaces sorts by cell and face, so the result does not depend on the order of
 /// arrival.
-ElementBlock assembleCells(CommunicatorContext &context, const PolyMesh &poly, const OwnFaces &faces) {
+ElementBlock assembleCells(CommunicatorContext &context, const PolyMesh &poly, const FileFaces &faces) {
     const CommunicatorView &comm = context.comm();
     index highest = -1;
     for (const std::vector<index> *cells : {&faces.owner, &faces.neighbour})
@@ -195,7 +308,7 @@ ElementBlock assembleCells(CommunicatorContext &context, const PolyMesh &poly, c
 }
 
 /// The faces without a neighbour, which come last in the file. Collective.
-ElementBlock boundaryFaces(CommunicatorView comm, const OwnFaces &faces) {
+ElementBlock boundaryFaces(CommunicatorView comm, const FileFaces &faces) {
     ElementBlock block;
     for (index face = static_cast<index>(faces.neighbour.size()); face < faces.size(); face++) {
         const auto corners = faces.corners[toSize(face)];
@@ -220,7 +333,7 @@ SourceMesh readParts(CommunicatorView comm, const std::string &path, const std::
         list.forEach([&](index) { mesh.coordinates.push_back(takePoint(list.cursor(), list.list().encoding)); });
     });
     numberNodes(comm, mesh);
-    const OwnFaces faces = readFaces(comm, poly, mesh.globalNodes);
+    const FileFaces faces = readFaces(comm, poly, mesh.globalNodes);
     const auto context = CommunicatorContext::of(comm);
     mesh.cells = assembleCells(*context, poly, faces);
     mesh.faces = boundaryFaces(comm, faces);

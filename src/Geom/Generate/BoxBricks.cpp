@@ -89,7 +89,7 @@ Cut pyramidsAndTetrahedra() {
 }
 
 /// Bricks from `begin` to `end` in x with the same subdivision.
-struct Region {
+struct BrickRegion {
     index begin;
     index end;
     Cut cut;
@@ -98,9 +98,9 @@ struct Region {
 /// Regions follow each other in x; a mixed volume needs a layer that joins whole sides to sides of two triangles.
 /// Opposite sides in y and z of a region are cut alike, as are the sides of neighbouring regions in x: the mesh
 /// conforms. The joining layer turns whole sides (x-) into pairs of triangles (x+).
-std::vector<Region> makeRegions(const BoxMeshOptions &options) {
+std::vector<BrickRegion> makeRegions(const BoxMeshOptions &options) {
     const index nx = options.cells[0];
-    std::vector<Region> regions;
+    std::vector<BrickRegion> regions;
     const auto add = [&](index begin, index end, Cut cut) {
         if (begin < end)
             regions.push_back({begin, end, std::move(cut)});
@@ -146,7 +146,7 @@ struct SidePart {
 };
 
 // Only pyramids and tetrahedra of the joining layer use the centre.
-bool hasCentres(const Region &region) {
+bool hasCentres(const BrickRegion &region) {
     return std::any_of(region.cut.cells.begin(), region.cut.cells.end(),
                        [](const BrickCell &cell) { return cell.nodes.back() == centre; });
 }
@@ -163,7 +163,7 @@ class BrickPattern final : public BoxPattern {
         // The third number of bricks is ignored.
         if (dimension_ == 2)
             options_.cells[2] = 1;
-        for (const Region &region : regions_) {
+        for (const BrickRegion &region : regions_) {
             firstCell_.push_back(cells_);
             cells_ += (region.end - region.begin) * rows() * static_cast<index>(region.cut.cells.size());
             if (hasCentres(region)) {
@@ -202,7 +202,7 @@ class BrickPattern final : public BoxPattern {
     void cell(index number, BoxElement &result) const override {
         const auto after = std::upper_bound(firstCell_.begin(), firstCell_.end(), number);
         const auto r = static_cast<std::size_t>(after - firstCell_.begin()) - 1;
-        const Region &region = regions_[r];
+        const BrickRegion &region = regions_[r];
         const auto perBrick = static_cast<index>(region.cut.cells.size());
         const index brick = (number - firstCell_[r]) / perBrick;
         const index width = region.end - region.begin;
@@ -233,7 +233,7 @@ class BrickPattern final : public BoxPattern {
 
     // Regions follow each other in x: only the first and the last have faces at x- and x+.
     void addSidePart(int side, std::size_t r) {
-        const Region &region = regions_[r];
+        const BrickRegion &region = regions_[r];
         if ((side == 0 && r > 0) || (side == 1 && r + 1 < regions_.size()))
             return;
         const index width = region.end - region.begin;
@@ -245,7 +245,7 @@ class BrickPattern final : public BoxPattern {
 
     // Brick `number` of a part, with the lower direction fastest.
     std::array<index, 3> brickOnSide(const SidePart &part, index number) const {
-        const Region &region = regions_[part.region];
+        const BrickRegion &region = regions_[part.region];
         const index width = region.end - region.begin;
         const auto direction = static_cast<std::size_t>(part.side / 2);
         const index fixed = part.side % 2 == 0 ? 0 : n(direction) - 1;
@@ -288,7 +288,7 @@ class BrickPattern final : public BoxPattern {
     }
 
     BoxMeshOptions options_;
-    std::vector<Region> regions_;
+    std::vector<BrickRegion> regions_;
     int dimension_ = 3;
     std::vector<index> firstCell_; ///< [regions]
     /// Cells of all regions.

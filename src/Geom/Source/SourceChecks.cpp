@@ -178,9 +178,9 @@ void alignFaces(std::span<index> list, const std::vector<Edge> &edges) {
 /// nodes may be in any rank's block of the file: each is fetched once, in one query for all cells.
 /// O(entries of own cells) memory: a second copy of the lists, with local numbers. Coordinates of each node are
 /// stored once.
-class CellGeometry {
+class CellPoints {
   public:
-    CellGeometry(const GlobalMapping &blocks, const SourceMesh &source) : cells_(source.cells) {
+    CellPoints(const GlobalMapping &blocks, const SourceMesh &source) : cells_(source.cells) {
         NumberTable table(source.cells.nodes.size() / 4);
         for (index c = 0; c < cells_.size(); c++)
             forEachNode(cells_.types[toSize(c)], nodesOf(c), [&](index &node) { node = table.add(node).first; });
@@ -255,7 +255,7 @@ enum class Polyhedron : unsigned char { Kept, Turned, Open };
 /// without a partner: then the cell counts as closed if its area vectors sum to zero (divergence theorem), but its
 /// faces cannot be aligned.
 /// O(e log e) for e edges. `nodes` and the copy in `geometry` are turned alike, so that both keep the same slots.
-Polyhedron closePolyhedron(index cell, std::span<index> nodes, CellGeometry &geometry) {
+Polyhedron closePolyhedron(index cell, std::span<index> nodes, CellPoints &geometry) {
     constexpr real hangingTolerance = 1e-6;
     const std::vector<Edge> edges = polyhedronEdges(nodes);
     const EdgeCheck check = checkEdges(edges);
@@ -453,7 +453,7 @@ SourceGeometry orientCells(const GlobalMapping &blocks, SourceMesh &source, Mesh
     constexpr real flatTolerance = 1e-13;
     constexpr real planeTolerance = 1e-9; // of the diagonal: round-off of programs that compute z = const
     const CommunicatorView &comm = blocks.context()->comm();
-    CellGeometry geometry(blocks, source);
+    CellPoints geometry(blocks, source);
     SourceGeometry result;
 
     const auto [lower, upper] = nodeBoundsOf(comm, geometry.points());

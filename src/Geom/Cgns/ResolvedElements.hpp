@@ -1,10 +1,16 @@
-/// @file Polyhedra.hpp
-/// @brief Sends the faces of polyhedra from the ranks that read them to their cells.
+/// @file ResolvedElements.hpp
+/// @brief Elements that a file gives without nodes: polyhedra by their faces, boundary elements by their parent cells.
 #pragma once
 
 #include "DNDS/Geom/Cgns/SectionElements.hpp"
 
 namespace DNDS::Geom::Cgns {
+
+/// Sets the nodes of the faces of sections of kind `OfCells`: the corners of the named face of the parent. Collective;
+/// two sparse exchanges. After `readElements`. Throws DataError on all ranks, with the element, if a parent is no cell,
+/// or its named face does not exist or has another number of corners.
+void resolveParentFaces(CommunicatorContext &context, const Model &model, const SectionTable &cellTable,
+                        const ElementRun &cells, const SectionTable &faceTable, ElementRun &faces, TreeSource &source);
 
 /// Replaces the faces that polyhedra refer to by their corners: {corners, a, b, c, ...} for each face,
 /// counter-clockwise seen from outside. Collective. Cost: a query for each face of this rank's polyhedra, answered by
