@@ -42,6 +42,7 @@ inline constexpr index InvalidIndex = std::numeric_limits<index>::min();
 struct IndexRange {
     index begin = 0;
     index end = 0;
+    /// The number of indices. Local.
     index size() const noexcept { return end - begin; }
     friend auto operator<=>(const IndexRange &,
                             const IndexRange &) = default; // NOLINT(modernize-use-nullptr): false alarm
