@@ -15,7 +15,7 @@
 #                bench/history/NAME.jsonl, and renew docs/reference/performance.md
 #   --runs N     how many times (default 5)
 #   --plot       draw the ratios of all records, of all benchmarks or those named: build/bench-history/NAME.svg
-#   --preset P   the build (default bench); the history names it
+#   --preset P   the build (default bench; release with --record); the history names it
 #   --openfoam   beside OpenFOAM's rhoCentralFoam, where that is installed; arguments go to bench/euler/openfoam.py
 #   --delays L   on two "hosts" joined by a network of so many microseconds more, as root; arguments go to bench/task/latency.py
 #   --no-petsc   do not install PETSc, the baseline of some benchmarks
@@ -32,7 +32,7 @@ name=""
 ranks=2,4
 json=""
 jobs=$(nproc)
-preset=bench
+preset=
 record=false
 runs=5
 packages=(--petsc)
@@ -78,6 +78,10 @@ fi
 [ -z "$delays" ] || [ "$name" = task ] || fail "--delays is for task"
 if $record && { [ ${#arguments[@]} -gt 0 ] || [ "$ranks" != 2,4 ] || [ -n "$json" ]; }; then
     fail "--record takes ranks and arguments from scripts/bench/programs.py, so that records compare"
+fi
+if [ -z "$preset" ]; then
+    preset=bench
+    ! $record || preset=release # as all records
 fi
 case "$json" in "" | /*) ;; *) json=${OLDPWD:-$PWD}/$json ;; esac
 

@@ -95,6 +95,16 @@ class Field {
         checkMpi(MPI_File_close(&file), "MPI_File_close");
     }
 
+    /// Whether all ways of reading bring back the values that were written. Collective.
+    void check(const std::vector<std::function<void()>> &reads) {
+        const std::uint64_t written = values_.hash();
+        for (const auto &read : reads) {
+            std::ranges::fill(writable(), std::byte{0});
+            read();
+            comm_.guarded([&] { DNDS_CHECK(values_.hash() == written, DataError, "other values were read"); });
+        }
+    }
+
   private:
     std::span<const std::byte> own() const {
         return std::as_bytes(std::span(values_.data(), static_cast<std::size_t>(values_.dataSize())));
@@ -172,6 +182,7 @@ int run(int argc, char **argv, CommunicatorView comm) {
     field.writeRaw();
     field.writeMpi();
     field.writeCheckpoint();
+    field.check({methods[3].run, methods[4].run, methods[5].run});
     std::vector<Way> ways;
     for (const Method &method : methods)
         ways.push_back({method.name, method.run});

@@ -57,11 +57,11 @@ PROGRAMS = {
         least={"least_to_raw_mpi": ("raw_mpi",), "least_to_petsc": ("petsc_sf",)},
         tables=(
             Table({"grid": "pull", "numbering": "rows", "doubles_per_row": "doubles a row"},
-                  columns("transport", {"least_to_raw_mpi": "by hand", "least_to_petsc": "PETSc"}, "packed",
+                  columns("transport", {"least_to_raw_mpi": "MPI by hand", "least_to_petsc": "PETSc"}, "packed",
                           "node-shared"), {"benchmark": "pull", "doubles_per_row": (1, 20)}),
-            Table({"stage": "set-up until"},
-                  columns("transport", {"least_to_raw_mpi": "by hand"}, "packed", "node-shared"),
-                  {"benchmark": "setup", "grid": "64^3", "stage": ("bound", "first_pull")}),
+            Table({"grid": "grid", "stage": "set-up until"},
+                  columns("transport", {"least_to_raw_mpi": "MPI by hand"}, "packed", "node-shared"),
+                  {"benchmark": "setup", "stage": "first_pull"}),
         )),
     "blocks": Program(
         arguments="--edges 64 --widths 1 --cuts x,z --transports auto --blocks 4 --block-seconds 0.01",
@@ -72,15 +72,15 @@ PROGRAMS = {
         least={"least_to_by_hand": ("packed by hand", "subarray types"), "least_to_strided_copy": ("strided copy",),
                "least_to_global_to_local": ("DMDA global-to-local",), "least_to_p4est": ("p4est",)},
         tables=(Table({"case": "ghosts of"}, (
-            Column("time / by hand", "least_to_by_hand"), Column("/ a copy in the process", "least_to_strided_copy"),
-            Column("/ DMDA", "least_to_global_to_local"), Column("/ p4est", "least_to_p4est")), {"components": 5}),)),
+            Column("time / MPI by hand", "least_to_by_hand"), Column("/ a copy in the process", "least_to_strided_copy"),
+            Column("/ DMDA, which copies all cells", "least_to_global_to_local"), Column("/ p4est", "least_to_p4est")), {"components": 5}),)),
     "mesh": Program(
         arguments="--cases tetrahedra:100000 --repeats 1",
         case=("fill", "cells", "method"),
         ratios=("ratio_to_dmplex", "memory_ratio_to_dmplex"),
         only={"method": ("dnds", "dnds_curve")},
         tables=(Table({"cells": "cells", "method": "method"}, (
-            Column("time / DMPlex", "ratio_to_dmplex"), Column("memory / DMPlex", "memory_ratio_to_dmplex"))),)),
+            Column("time without partitioner / DMPlex", "ratio_to_dmplex"), Column("memory / DMPlex", "memory_ratio_to_dmplex"))),)),
     "partition": Program(
         arguments="--cells 100000 --repeats 1 --parts 4,64",
         case=("cells", "parts", "method"),
@@ -95,7 +95,8 @@ PROGRAMS = {
         ratios=("ratio_to_anew", "ratio_to_dmplex"),
         only={"method": (*MOVES, "anew, curve", "targets, curve", "targets, PT-Scotch")},
         tables=(Table({"method": "what"}, (
-            Column("time / rebuilding", "ratio_to_anew"), Column("/ DMPlex", "ratio_to_dmplex")), {"method": MOVES}),)),
+            Column("time / rebuilding", "ratio_to_anew"), 
+            Column("/ DMPlex", "ratio_to_dmplex", {"method": MOVES[1::2]})), {"method": MOVES}),)),
     "euler": Program(
         arguments="--cells 50000 --steps 5 --turns 3",
         case=("benchmark", "way", "method", "fill", "cells"),
@@ -117,9 +118,9 @@ PROGRAMS = {
                          "1 rank, 2 threads")},
         tables=(
             Table({"shape": "small tasks", "tasks": "tasks"}, tuple(
-                Column(f"flow graph / plan, {count} thread{'s' if count > 1 else ''}", "ratio_to_plan",
-                       {"threads": count}) for count in (1, 2)),
-                {"benchmark": "plans", "method": "flow graph", "shape": ("one task", "fan")}),
+                Column(f"overhead, oneTBB's flow graph / plan, {count} thread{'s' if count > 1 else ''}",
+                       "ratio_to_plan", {"threads": count}) for count in (1, 2)),
+                {"benchmark": "plans", "method": "flow graph"}),
             Table({"method": "a step on small meshes", "cells_per_rank": "cells a rank"}, (
                 Column("time / by hand", "ratio_to_by_hand"),),
                 {"benchmark": "latency", "method": ("plan", "plan, recomputing")}),
@@ -133,7 +134,7 @@ PROGRAMS = {
             tuple(Column(f"time / {title}", "least_to_baseline", {"baseline": names}) for title, names in (
                 ("MPI_Win_allocate", "MPI_Win_allocate"), ("shared window", "shared window"),
                 ("by hand", ("copy and fence", "copy", "by hand")))),
-            {"method": "heap", "operation": ("put, complete 8 B", "get 8 B", "put, complete 64 KiB",
+            {"method": "heap", "operation": ("put, complete 8 B", "get 8 B", "put, complete 1024 KiB", "get 1024 KiB",
                                              "fetch and add", "round 8 B")}),)),
     "sparse": Program(
         arguments="--grid 8 --repeats 5",
@@ -148,7 +149,7 @@ PROGRAMS = {
         case=("method", "rows"),
         ratios=("ratio_to_plain_sums",),
         tables=(Table({"method": "an iteration with exact sums / without"}, on_ranks("ratio_to_plain_sums", 1, 2),
-                      {"method": ("cg", "gmres")}),)),
+                      {"method": ("cg", "bicgstab", "gmres")}),)),
     "assembly": Program(
         ranks=(1, 2),
         arguments="--cells 20 --repeats 5",
@@ -161,7 +162,8 @@ PROGRAMS = {
         case=("method", "scattered"),
         ratios=("ratio_to_baseline",),
         only={"method": ("write checkpoint", "read checkpoint", "write MPI-IO", "read MPI-IO")},
-        tables=(Table({"method": "time / each rank's bytes"}, on_ranks("ratio_to_baseline", 2)),)),
+        tables=(Table({"method": "time / each rank's bytes, in the page cache"}, on_ranks("ratio_to_baseline", 2),
+                      {"method": ("write checkpoint", "read checkpoint")}),)),
     "python": Program(
         case=("case", "width"),
         ratios=("ratio",),
