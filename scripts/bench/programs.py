@@ -72,15 +72,18 @@ PROGRAMS = {
         least={"least_to_by_hand": ("packed by hand", "subarray types"), "least_to_strided_copy": ("strided copy",),
                "least_to_global_to_local": ("DMDA global-to-local",), "least_to_p4est": ("p4est",)},
         tables=(Table({"case": "ghosts of"}, (
-            Column("time / MPI by hand", "least_to_by_hand"), Column("/ a copy in the process", "least_to_strided_copy"),
-            Column("/ DMDA, which copies all cells", "least_to_global_to_local"), Column("/ p4est", "least_to_p4est")), {"components": 5}),)),
+            Column("time / MPI by hand", "least_to_by_hand"),
+            Column("/ a copy in the process", "least_to_strided_copy"),
+            Column("/ DMDA, which copies all cells", "least_to_global_to_local"),
+            Column("/ p4est", "least_to_p4est")), {"components": 5}),)),
     "mesh": Program(
         arguments="--cases tetrahedra:100000 --repeats 1",
         case=("fill", "cells", "method"),
         ratios=("ratio_to_dmplex", "memory_ratio_to_dmplex"),
         only={"method": ("dnds", "dnds_curve")},
         tables=(Table({"cells": "cells", "method": "method"}, (
-            Column("time without partitioner / DMPlex", "ratio_to_dmplex"), Column("memory / DMPlex", "memory_ratio_to_dmplex"))),)),
+            Column("time without partitioner / DMPlex", "ratio_to_dmplex"),
+            Column("memory / DMPlex", "memory_ratio_to_dmplex"))),)),
     "partition": Program(
         arguments="--cells 100000 --repeats 1 --parts 4,64",
         case=("cells", "parts", "method"),
@@ -95,7 +98,7 @@ PROGRAMS = {
         ratios=("ratio_to_anew", "ratio_to_dmplex"),
         only={"method": (*MOVES, "anew, curve", "targets, curve", "targets, PT-Scotch")},
         tables=(Table({"method": "what"}, (
-            Column("time / rebuilding", "ratio_to_anew"), 
+            Column("time / rebuilding", "ratio_to_anew"),
             Column("/ DMPlex", "ratio_to_dmplex", {"method": MOVES[1::2]})), {"method": MOVES}),)),
     "euler": Program(
         arguments="--cells 50000 --steps 5 --turns 3",
