@@ -17,7 +17,7 @@ def test_fields_come_back_on_another_partition(comm, shared_path):
     names.owned[:] = ids
     path = shared_path / "run.h5"
     values = {"time": 2.5, "step": 7, "case": "box", "residuals": [1.0, 0.5], "sizes": [1, 2, 3]}
-    values |= {"halves": [np.float32(0.5)], "counts": [np.int64(3), np.int64(1)]}
+    values |= {"halves": [np.float32(0.5), np.float32(1.5)], "counts": [np.int64(3), np.int64(1)]}
     size = dnds.write_checkpoint(path, {"u": u, "names": names}, ids, values, comm=comm)
     assert size == path.stat().st_size
 
