@@ -16,10 +16,22 @@ std::string pathOf(nb::handle path) {
     }
 }
 
-bool isIntegers(nb::handle sequence) {
-    for (const nb::handle element : sequence)
-        if (PyIndex_Check(element.ptr()) == 0)
+bool isList(nb::handle value) {
+    if (PySequence_Check(value.ptr()) == 0)
+        return false;
+    const bool has = PySequence_Size(value.ptr()) >= 0; // not a NumPy array without dimensions
+    if (!has)
+        PyErr_Clear();
+    return has;
+}
+
+bool isIntegers(nb::handle list) {
+    for (const nb::handle element : list)
+        if (!nb::steal(PyNumber_Index(element.ptr()))
+                 .is_valid()) { // all NumPy arrays have it, but those of floats throw
+            PyErr_Clear();
             return false;
+        }
     return true;
 }
 

@@ -17,9 +17,12 @@ namespace DNDS::Python {
 /// A str or os.PathLike. Local. Throws ArgumentError for anything else.
 std::string pathOf(nanobind::handle path);
 
-/// Whether all elements of a sequence are integers, Python's or NumPy's. Numbers of floating point, which conversions
-/// to integers would cut off, are none. Local. Throws Python's TypeError for what is no sequence.
-bool isIntegers(nanobind::handle sequence);
+/// Whether a value has elements. Local.
+bool isList(nanobind::handle value);
+
+/// Whether all elements of a list are integers, Python's or NumPy's. Numbers of floating point, which conversions to
+/// integers would cut off, are none. Local.
+bool isIntegers(nanobind::handle list);
 
 /// Words and their values.
 template <class Value, std::size_t count>

@@ -49,9 +49,8 @@ NetcdfAttribute attributeOf(const std::string &name, nb::handle value) {
     std::string text;
     if (nb::try_cast(value, text))
         return {name, text};
-    const nb::object list = PySequence_Check(value.ptr()) != 0 ? nb::borrow(value) : nb::object(nb::make_tuple(value));
-    if (isIntegers(list)) {
-        auto integers = nb::cast<std::vector<std::int64_t>>(list);
+    const nb::object list = isList(value) ? nb::borrow(value) : nb::object(nb::make_tuple(value));
+    if (std::vector<std::int64_t> integers; isIntegers(list) && nb::try_cast(list, integers)) {
         const bool narrow =
             std::ranges::all_of(integers, [](std::int64_t each) { return each == static_cast<std::int32_t>(each); });
         return {name, narrow ? ElementKind::Int32 : ElementKind::Int64, std::move(integers)};

@@ -49,8 +49,8 @@ void setValue(CheckpointWriter &file, const std::string &name, nb::handle value)
         file.set(name, nb::cast<index>(value));
     else if (nb::isinstance<nb::float_>(value))
         file.set(name, nb::cast<real>(value));
-    else if (isIntegers(value))
-        file.set(name, nb::cast<std::vector<index>>(value));
+    else if (std::vector<index> integers; isList(value) && isIntegers(value) && nb::try_cast(value, integers))
+        file.set(name, std::move(integers));
     else
         file.set(name, nb::cast<std::vector<real>>(value));
 }

@@ -300,6 +300,14 @@ def test_netcdf_files_come_back(comm, netcdf_path):
     about = dnds.netcdf_variables(path, comm)
     assert about["t"]["dims"] == ("lat", "lon") and about["t"]["shape"] == (6, 8) and set(about) == {"t", "lat", "lon"}
     assert about["t"]["attrs"] == t.attrs
+    t.attrs = {"half": np.array(0.5), "halves": [np.array(0.5), np.array(9.0)], "large": 2**63, "three": np.int64(3)}
+    t.write_netcdf(path)
+    attrs = dnds.netcdf_variables(path, comm)["t"]["attrs"]
+    assert attrs == {"half": 0.5, "halves": [0.5, 9.0], "large": 2.0**63, "three": 3}
+    t.attrs = {"wrong": b"bytes"}
+    with pytest.raises(dnds.ArgumentError, match="'wrong' is no text"):
+        t.write_netcdf(path)
+    t = written(comm, path)
     back = dnds.NdArray("back")
     back.decompose(about["t"]["shape"], parts=(1, -1), ghosts=2, comm=comm)
     back.read_netcdf(path, "t")

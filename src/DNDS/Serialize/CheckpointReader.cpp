@@ -125,13 +125,12 @@ void fitRows(ArrayBase &array, const CheckpointArray &stored, std::span<const st
              index longest) {
     const auto count = static_cast<index>(rows.size());
     const auto sizeOf = [&](index i) { return static_cast<index>(rows[toSize(i)].size()) / stored.elementBytes; };
+    if (isFixedLayout(array.shape().layout) && !array.valid(MemorySpace::Host))
+        array.resize(0); // what a device computed is replaced
     if (!isFixedLayout(array.shape().layout) && array.width() == DynamicSize)
         array.resize(count, static_cast<rowsize>(longest), sizeOf);
     else if (!isFixedLayout(array.shape().layout))
         array.resize(count, sizeOf);
-    else if (!array.valid(MemorySpace::Host)) // rows that were computed on a device are replaced
-        array.resizeUninitialized(count,
-                                  array.width() == DynamicSize ? static_cast<rowsize>(stored.width) : array.width());
     else if (array.width() == DynamicSize)
         array.resize(count, static_cast<rowsize>(stored.width));
     else
