@@ -332,7 +332,7 @@ TEST(Checkpoint, ReplacesRowsThatAreCurrentOnTheDevice) {
     auto target = filled<Array<real, 5>>(ids, 5);
     target.toDevice();
     static_cast<void>(target.rowLayout(MemorySpace::Device, Access::Write)); // as a kernel that writes
-    ASSERT_FALSE(target.valid(MemorySpace::Host));
+    EXPECT_EQ(target.valid(MemorySpace::Host), target.size() == 0);
     CheckpointReader(world(), folder.file("device.h5")).read("array", target, ids);
     EXPECT_EQ(target.hash(), array.hash());
 }
