@@ -33,17 +33,12 @@ def matches(case, where):
 
 def ratios_of(program, records, ranks):
     """(case, key of the ratio, value) of the records of one run that are kept."""
-    least, seen = least_times(program, records), []
-    for record in records:
-        if not matches(record, {key: values for key, values in program.only.items() if key in record}):
-            continue
+    least = least_times(program, records)
+    for record in usual(program, records):
         case = {"ranks": ranks, **{key: record[key] for key in program.case if record.get(key) is not None}}
         for key in program.ratios:
             if record.get(key) is not None:
                 yield case, key, record[key]
-        if case in seen:  # once more, with the ranks' cores nearer or farther apart
-            continue
-        seen.append(case)
         times = least.get(compared(program, record), {})
         for key, names in program.least.items():
             baselines = [times[name] for name in names if name in times]
@@ -51,9 +46,21 @@ def ratios_of(program, records, ranks):
                 yield case, key, times[record[program.method]] / min(baselines)
 
 
+def usual(program, records):
+    """Of each case the record of the regime with the most repetitions: the ranks' cores may be near or far apart."""
+    cases = {}
+    for record in records:
+        if not matches(record, {key: values for key, values in program.only.items() if key in record}):
+            continue
+        case = tuple(record.get(key) for key in program.case)
+        if case not in cases or record.get("repetitions", 0) > cases[case].get("repetitions", 0):
+            cases[case] = record
+    return cases.values()
+
+
 def compared(program, record):
     """What records of DNDS and of its baselines have in common."""
-    return tuple(record.get(key) for key in program.case if key != program.method)
+    return (record.get("regime"), *(record.get(key) for key in program.case if key != program.method))
 
 
 def least_times(program, records):
@@ -61,9 +68,7 @@ def least_times(program, records):
     least = {}
     for record in records:
         if record.get("min_us") is not None:
-            times = least.setdefault(compared(program, record), {})
-            name = record[program.method]
-            times[name] = min(times.get(name, record["min_us"]), record["min_us"])
+            least.setdefault(compared(program, record), {})[record[program.method]] = record["min_us"]
     return least
 
 

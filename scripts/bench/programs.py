@@ -48,17 +48,20 @@ def on_ranks(ratio, *counts, **where):
 MOVES = tuple(f"move {share} %, {what}" for share in (10, 50) for what in ("mesh", "with 10 fields"))
 PROGRAMS = {
     "exchange": Program(
-        arguments="--grids 64 --widths 1,5,20 --states dirty --transports packed,node-shared "
+        arguments="--grids 64 --widths 1,5,20 --states used --transports packed,node-shared "
                   "--blocks 4 --block-seconds 0.01",
-        case=("benchmark", "grid", "numbering", "doubles_per_row", "transport", "stage"),
+        case=("benchmark", "grid", "numbering", "doubles_per_row", "state", "transport", "stage"),
         ratios=("ratio_to_raw_mpi", "ratio_to_petsc", "ratio_to_petsc_with_translation"),
         only={"transport": ("packed", "node-shared")},
         method="transport",
-        least={"least_to_raw_mpi": ("raw_mpi",), "least_to_petsc": ("petsc_sf",)},
+        least={"least_to_raw_mpi": ("raw_mpi",), "least_to_shared_by_hand": ("shared_by_hand",),
+               "least_to_petsc": ("petsc_sf",)},
         tables=(
             Table({"grid": "pull", "numbering": "rows", "doubles_per_row": "doubles a row"},
-                  columns("transport", {"least_to_raw_mpi": "MPI by hand", "least_to_petsc": "PETSc"}, "packed",
-                          "node-shared"), {"benchmark": "pull", "doubles_per_row": (1, 20)}),
+                  (*columns("transport", {"least_to_raw_mpi": "MPI by hand", "least_to_petsc": "PETSc"}, "packed",
+                            "node-shared"),
+                   Column("node-shared / stores by hand", "least_to_shared_by_hand", {"transport": "node-shared"})),
+                  {"benchmark": "pull", "doubles_per_row": (1, 20)}),
             Table({"grid": "grid", "stage": "set-up until"},
                   columns("transport", {"least_to_raw_mpi": "MPI by hand"}, "packed", "node-shared"),
                   {"benchmark": "setup", "stage": "first_pull"}),
@@ -66,18 +69,21 @@ PROGRAMS = {
     "blocks": Program(
         arguments="--edges 64 --widths 1 --cuts x,z --transports auto --blocks 4 --block-seconds 0.01",
         case=("case", "components", "method"),
-        ratios=("ratio_to_by_hand", "ratio_to_strided_copy", "ratio_to_global_to_local", "ratio_to_p4est"),
+        ratios=("ratio_to_by_hand", "ratio_to_strided_copy", "ratio_to_global_to_local", "ratio_to_local_to_local",
+                "ratio_to_p4est"),
         only={"method": ("auto",)},
         method="method",
         least={"least_to_by_hand": ("packed by hand", "subarray types"), "least_to_strided_copy": ("strided copy",),
-               "least_to_global_to_local": ("DMDA global-to-local",), "least_to_p4est": ("p4est",)},
+               "least_to_global_to_local": ("DMDA global-to-local",),
+               "least_to_local_to_local": ("DMDA local-to-local",), "least_to_p4est": ("p4est",)},
         tables=(Table({"case": "ghosts of"}, (
             Column("time / MPI by hand", "least_to_by_hand"),
             Column("/ a copy in the process", "least_to_strided_copy"),
             Column("/ DMDA, which copies all cells", "least_to_global_to_local"),
+            Column("/ DMDA, ghosts alone", "least_to_local_to_local"),
             Column("/ p4est", "least_to_p4est")), {"components": 5}),)),
     "mesh": Program(
-        arguments="--cases tetrahedra:100000 --repeats 1",
+        arguments="--cases tetrahedra:100000 --repeats 3",
         case=("fill", "cells", "method"),
         ratios=("ratio_to_dmplex", "memory_ratio_to_dmplex"),
         only={"method": ("dnds", "dnds_curve")},
@@ -85,7 +91,7 @@ PROGRAMS = {
             Column("time without partitioner / DMPlex", "ratio_to_dmplex"),
             Column("memory / DMPlex", "memory_ratio_to_dmplex"))),)),
     "partition": Program(
-        arguments="--cells 100000 --repeats 1 --parts 4,64",
+        arguments="--cells 100000 --repeats 3 --parts 4,64",
         case=("cells", "parts", "method"),
         ratios=("ratio_to_thorough", "cut_ratio_to_thorough"),
         only={"method": ("curve", "PT-Scotch, quick")},
@@ -93,7 +99,7 @@ PROGRAMS = {
             Column("time / PT-Scotch, thorough", "ratio_to_thorough"),
             Column("faces cut / those", "cut_ratio_to_thorough"))),)),
     "repartition": Program(
-        arguments="--cells 100000 --repeats 1",
+        arguments="--cells 100000 --repeats 3",
         case=("cells", "method"),
         ratios=("ratio_to_anew", "ratio_to_dmplex"),
         only={"method": (*MOVES, "anew, curve", "targets, curve", "targets, PT-Scotch")},
