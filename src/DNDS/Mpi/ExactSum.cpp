@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <exception>
 #include <limits>
 #include <vector>
@@ -42,18 +44,19 @@ Wide toWide(const Limbs &limbs) {
 using FixedPoint::Column;
 using FixedPoint::Scale;
 
+/// Rows of a block in all columns before the next block: 2048 rows of five doubles take 80 KiB.
+constexpr index blockRows = 2048;
+
 /// Calls `visit(k, part)` for parts of all columns, row by row: columns may share memory, which stays in the cache.
 template <class Visit>
 void forParts(std::span<const Column> columns, const Visit &visit) {
-    // Rows of a block in all columns before the next block. A block of 2048 rows of five doubles takes 80 KiB.
-    constexpr index together = 2048;
     index rows = 0;
     for (const Column &column : columns)
         rows = std::max(rows, column.size);
-    for (index begin = 0; begin < rows; begin += together)
+    for (index begin = 0; begin < rows; begin += blockRows)
         for (std::size_t k = 0; k < columns.size(); ++k) {
             Column part = columns[k];
-            part.size = std::min(together, part.size - begin);
+            part.size = std::min(blockRows, part.size - begin);
             if (part.size <= 0)
                 continue;
             part.values += begin * part.stride;
@@ -63,16 +66,111 @@ void forParts(std::span<const Column> columns, const Visit &visit) {
         }
 }
 
-/// Calls `visit(value)` for each value of a column.
-template <class Visit>
-void forValues(const Column &column, const Visit &visit) {
-    if (column.factors == nullptr)
-        for (index i = 0; i < column.size; ++i)
-            visit(column.values[i * column.stride]);
-    else
-        for (index i = 0; i < column.size; ++i)
-            visit(column.values[i * column.stride] * column.factors[i * column.stride]);
-}
+/// Two numbers side by side: every processor that this is compiled for computes with both at once.
+using Pair [[gnu::vector_size(16)]] = real;
+using PairBits [[gnu::vector_size(16)]] = std::int64_t;
+using Words [[gnu::vector_size(16)]] = std::int16_t;
+
+/// The terms of a part of a column, side by side. They are stored, since a compiler that contracts a product and the
+/// addition after it would skip the product's rounding in some places and not in others.
+class Terms {
+  public:
+    explicit Terms(const Column &part) : pairs_((part.size + 1) / 2) {
+        values_[static_cast<std::size_t>(2 * pairs_ - 1)] = 0; // the partner of a last one that has none
+        if (part.stride != 1)
+            store(part.size, part);
+        else if (part.factors == nullptr)
+            store(part.size, [values = part.values](index i) { return values[i]; });
+        else
+            store(part.size,
+                  [values = part.values, factors = part.factors](index i) { return values[i] * factors[i]; });
+    }
+
+    /// The largest magnitude, cut to the leading five bits, of which a scale takes the exponent; infinity if a term is
+    /// not finite. Bits of magnitudes compare as the magnitudes do, and so do their leading words, which all processors
+    /// compare eight at once.
+    real largest() const {
+        constexpr auto notSign = std::numeric_limits<std::int64_t>::max();
+        constexpr PairBits magnitude{notSign, notSign};
+        Words most{};
+        for (index n = 0; n < pairs_; ++n) {
+            const auto words = std::bit_cast<Words>(bits(pair(n)) & magnitude);
+            most = words > most ? words : most;
+        }
+        const PairBits found = std::bit_cast<PairBits>(most);
+        const std::int64_t word = std::max(found[0], found[1]) >> 48;
+        if (word >= 0x7ff0)
+            return std::numeric_limits<real>::infinity();
+        if (word > 0)
+            return std::bit_cast<real>(word << 48);
+        real largest = 0; // zero, or tiny
+        for (index i = 0; i < 2 * pairs_; ++i)
+            largest = std::max(largest, std::fabs(values_[static_cast<std::size_t>(i)]));
+        return largest;
+    }
+
+    /// The sum of `scale.toInteger(term)`.
+    Wide sum(const Scale &scale) const {
+        const real unit = scale.toReal(1);
+        if (unit > 0x1p-970 && unit < 0x1p820)
+            return sumOfMultiples(unit);
+        Wide sum = 0;
+        for (index i = 0; i < 2 * pairs_; ++i)
+            sum += scale.toInteger(values_[static_cast<std::size_t>(i)]);
+        return sum;
+    }
+
+  private:
+    template <class Term>
+    void store(index count, const Term &term) {
+        real *const to = values_.data();
+        for (index i = 0; i < count; ++i)
+            to[i] = term(i);
+    }
+    Pair pair(index n) const {
+        Pair loaded;
+        std::memcpy(&loaded, &values_[static_cast<std::size_t>(2 * n)], sizeof loaded);
+        return loaded;
+    }
+
+    /// The same without conversions: adding and subtracting 1.5 * 2^52 multiples of a power of two rounds to such a
+    /// multiple, exactly (Rump, Ogita and Oishi, Accurate Floating-Point Summation, 2008). Terms have less than 80 bits
+    /// in multiples of `unit`: their high halves are rounded first, then what remains. Neither sum is rounded: 1024
+    /// numbers of at most 41 bits have 51.
+    Wide sumOfMultiples(real unit) const {
+        constexpr real rounding = 0x1.8p52;
+        const real highUnit = std::ldexp(unit, FixedPoint::halfResolution);
+        const Pair toHigh = rounding * highUnit - Pair{};
+        const Pair toLow = rounding * unit - Pair{};
+        const Pair one = unit - Pair{};
+        constexpr auto minus = std::numeric_limits<std::int64_t>::min();
+        constexpr PairBits signBit{minus, minus};
+        Pair highs{};
+        Pair lows{};
+        for (index n = 0; n < pairs_; ++n) {
+            const Pair terms = pair(n);
+            const Pair high = (terms + toHigh) - toHigh;
+            const Pair remainder = terms - high;
+            Pair low = (remainder + toLow) - toLow;
+            // Towards zero: where the rest has the other sign than the term, `low` is one too far from zero.
+            const PairBits sign = bits(terms) & signBit;
+            const PairBits tooFar = numbers(bits(remainder - low) ^ sign) < 0.0;
+            low -= numbers(tooFar & (bits(one) | sign));
+            highs += high;
+            lows += low;
+        }
+        Wide sum = 0;
+        for (int i = 0; i < 2; ++i)
+            sum += (static_cast<Wide>(highs[i] / highUnit) << FixedPoint::halfResolution) +
+                   static_cast<Wide>(lows[i] / unit);
+        return sum;
+    }
+    static PairBits bits(Pair numbers) { return std::bit_cast<PairBits>(numbers); }
+    static Pair numbers(PairBits bits) { return std::bit_cast<Pair>(bits); }
+
+    index pairs_;
+    std::array<real, blockRows> values_;
+};
 
 /// The columns of a callback, which is called in each of the two passes: nothing is copied. It outlives the result.
 ExactRows rowsOf(const ExactColumns &listed) {
@@ -83,21 +181,14 @@ ExactRows rowsOf(const ExactColumns &listed) {
     };
     const auto findLargest = [columns](std::span<real> largest) {
         std::ranges::fill(largest, 0.0);
-        forParts(columns(largest.size()), [&](std::size_t k, const Column &part) {
-            real found = largest[k];
-            forValues(part, [&](real value) { found = std::max(found, FixedPoint::magnitude(value)); });
-            largest[k] = found;
-        });
+        forParts(columns(largest.size()),
+                 [&](std::size_t k, const Column &part) { largest[k] = std::max(largest[k], Terms(part).largest()); });
     };
     const auto add = [columns](std::span<const std::optional<Scale>> scales, std::span<Wide> sums) {
         std::ranges::fill(sums, Wide{0});
         forParts(columns(sums.size()), [&](std::size_t k, const Column &part) {
-            if (!scales[k])
-                return;
-            const Scale scale = *scales[k];
-            Wide sum = 0;
-            forValues(part, [&](real value) { sum += scale.toInteger(value); });
-            sums[k] += sum;
+            if (scales[k])
+                sums[k] += Terms(part).sum(*scales[k]);
         });
     };
     // Called once each: the cost of std::function does not depend on the number of values.

@@ -49,6 +49,46 @@ TEST(ExactSum, CancelsExactlyAndTakesAnyScale) {
     EXPECT_TRUE(std::isnan(exactSum(comm, bad)));
 }
 
+/// Far from 1, sums of pairs of terms give way to the conversions of `Scale`: both cut off the same bits.
+TEST(ExactSum, TermsAreThoseOfAScaleWhateverTheirSize) {
+    const CommunicatorView self(MPI_COMM_SELF);
+    std::mt19937_64 random(test::seed());
+    std::uniform_real_distribution<real> mantissa(-1.0, 1.0);
+    std::vector<int> exponents{-1073, -1050, -1030, -1022, 0, 1023};
+    for (int near = -4; near < 4; ++near) {
+        exponents.push_back(-970 + FixedPoint::resolution + near);
+        exponents.push_back(820 + FixedPoint::resolution + near);
+        exponents.push_back(-820 + FixedPoint::resolution + near);
+        exponents.push_back(970 - FixedPoint::resolution + near);
+    }
+    for (const int exponent : exponents)
+        for (const std::size_t count : {1U, 2U, 3U, 2048U, 2049U, 5001U}) {
+            const real largest = std::ldexp(1 + std::abs(mantissa(random)) / 2, exponent);
+            std::vector<real> terms(count);
+            for (real &term : terms) // up to the last bits that count
+                term = std::ldexp(mantissa(random) * largest, -static_cast<int>(30 + random() % 60));
+            terms[count / 2] = largest;
+            if (count > 1) // what is left shows each unit
+                terms[random() % (count / 2)] = -largest;
+            const FixedPoint::Scale scale(largest);
+            FixedPoint::Wide sum = 0;
+            for (const real term : terms)
+                sum += scale.toInteger(term);
+            EXPECT_EQ(exactSum(self, terms), scale.toReal(sum)) << count << " terms, 2^" << exponent;
+        }
+}
+
+TEST(ExactSum, AnyTermThatIsNotFiniteMakesTheSumNan) {
+    const CommunicatorView self(MPI_COMM_SELF);
+    for (const real term : {std::numeric_limits<real>::infinity(), -std::numeric_limits<real>::infinity(),
+                            std::numeric_limits<real>::quiet_NaN(), -std::numeric_limits<real>::quiet_NaN()})
+        for (std::size_t at = 0; at < 5; ++at) {
+            std::vector<real> terms{std::numeric_limits<real>::max(), -1, 0, 1e-320, 1};
+            terms[at] = term;
+            EXPECT_TRUE(std::isnan(exactSum(self, terms))) << term << " at " << at;
+        }
+}
+
 TEST(ExactSum, SumsColumnsByThemselves) {
     const CommunicatorView comm(MPI_COMM_WORLD);
     const std::vector<real> rows{1e20, 3e-5, 0.0, std::numeric_limits<real>::infinity(), -1e20, 3e-5, 0.0, 1.0};
