@@ -120,6 +120,7 @@ PROGRAMS = {
                 Column("processor time / by hand", "processor_ratio_to_by_hand")), {"benchmark": "airfoil"}),
         )),
     "task": Program(
+        ranks=(1, 2),
         arguments="--what plans,latency,threads --blocks 4 --task-rows 8 --rank-cells 500 --shared-cells 20000",
         case=("benchmark", "method", "where", "threads", "shape", "tasks", "rows", "cells_per_rank", "cells"),
         ratios=("ratio_to_by_hand", "speed_to_ranks", "ratio_to_plan"),
@@ -129,10 +130,10 @@ PROGRAMS = {
             Table({"shape": "small tasks", "tasks": "tasks"}, tuple(
                 Column(f"overhead, oneTBB's flow graph / plan, {count} thread{'s' if count > 1 else ''}",
                        "ratio_to_plan", {"threads": count}) for count in (1, 2)),
-                {"benchmark": "plans", "method": "flow graph"}),
+                {"benchmark": "plans", "method": "flow graph", "ranks": 1}),
             Table({"method": "a step on small meshes", "cells_per_rank": "cells a rank"}, (
                 Column("time / by hand", "ratio_to_by_hand"),),
-                {"benchmark": "latency", "method": ("plan", "plan, recomputing")}),
+                {"benchmark": "latency", "method": ("plan", "plan, recomputing"), "ranks": 2}),
         )),
     "one_sided": Program(
         arguments="--blocks 4 --block-seconds 0.01",

@@ -35,6 +35,8 @@ struct Plan::HostRunner::Chunks {
     const Part *part = nullptr;
     index rows = 0; ///< rows of each chunk
     bool published = false;
+    /// One chunk, for which the next step waits, or the end of the run: a worker would only delay it.
+    bool ofCaller = false;
     /// Parts that add: the rows that add to [targets[k], targets[k + 1]), by chunk.
     /// Fewer, larger ranges of targets repeat fewer rows.
     std::vector<index> targets;
@@ -48,6 +50,12 @@ Plan::HostRunner::HostRunner(State &state) : state_(state), team_(state.executor
     chunks_ = std::vector<Chunks>(state.plan.parts.size());
     for (std::size_t k = 0; k < chunks_.size(); ++k)
         cut(chunks_[k], state.plan.parts[k]);
+    const std::vector<PlanStep> &steps = state.plan.steps;
+    for (std::size_t k = 0; k < steps.size(); ++k)
+        if (steps[k].kind == StepKind::Part && chunks_[steps[k].what].work.chunks == 1)
+            chunks_[steps[k].what].ofCaller =
+                k + 1 == steps.size() || std::ranges::find(steps[k + 1].after, k) != steps[k + 1].after.end();
+    shares_ = !std::ranges::all_of(chunks_, &Chunks::ofCaller);
 }
 
 Plan::HostRunner::~HostRunner() = default;
@@ -111,14 +119,17 @@ void Plan::HostRunner::runChunk(void *context, index chunk) {
 void Plan::HostRunner::runPart(std::size_t number) {
     const Part &part = state_.plan.parts[number];
     const bool alone = team_.threads() == 1;
-    state_.inTask(state_.graph.tasks[part.task], &part, [&] {
-        TaskBody &body = *state_.graph.tasks[part.task].body;
+    const auto prepare = [&](TaskBody &body) {
         // With threads, other parts of the task may be running: they have taken their views already.
         if (std::exchange(state_.boundIn[part.task], state_.statistics.runs) != state_.statistics.runs ||
             (alone && !part.guards.empty()))
             body.bind(MemorySpace::Host, alone ? std::span<const RowGuard>(part.guards) : std::span<const RowGuard>());
         state_.transfers.zeroGhosts(part, state_.executor);
-        if (!alone) {
+    };
+    const auto runOrPublish = [&] {
+        TaskBody &body = *state_.graph.tasks[part.task].body;
+        prepare(body);
+        if (!alone && !chunks_[number].ofCaller) {
             chunks_[number].published = true;
             return team_.publish(chunks_[number].work);
         }
@@ -128,7 +139,15 @@ void Plan::HostRunner::runPart(std::size_t number) {
             else
                 body.run(state_.executor, part.rows, 0, part.rows.count);
         });
-    });
+    };
+    try {
+        state_.inTask(state_.graph.tasks[part.task], &part, runOrPublish);
+    } catch (...) {
+        team_.end(); // an earlier part may fail in a worker: that failure comes first
+        if (team_.failed())
+            throwFailure();
+        throw;
+    }
     ++state_.statistics.parts;
 }
 
@@ -160,7 +179,8 @@ void Plan::HostRunner::run() {
     const bool alone = team_.threads() == 1;
     if (!alone) {
         caller_ = std::this_thread::get_id();
-        team_.begin(static_cast<index>(chunks_.size()));
+        if (shares_)
+            team_.begin(static_cast<index>(chunks_.size()));
         for (Chunks &chunks : chunks_)
             chunks.published = false;
     }

@@ -44,6 +44,7 @@ class Plan::HostRunner {
     State &state_;
     std::thread::id caller_;     ///< calls `run`, with more than one thread: thread 0 of traces
     std::vector<Chunks> chunks_; ///< [parts], with more than one thread; does not grow
+    bool shares_ = false;        ///< whether workers run chunks of some part
     ThreadTeam team_;            ///< after the chunks, which its workers may still read
 };
 

@@ -8,6 +8,8 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
 #include <functional>
 #include <limits>
 #include <optional>
@@ -508,6 +510,49 @@ TEST(PlansThatEnd, BeforeTheirPeersHaveRun) {
         EXPECT_EQ(
             PlanWorld::wrong(*out, stepper.world.cells, meanOf(stepper.world.allCellCells, stepper.world.all(true, 6))),
             0);
+    }
+}
+
+/// Of small parts in a chain none gains from another thread.
+TEST(PlansInThreads, RunChainsOfSmallPartsInTheCallingThread) {
+    PlanWorld world(5, 50, 1, MPI_COMM_SELF);
+    const auto u = PlanWorld::pair("u", world.cells, 1, MPI_COMM_SELF);
+    PlanWorld::set(*u, world.cells, 1);
+    Graph graph("chain", world.comm);
+    const std::thread::id caller = std::this_thread::get_id();
+    std::atomic<index> inWorkers = 0;
+    for (int k = 0; k < 50; ++k)
+        graph.task(fmt::format("link {}", k), world.cells).readsWrites(*u).run([&](index row, const auto &values) {
+            values(row) += 1;
+            if (std::this_thread::get_id() != caller)
+                ++inWorkers;
+        });
+    Plan plan = graph.compile(Executor::hostThreads(3));
+    const real before = std::as_const(*u->father)(0, 0);
+    for (int run = 0; run < 20; ++run)
+        plan.run();
+    EXPECT_EQ(inWorkers, 0);
+    EXPECT_EQ(std::as_const(*u->father)(0, 0), before + 1000);
+}
+
+/// The calling thread runs the last part, and fails long before the worker that runs the first one.
+TEST(PlansInThreads, ThrowTheFirstFailureInTheOrderOfTasks) {
+    for (const int threads : {1, 2}) {
+        PlanWorld world(5, 50, 1, MPI_COMM_SELF);
+        const auto u = PlanWorld::pair("u", world.cells, 1, MPI_COMM_SELF);
+        const auto v = PlanWorld::pair("v", world.cells, 1, MPI_COMM_SELF);
+        Graph graph("failing", world.comm);
+        graph.task("first", world.cells).readsWrites(*u).run([](index row, const auto & /*values*/) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+            if (row + 1 == 40)
+                throw std::runtime_error("injected");
+        });
+        graph.task("second", world.cells).readsWrites(*v).run([](index /*row*/, const auto & /*values*/) {
+            throw std::runtime_error("injected");
+        });
+        Plan plan = graph.compile(threads == 1 ? Executor::host() : Executor::hostThreads(threads));
+        expectContains(messageOf<Error>([&] { plan.run(); }), "in task 'first'");
+        plan.recover();
     }
 }
 
