@@ -81,7 +81,10 @@ PROGRAMS = {
             Column("/ a copy in the process", "least_to_strided_copy"),
             Column("/ DMDA, which copies all cells", "least_to_global_to_local"),
             Column("/ DMDA, ghosts alone", "least_to_local_to_local"),
-            Column("/ p4est", "least_to_p4est")), {"components": 5}),)),
+            Column("/ p4est", "least_to_p4est")),
+            {"components": 5, "case": ("64^3 x 5, 1 ghost, x (1 x 1 x 2)", "64^3 x 5, 1 ghost, z (2 x 1 x 1)",
+                                       "64 blocks of 32^3 a rank", "one block of 128^3 a rank",
+                                       "64 own blocks of 32^3")}),)),
     "mesh": Program(
         arguments="--cases tetrahedra:100000 --repeats 3",
         case=("fill", "cells", "method"),
@@ -97,7 +100,7 @@ PROGRAMS = {
         only={"method": ("curve", "PT-Scotch, quick")},
         tables=(Table({"parts": "parts", "method": "by"}, (
             Column("time / PT-Scotch, thorough", "ratio_to_thorough"),
-            Column("faces cut / those", "cut_ratio_to_thorough"))),)),
+            Column("faces cut / those", "cut_ratio_to_thorough")), {"parts": 64}),)),
     "repartition": Program(
         arguments="--cells 100000 --repeats 3",
         case=("cells", "method"),
@@ -105,7 +108,7 @@ PROGRAMS = {
         only={"method": (*MOVES, "anew, curve", "targets, curve", "targets, PT-Scotch")},
         tables=(Table({"method": "what"}, (
             Column("time / rebuilding", "ratio_to_anew"),
-            Column("/ DMPlex", "ratio_to_dmplex", {"method": MOVES[1::2]})), {"method": MOVES}),)),
+            Column("/ DMPlex", "ratio_to_dmplex")), {"method": MOVES[1::2]}),)),
     "euler": Program(
         arguments="--cells 50000 --steps 5 --turns 3",
         case=("benchmark", "way", "method", "fill", "cells"),
@@ -177,5 +180,6 @@ PROGRAMS = {
     "python": Program(
         case=("case", "width"),
         ratios=("ratio",),
-        tables=(Table({"case": "pull", "width": "doubles a row"}, (Column("Python / C++", "ratio"),)),)),
+        tables=(Table({"case": "pull", "width": "doubles a row"}, (Column("Python / C++", "ratio"),),
+                      {"width": (1, 20)}),)),
 }
