@@ -71,11 +71,13 @@ int run(DNDS::CommunicatorView world) {
         throw; // as this program has no other state to begin from
     }
 
+    // On all ranks: reductions wait for all of them.
     const real sum = measured.result(heat)[0];
+    const real most = measured.result(hottest)[0];
     if (world.rank() == 0)
         fmt::print("{} runs, {} pulls: heat {:.6f}, hottest cell {:.6f}\n",
                    plan.statistics().runs + measured.statistics().runs,
-                   plan.statistics().transfers + measured.statistics().transfers, sum, measured.result(hottest)[0]);
+                   plan.statistics().transfers + measured.statistics().transfers, sum, most);
     return std::abs(sum - 1) < 1e-12 && cools ? 0 : 1;
 }
 

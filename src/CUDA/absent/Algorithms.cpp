@@ -34,9 +34,5 @@ void exclusiveScan(StreamHandle /*stream*/, std::span<const index> /*counts*/, s
     notBuilt("compute offsets");
 }
 void sortByKey(StreamHandle /*stream*/, std::span<index> /*keys*/, std::span<index> /*values*/) { notBuilt("sort"); }
-void multiply(StreamHandle /*stream*/, real /*alpha*/, const MatrixRows<const real> & /*a*/,
-              const MatrixRows<const real> & /*b*/, real /*beta*/, const MatrixRows<real> & /*c*/) {
-    notBuilt("multiply matrices");
-}
 
 } // namespace DNDS::Device::Hooks

@@ -70,14 +70,4 @@ void sortByKey(StreamHandle stream, std::span<index> keys, std::span<index> valu
     });
 }
 
-// One thread an element, as on the device, so that bits agree.
-void multiply(StreamHandle stream, real alpha, const MatrixRows<const real> &a, const MatrixRows<const real> &b,
-              real beta, const MatrixRows<real> &c) {
-    launchHostKernel(stream, c.count * c.rows * c.cols,
-                     [element = ProductElement{alpha, beta, a, b, c}](index first, index last) {
-                         for (index i = first; i < last; ++i)
-                             element(i);
-                     });
-}
-
 } // namespace DNDS::Device::Hooks

@@ -126,9 +126,4 @@ void sortByKey(StreamHandle stream, std::span<index> keys, std::span<index> valu
     copy(values.data(), MemorySpace::Device, otherValues.data(), MemorySpace::Device, values.size_bytes(), stream);
 }
 
-void multiply(StreamHandle stream, real alpha, const MatrixRows<const real> &a, const MatrixRows<const real> &b,
-              real beta, const MatrixRows<real> &c) {
-    parallelFor(Executor::device(stream), c.count * c.rows * c.cols, ProductElement{alpha, beta, a, b, c});
-}
-
 } // namespace DNDS::Device::Hooks

@@ -72,18 +72,4 @@ void sortByKey(StreamHandle stream, std::span<index> keys, std::span<index> valu
         Hooks::sortByKey(stream, keys, values);
 }
 
-void multiply(StreamHandle stream, real alpha, const MatrixRows<const real> &a, const MatrixRows<const real> &b,
-              real beta, const MatrixRows<real> &c) {
-    requireDevice("multiply matrices");
-    DNDS_CHECK(a.count == c.count && b.count == c.count, ArgumentError, "{} and {} matrices are given for {} products",
-               a.count, b.count, c.count);
-    if (c.count == 0)
-        return;
-    DNDS_CHECK(a.rows == c.rows && a.cols == b.rows && b.cols == c.cols, ArgumentError,
-               "matrices of {} x {} and {} x {} have no product of {} x {}", a.rows, a.cols, b.rows, b.cols, c.rows,
-               c.cols);
-    if (c.rows > 0 && c.cols > 0)
-        Hooks::multiply(stream, alpha, a, b, beta, c);
-}
-
 } // namespace DNDS::Device

@@ -1,5 +1,5 @@
 /// @file Algorithms.hpp
-/// @brief Sums, scans and sorts on the device, by CUB with CUDA, and products of small matrices.
+/// @brief Sums, scans and sorts on the device, by CUB with CUDA.
 ///
 /// Spans are of device memory. Functions that return nothing queue on `stream`; scratch memory comes from the pool, so
 /// only `Minimum` can be captured in a graph. Under `emulated` the host does the same. All functions are Local and
@@ -51,21 +51,5 @@ void exclusiveScan(StreamHandle stream, std::span<const index> counts, std::span
 
 /// Sorts keys ascending, and values with them. Stable.
 void sortByKey(StreamHandle stream, std::span<index> keys, std::span<index> values);
-
-/// Column-major matrices of one shape, `stride` elements apart: rows of an `ArrayEigenMatrix<m, n>`.
-template <class T>
-struct MatrixRows {
-    /// The first element of the first matrix; the shape of each; elements between two of them; their number.
-    T *data = nullptr;
-    rowsize rows = 0;
-    rowsize cols = 0;
-    index stride = 0;
-    index count = 0;
-};
-
-/// c_i = alpha a_i b_i + beta c_i for all i. Products are added in the order of the columns of `a`: each element has
-/// the same bits on all devices. One thread an element, for matrices of some ten rows. O(count m n k).
-void multiply(StreamHandle stream, real alpha, const MatrixRows<const real> &a, const MatrixRows<const real> &b,
-              real beta, const MatrixRows<real> &c);
 
 } // namespace DNDS::Device

@@ -23,7 +23,7 @@ class Executor {
   public:
     /// In this thread.
     static Executor host() { return {MemorySpace::Host, nullptr, 1}; }
-    /// In `threads` threads if the source that calls parallelFor was compiled with OpenMP; else in this thread.
+    /// In so many threads: those of a plan, or of OpenMP where the source that calls parallelFor is compiled with it.
     static Executor hostThreads(int threads) {
         DNDS_CHECK(threads >= 1, ArgumentError, "{} threads are given: give at least 1", threads);
         return {MemorySpace::Host, nullptr, threads};

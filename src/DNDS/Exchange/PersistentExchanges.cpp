@@ -23,7 +23,9 @@ void PersistentExchange::clear(std::string_view what) {
 }
 
 void PersistentExchange::throwMissing(std::string_view what) const {
-    throw StateError(fmt::format("there is no persistent {0} of '{1}': call initPersistent{0} first", name(), what));
+    throw StateError(
+        fmt::format("there is no persistent {0} of '{1}': call initPersistent{0} first{2}", name(), what,
+                    direction_ == Direction::Pull ? ", or ghostsFor, which makes ghosts and calls it" : ""));
 }
 
 void PersistentExchange::requireNotInFlight(std::string_view what) const {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cfenv>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -112,7 +113,7 @@ class Terms {
     /// The sum of `scale.toInteger(term)`.
     Wide sum(const Scale &scale) const {
         const real unit = scale.toReal(1);
-        if (unit > 0x1p-970 && unit < 0x1p820)
+        if (unit > 0x1p-970 && unit < 0x1p820 && std::fegetround() == FE_TONEAREST)
             return sumOfMultiples(unit);
         Wide sum = 0;
         for (index i = 0; i < 2 * pairs_; ++i)

@@ -9,10 +9,12 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstring>
 #include <exception>
 #include <map>
 #include <numeric>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 namespace DNDS {
@@ -78,6 +80,30 @@ RankLists groupByRank(int ranks, std::size_t count, RankOf &&rankOf) {
     return packByRank(
         ranks, count, rankOf, [](std::size_t) { return 1; },
         [](std::size_t i, index *word) { *word = static_cast<index>(i); });
+}
+
+/// Sends record `make(i)` of each of `count` items, a trivially copyable type of whole words, to rank `rankOf(i)`, or
+/// to none if that is negative. Returns those that arrive, by rank and in the order of their items. Collective; one
+/// sparse exchange, which throws `failure`, an earlier exception of a rank, on all.
+template <class RankOf, class Make>
+auto exchangeRecords(CommunicatorContext &context, std::size_t count, RankOf &&rankOf, Make &&make,
+                     const std::exception_ptr &failure = nullptr) {
+    using Record = decltype(make(std::size_t{}));
+    static_assert(std::is_trivially_copyable_v<Record> && sizeof(Record) % sizeof(index) == 0);
+    constexpr std::size_t words = sizeof(Record) / sizeof(index);
+    const auto write = [&](std::size_t i, index *to) {
+        const Record record = make(i);
+        std::memcpy(to, &record, sizeof(Record));
+    };
+    const RankLists received =
+        sparseExchange(context,
+                       packByRank(
+                           context.comm().size(), count, rankOf, [](std::size_t) { return words; }, write),
+                       PeerDiscovery::Auto, failure);
+    std::vector<Record> records(received.values.size() / words);
+    if (!records.empty())
+        std::memcpy(records.data(), received.values.data(), records.size() * sizeof(Record));
+    return records;
 }
 
 /// Words for other ranks, collected in any order of ranks.

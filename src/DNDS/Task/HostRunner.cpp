@@ -140,14 +140,7 @@ void Plan::HostRunner::runPart(std::size_t number) {
                 body.run(state_.executor, part.rows, 0, part.rows.count);
         });
     };
-    try {
-        state_.inTask(state_.graph.tasks[part.task], &part, runOrPublish);
-    } catch (...) {
-        team_.end(); // an earlier part may fail in a worker: that failure comes first
-        if (team_.failed())
-            throwFailure();
-        throw;
-    }
+    state_.inTask(state_.graph.tasks[part.task], &part, runOrPublish);
     ++state_.statistics.parts;
 }
 
@@ -184,13 +177,20 @@ void Plan::HostRunner::run() {
         for (Chunks &chunks : chunks_)
             chunks.published = false;
     }
-    for (const PlanStep &step : state_.plan.steps) {
-        if (!alone)
-            awaitBefore(step);
-        if (step.kind == StepKind::Part)
-            runPart(step.what);
-        else
-            state_.run(step);
+    try {
+        for (const PlanStep &step : state_.plan.steps) {
+            if (!alone)
+                awaitBefore(step);
+            if (step.kind == StepKind::Part)
+                runPart(step.what);
+            else
+                state_.run(step);
+        }
+    } catch (...) {
+        team_.end(); // an earlier part may fail in a worker: that failure comes first
+        if (team_.failed())
+            throwFailure();
+        throw;
     }
     if (alone)
         return;

@@ -144,9 +144,9 @@ struct RowGuard {
 };
 
 /// The rows of an array that a kernel reads or writes. It is used as the array's own view, owned rows and then ghosts:
-/// `u(row, k)`, `u(row)`, `u[row]`. Trivially copyable. If the library is built with DNDS_DEBUG_CHECKS, a row that
-/// the task did not declare, or an element that a row does not have, throws IndexError on the host, naming task, array
-/// and row.
+/// `u(row, k)`, `u(row)`, `u[row]`. Trivially copyable. In programs with DNDS_DEBUG_CHECKS a row that the task did not
+/// declare, or an element that a row does not have, throws IndexError on the host, naming task, array and row; not in
+/// plans of several threads.
 template <class View>
 class Rows {
   public:

@@ -59,7 +59,6 @@ std::vector<index> joinMarks(const GlobalMapping &nodeBlocks, const GlobalMappin
                              const OwnFaces &faces, const SourceMesh &source, const std::vector<index> &chosen,
                              Wanted &&wanted) {
     CommunicatorContext &context = *cellMapping.context();
-    const int ranks = context.comm().size();
     const GatheredSides meeting(
         sendSides(nodeBlocks, cells, cellMapping.localBegin(), faces, std::forward<Wanted>(wanted), nullptr));
     const RankLists marks = sendMarks(nodeBlocks, source.faces, source.faceMarks, chosen);
@@ -70,43 +69,36 @@ std::vector<index> joinMarks(const GlobalMapping &nodeBlocks, const GlobalMappin
     for (std::size_t i = 0; i < next.size(); i++)
         if (const index found = table.findOrAdd(static_cast<index>(i)); found >= 0)
             next[toSize(found)] = static_cast<index>(i);
-    // Cell, slot, mark and number in the file, or only the sender's position.
     struct Answer {
         int rank;
-        std::array<index, 4> words;
+        FaceMark mark; // its cell by the global number
     };
     std::vector<Answer> answers;
-    std::vector<Answer> lost;
+    std::vector<std::pair<int, index>> lost; // the sender and its position
     for (std::size_t k = 0; k < marks.size(); k++)
         for (RecordReader reader(marks.list(k)); !reader.atEnd();) {
             FaceKey key;
             key.hash = static_cast<std::uint64_t>(reader.next());
             key.least = reader.next();
-            const index mark = reader.next();
+            const auto mark = static_cast<int>(reader.next());
             const index fileId = reader.next();
             const index asker = reader.next();
             index side = table.find(key);
             if (side < 0)
-                lost.push_back({marks.ranks[k], {asker, 0, 0, 0}});
+                lost.emplace_back(marks.ranks[k], asker);
             for (; side >= 0; side = next[toSize(side)])
                 answers.push_back({meeting.ranks[toSize(side)],
                                    {meeting.sides[toSize(side)].cell, meeting.sides[toSize(side)].slot, mark, fileId}});
         }
-    const auto send = [&](const std::vector<Answer> &list, index width) {
-        return sparseExchange(
-            context,
-            packByRank(
-                ranks, list.size(), [&](std::size_t i) { return list[i].rank; }, [&](std::size_t) { return width; },
-                [&](std::size_t i, index *words) { std::copy_n(list[i].words.begin(), width, words); }));
-    };
-    const RankLists found = send(answers, 4);
-    for (RecordReader reader(found.values); !reader.atEnd();) {
-        const index cell = reader.next() - cellMapping.localBegin();
-        const auto slot = static_cast<int>(reader.next());
-        const auto mark = static_cast<int>(reader.next());
-        cells.marks.push_back({cell, slot, mark, reader.next()});
+    for (FaceMark mark : exchangeRecords(
+             context, answers.size(), [&](std::size_t i) { return answers[i].rank; },
+             [&](std::size_t i) { return answers[i].mark; })) {
+        mark.cell -= cellMapping.localBegin();
+        cells.marks.push_back(mark);
     }
-    return send(lost, 1).values;
+    return exchangeRecords(
+        context, lost.size(), [&](std::size_t i) { return lost[i].first; },
+        [&](std::size_t i) { return lost[i].second; });
 }
 
 /// Marks boundary faces all of whose corners have a mark. Collective.

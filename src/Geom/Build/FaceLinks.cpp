@@ -162,22 +162,15 @@ void linkFaces(const GlobalMapping &nodeBlocks, CellRecords &cells, const std::s
     std::vector<index> partner;
     std::exception_ptr mine;
     attempt(mine, [&] { partner = matchSides(meeting, manifold); });
-    const RankLists answers = sparseExchange(
-        context,
-        packByRank(
-            comm.size(), partner.size(), [&](std::size_t i) { return partner[i] < 0 ? -1 : meeting.ranks[i]; },
-            [](std::size_t) { return 3; },
-            [&](std::size_t i, index *words) {
-                words[0] = meeting.sides[i].cell;
-                words[1] = meeting.sides[i].slot;
-                words[2] = linkBetween(meeting.sides[i], meeting.sides[toSize(partner[i])]);
-            }),
-        PeerDiscovery::Auto, mine);
-    for (RecordReader reader(answers.values); !reader.atEnd();) {
-        const index cell = reader.next() - firstCell;
-        const index at = cells.linkStarts[toSize(cell)] + reader.next();
-        cells.links[toSize(at)] = reader.next();
-    }
+    const auto answers = exchangeRecords(
+        context, partner.size(), [&](std::size_t i) { return partner[i] < 0 ? -1 : meeting.ranks[i]; },
+        [&](std::size_t i) {
+            return std::array<index, 3>{meeting.sides[i].cell, meeting.sides[i].slot,
+                                        linkBetween(meeting.sides[i], meeting.sides[toSize(partner[i])])};
+        },
+        mine);
+    for (const auto &[cell, slot, link] : answers)
+        cells.links[toSize(cells.linkStarts[toSize(cell - firstCell)] + slot)] = link;
     requireManifold();
 }
 

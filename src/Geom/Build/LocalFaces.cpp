@@ -332,7 +332,7 @@ index countCoincident(CommunicatorContext &context, const UnstructuredMesh &mesh
     const auto ranks = static_cast<std::uint64_t>(context.comm().size());
     const auto faceNodes = mesh.faceNodes.view();
     const auto coordinates = mesh.coordinates.view();
-    Outbox outbox;
+    std::vector<std::array<std::uint64_t, 2>> own;
     for (const LocalIndex face : mesh.patches.back().faces) {
         if (face >= mesh.faces.owned)
             continue;
@@ -345,13 +345,11 @@ index countCoincident(CommunicatorContext &context, const UnstructuredMesh &mesh
             sums[0] += mixBits(corner);
             sums[1] += mixBits(~corner);
         }
-        std::vector<index> &to = outbox.to(static_cast<int>(mixBits(sums[0]) % ranks));
-        to.insert(to.end(), {std::bit_cast<index>(sums[0]), std::bit_cast<index>(sums[1])});
+        own.push_back(sums);
     }
-    const RankLists arrived = sparseExchange(context, outbox.take());
-    std::vector<std::array<index, 2>> keys;
-    for (std::size_t i = 0; i < arrived.values.size(); i += 2)
-        keys.push_back({arrived.values[i], arrived.values[i + 1]});
+    auto keys = exchangeRecords(
+        context, own.size(), [&](std::size_t i) { return static_cast<int>(mixBits(own[i][0]) % ranks); },
+        [&](std::size_t i) { return own[i]; });
     std::sort(keys.begin(), keys.end());
     index coincident = 0;
     for (std::size_t i = 0; i < keys.size(); i++)

@@ -47,21 +47,9 @@ std::vector<NodePartner> routePartners(const GlobalMapping &blocks, const NodeSh
                                        std::vector<NodePartner> partners) {
     CommunicatorContext &context = *blocks.context();
     const auto send = [&](auto &&rankOf) {
-        const RankLists received = sparseExchange(context, packByRank(
-                                                               context.comm().size(), partners.size(),
-                                                               [&](std::size_t i) { return rankOf(partners[i].node); },
-                                                               [](std::size_t) { return 3; },
-                                                               [&](std::size_t i, index *words) {
-                                                                   words[0] = partners[i].node;
-                                                                   words[1] = partners[i].other;
-                                                                   words[2] = partners[i].step;
-                                                               }));
-        partners.clear();
-        for (RecordReader reader(received.values); !reader.atEnd();) {
-            const index node = reader.next();
-            const index other = reader.next();
-            partners.push_back({node, other, static_cast<int>(reader.next())});
-        }
+        partners = exchangeRecords(
+            context, partners.size(), [&](std::size_t i) { return rankOf(partners[i].node); },
+            [&](std::size_t i) { return partners[i]; });
     };
     send([&](index node) { return blocks.owner(node).rank; });
     send([&](index node) { return sharing.blockOwners[toSize(node - blocks.localBegin())]; });
@@ -100,19 +88,13 @@ CsrLists<index> collectAround(const GlobalMapping &cellMapping, const CellRecord
                 continue;
             (sharing.owners[at] == here ? own : others).push_back({node, cellMapping.localBegin() + c});
         }
-    const RankLists received = sparseExchange(
-        context, packByRank(
-                     context.comm().size(), others.size(),
-                     [&](std::size_t i) { return sharing.owners[static_cast<std::size_t>(others[i].node)]; },
-                     [](std::size_t) { return 2; },
-                     [&](std::size_t i, index *words) {
-                         words[0] = sharing.nodes[others[i].node];
-                         words[1] = others[i].cell;
-                     }));
-    for (RecordReader reader(received.values); !reader.atEnd();) {
-        const LocalIndex node = sharing.nodes.find(reader.next());
-        own.push_back({node, reader.next()});
-    }
+    const auto received = exchangeRecords(
+        context, others.size(), [&](std::size_t i) { return sharing.owners[static_cast<std::size_t>(others[i].node)]; },
+        [&](std::size_t i) {
+            return std::array{sharing.nodes[others[i].node], others[i].cell};
+        });
+    for (const auto &[node, cell] : received)
+        own.push_back({sharing.nodes.find(node), cell});
     // Rows by counting sort; within a row own cells come first, then those of others by rank.
     CsrLists<index> around;
     around.starts.assign(toSize(sharing.nodes.size()) + 1, 0);

@@ -136,21 +136,13 @@ std::map<std::pair<int, int>, index> gatherPairs(CommunicatorContext &context,
                                                  const std::map<std::pair<int, int>, index> &mine, bool onFirstRank) {
     const std::vector<std::pair<std::pair<int, int>, index>> list(mine.begin(), mine.end());
     const int ranks = context.comm().size();
-    const RankLists incoming = sparseExchange(
-        context, packByRank(
-                     ranks, list.size(), [&](std::size_t i) { return onFirstRank ? 0 : list[i].first.first % ranks; },
-                     [](std::size_t) { return 3; },
-                     [&](std::size_t i, index *words) {
-                         words[0] = list[i].first.first;
-                         words[1] = list[i].first.second;
-                         words[2] = list[i].second;
-                     }));
     std::map<std::pair<int, int>, index> sums;
-    for (RecordReader reader(incoming.values); !reader.atEnd();) {
-        const int part = static_cast<int>(reader.next());
-        const int other = static_cast<int>(reader.next());
-        sums[{part, other}] += reader.next();
-    }
+    for (const auto &[part, other, count] : exchangeRecords(
+             context, list.size(), [&](std::size_t i) { return onFirstRank ? 0 : list[i].first.first % ranks; },
+             [&](std::size_t i) {
+                 return std::array<index, 3>{list[i].first.first, list[i].first.second, list[i].second};
+             }))
+        sums[{static_cast<int>(part), static_cast<int>(other)}] += count;
     return sums;
 }
 

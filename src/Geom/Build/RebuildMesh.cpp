@@ -297,22 +297,20 @@ SourceMesh nodesInBlocks(const UnstructuredMesh &mesh, std::span<const Point> po
     for (const index number : mesh.nodes.ownFileNumbers())
         last = std::max(last, number);
     const EvenSplit blocks(mesh.comm.allReduce(last, MPI_MAX) + 1, mesh.comm.size());
-    const RankLists incoming = sparseExchange(
-        *mesh.nodes.mapping().global()->context(),
-        packByRank(
-            mesh.comm.size(), toSize(mesh.nodes.owned),
-            [&](std::size_t i) { return blocks.owner(mesh.nodes.fileNumbers[i]); }, [](std::size_t) { return 4; },
-            [&](std::size_t i, index *words) {
-                *words++ = mesh.nodes.fileNumbers[i];
-                for (const real x : points[i])
-                    *words++ = packReal(x);
-            }));
+    struct Placed {
+        index number;
+        Point point;
+    };
+    const std::vector<Placed> placed = exchangeRecords(
+        *mesh.nodes.mapping().global()->context(), toSize(mesh.nodes.owned),
+        [&](std::size_t i) { return blocks.owner(mesh.nodes.fileNumbers[i]); },
+        [&](std::size_t i) {
+            return Placed{mesh.nodes.fileNumbers[i], points[i]};
+        });
     const auto block = blocks.part(mesh.comm.rank());
     source.coordinates.resize(toSize(block.size()));
-    for (RecordReader reader(incoming.values); !reader.atEnd();) {
-        const index number = reader.next();
-        source.coordinates[toSize(number - block.begin)] = reader.nextPoint();
-    }
+    for (const auto &[number, point] : placed)
+        source.coordinates[toSize(number - block.begin)] = point;
     return source;
 }
 

@@ -117,7 +117,7 @@ class FaceJoiner {
 // ---------------------------------------------------------------------------------------------------------------------
 // Pairs of coincident nodes
 
-/// A node sent to the ranks of its region of space.
+/// A node sent to the ranks of its region of space, and which of its bins.
 struct PlacedNode {
     std::array<index, 3> bin;
     index node;
@@ -126,10 +126,11 @@ struct PlacedNode {
 
 /// Sends each node to the rank of its bin, and to those of the bins nearer than the tolerance.
 /// Seven words a node and bin: bin, node number, coordinates.
-RankLists exchangePlaced(CommunicatorContext &context, const NodeBlock &block, const Bounds &box, real tolerance,
-                         real binSize) {
+std::vector<PlacedNode> exchangePlaced(CommunicatorContext &context, const NodeBlock &block, const Bounds &box,
+                                       real tolerance, real binSize) {
     const auto ranks = static_cast<std::uint64_t>(context.comm().size());
-    Outbox outbox;
+    std::vector<PlacedNode> placed;
+    std::vector<int> rankOf;
     for (std::size_t i = 0; i < block.coordinates.size(); i++) {
         std::array<index, 3> low{};
         std::array<index, 3> high{};
@@ -144,13 +145,12 @@ RankLists exchangePlaced(CommunicatorContext &context, const NodeBlock &block, c
                     std::uint64_t hash = 0;
                     for (const index coordinate : {x, y, z})
                         hash = mixBits(hash ^ static_cast<std::uint64_t>(coordinate));
-                    std::vector<index> &to = outbox.to(static_cast<int>(hash % ranks));
-                    to.insert(to.end(), {x, y, z, block.own.begin + static_cast<index>(i)});
-                    for (const real coordinate : block.coordinates[i])
-                        to.push_back(std::bit_cast<index>(coordinate));
+                    rankOf.push_back(static_cast<int>(hash % ranks));
+                    placed.push_back({{x, y, z}, block.own.begin + static_cast<index>(i), block.coordinates[i]});
                 }
     }
-    return sparseExchange(context, outbox.take());
+    return exchangeRecords(
+        context, placed.size(), [&](std::size_t i) { return rankOf[i]; }, [&](std::size_t i) { return placed[i]; });
 }
 
 // Spatial hashing: bins are 64 tolerances wide, and a node is sent to every bin that its ball touches, mostly one.
@@ -160,14 +160,7 @@ RankLists exchangePlaced(CommunicatorContext &context, const NodeBlock &block, c
 void addCoincident(CommunicatorContext &context, const Model &model, const NodeBlock &block, const Bounds &box,
                    real tolerance, std::vector<NodePair> &pairs) {
     const real binSize = std::max({64.0 * tolerance, 1e-12 * box.longest(), std::numeric_limits<real>::min()});
-    const RankLists arrived = exchangePlaced(context, block, box, tolerance, binSize);
-    std::vector<PlacedNode> nodes;
-    for (std::size_t i = 0; i < arrived.values.size(); i += 7) {
-        const index *v = arrived.values.data() + i;
-        nodes.push_back({{v[0], v[1], v[2]},
-                         v[3],
-                         {std::bit_cast<real>(v[4]), std::bit_cast<real>(v[5]), std::bit_cast<real>(v[6])}});
-    }
+    std::vector<PlacedNode> nodes = exchangePlaced(context, block, box, tolerance, binSize);
     std::sort(nodes.begin(), nodes.end(), [](const PlacedNode &a, const PlacedNode &b) {
         return a.bin != b.bin ? a.bin < b.bin : a.node < b.node;
     });
@@ -223,37 +216,36 @@ class LabelSpreader {
     }
 
   private:
+    using Link = std::array<index, 2>;
+
     /// Both directions of each pair, at the owner of the first node, which then sends its label without being asked.
     void collectLinks(const std::vector<NodePair> &pairs) {
-        Outbox outbox;
-        const auto address = [&](index from, index to) {
-            std::vector<index> &record = outbox.to(EvenSplit(block_.total, comm_.size()).owner(from));
-            record.insert(record.end(), {from, to});
-        };
         for (const auto &[a, b] : pairs) {
-            address(a, b);
-            address(b, a);
+            links_.push_back({a, b});
+            links_.push_back({b, a});
         }
-        const RankLists arrived = sparseExchange(context_, outbox.take());
-        for (std::size_t i = 0; i < arrived.values.size(); i += 2)
-            links_.emplace_back(arrived.values[i], arrived.values[i + 1]);
+        links_ = toOwners(links_);
         std::sort(links_.begin(), links_.end());
         links_.erase(std::unique(links_.begin(), links_.end()), links_.end());
+    }
+    /// To the owner of the first node of each.
+    std::vector<Link> toOwners(const std::vector<Link> &links) {
+        const EvenSplit blocks(block_.total, comm_.size());
+        return exchangeRecords(
+            context_, links.size(), [&](std::size_t i) { return blocks.owner(links[i][0]); },
+            [&](std::size_t i) { return links[i]; });
     }
     index &label(index node) { return labels_[static_cast<std::size_t>(node - block_.own.begin)]; }
     /// Sends labels to the next nodes of the chains. Returns whether any label changed.
     bool spread() {
-        Outbox outbox;
+        std::vector<Link> passed;
         for (const auto &[node, other] : links_)
-            if (label(node) < other) {
-                std::vector<index> &record = outbox.to(EvenSplit(block_.total, comm_.size()).owner(other));
-                record.insert(record.end(), {other, label(node)});
-            }
-        const RankLists arrived = sparseExchange(context_, outbox.take());
+            if (label(node) < other)
+                passed.push_back({other, label(node)});
         bool changed = false;
-        for (std::size_t i = 0; i < arrived.values.size(); i += 2)
-            if (arrived.values[i + 1] < label(arrived.values[i])) {
-                label(arrived.values[i]) = arrived.values[i + 1];
+        for (const auto &[node, least] : toOwners(passed))
+            if (least < label(node)) {
+                label(node) = least;
                 changed = true;
             }
         return changed;
@@ -262,7 +254,7 @@ class LabelSpreader {
     CommunicatorContext &context_;
     const CommunicatorView &comm_;
     const NodeBlock &block_;
-    std::vector<NodePair> links_; ///< {own node, other}
+    std::vector<Link> links_; ///< {own node, other}
     std::vector<index> labels_;
 };
 

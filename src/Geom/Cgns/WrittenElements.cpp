@@ -86,17 +86,14 @@ RankLists findFirst(const RankLists &received, index cellUses, const std::string
             records.push_back({list.data() + i, received.ranks[k]});
     }
     std::sort(records.begin(), records.end(), [](const Record &a, const Record &b) {
-        const auto [x, y] = std::mismatch(a.key().begin(), a.key().end(), b.key().begin(), b.key().end());
-        if (x != a.key().end() && y != b.key().end())
-            return *x < *y;
-        return a.key().size() != b.key().size() ? a.key().size() < b.key().size() : a.use() < b.use();
+        return std::ranges::equal(a.key(), b.key()) ? a.use() < b.use()
+                                                    : std::ranges::lexicographical_compare(a.key(), b.key());
     });
     Outbox answers;
     std::size_t first = 0;
     for (std::size_t k = 0; k < records.size(); k++) {
         const auto key = records[k].key();
-        const auto other = records[first].key();
-        if (!std::equal(key.begin(), key.end(), other.begin(), other.end()))
+        if (!std::ranges::equal(key, records[first].key()))
             first = k;
         DNDS_CHECK(records[first].use() < cellUses, DataError,
                    "{}: the boundary face of nodes {} and {} belongs to no cell", origin, key[0] + 1, key[1] + 1);
@@ -145,23 +142,17 @@ NumberedFaces numberFaces(CommunicatorContext &context, const CsrLists<index> &o
     result.globalSize = comm.allReduce(count, MPI_SUM);
     index next = comm.exclusiveScan(count);
     std::vector<index> numbers(firstOf.size(), InvalidIndex);
-    Outbox questions;
-    for (std::size_t i = 0; i < firstOf.size(); i++)
-        if (i < ofCells.size() && result.listedFirst[i])
+    for (std::size_t i = 0; i < ofCells.size(); i++)
+        if (result.listedFirst[i])
             numbers[i] = next++;
-        else
-            questions.to(uses.rankOf(firstOf[i])).push_back(firstOf[i]);
-    // Two exchanges: questions for numbers, and answers in the order of the questions.
-    RankLists replies = sparseExchange(context, questions.take());
-    for (index &use : replies.values)
-        use = numbers[static_cast<std::size_t>(use - firstUse)];
-    replies = sparseExchange(context, replies); // in the order asked
-    std::map<int, std::size_t> at;
-    for (std::size_t k = 0; k < replies.size(); k++)
-        at[replies.ranks[k]] = static_cast<std::size_t>(replies.starts[k]);
-    for (std::size_t i = 0; i < firstOf.size(); i++)
-        if (numbers[i] == InvalidIndex)
-            numbers[i] = replies.values[at[uses.rankOf(firstOf[i])]++];
+    queryOwners(
+        context, numbers.size(),
+        [&](std::size_t i) { return numbers[i] == InvalidIndex ? uses.rankOf(firstOf[i]) : -1; },
+        [&](std::size_t i) { return firstOf[i]; },
+        [&](index use, std::vector<index> &reply) {
+            reply.push_back(numbers[static_cast<std::size_t>(use - firstUse)]);
+        },
+        [&](std::size_t i, RecordReader &reader) { numbers[i] = reader.next(); });
     const auto middle = numbers.begin() + static_cast<std::ptrdiff_t>(ofCells.size());
     result.ofCells.assign(numbers.begin(), middle);
     result.ofBoundary.assign(middle, numbers.end());

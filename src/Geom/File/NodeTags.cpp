@@ -42,19 +42,14 @@ using TagNumber = std::pair<index, index>;
 /// pair of nodes on any number of ranks if only one tag repeats.
 std::vector<TagNumber> keepTags(CommunicatorView comm, std::span<const index> ownTags, index firstNode,
                                 const std::string &origin) {
-    const RankLists received = sparseExchange(*CommunicatorContext::of(comm),
-                                              packByRank(
-                                                  comm.size(), ownTags.size(),
-                                                  [&](std::size_t i) { return keeperOf(ownTags[i], comm.size()); },
-                                                  [](std::size_t) { return 2; },
-                                                  [&](std::size_t i, index *words) {
-                                                      words[0] = ownTags[i];
-                                                      words[1] = firstNode + static_cast<index>(i);
-                                                  }));
     std::vector<TagNumber> kept;
-    kept.reserve(received.values.size() / 2);
-    for (std::size_t i = 0; i < received.values.size(); i += 2)
-        kept.emplace_back(received.values[i], received.values[i + 1]);
+    for (const auto &[tag, number] : exchangeRecords(
+             *CommunicatorContext::of(comm), ownTags.size(),
+             [&](std::size_t i) { return keeperOf(ownTags[i], comm.size()); },
+             [&](std::size_t i) {
+                 return std::array{ownTags[i], firstNode + static_cast<index>(i)};
+             }))
+        kept.emplace_back(tag, number);
     std::sort(kept.begin(), kept.end());
     comm.guarded([&] {
         for (std::size_t i = 1; i < kept.size(); i++)

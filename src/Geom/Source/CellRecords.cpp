@@ -19,23 +19,15 @@ constexpr index headWords = 4;
 std::vector<FaceMark> moveMarks(CommunicatorContext &context, std::span<const FaceMark> marks,
                                 std::span<const int> part, const std::function<index(index)> &keyOf,
                                 const std::function<index(index)> &cellOf) {
-    const RankLists received = sparseExchange(context, packByRank(
-                                                           context.comm().size(), marks.size(),
-                                                           [&](std::size_t i) { return part[toSize(marks[i].cell)]; },
-                                                           [](std::size_t) { return 4; },
-                                                           [&](std::size_t i, index *words) {
-                                                               words[0] = keyOf(marks[i].cell);
-                                                               words[1] = marks[i].slot;
-                                                               words[2] = marks[i].mark;
-                                                               words[3] = marks[i].fileId;
-                                                           }));
-    std::vector<FaceMark> result;
-    for (RecordReader reader(received.values); !reader.atEnd();) {
-        const index cell = cellOf(reader.next());
-        const auto slot = static_cast<int>(reader.next());
-        const auto mark = static_cast<int>(reader.next());
-        result.push_back({cell, slot, mark, reader.next()});
-    }
+    std::vector<FaceMark> result = exchangeRecords(
+        context, marks.size(), [&](std::size_t i) { return part[toSize(marks[i].cell)]; },
+        [&](std::size_t i) {
+            FaceMark mark = marks[i];
+            mark.cell = keyOf(mark.cell);
+            return mark;
+        });
+    for (FaceMark &mark : result)
+        mark.cell = cellOf(mark.cell);
     std::sort(result.begin(), result.end());
     return result;
 }

@@ -13,21 +13,14 @@ namespace DNDS::Geom {
 /// Lists ascend and have no repeats, as commonMarks requires to intersect them.
 CsrLists<int> fetchNodeMarks(const GlobalMapping &blocks, const SourceMesh &source, std::span<const index> nodes) {
     CommunicatorContext &context = *blocks.context();
-    const int ranks = context.comm().size();
-    const RankLists sent =
-        sparseExchange(context, packByRank(
-                                    ranks, source.nodeMarks.size(),
-                                    [&](std::size_t i) { return blocks.owner(source.nodeMarks[i].node).rank; },
-                                    [](std::size_t) { return 2; },
-                                    [&](std::size_t i, index *words) {
-                                        words[0] = source.nodeMarks[i].node;
-                                        words[1] = source.nodeMarks[i].mark;
-                                    }));
     std::vector<std::pair<index, int>> table;
-    for (RecordReader reader(sent.values); !reader.atEnd();) {
-        const index node = reader.next();
-        table.emplace_back(node, static_cast<int>(reader.next()));
-    }
+    for (const auto &[node, mark] : exchangeRecords(
+             context, source.nodeMarks.size(),
+             [&](std::size_t i) { return blocks.owner(source.nodeMarks[i].node).rank; },
+             [&](std::size_t i) {
+                 return std::array<index, 2>{source.nodeMarks[i].node, source.nodeMarks[i].mark};
+             }))
+        table.emplace_back(node, static_cast<int>(mark));
     std::sort(table.begin(), table.end());
     table.erase(std::unique(table.begin(), table.end()), table.end());
     std::vector<std::vector<int>> found(nodes.size());

@@ -96,28 +96,27 @@ void FileOrder::sendNodes(const UnstructuredMesh &mesh) {
     const EvenSplit blocks = blocksOf(mesh.comm, mesh.nodes);
     nodes_.ranks = ranksOf(blocks, mesh.nodes);
     const auto coordinates = mesh.coordinates.view();
-    const RankLists outgoing = packByRank(
-        mesh.comm.size(), nodes_.ranks.size(), [&](std::size_t i) { return nodes_.ranks[i]; },
-        [](std::size_t) { return 4; },
-        [&](std::size_t i, index *words) {
-            words[0] = mesh.nodes.fileNumbers[i];
-            for (rowsize d = 0; d < 3; d++)
-                words[1 + d] = packReal(coordinates(static_cast<index>(i), d));
+    struct Placed {
+        index number;
+        Point point;
+    };
+    const std::vector<Placed> placed = exchangeRecords(
+        *context_, nodes_.ranks.size(), [&](std::size_t i) { return nodes_.ranks[i]; },
+        [&](std::size_t i) {
+            const auto node = static_cast<index>(i);
+            return Placed{mesh.nodes.fileNumbers[i],
+                          {coordinates(node, 0), coordinates(node, 1), coordinates(node, 2)}};
         });
-    const RankLists incoming = sparseExchange(*context_, outgoing);
     std::vector<index> numbers;
-    std::vector<Point> points;
-    for (RecordReader reader(incoming.values); !reader.atEnd();) {
-        numbers.push_back(reader.next());
-        points.push_back(reader.nextPoint());
-    }
+    for (const Placed &node : placed)
+        numbers.push_back(node.number);
     // Sorted by file number, the block does not depend on the ranks that sent its nodes.
     const std::vector<std::size_t> order = ascending(numbers);
     nodes_.places = inversePermutation(order);
     std::vector<index> present;
     for (const std::size_t k : order) {
         present.push_back(numbers[k]);
-        source_.coordinates.push_back(points[k]);
+        source_.coordinates.push_back(placed[k].point);
     }
     numberNodes(mesh.comm, source_);
     newNumbers_.resize(toSize(mesh.nodes.size()));

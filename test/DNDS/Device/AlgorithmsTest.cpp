@@ -46,7 +46,6 @@ TEST(DeviceAlgorithms, SayWhyThereIsNoDevice) {
     EXPECT_THROW(integerSumsOfColumns(nullptr, {}, {}, {}), NotBuiltError);
     EXPECT_THROW(exclusiveScan(nullptr, {}, {}), NotBuiltError);
     EXPECT_THROW(sortByKey(nullptr, {}, {}), NotBuiltError);
-    EXPECT_THROW(multiply(nullptr, 1, {}, {}, 0, {}), NotBuiltError);
 }
 
 TEST(DeviceAlgorithms, SumsAndScansAreThoseOfTheHost) {
@@ -133,50 +132,6 @@ TEST(DeviceAlgorithms, SortsAreStable) {
     EXPECT_EQ(fetched(keysThere), keys);
     EXPECT_EQ(fetched(valuesThere), values);
     EXPECT_THROW(sortByKey(stream, spanOf(keysThere), {}), ArgumentError);
-}
-
-TEST(DeviceAlgorithms, ProductsOfManyMatricesAreEigens) {
-    if (!available())
-        GTEST_SKIP() << unavailableReason();
-    const Stream stream;
-    constexpr index count = 333;
-    using A = Eigen::Matrix<real, 3, 4>;
-    using B = Eigen::Matrix<real, 4, 2>;
-    using C = Eigen::Matrix<real, 3, 2>;
-    std::vector<real> a(count * 12);
-    std::vector<real> b(count * 8);
-    std::vector<real> c(count * 6, 2.0);
-    std::iota(a.begin(), a.end(), -100.0); // whole numbers: exact
-    std::iota(b.begin(), b.end(), 7.0);
-    const DeviceBuffer<real> aThere = sent(a);
-    const DeviceBuffer<real> bThere = sent(b);
-    const DeviceBuffer<real> cThere = sent(c);
-    const MatrixRows<const real> left{aThere.data(), 3, 4, 12, count};
-    const MatrixRows<const real> right{bThere.data(), 4, 2, 8, count};
-    const MatrixRows<real> product{cThere.data(), 3, 2, 6, count};
-    multiply(stream, 2, left, right, 3, product);
-    stream.synchronize();
-    const std::vector<real> result = fetched(cThere);
-    for (index i = 0; i < count; ++i) {
-        const C expected = 2 * Eigen::Map<const A>(&a[static_cast<std::size_t>(i) * 12]) *
-                               Eigen::Map<const B>(&b[static_cast<std::size_t>(i) * 8]) +
-                           C::Constant(6.0);
-        ASSERT_EQ(Eigen::Map<const C>(&result[static_cast<std::size_t>(i) * 6]), expected) << "matrix " << i;
-    }
-    EXPECT_THROW(multiply(stream, 1, left, left, 0, product), ArgumentError);
-    EXPECT_THROW(multiply(stream, 1, left, {bThere.data(), 4, 2, 8, 1}, 0, product), ArgumentError);
-    multiply(stream, 1, {}, {}, 0, {});
-
-    // captured, and without beta the previous value does not matter
-    const DeviceBuffer<real> fresh = sent(std::vector<real>(c.size(), std::numeric_limits<real>::quiet_NaN()));
-    const Graph graph = Graph::capture(stream, [&] {
-        multiply(stream, 1, left, right, 0, {fresh.data(), 3, 2, 6, count});
-    });
-    graph.launch(stream);
-    stream.synchronize();
-    const std::vector<real> withoutBeta = fetched(fresh);
-    for (std::size_t i = 0; i < c.size(); ++i)
-        ASSERT_EQ(withoutBeta[i], (result[i] - 6) / 2);
 }
 
 } // namespace

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cfenv>
 #include <cmath>
 #include <limits>
 #include <random>
@@ -76,6 +77,21 @@ TEST(ExactSum, TermsAreThoseOfAScaleWhateverTheirSize) {
                 sum += scale.toInteger(term);
             EXPECT_EQ(exactSum(self, terms), scale.toReal(sum)) << count << " terms, 2^" << exponent;
         }
+}
+
+TEST(ExactSum, TermsAreThoseOfAScaleHoweverTheProcessorRounds) {
+    const std::vector<real> terms{1.0, -1.0, std::ldexp(2 - std::numeric_limits<real>::epsilon(), -49)};
+    for (const int mode : {FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO, FE_TONEAREST}) {
+        std::fesetround(mode);
+        const FixedPoint::Scale scale(1.0);
+        FixedPoint::Wide sum = 0;
+        for (const real term : terms)
+            sum += scale.toInteger(term);
+        const real found = exactSum(CommunicatorView(MPI_COMM_SELF), terms);
+        const real expected = scale.toReal(sum);
+        std::fesetround(FE_TONEAREST);
+        EXPECT_EQ(found, expected) << "rounding mode " << mode;
+    }
 }
 
 TEST(ExactSum, AnyTermThatIsNotFiniteMakesTheSumNan) {

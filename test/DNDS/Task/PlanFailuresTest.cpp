@@ -535,9 +535,9 @@ TEST(PlansInThreads, RunChainsOfSmallPartsInTheCallingThread) {
     EXPECT_EQ(std::as_const(*u->father)(0, 0), before + 1000);
 }
 
-/// The calling thread runs the last part, and fails long before the worker that runs the first one.
+/// The calling thread runs the last task, and fails long before the worker that runs the first one.
 TEST(PlansInThreads, ThrowTheFirstFailureInTheOrderOfTasks) {
-    for (const int threads : {1, 2}) {
+    for (const auto &[threads, calls] : {std::pair{1, false}, {2, false}, {2, true}}) {
         PlanWorld world(5, 50, 1, MPI_COMM_SELF);
         const auto u = PlanWorld::pair("u", world.cells, 1, MPI_COMM_SELF);
         const auto v = PlanWorld::pair("v", world.cells, 1, MPI_COMM_SELF);
@@ -547,9 +547,13 @@ TEST(PlansInThreads, ThrowTheFirstFailureInTheOrderOfTasks) {
             if (row + 1 == 40)
                 throw std::runtime_error("injected");
         });
-        graph.task("second", world.cells).readsWrites(*v).run([](index /*row*/, const auto & /*values*/) {
-            throw std::runtime_error("injected");
-        });
+        if (calls)
+            graph.call("second").reads(owned(*v)).run(
+                [](const auto & /*values*/) { throw std::runtime_error("injected"); });
+        else
+            graph.task("second", world.cells).readsWrites(*v).run([](index /*row*/, const auto & /*values*/) {
+                throw std::runtime_error("injected");
+            });
         Plan plan = graph.compile(threads == 1 ? Executor::host() : Executor::hostThreads(threads));
         expectContains(messageOf<Error>([&] { plan.run(); }), "in task 'first'");
         plan.recover();
