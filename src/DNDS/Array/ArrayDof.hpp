@@ -58,6 +58,7 @@ class ArrayDof : public ArrayPair<ArrayEigenMatrix<m, n>> {
     using Base::father;
     using Base::son;
 
+    using Base::Base;
     ArrayDof() = default;
     ArrayDof(ArrayDof &&) noexcept = default;
     ArrayDof &operator=(ArrayDof &&) noexcept = default;

@@ -46,26 +46,17 @@ inline index rowsOf(int rank, int size) {
 /// The grid on a communicator, with vectors of b numbers a point.
 template <int b>
 struct Grid {
-    explicit Grid(CommunicatorView on, MatrixPattern::GhostRows ghostRows = MatrixPattern::GhostRows::None) : comm(on) {
-        x.initPair("x", comm);
-        const index own = rowsOf(comm.rank(), comm.size());
-        first = comm.exclusiveScan(own);
-        x.father->resize(own);
-        x.transAttach();
-        x.trans.createFatherGlobalMapping();
-        std::vector<index> ghosts;
+    explicit Grid(CommunicatorView on, MatrixPattern::GhostRows ghostRows = MatrixPattern::GhostRows::None)
+        : comm(on), x("x", on, rowsOf(on.rank(), on.size())), first(x.father->globalMapping()->localBegin()) {
+        const index own = x.father->size();
+        std::vector<index> reads;
         for (index row = first; row < first + own; ++row)
             for (const index other : neighboursOf(row))
-                if (other < first || other >= first + own)
-                    ghosts.push_back(other);
-        x.trans.createGhostMapping(ghosts);
-        x.trans.createMPITypes();
+                reads.push_back(other);
+        const std::vector<LocalIndex> columns = x.ghostsFor(reads);
         MatrixPattern::Neighbours lists("neighbours", comm);
         lists.resize(own, [&](index row) { return static_cast<rowsize>(neighboursOf(first + row).size()); });
-        for (index row = 0; row < own; ++row)
-            std::ranges::transform(neighboursOf(first + row), lists[row].begin(), [&](index other) {
-                return static_cast<LocalIndex>(*x.trans.ghostMapping()->toLocal(other));
-            });
+        std::ranges::copy(columns, lists.data());
         pattern = MatrixPattern::create("grid", x.trans.pattern(), lists, ghostRows);
     }
     ArrayDof<b, 1> vector() const {
@@ -79,7 +70,7 @@ struct Grid {
 
     CommunicatorView comm;
     ArrayDof<b, 1> x;
-    index first = 0;
+    index first;
     std::shared_ptr<const MatrixPattern> pattern;
 };
 
