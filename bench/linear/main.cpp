@@ -10,6 +10,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -103,8 +104,10 @@ int run(int argc, char **argv, CommunicatorView comm) {
     app.add_option("--repeats", choice.repetitions, "solves by each method")->capture_default_str();
     if (const auto code = parse(app, argc, argv, comm))
         return *code;
-    if (common.quick)
+    if (common.quick) {
+        choice.rows = std::min<index>(choice.rows, 10000);
         choice.repetitions = 3;
+    }
     if (common.pin)
         pinToCore(comm);
     Problem problem(choice, comm);

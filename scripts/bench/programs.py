@@ -110,7 +110,7 @@ PROGRAMS = {
             Column("time / rebuilding", "ratio_to_anew"),
             Column("/ DMPlex", "ratio_to_dmplex")), {"method": MOVES[1::2]}),)),
     "euler": Program(
-        arguments="--cells 50000 --steps 5 --turns 3",
+        arguments="--cells 50000 --steps 20 --turns 7",
         case=("benchmark", "way", "method", "fill", "cells"),
         ratios=("ratio_to_own_meshes", "speed_up", "ratio_to_by_hand", "processor_ratio_to_by_hand"),
         only={"way": ("all ranks", "all ranks, no overlap"), "method": ("dnds",)},
@@ -175,7 +175,7 @@ PROGRAMS = {
         case=("method", "scattered"),
         ratios=("ratio_to_baseline",),
         only={"method": ("write checkpoint", "read checkpoint", "write MPI-IO", "read MPI-IO")},
-        tables=(Table({"method": "time / each rank's bytes, in the page cache"}, on_ranks("ratio_to_baseline", 2),
+        tables=(Table({"method": "time / each rank's bytes: written with fsync, read from the page cache"}, on_ranks("ratio_to_baseline", 2),
                       {"method": ("write checkpoint", "read checkpoint")}),)),
     "python": Program(
         case=("case", "width"),

@@ -83,7 +83,7 @@ RankLists groupByRank(int ranks, std::size_t count, RankOf &&rankOf) {
 }
 
 /// Sends record `make(i)` of each of `count` items, a trivially copyable type of whole words, to rank `rankOf(i)`, or
-/// to none if that is negative. Returns those that arrive, by rank and in the order of their items. Collective; one
+/// to none if that is negative. Returns arriving records, by rank and in the order of their items. Collective; one
 /// sparse exchange, which throws `failure`, an earlier exception of a rank, on all.
 template <class RankOf, class Make>
 auto exchangeRecords(CommunicatorContext &context, std::size_t count, RankOf &&rankOf, Make &&make,

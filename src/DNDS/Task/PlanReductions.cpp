@@ -13,7 +13,8 @@ PlanReductions::PlanReductions(const GraphModel &graph, const std::shared_ptr<Co
     for (const ReductionModel &model : graph.reductions)
         first_.push_back(first_.back() + static_cast<std::size_t>(model.columns));
     if (!graph.reductions.empty())
-        pending_ = std::make_unique<PendingReduction>(context, fmt::format("plan '{}'", graph.name));
+        pending_ = std::make_unique<PendingReduction>(
+            context, fmt::format("plan '{}' (call its result on all ranks)", graph.name));
 }
 
 /// All reductions of the plan are one reduction: O(columns) values a message. Each value is an exact sum or an extreme,
