@@ -175,8 +175,8 @@ PROGRAMS = {
         case=("method", "scattered"),
         ratios=("ratio_to_baseline",),
         only={"method": ("write checkpoint", "read checkpoint", "write MPI-IO", "read MPI-IO")},
-        tables=(Table({"method": "time / each rank's bytes: written with fsync, read from the page cache"}, on_ranks("ratio_to_baseline", 2),
-                      {"method": ("write checkpoint", "read checkpoint")}),)),
+        tables=(Table({"method": "time / each rank's bytes: written with fsync, read from the page cache"},
+                      on_ranks("ratio_to_baseline", 2), {"method": ("write checkpoint", "read checkpoint")}),)),
     "python": Program(
         case=("case", "width"),
         ratios=("ratio",),

@@ -23,13 +23,6 @@ void minimum(StreamHandle /*stream*/, std::span<const real> /*x*/, real * /*resu
              std::span<std::byte> /*scratch*/) {
     notBuilt("find the smallest element");
 }
-void largestMagnitude(StreamHandle /*stream*/, const Column & /*column*/, real * /*result*/) {
-    notBuilt("find the largest magnitude");
-}
-void integerSum(StreamHandle /*stream*/, const Column & /*column*/, const Scale & /*scale*/,
-                FixedPoint::Wide * /*result*/) {
-    notBuilt("add up exactly");
-}
 void exclusiveScan(StreamHandle /*stream*/, std::span<const index> /*counts*/, std::span<index> /*starts*/) {
     notBuilt("compute offsets");
 }

@@ -37,23 +37,6 @@ void minimum(StreamHandle stream, std::span<const real> x, real *result, std::sp
     });
 }
 
-// In order of rows; the real device may take any order, with the same result.
-void largestMagnitude(StreamHandle stream, const Column &column, real *result) {
-    queue(stream, [column, result] {
-        *result = 0;
-        for (index row = 0; row < column.size; ++row)
-            *result = std::max(*result, FixedPoint::magnitude(column(row)));
-    });
-}
-
-void integerSum(StreamHandle stream, const Column &column, const Scale &scale, FixedPoint::Wide *result) {
-    queue(stream, [column, scale, result] {
-        *result = 0;
-        for (index row = 0; row < column.size; ++row)
-            *result += scale.toInteger(column(row));
-    });
-}
-
 void exclusiveScan(StreamHandle stream, std::span<const index> counts, std::span<index> starts) {
     queue(stream, [counts, starts] { std::exclusive_scan(counts.begin(), counts.end(), starts.begin(), index{0}); });
 }

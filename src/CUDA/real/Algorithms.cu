@@ -5,13 +5,10 @@
 
 #include "DNDS/Base/Error.hpp"
 #include "DNDS/Device/DeviceMemory.hpp"
-#include "DNDS/Device/ParallelFor.hpp"
 
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_reduce.cuh>
 #include <cub/device/device_scan.cuh>
-#include <thrust/iterator/counting_iterator.h>
-#include <thrust/iterator/transform_iterator.h>
 
 #include <limits>
 
@@ -31,37 +28,10 @@ void withScratch(const char *what, const Call &call) {
     check(call(scratch.data(), bytes), what);
 }
 
-// The results do not depend on the order in which CUB applies these.
-// Functors with a device side, as CUB calls them in kernels.
+// A functor with a device side, as CUB calls it in kernels.
 struct Smaller {
     DNDS_HOST_DEVICE real operator()(real a, real b) const { return b < a ? b : a; }
 };
-struct Larger {
-    DNDS_HOST_DEVICE real operator()(real a, real b) const { return b > a ? b : a; }
-};
-struct Plus {
-    DNDS_HOST_DEVICE FixedPoint::Wide operator()(FixedPoint::Wide a, FixedPoint::Wide b) const { return a + b; }
-};
-// Terms are computed from row numbers, without an array of their own.
-struct MagnitudeIn {
-    Column column;
-    DNDS_HOST_DEVICE real operator()(index row) const { return FixedPoint::magnitude(column(row)); }
-};
-struct IntegerIn {
-    Column column;
-    Scale scale;
-    DNDS_HOST_DEVICE FixedPoint::Wide operator()(index row) const { return scale.toInteger(column(row)); }
-};
-
-/// Queues `*result` = `of(0)`, `of(1)`, ... combined by `join`. O(count); terms are computed on the fly by an iterator,
-/// so that nothing but scratch memory is allocated.
-template <class Of, class T, class Join>
-void reduce(const char *what, StreamHandle stream, index count, const Of &of, T *result, Join join, T first) {
-    const auto terms = thrust::make_transform_iterator(thrust::counting_iterator<index>(0), of);
-    withScratch(what, [&](void *scratch, std::size_t &bytes) {
-        return cub::DeviceReduce::Reduce(scratch, bytes, terms, result, count, join, first, native(stream));
-    });
-}
 
 } // namespace
 
@@ -82,16 +52,7 @@ void minimum(StreamHandle stream, std::span<const real> x, real *result, std::sp
           "finding the smallest element");
 }
 
-// The result stays on the device. Together with integerSum it makes sums exact, so equal in any order of terms.
-void largestMagnitude(StreamHandle stream, const Column &column, real *result) {
-    reduce("finding the largest magnitude", stream, column.size, MagnitudeIn{column}, result, Larger{}, real{0});
-}
-
-void integerSum(StreamHandle stream, const Column &column, const Scale &scale, FixedPoint::Wide *result) {
-    reduce("adding up exactly", stream, column.size, IntegerIn{column, scale}, result, Plus{}, FixedPoint::Wide{0});
-}
-
-// Its rounding errors depend on how CUB divides the elements; integerSum is reproducible.
+// Its rounding errors depend on how CUB divides the elements.
 real sum(StreamHandle stream, std::span<const real> x) {
     const DeviceBuffer<real> total(1);
     withScratch("adding up elements", [&](void *scratch, std::size_t &bytes) {

@@ -32,22 +32,11 @@ enum class Terms : unsigned char {
     Products,          ///< x_i y_i
     SquaredDifferences ///< (x_i - y_i)^2
 };
-/// The sum of terms of `x` and, if they are of two, `y`; and the same sum without rounding: any order gives the same.
+/// The sum of terms of `x` and, if they are of two, `y`.
 real sum(Terms terms, Boxes boxes, const Executor &on);
-WideExactAccumulator exactSum(Terms terms, Boxes boxes, const Executor &on);
+/// Adds the terms to `sum`, without rounding.
+void addExactly(Terms terms, Boxes boxes, WideExactAccumulator &sum, const Executor &on);
 /// The extremes of `x`.
 Extremes extremes(Boxes boxes, const Executor &on);
-
-/// The sum of all ranks' accumulators, which `body` returns. These represent sums without rounding, so that their order
-/// has no influence: only the total is rounded. Errors of `body` are thrown on all ranks. Collective; O(ranks).
-template <class Body>
-real exactTotal(const CommunicatorView &comm, const Body &body) {
-    WideExactAccumulator mine;
-    comm.guarded([&] { mine = body(); });
-    WideExactAccumulator total;
-    for (const WideExactAccumulator &one : comm.allGatherV(std::span<const WideExactAccumulator>(&mine, 1)))
-        total += one;
-    return total.value();
-}
 
 } // namespace DNDS::DofKernels

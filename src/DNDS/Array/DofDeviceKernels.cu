@@ -143,26 +143,56 @@ struct ChunkSums {
     }
 };
 
+/// Threads of an exact sum that share a chunk. Exact sums need no fixed order, so these are not the lanes of rounded
+/// ones, and chunks are dealt out in turns: the number of accumulators is bounded, whatever the boxes.
+constexpr index exactLanes = 32;
+constexpr index mostGroups = 2048;
+
 /// The exact sum of one lane of every `groups`-th chunk.
-/// Sums are exact, so chunks may be dealt out in turns: the number of accumulators is bounded, whatever the boxes.
 template <class TTerm>
 struct ExactLaneSums {
     BoxBatch<VectorBox> batch;
     index groups;
-    WideExactAccumulator *sums; ///< [groups x lanes]
+    WideExactAccumulator *sums; ///< [groups x exactLanes]
     DNDS_HOST_DEVICE void operator()(index thread) const {
         WideExactAccumulator sum;
-        for (index number = thread / lanes; number < batch.parts; number += groups) {
+        for (index number = thread / exactLanes; number < batch.parts; number += groups) {
             index part = number;
             const VectorBox &box = batch.boxOf(part);
             const Chunk chunk = chunkOf(box, part);
             const TTerm term(box);
-            for (index i = thread % lanes; i < chunk.count; i += lanes)
+            for (index i = thread % exactLanes; i < chunk.count; i += exactLanes)
                 sum += term(chunk.first + i * chunk.stride);
         }
         sums[thread] = sum;
     }
 };
+
+/// Adds every `results`-th of `count` sums, in place: thread i those that it has alone.
+struct ExactFold {
+    WideExactAccumulator *sums;
+    index count;
+    index results;
+    DNDS_HOST_DEVICE void operator()(index thread) const {
+        for (index i = thread + results; i < count; i += results)
+            sums[thread] += sums[i];
+    }
+};
+
+/// Queues kernels that leave the sum of the terms of `batch` in the returned memory, first.
+template <class TTerm>
+Device::DeviceBuffer<WideExactAccumulator> exactSum(StreamHandle stream, const BoxBatch<VectorBox> &batch) {
+    const index groups = std::min(batch.parts, mostGroups);
+    index count = groups * exactLanes;
+    Device::DeviceBuffer<WideExactAccumulator> sums(toSize(count));
+    launch(stream, sums.size(), ExactLaneSums<TTerm>{batch, groups, sums.data()});
+    while (count > 1) {
+        const index results = (count + 31) / 32;
+        launch(stream, toSize(results), ExactFold{sums.data(), count, results});
+        count = results;
+    }
+    return sums;
+}
 
 // Waits for the stream.
 template <class T>
@@ -277,19 +307,38 @@ real sum(StreamHandle stream, Terms terms, Boxes boxes) {
     });
 }
 
-// At most 256 x 8 accumulators, which are large; any order of terms gives the same sum.
-WideExactAccumulator exactSum(StreamHandle stream, Terms terms, Boxes boxes) {
-    return withTerms(terms, [&](auto term) {
-        WideExactAccumulator total;
+void addExactly(StreamHandle stream, Terms terms, Boxes boxes, WideExactAccumulator &sum) {
+    withTerms(terms, [&](auto term) {
         forBatches(boxes, [&](const BoxBatch<VectorBox> &batch) {
-            const index groups = std::min<index>(batch.parts, 256);
-            const Device::DeviceBuffer<WideExactAccumulator> sums(toSize(groups * lanes));
-            launch(stream, sums.size(), ExactLaneSums<decltype(term)>{batch, groups, sums.data()});
-            for (const WideExactAccumulator &some : fetched(stream, sums.data(), sums.size()))
-                total += some;
+            sum += fetched(stream, exactSum<decltype(term)>(stream, batch).data(), 1)[0];
         });
-        return total;
     });
+}
+
+// One wait for all columns: their results are gathered on the device.
+void addColumns(StreamHandle stream, std::span<const FixedPoint::Column> columns,
+                std::span<WideExactAccumulator> sums) {
+    Device::requireDevice("add up columns");
+    DNDS_CHECK(columns.size() == sums.size(), ArgumentError, "{} columns are given for {} sums", columns.size(),
+               sums.size());
+    const std::vector<WideExactAccumulator> none(columns.size());
+    const Device::DeviceBuffer<WideExactAccumulator> results(columns.size());
+    Device::copy(results.data(), MemorySpace::Device, none.data(), MemorySpace::Host, none.size() * sizeof none[0],
+                 stream);
+    for (std::size_t k = 0; k < columns.size(); ++k) {
+        const auto &[values, size, stride, factors] = columns[k];
+        VectorBox box{ElementBox::run(size), values, factors};
+        box.strides[3] = stride;
+        withTerms(factors != nullptr ? Terms::Products : Terms::Elements, [&](auto term) {
+            forBatches({&box, 1}, [&](const BoxBatch<VectorBox> &batch) {
+                Device::copy(results.data() + k, MemorySpace::Device, exactSum<decltype(term)>(stream, batch).data(),
+                             MemorySpace::Device, sizeof(WideExactAccumulator), stream);
+            });
+        });
+    }
+    const std::vector<WideExactAccumulator> found = fetched(stream, results.data(), results.size());
+    for (std::size_t k = 0; k < sums.size(); ++k)
+        sums[k] += found[k];
 }
 
 Extremes extremes(StreamHandle stream, Boxes boxes) {

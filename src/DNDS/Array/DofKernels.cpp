@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <utility>
 #include <vector>
 
 // The loops of the host, and the choice between host and device. Element-wise loops that both compile from one functor
@@ -173,18 +174,29 @@ real sum(Terms terms, Boxes boxes, const Executor &on) {
     });
 }
 
-// One after the other: exact sums need no fixed order.
-WideExactAccumulator exactSum(Terms terms, Boxes boxes, const Executor &on) {
+// Some thousand terms at once, of short lines, too: exact sums need no fixed order.
+void addExactly(Terms terms, Boxes boxes, WideExactAccumulator &sum, const Executor &on) {
     if (on.onDevice())
-        return DofDeviceKernels::exactSum(on.stream(), terms, boxes);
-    return withTerms(terms, [&](auto kind) {
-        WideExactAccumulator total;
+        return DofDeviceKernels::addExactly(on.stream(), terms, boxes, sum);
+    withTerms(terms, [&](auto kind) {
+        std::array<real, toSize(2 * blockSize)> some; // NOLINT
+        std::size_t used = 0;
+        const auto add = [&] { sum.addAll(std::span(some).first(std::exchange(used, 0))); };
         forChunks<decltype(kind)>(boxes, [&](index count, auto term) {
+            if (used + toSize(count) > some.size())
+                add();
             for (index i = 0; i < count; ++i)
-                total += term(i);
+                some[used++] = term(i);
         });
-        return total;
+        add();
     });
+}
+
+void addColumns(std::span<const FixedPoint::Column> columns, std::span<WideExactAccumulator> sums, const Executor &on) {
+    if (on.onDevice())
+        DofDeviceKernels::addColumns(on.stream(), columns, sums);
+    else
+        FixedPoint::addColumns(columns, sums);
 }
 
 Extremes extremes(std::span<const real> x, const Executor &on) { return extremes(allOf(x), on); }

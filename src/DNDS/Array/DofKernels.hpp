@@ -81,19 +81,23 @@ real reduced(const CommunicatorView &comm, Reduction reduction, const Body &body
     return value;
 }
 
+/// As `FixedPoint::addColumns`, for columns in the memory of the executor, with the bits of the host. On the device it
+/// runs after the present work of the stream, waits for the stream, and copies 64 bytes a column to the host. Local.
+void addColumns(std::span<const FixedPoint::Column> columns, std::span<WideExactAccumulator> sums, const Executor &on);
+
 } // namespace DNDS::DofKernels
 
 namespace DNDS {
 
-/// As `exactSums` of `Mpi/Reductions.hpp`, for rows in the memory of the executor: [own rows x columns]; some hundred
-/// bytes are copied to the host. The bits are those of the host. On the device it runs after the present work of the
-/// stream, and waits for the stream. Collective. Throws also device errors of any rank, on all ranks.
-void exactSums(CommunicatorView comm, const Executor &on, std::span<const real> rows, std::span<real> sums);
-
-/// The same for columns, or products of columns, in the memory of the executor.
-void exactSums(CommunicatorView comm, const Executor &on, const ExactColumns &columns, std::span<real> sums);
-
-/// The same in a running call, by messages.
-void exactSums(MessageReduction &messages, const Executor &on, const ExactColumns &columns, std::span<real> sums);
+/// As `exactSums` of `Mpi/Reductions.hpp`, for rows in the memory of the executor: [own rows x columns]. See
+/// `addColumns`. Collective. Throws also device errors of any rank, on all ranks.
+inline void exactSums(CommunicatorView comm, const Executor &on, std::span<const real> rows, std::span<real> sums) {
+    exactSums(
+        comm,
+        [&](std::span<WideExactAccumulator> own) {
+            DofKernels::addColumns(FixedPoint::columnsOf(rows, own.size()), own, on);
+        },
+        sums);
+}
 
 } // namespace DNDS

@@ -1,9 +1,8 @@
 /// @file ExactAccumulator.hpp
 /// @brief Sums that do not depend on the order of their terms, and the element types that can be added or compared.
 ///
-/// - `FixedPoint`: numbers as multiples of a power of two, which add without rounding, on the host and on the device,
-///   and columns of such numbers
-/// - `ExactAccumulator`: an element type for arrays that ranks add up together
+/// - `ExactAccumulator`: a sum without rounding errors, an element type for arrays that ranks add up together, too
+/// - `FixedPoint::Column`: the terms of such a sum, in memory of the host or of the device
 /// - `ElementKind`: the type of the scalars in a row, as a run-time value, so that code compiled once can add or
 ///   compare them
 #pragma once
@@ -27,49 +26,6 @@ namespace DNDS::FixedPoint {
 /// Two's complement, 128 bits.
 __extension__ using Wide = __int128;
 __extension__ using UnsignedWide = unsigned __int128;
-
-/// Numbers up to the largest take this many bits. With 128 bits for the sum, 2^47 terms are added without overflow.
-inline constexpr int resolution = 80;
-inline constexpr int halfResolution = resolution / 2;
-
-/// The magnitude; infinity for NaN.
-DNDS_HOST_DEVICE inline real magnitude(real value) {
-    constexpr real infinity = std::numeric_limits<real>::infinity();
-    const real size = std::fabs(value);
-    return size < infinity ? size : infinity;
-}
-
-/// Numbers up to a largest one as multiples of a power of two, 2^-80 of the power of two above the largest.
-class Scale {
-  public:
-    /// `largest` is finite and not 0. On the host.
-    explicit Scale(real largest)
-        : shift_(resolution - 1 - std::ilogb(largest)), lift_(std::ldexp(1.0, shift_ > 900 ? 256 : 0)),
-          toHigh_(std::ldexp(1 / lift_, shift_ - halfResolution)), fromHigh_(1 / toHigh_),
-          toLow_(std::ldexp(1 / lift_, shift_)) {}
-
-    /// `value` in these multiples, rounded towards zero. Exact in two steps of 40 bits.
-    DNDS_HOST_DEVICE Wide toInteger(real value) const {
-        // High part: |value| < 2^(ilogb(largest) + 1), so it has less than 40 bits. The subtraction is exact, since
-        // `high` holds leading bits of `lifted`; the remainder again has less than 40 bits before the point.
-        const real lifted = value * lift_;
-        const auto high = static_cast<std::int64_t>(lifted * toHigh_);
-        const auto low = static_cast<std::int64_t>((lifted - static_cast<real>(high) * fromHigh_) * toLow_);
-        return (static_cast<Wide>(high) << halfResolution) + low;
-    }
-    /// The sum of such integers as a number: rounded to nearest, once to `long double` and once to `real`. On the
-    /// host.
-    real toReal(Wide sum) const { return static_cast<real>(std::ldexp(static_cast<long double>(sum), -shift_)); }
-
-  private:
-    /// Integers are values times 2^shift_.
-    int shift_;
-    // Powers of two, so that products are exact. Tiny numbers are lifted first: 2^shift alone would overflow.
-    real lift_;
-    real toHigh_;
-    real fromHigh_;
-    real toLow_;
-};
 
 /// Terms of a sum: a column of rows in memory, or the products of two such columns.
 struct Column {
@@ -108,10 +64,10 @@ namespace DNDS {
 ///     sums.trans.pushOnce(PushOp::Sum, {.ghosts = GhostsAfterPush::Zero});
 ///     const real total = sums.father->view()(node, 0).value();  // rounded once
 ///
-/// Each term is cut at fixed multiples of 40 bits, and the parts are added as integers. The three highest parts are
-/// kept: at least 80 bits below the leading bit of the largest term; lower bits are dropped. This follows Demmel and
-/// Nguyen's indexed floating-point numbers (Parallel Reproducible Summation, IEEE Transactions on Computers, 2015). Up
-/// to 2^23 terms. A non-finite term makes the sum NaN.
+/// Each term is split at fixed multiples of 40 bits, and the parts are added as integers. The three highest parts are
+/// kept: at least 79 bits below the leading bit of the largest term; lower bits are dropped. This follows Demmel and
+/// Nguyen's indexed floating-point numbers (Parallel Reproducible Summation, IEEE Transactions on Computers, 2015).
+/// Up to 2^23 terms. A non-finite term makes the sum NaN.
 ///
 /// Trivially copyable, 32 bytes (`ExactAccumulator`). All bytes zero is the empty sum: new arrays, and ghosts that a
 /// push zeroed, are empty sums. Local, for host and device.
@@ -135,26 +91,34 @@ class BasicExactAccumulator {
             exponent = 1;
         if (mantissa == 0)
             return *this;
-        // The term is mantissa * 2^exponent units of 2^-1075.
-        // Bit exponent + 52 is the leading one, so `top` numbers the highest part that the term reaches. Parts lie
-        // at fixed multiples of 40 bits, whatever the terms: which bits a term loses depends on the final `top_`
-        // alone, not on the order of additions.
-        const std::int64_t top = (exponent + 52) / partBits;
+        // The term is mantissa * 2^exponent units of 2^-1075, less than half a unit of part `top` + 1.
+        const std::int64_t top = (exponent + 53) / partBits;
         if (top > top_)
             raise(top);
-        const std::int64_t shift = exponent - partBits * (top_ - 2); // of the mantissa in the three parts
-        if (shift <= -53)
-            return *this;
-        // At most 53 + 67 bits: the leading bit lies below the end of part `top_`. Truncated before the sign is
-        // applied, so that a term and its negative cancel exactly.
-        const auto wide = shift >= 0 ? static_cast<Wide>(mantissa) << shift : static_cast<Wide>(mantissa >> -shift);
-        const std::int64_t sign = bits >> 63U != 0 ? -1 : 1;
-        low_ += sign * static_cast<std::int64_t>(wide & partMask);
-        middle_ += sign * static_cast<std::int64_t>(wide >> partBits & partMask);
-        high_ += sign * static_cast<std::int64_t>(wide >> (2 * partBits));
+        // Each part takes what is nearest to the rest, ties to even. So the parts down to any one make up the term
+        // rounded to that part, whatever parts lie above: what a term loses depends on the final `top_` alone, not on
+        // the order of additions.
+        std::int64_t rest =
+            bits >> 63U != 0 ? -static_cast<std::int64_t>(mantissa) : static_cast<std::int64_t>(mantissa);
+        const std::int64_t first = partBits * top_ - exponent; // bit of the mantissa at which the highest part begins
+        high_ += takeMultiple(rest, first);
+        middle_ += takeMultiple(rest, first - partBits);
+        low_ += takeMultiple(rest, first - 2 * partBits);
         return *this;
     }
     DNDS_HOST_DEVICE BasicExactAccumulator &operator-=(real term) { return *this += -term; }
+    /// Adds terms, as `+=` for each would, in a fraction of the time. On the host.
+    void addAll(std::span<const real> terms);
+    /// Adds a term `count` times. O(1).
+    DNDS_HOST_DEVICE void addRepeated(real term, std::int64_t count) {
+        BasicExactAccumulator sum;
+        if (count > 0)
+            sum += term;
+        sum.high_ *= count;
+        sum.middle_ *= count;
+        sum.low_ *= count;
+        *this += sum;
+    }
 
     /// Adds the terms of `other`. O(1).
     DNDS_HOST_DEVICE BasicExactAccumulator &operator+=(const BasicExactAccumulator &other) {
@@ -214,9 +178,28 @@ class BasicExactAccumulator {
     using Wide = FixedPoint::Wide;
     using UnsignedWide = FixedPoint::UnsignedWide;
     /// Bits of a part; the rest of `Part` is room for carries.
-    static constexpr int partBits = FixedPoint::halfResolution;
+    static constexpr int partBits = 40;
     static constexpr std::int64_t partMask = (std::int64_t{1} << partBits) - 1;
     static constexpr std::int64_t notFinite = 64; ///< above all finite terms
+
+    /// The multiple of 2^bit nearest to `rest`, ties to even, in units of 2^bit. Takes it away from `rest`, which has
+    /// less than 53 bits.
+    DNDS_HOST_DEVICE static std::int64_t takeMultiple(std::int64_t &rest, std::int64_t bit) {
+        if (bit > 53 || rest == 0)
+            return 0;
+        std::int64_t multiple = 0;
+        if (bit <= 0) {
+            multiple = rest << -bit; // of at most 41 bits
+            rest = 0;
+        } else {
+            const std::int64_t half = std::int64_t{1} << (bit - 1);
+            multiple = (rest + half - 1 + (rest >> bit & 1)) >> bit;
+            rest -= multiple << bit;
+        }
+        return multiple;
+    }
+    /// Adds an even number of terms, at most 2048; by `+=` where they are very small or large.
+    void addBlock(std::span<const real> terms);
 
     /// Moves the parts up to `top`, dropping lower ones.
     DNDS_HOST_DEVICE void raise(std::int64_t top) {
@@ -233,7 +216,7 @@ class BasicExactAccumulator {
     Part high_ = 0; ///< in units of 2^(40 top - 1075)
     Part middle_ = 0;
     Part low_ = 0;
-    /// Number of the highest part: `high_` holds bits 40 top .. 40 top + 39 in units of 2^-1075. Rises only.
+    /// Number of the highest part: `high_` holds bits 40 top .. 40 top + 38 in units of 2^-1075. Rises only.
     std::int64_t top_ = 0; ///< 0: all terms were 0
 };
 
@@ -242,6 +225,11 @@ using ExactAccumulator = BasicExactAccumulator<std::int64_t>;
 using WideExactAccumulator = BasicExactAccumulator<FixedPoint::Wide>;
 
 static_assert(sizeof(ExactAccumulator) == 32 && std::is_trivially_copyable_v<ExactAccumulator>);
+
+namespace FixedPoint {
+/// Adds the terms of each column, in host memory, to its sum. Local. Throws ArgumentError unless there are as many.
+void addColumns(std::span<const Column> columns, std::span<WideExactAccumulator> sums);
+} // namespace FixedPoint
 
 /// The scalar type of an array's elements as transports see it.
 enum class ElementKind : unsigned char {

@@ -84,17 +84,15 @@ std::vector<VectorBox> changed(BlockField<real> &u, const BlockField<real> *from
 /// Exact sums have the same bits for any cut of the grid and any ranks. Otherwise blocks and ranks are added in their
 /// order, and another cut changes the last bits.
 real sumOf(Terms terms, const BlockField<real> &u, const BlockField<real> &v, const BlockElements &elements) {
-    const auto ofRank = [&](const auto &add) {
+    const auto boxes = [&] {
         requirePartner(u, v);
-        return add(terms, boxesOf(u, elements, false, readable(u, elements.on), readable(v, elements.on), nullptr),
-                   elements.on);
+        return boxesOf(u, elements, false, readable(u, elements.on), readable(v, elements.on), nullptr);
     };
-    if (!elements.exact)
-        return DofKernels::reduced(u.array().comm(), Reduction::Sum, [&] {
-            return ofRank([](auto... arguments) { return DofKernels::sum(arguments...); });
-        });
-    return DofKernels::exactTotal(
-        u.array().comm(), [&] { return ofRank([](auto... arguments) { return DofKernels::exactSum(arguments...); }); });
+    if (elements.exact)
+        return exactSum(u.array().comm(),
+                        [&](WideExactAccumulator &sum) { DofKernels::addExactly(terms, boxes(), sum, elements.on); });
+    return DofKernels::reduced(u.array().comm(), Reduction::Sum,
+                               [&] { return DofKernels::sum(terms, boxes(), elements.on); });
 }
 
 /// The largest over all ranks of the value that `choose` makes of a rank's extrema; minima are negated maxima, so that

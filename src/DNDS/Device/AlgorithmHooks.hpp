@@ -10,11 +10,6 @@ real sum(StreamHandle stream, std::span<const real> x);
 std::size_t scratchOfMinimum(std::size_t count); ///< bytes; count may be 0
 void minimum(StreamHandle stream, std::span<const real> x, real *result, std::span<std::byte> scratch);
 
-using FixedPoint::Column;
-using FixedPoint::Scale;
-/// `result` is in device memory; columns may have 0 rows. Both functions queue.
-void largestMagnitude(StreamHandle stream, const Column &column, real *result);
-void integerSum(StreamHandle stream, const Column &column, const Scale &scale, FixedPoint::Wide *result);
 void exclusiveScan(StreamHandle stream, std::span<const index> counts, std::span<index> starts);
 void sortByKey(StreamHandle stream, std::span<index> keys, std::span<index> values);
 

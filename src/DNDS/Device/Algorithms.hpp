@@ -7,12 +7,10 @@
 /// for sizes that do not match.
 #pragma once
 
-#include "DNDS/Base/ExactAccumulator.hpp"
 #include "DNDS/Base/Types.hpp"
 #include "DNDS/Device/DeviceMemory.hpp"
 #include "DNDS/Device/Hooks.hpp"
 
-#include <optional>
 #include <span>
 
 namespace DNDS::Device {
@@ -37,14 +35,6 @@ class Minimum {
     /// Its address is in captured graphs: never reallocated.
     DeviceBuffer<std::byte> scratch_;
 };
-
-/// The largest `FixedPoint::magnitude` in each column on the device, to [columns] on the host; 0 without rows. Waits.
-/// For `exactSums`.
-void largestOfColumns(StreamHandle stream, std::span<const FixedPoint::Column> columns, std::span<real> largest);
-
-/// The sums of `scale.toInteger(value)` in each column; 0 in columns without scale. Waits.
-void integerSumsOfColumns(StreamHandle stream, std::span<const FixedPoint::Column> columns,
-                          std::span<const std::optional<FixedPoint::Scale>> scales, std::span<FixedPoint::Wide> sums);
 
 /// starts[i] = counts[0] + ... + counts[i - 1]: row sizes to row offsets. Both may be the same memory.
 void exclusiveScan(StreamHandle stream, std::span<const index> counts, std::span<index> starts);

@@ -134,21 +134,16 @@ class KrylovWork {
     }
     /// The factors of a scalar product, row by row.
     using Factors = std::pair<const TVector &, const TVector &>;
-    /// Scalar products, all of them in one reduction, or the two of exact sums. Running.
+    /// Scalar products, all of them in one reduction. Running.
     /// Batching pays because a reduction costs latency, O(log ranks), and hardly depends on how many numbers it has.
     std::vector<real> dots(std::span<const Factors> factors) const {
         std::vector<real> results(factors.size());
         if (options_.exactSums) {
-            exactSums(
-                messages_, b_.executor(),
-                [&] {
-                    std::vector<FixedPoint::Column> columns;
-                    for (const auto &[x, y] : factors)
-                        columns.push_back(
-                            {ownedOf(x).data(), static_cast<index>(ownedOf(x).size()), 1, ownedOf(y).data()});
-                    return columns;
-                },
-                results);
+            std::vector<FixedPoint::Column> columns;
+            for (const auto &[x, y] : factors)
+                columns.push_back({ownedOf(x).data(), std::ssize(ownedOf(x)), 1, ownedOf(y).data()});
+            const auto add = [&](auto sums) { DofKernels::addColumns(columns, sums, b_.executor()); };
+            exactSums(messages_, add, results);
             return results;
         }
         constexpr auto sum = [](real a, real b) noexcept { return a + b; };
@@ -245,7 +240,7 @@ real orthogonalise(const KrylovWork<TVector> &work, std::span<const TVector> bas
 /// `multiply(d, y)` sets the owned rows of y to A d; it may pull d, whose persistent pull has been prepared: d is
 /// always the same vector, and the only one with a pull. `precondition(r, z)` sets those of z to an approximation of
 /// A^-1 r, symmetric and positive definite, too. Vectors are ArrayDof of one pattern; they work on the executor of b.
-/// Collective; per iteration one product and two reductions (each is two with exact sums), four work vectors. What the
+/// Collective; per iteration one product and two reductions, four work vectors. What the
 /// functions throw on one rank is thrown there; the others throw RevokedError. Throws on all ranks LayoutError for
 /// vectors that do not fit and ArgumentError for options that differ or b given as x.
 ///

@@ -183,9 +183,13 @@ class CommunicatorView {
     /// Collective. Every rank passes `count` values; afterwards all hold the result of `op` over ranks, element-wise.
     template <class T>
     void allReduce(T *values, int count, MPI_Op op) const {
+        allReduce(values, count, mpiTypeOf<T>(), op);
+    }
+    /// Collective. The same for values of any type of MPI.
+    void allReduce(void *values, int count, MPI_Datatype type, MPI_Op op) const {
         beforeCollective();
         const ActivityScope activity = ActivityScope::collective("MPI_Allreduce");
-        checkMpi(MPI_Allreduce(MPI_IN_PLACE, values, count, mpiTypeOf<T>(), op, comm_), "MPI_Allreduce");
+        checkMpi(MPI_Allreduce(MPI_IN_PLACE, values, count, type, op, comm_), "MPI_Allreduce");
     }
     /// Collective. The result of `op` over the ranks' values.
     template <class T>

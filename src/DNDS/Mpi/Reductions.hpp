@@ -14,12 +14,12 @@
 #include "DNDS/Mpi/Communicator.hpp"
 #include "DNDS/Mpi/CommunicatorContext.hpp"
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -147,45 +147,35 @@ class PendingReduction {
     std::vector<ReductionValue> result_;
 };
 
-/// One rank's rows, in any memory, as `exactSums` reads them: it calls each function once. They are Local and may
-/// throw.
-struct ExactRows {
-    /// Fills [columns] with the largest `FixedPoint::magnitude` of each column, 0 without rows.
-    std::function<void(std::span<real> largest)> findLargest;
-    /// Fills [columns] with the sum of `scale.toInteger(value)` of each column that has a scale.
-    std::function<void(std::span<const std::optional<FixedPoint::Scale>> scales, std::span<FixedPoint::Wide> sums)> add;
-};
+/// Adds this rank's terms of each sum, which is empty before. Local; called once, and may throw. See
+/// `FixedPoint::addColumns`, and `DofKernels::addColumns` for terms in device memory.
+using ExactTerms = std::function<void(std::span<WideExactAccumulator> sums)>;
 
-/// The sum of each column of all ranks' rows, the same to the bit for any distribution of rows over ranks:
-/// `rows` is [own rows x columns], `sums` [columns]. Collective; two reductions for all columns together.
-///
-/// In each column values are rounded to multiples of 2^-80 of the largest and added as integers, which is exact and
-/// associative. Method: a window of Kulisch's long accumulator (Kulisch and Miranker, The arithmetic of the digital
-/// computer: a new approach, SIAM Review 28, 1986) at the largest value, which the first reduction finds (Demmel and
-/// Nguyen, Fast reproducible floating-point summation, ARITH 2013). A non-finite value makes its column's sum NaN.
-/// Throws ArgumentError on all ranks if `rows` is no whole number of rows. Rows in device memory:
-/// `Array/DofKernels.hpp`.
-void exactSums(CommunicatorView comm, std::span<const real> rows, std::span<real> sums);
-
-/// Lists the columns of this rank, one for each sum. Local; called twice, and may throw.
-using ExactColumns = std::function<std::vector<FixedPoint::Column>()>;
-
-/// The same for columns anywhere in host memory, or products of columns: several scalar products in two reductions.
-/// An exception of `columns` on one rank is thrown on all.
-void exactSums(CommunicatorView comm, const ExactColumns &columns, std::span<real> sums);
-
-/// The same for other rows. Exceptions of one rank's `rows` are thrown on all ranks.
-void exactSums(CommunicatorView comm, const ExactRows &rows, std::span<real> sums);
+/// The sums of all ranks' terms, the same to the bit for any distribution of terms over ranks: those of
+/// `WideExactAccumulator`, which documents the method. Collective; one reduction of 64 bytes a sum. Exceptions of one
+/// rank's `terms` are thrown on all ranks.
+void exactSums(CommunicatorView comm, const ExactTerms &terms, std::span<real> sums);
 
 /// The same in a running call, by messages: `running` tells the other ranks of an exception of one rank. Not Collective
 /// in the sense of set-up calls: see MessageReduction.
-void exactSums(MessageReduction &messages, const ExactRows &rows, std::span<real> sums);
-void exactSums(MessageReduction &messages, const ExactColumns &columns, std::span<real> sums);
+void exactSums(MessageReduction &messages, const ExactTerms &terms, std::span<real> sums);
+
+/// The sum of each column of all ranks' rows: `rows` is [own rows x columns], `sums` [columns]. As above. Throws
+/// ArgumentError on all ranks if `rows` is no whole number of rows. Rows in device memory: `Array/DofKernels.hpp`.
+void exactSums(CommunicatorView comm, std::span<const real> rows, std::span<real> sums);
 
 /// The sum of all ranks' values, as above. Collective.
 inline real exactSum(CommunicatorView comm, std::span<const real> values) {
     real sum = 0;
     exactSums(comm, values, {&sum, 1});
+    return sum;
+}
+
+/// One sum, of the terms that `add(WideExactAccumulator &)` adds on this rank. As above. Collective.
+template <std::invocable<WideExactAccumulator &> Add>
+real exactSum(CommunicatorView comm, const Add &add) {
+    real sum = 0;
+    exactSums(comm, [&add](std::span<WideExactAccumulator> own) { add(own[0]); }, {&sum, 1});
     return sum;
 }
 

@@ -100,54 +100,44 @@ index absentCells(const SparseField<T> &field) {
     return cells;
 }
 
-/// The cells of a field, each mapped by `Map`, for `exactSums`: integers of a common scale are added, so that absent
-/// blocks contribute a product, and the result has the bits of the dense field on any number of ranks.
-/// Holds references to `field`.
+/// The sum of each component over all cells, each mapped by `map`, without rounding: absent blocks contribute multiples
+/// of the mapped default.
 template <class T, class Map>
-ExactRows exactRows(const SparseField<T> &field, Map map) {
-    const auto forEachValue = [&field, map](const auto &visit) { // visit(component, value)
-        const auto components = toSize(field.components());
-        forEachRun(field, [&](const T *first, index count) {
-            for (std::size_t i = 0; i < toSize(count); ++i)
-                visit(i % components, map(static_cast<real>(first[i])));
-        });
+std::vector<real> exactSumsOf(const SparseField<T> &field, Map map) {
+    const auto components = toSize(field.components());
+    const auto add = [&](std::span<WideExactAccumulator> sums) {
+        for (WideExactAccumulator &sum : sums)
+            sum.addRepeated(map(static_cast<real>(field.defaultValue())), absentCells(field));
+        std::vector<std::byte> copy;
+        std::vector<real> values;
+        for (const int block : field.allocatedBlocks()) {
+            values.clear();
+            forEachRun(field.hostView(block, copy), [&](const T *first, index count) {
+                for (index i = 0; i < count; ++i)
+                    values.push_back(map(static_cast<real>(first[i])));
+            });
+            FixedPoint::addColumns(FixedPoint::columnsOf(values, components), sums);
+        }
     };
-    const real background = map(static_cast<real>(field.defaultValue()));
-    const index absent = absentCells(field);
-    const auto findLargest = [=](std::span<real> largest) {
-        std::ranges::fill(largest, absent > 0 ? FixedPoint::magnitude(background) : 0.0);
-        forEachValue(
-            [&](std::size_t c, real value) { largest[c] = std::max(largest[c], FixedPoint::magnitude(value)); });
-    };
-    const auto add = [=](std::span<const std::optional<FixedPoint::Scale>> scales, std::span<FixedPoint::Wide> sums) {
-        for (std::size_t c = 0; c < sums.size(); ++c)
-            sums[c] = scales[c] && absent > 0 ? scales[c]->toInteger(background) * absent : 0;
-        forEachValue([&](std::size_t c, real value) {
-            if (scales[c])
-                sums[c] += scales[c]->toInteger(value);
-        });
-    };
-    return {findLargest, add};
+    std::vector<real> result(components);
+    exactSums(field.pattern()->context()->comm(), add, result);
+    return result;
 }
 
 } // namespace Detail
 
 /// The sum of each component over all cells of all ranks: [components]. Bitwise equal to the dense field's, on any
-/// number of ranks; see `exactSums`. Absent blocks cost nothing. At most 2^46 cells in all. Collective; two reductions.
+/// number of ranks; see `exactSums`. Absent blocks cost nothing. Collective; one reduction.
 template <class T>
 std::vector<real> sums(const SparseField<T> &field) {
-    std::vector<real> result(toSize(field.components()));
-    exactSums(field.pattern()->context()->comm(), Detail::exactRows(field, [](real value) { return value; }), result);
-    return result;
+    return Detail::exactSumsOf(field, [](real value) { return value; });
 }
 
 /// The square root of the sum of squares of each component: [components]. As `sums`. Squares that are too large or too
 /// small for a number make it infinite, NaN or 0.
 template <class T>
 std::vector<real> norms2(const SparseField<T> &field) {
-    std::vector<real> result(toSize(field.components()));
-    const auto square = [](real value) { return value * value; };
-    exactSums(field.pattern()->context()->comm(), Detail::exactRows(field, square), result);
+    std::vector<real> result = Detail::exactSumsOf(field, [](real value) { return value * value; });
     for (real &norm : result)
         norm = std::sqrt(norm);
     return result;
@@ -199,13 +189,9 @@ class DroppedSums {
 
     /// The loss of each component, on all ranks: [components]. The same bits on any number of ranks. Collective.
     std::vector<real> sums() const {
-        const auto all = counts_->pattern->context()->comm().allGatherV(std::span(std::as_const(counts_->sums)));
-        std::vector<WideExactAccumulator> total(counts_->sums.size());
-        for (std::size_t k = 0; k < all.size(); ++k)
-            total[k % total.size()] += all[k];
-        std::vector<real> result;
-        for (const WideExactAccumulator &sum : total)
-            result.push_back(sum.value());
+        std::vector<real> result(counts_->sums.size());
+        const auto add = [this](auto sums) { std::ranges::copy(counts_->sums, sums.begin()); };
+        exactSums(counts_->pattern->context()->comm(), add, result);
         return result;
     }
 

@@ -163,17 +163,6 @@ real termOf(Terms terms, real x, real y) {
     return terms == Terms::Products ? x * y : terms == Terms::Magnitudes ? std::fabs(x) : x;
 }
 
-/// `count` times the term, without rounding: by doubling, O(log(count)) additions of accumulators.
-/// Binary multiplication ("Russian peasant"): `power` holds term x 2^k, and bits of `count` select the summands.
-WideExactAccumulator timesExact(index count, real term) {
-    WideExactAccumulator power;
-    WideExactAccumulator sum;
-    for (power += term; count > 0; count /= 2, power += power)
-        if (count % 2 != 0)
-            sum += power;
-    return sum;
-}
-
 CommunicatorView commOf(const ConstSparseVector &u) { return u.field.pattern()->context()->comm(); }
 
 /// The sum over all ranks; `v` may be `u`. The bits of exact sums depend neither on the distribution nor on which
@@ -186,11 +175,10 @@ real sumOf(Terms terms, const ConstSparseVector &u, const ConstSparseVector &v, 
             const real there = DofKernels::sum(terms, mine.boxes, elements.on);
             return mine.absent > 0 ? there + static_cast<real>(mine.absent) * background : there;
         });
-    return DofKernels::exactTotal(commOf(u), [&] {
+    return exactSum(commOf(u), [&](WideExactAccumulator &sum) {
         const Contributions mine(u, v, elements);
-        WideExactAccumulator sum = DofKernels::exactSum(terms, mine.boxes, elements.on);
-        sum += timesExact(mine.absent, background);
-        return sum;
+        DofKernels::addExactly(terms, mine.boxes, sum, elements.on);
+        sum.addRepeated(background, mine.absent);
     });
 }
 

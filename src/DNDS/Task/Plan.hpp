@@ -171,8 +171,8 @@ class Plan {
     ~Plan();
 
     /// Runs the tasks once. On all ranks; waits only for peers whose rows are needed. On return all work is
-    /// done, on the device, too. Costs some 0.3 microseconds, and less than 0.1 a part, beside the work itself. The same
-    /// as `start` and `wait`.
+    /// done, on the device, too. Costs some 0.3 microseconds, and less than 0.1 a part, beside the work itself. The
+    /// same as `start` and `wait`.
     ///
     /// Pulls of ghosts that are current when it begins are left out: the array was not written since the last pull,
     /// or since the last run of this plan that left its ghosts current. So an array written outside of plans

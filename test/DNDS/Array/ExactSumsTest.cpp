@@ -28,7 +28,7 @@ std::vector<real> someRows(const CommunicatorView &comm, std::size_t columns) {
     std::mt19937_64 random(test::seed() + static_cast<unsigned>(comm.rank()));
     std::uniform_real_distribution<real> mantissa(-1.0, 1.0);
     std::uniform_int_distribution<int> exponent(-60, 60);
-    std::vector<real> rows(comm.rank() == 1 ? 0 : 1003 * columns);
+    std::vector<real> rows(comm.rank() == 1 ? 0 : 70003 * columns);
     for (std::size_t i = 0; i < rows.size(); ++i)
         rows[i] = i % columns == 2 ? 0.0 : std::ldexp(mantissa(random), exponent(random));
     if (comm.rank() == comm.size() - 1 && comm.rank() != 1)
@@ -54,7 +54,7 @@ TEST(ExactSums, AreTheSameBitsOnTheDevice) {
     std::vector<real> sums(columns, -1.0);
     exactSums(comm, Executor::device(stream), {onDevice.data(), rows.size()}, sums); // in stream order after the copy
     EXPECT_EQ(bitsOf(sums), bitsOf(expected));
-    EXPECT_LE(Device::transfers().bytesToHost - before.bytesToHost, columns * (sizeof(real) + 16));
+    EXPECT_LE(Device::transfers().bytesToHost - before.bytesToHost, columns * sizeof(WideExactAccumulator));
 }
 
 TEST(ExactSums, WhatFailsOnOneRankIsThrownOnAll) {
@@ -69,10 +69,9 @@ TEST(ExactSums, WhatFailsOnOneRankIsThrownOnAll) {
     EXPECT_THROW(exactSums(comm, Executor::device(stream), {onDevice.data(), rows.size()}, sums), ArgumentError);
 }
 
-TEST(ExactSums, FailuresBetweenTheReductionsAreThrownOnAllRanks) {
+TEST(ExactSums, FailuresOfTermsAreThrownOnAllRanks) {
     const CommunicatorView comm(MPI_COMM_WORLD);
-    const ExactRows broken{[](std::span<real> largest) { largest[0] = 1; },
-                           [&](auto, auto) { DNDS_CHECK(comm.rank() != comm.size() - 1, MemoryError, "no room"); }};
+    const auto broken = [&](auto) { DNDS_CHECK(comm.rank() != comm.size() - 1, MemoryError, "no room"); };
     real sum = 0;
     EXPECT_THROW(exactSums(comm, broken, {&sum, 1}), MemoryError);
 }

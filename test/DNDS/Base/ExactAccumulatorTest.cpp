@@ -83,6 +83,40 @@ TEST(ExactAccumulator, SumsAreRoundedOnce) {
     }
 }
 
+TEST(ExactAccumulator, TermsAreRoundedToTheLowestPartOfTheLargest) {
+    std::mt19937_64 random(4);
+    std::uniform_real_distribution<real> mantissa(-1, 1);
+    for (int round = 0; round < 20000; ++round) {
+        const int exponent = static_cast<int>(random() % 1900) - 900;
+        const real largest = std::ldexp(mantissa(random) < 0 ? -1.5 : 1.5, exponent);
+        const real unit = std::ldexp(1.0, (exponent + 1076) / 40 * 40 - 80 - 1075);
+        // Ties among them: few bits.
+        const real term =
+            std::ldexp(std::round(std::ldexp(mantissa(random), 4 + round % 50)), exponent - 60 - round % 90);
+        const real expected = std::nearbyint(term / unit) * unit; // to even
+        EXPECT_EQ(sumOf({largest, term, -largest}), expected) << largest << " and " << term;
+        EXPECT_EQ(sumOf({term, largest, -largest}), expected) << largest << " and " << term;
+    }
+}
+
+TEST(ExactAccumulator, RepeatedTermsAreAddedAtOnce) {
+    for (const int count : {0, 1, 2, 1000}) {
+        WideExactAccumulator sum;
+        WideExactAccumulator expected;
+        for (WideExactAccumulator *const some : {&sum, &expected})
+            *some += 1e-3;
+        for (int k = 0; k < count; ++k)
+            expected += -0.1;
+        sum.addRepeated(-0.1, count);
+        EXPECT_EQ(sum.value(), expected.value());
+    }
+    WideExactAccumulator none;
+    none.addRepeated(std::numeric_limits<real>::infinity(), 0);
+    EXPECT_EQ(none.value(), 0);
+    none.addRepeated(std::numeric_limits<real>::infinity(), 2);
+    EXPECT_TRUE(std::isnan(none.value()));
+}
+
 TEST(ExactAccumulator, MillionsOfTermsFit) {
     ExactAccumulator sum;
     ExactAccumulator other;
@@ -140,6 +174,17 @@ TEST(WideExactAccumulator, AgreesAndHoldsMoreTerms) {
     for (int k = 0; k < 70; ++k)
         doubled += WideExactAccumulator(doubled);
     EXPECT_EQ(doubled.value(), std::ldexp(1.0, 70) + std::ldexp(1.0, 30));
+}
+
+TEST(FixedPoint, ColumnsAreThoseOfWholeRows) {
+    const std::vector<real> rows{1, 2, 3, 4, 5, 6};
+    const std::vector<FixedPoint::Column> columns = FixedPoint::columnsOf(rows, 3);
+    ASSERT_EQ(columns.size(), 3U);
+    EXPECT_EQ(columns[1].size, 2);
+    EXPECT_EQ(columns[1](1), 5);
+    EXPECT_THROW((void)FixedPoint::columnsOf(rows, 4), ArgumentError);
+    EXPECT_THROW((void)FixedPoint::columnsOf(rows, 0), ArgumentError);
+    EXPECT_EQ(FixedPoint::columnsOf({}, 2).at(1).size, 0);
 }
 
 } // namespace

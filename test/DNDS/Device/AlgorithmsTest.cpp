@@ -42,8 +42,6 @@ TEST(DeviceAlgorithms, SayWhyThereIsNoDevice) {
         GTEST_SKIP() << "this build has a device";
     EXPECT_THROW(sum(nullptr, {}), NotBuiltError);
     EXPECT_THROW(Minimum(3), NotBuiltError);
-    EXPECT_THROW(largestOfColumns(nullptr, {}, {}), NotBuiltError);
-    EXPECT_THROW(integerSumsOfColumns(nullptr, {}, {}, {}), NotBuiltError);
     EXPECT_THROW(exclusiveScan(nullptr, {}, {}), NotBuiltError);
     EXPECT_THROW(sortByKey(nullptr, {}, {}), NotBuiltError);
 }
@@ -95,20 +93,6 @@ TEST(DeviceAlgorithms, TheSmallestElementIsFoundInGraphs) {
         }
         EXPECT_THROW(minimum(stream, spanOf(sent(std::vector<real>(count + 1))), result.data()), ArgumentError);
     }
-}
-
-TEST(DeviceAlgorithms, ResultsAreOfColumns) {
-    if (!available())
-        GTEST_SKIP() << unavailableReason();
-    const Stream stream;
-    const DeviceBuffer<real> rows = sent(std::vector<real>(6));
-    const auto columns = FixedPoint::columnsOf(spanOf(rows), 3);
-    std::vector<real> largest(2);
-    std::vector<FixedPoint::Wide> sums(2);
-    const std::vector<std::optional<FixedPoint::Scale>> scales(3);
-    EXPECT_THROW(largestOfColumns(stream, columns, largest), ArgumentError);
-    EXPECT_THROW(integerSumsOfColumns(stream, columns, scales, sums), ArgumentError);
-    EXPECT_THROW(largestOfColumns(stream, {}, {}), ArgumentError);
 }
 
 TEST(DeviceAlgorithms, SortsAreStable) {

@@ -50,47 +50,47 @@ TEST(ExactSum, CancelsExactlyAndTakesAnyScale) {
     EXPECT_TRUE(std::isnan(exactSum(comm, bad)));
 }
 
-/// Far from 1, sums of pairs of terms give way to the conversions of `Scale`: both cut off the same bits.
-TEST(ExactSum, TermsAreThoseOfAScaleWhateverTheirSize) {
+real oneByOne(const std::vector<real> &terms) {
+    ExactAccumulator sum;
+    for (const real term : terms)
+        sum += term;
+    return sum.value();
+}
+
+/// Many terms are added two at a time, those far from 1 one by one: both round to the same bits.
+TEST(ExactSum, TermsAreRoundedAlikeWhateverTheirSize) {
     const CommunicatorView self(MPI_COMM_SELF);
     std::mt19937_64 random(test::seed());
     std::uniform_real_distribution<real> mantissa(-1.0, 1.0);
     std::vector<int> exponents{-1073, -1050, -1030, -1022, 0, 1023};
-    for (int near = -4; near < 4; ++near) {
-        exponents.push_back(-970 + FixedPoint::resolution + near);
-        exponents.push_back(820 + FixedPoint::resolution + near);
-        exponents.push_back(-820 + FixedPoint::resolution + near);
-        exponents.push_back(970 - FixedPoint::resolution + near);
+    for (int near = -45; near < 45; ++near) {
+        exponents.push_back(4 * 40 - 1075 + near);                                        // pairs from here on
+        exponents.push_back(52 * 40 - 1075 + near > 1023 ? 1023 : 52 * 40 - 1075 + near); // not from here on
     }
     for (const int exponent : exponents)
-        for (const std::size_t count : {1U, 2U, 3U, 2048U, 2049U, 5001U}) {
+        for (const std::size_t count : {1U, 2U, 3U, 15U, 16U, 17U, 2048U, 2049U, 5001U}) {
             const real largest = std::ldexp(1 + std::abs(mantissa(random)) / 2, exponent);
             std::vector<real> terms(count);
-            for (real &term : terms) // up to the last bits that count
-                term = std::ldexp(mantissa(random) * largest, -static_cast<int>(30 + random() % 60));
+            for (real &term : terms) // up to the last bits that count; ties, too
+                term = std::ldexp(std::ldexp(std::round(std::ldexp(mantissa(random), 20)), -20) * largest,
+                                  -static_cast<int>(30 + random() % 90));
             terms[count / 2] = largest;
             if (count > 1) // what is left shows each unit
                 terms[random() % (count / 2)] = -largest;
-            const FixedPoint::Scale scale(largest);
-            FixedPoint::Wide sum = 0;
-            for (const real term : terms)
-                sum += scale.toInteger(term);
-            EXPECT_EQ(exactSum(self, terms), scale.toReal(sum)) << count << " terms, 2^" << exponent;
+            EXPECT_EQ(exactSum(self, terms), oneByOne(terms)) << count << " terms, 2^" << exponent;
         }
 }
 
-TEST(ExactSum, TermsAreThoseOfAScaleHoweverTheProcessorRounds) {
-    const std::vector<real> terms{1.0, -1.0, std::ldexp(2 - std::numeric_limits<real>::epsilon(), -49)};
+TEST(ExactSum, TermsAreRoundedAlikeHoweverTheProcessorRounds) {
+    std::vector<real> terms(100, std::ldexp(2 - std::numeric_limits<real>::epsilon(), -49));
+    terms.insert(terms.end(), {1.0, -1.0});
+    const real expected = oneByOne(terms);
     for (const int mode : {FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO, FE_TONEAREST}) {
+        WideExactAccumulator sum;
         std::fesetround(mode);
-        const FixedPoint::Scale scale(1.0);
-        FixedPoint::Wide sum = 0;
-        for (const real term : terms)
-            sum += scale.toInteger(term);
-        const real found = exactSum(CommunicatorView(MPI_COMM_SELF), terms);
-        const real expected = scale.toReal(sum);
+        sum.addAll(terms);
         std::fesetround(FE_TONEAREST);
-        EXPECT_EQ(found, expected) << "rounding mode " << mode;
+        EXPECT_EQ(sum.value(), expected) << "rounding mode " << mode;
     }
 }
 
@@ -133,15 +133,17 @@ TEST(ExactSum, ScalarProductsAreSumsOfProducts) {
                                                   {x.data() + count, rows},
                                                   {x.data(), rows, 2, y.data()}};
     std::vector<real> sums(3);
-    exactSums(
-        comm, [&] { return columns; }, sums);
+    const auto add = [](const std::vector<FixedPoint::Column> &given) {
+        return [given](auto own) { FixedPoint::addColumns(given, own); };
+    };
+    exactSums(comm, add(columns), sums);
     EXPECT_EQ(sums[0], exactSum(comm, products));
     EXPECT_EQ(sums[1], exactSum(comm, std::span(x).subspan(count)));
     std::vector<real> even(2);
     exactSums(comm, products, even);
     EXPECT_EQ(sums[2], even[0]);
-    const auto missing = [&] { return std::vector(columns.begin() + (comm.rank() == 0 ? 1 : 0), columns.end()); };
-    EXPECT_THROW(exactSums(comm, missing, sums), ArgumentError);
+    const std::vector missing(columns.begin() + (comm.rank() == 0 ? 1 : 0), columns.end());
+    EXPECT_THROW(exactSums(comm, add(missing), sums), ArgumentError);
 }
 
 } // namespace
