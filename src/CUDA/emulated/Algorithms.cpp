@@ -20,6 +20,7 @@ void queue(StreamHandle stream, Work work) {
 
 } // namespace
 
+// In order, unlike CUB: callers may not expect the bits of either.
 real sum(StreamHandle stream, std::span<const real> x) {
     real total = 0;
     queue(stream, [x, &total] { total = std::accumulate(x.begin(), x.end(), 0.0); });

@@ -16,11 +16,6 @@ namespace {
 
 using namespace DofKernels::Partition;
 
-/// Copying as an operation on two numbers: the result is the second.
-struct Second {
-    DNDS_HOST_DEVICE real operator()(real /*a*/, real b) const { return b; }
-};
-
 // Queues a kernel. Sums have one thread for each partial result, not for each element.
 template <class Kernel>
 void launch(StreamHandle stream, std::size_t threads, const Kernel &kernel) {
@@ -30,24 +25,6 @@ void launch(StreamHandle stream, std::size_t threads, const Kernel &kernel) {
 // ---------------------------------------------------------------------------------------------------------------------
 // Element by element
 
-/// x[i] = x[i] op a.
-template <class Apply>
-struct WithNumber {
-    Apply apply;
-    real *x;
-    real a;
-    DNDS_HOST_DEVICE void operator()(index i) const { x[i] = apply(x[i], a); }
-};
-
-/// x[i] = x[i] op y[i].
-template <class Apply>
-struct WithElements {
-    Apply apply;
-    real *x;
-    const real *y;
-    DNDS_HOST_DEVICE void operator()(index i) const { x[i] = apply(x[i], y[i]); }
-};
-
 /// Each row with a number of its own.
 template <class Apply>
 struct WithScalars {
@@ -56,14 +33,6 @@ struct WithScalars {
     const real *scalars;
     index width;
     DNDS_HOST_DEVICE void operator()(index i) const { x[i] = apply(x[i], scalars[i / width]); }
-};
-
-// y += a x, without a product in memory.
-struct AddScaled {
-    real *y;
-    real a;
-    const real *x;
-    DNDS_HOST_DEVICE void operator()(index i) const { y[i] += a * x[i]; }
 };
 
 /// Some columns of a row, passed in a kernel's arguments.
@@ -148,7 +117,7 @@ struct ChunkSums {
 constexpr index exactLanes = 32;
 constexpr index mostGroups = 2048;
 
-/// The exact sum of one lane of every `groups`-th chunk.
+/// The exact sum of one lane of every `groups`-th chunk. Accumulators stay in registers.
 template <class TTerm>
 struct ExactLaneSums {
     BoxBatch<VectorBox> batch;
@@ -168,7 +137,7 @@ struct ExactLaneSums {
     }
 };
 
-/// Adds every `results`-th of `count` sums, in place: thread i those that it has alone.
+/// Adds every `results`-th of `count` sums, in place. No two threads touch the same sum.
 struct ExactFold {
     WideExactAccumulator *sums;
     index count;
@@ -179,7 +148,8 @@ struct ExactFold {
     }
 };
 
-/// Queues kernels that leave the sum of the terms of `batch` in the returned memory, first.
+/// Queues kernels that leave the sum of the terms of `batch` in the returned memory, first. Each fold leaves a 32nd of
+/// the accumulators, so that 65536 of them take four kernels and nothing but the result travels to the host.
 template <class TTerm>
 Device::DeviceBuffer<WideExactAccumulator> exactSum(StreamHandle stream, const BoxBatch<VectorBox> &batch) {
     const index groups = std::min(batch.parts, mostGroups);
@@ -364,66 +334,3 @@ void accumulate(StreamHandle stream, Component component, std::span<const real> 
 }
 
 } // namespace DNDS::DofDeviceKernels
-
-namespace DNDS::DofKernels { // on the host, too
-
-using namespace DofDeviceKernels;
-
-void combine(Operation operation, std::span<real> x, real a, const Executor &on) {
-    withOperation(operation, [&](auto apply) {
-        parallelFor(on, std::ssize(x), WithNumber<decltype(apply)>{apply, x.data(), a});
-    });
-}
-
-void combine(Operation operation, std::span<real> x, std::span<const real> y, const Executor &on) {
-    withOperation(operation, [&](auto apply) {
-        parallelFor(on, std::ssize(x), WithElements<decltype(apply)>{apply, x.data(), y.data()});
-    });
-}
-
-void fill(std::span<real> x, real value, const Executor &on) {
-    parallelFor(on, std::ssize(x), WithNumber<Second>{{}, x.data(), value});
-}
-
-void addTo(std::span<real> y, real a, std::span<const real> x, const Executor &on) {
-    parallelFor(on, std::ssize(y), AddScaled{y.data(), a, x.data()});
-}
-
-namespace {
-
-template <class Apply>
-struct BoxWithNumber {
-    Apply apply;
-    real a;
-    DNDS_HOST_DEVICE void operator()(const VectorBox &box, const index * /*at*/, index i) const {
-        real &element = Device::asGlobal(box.to)[i];
-        element = apply(element, a);
-    }
-};
-
-struct CopyBox {
-    DNDS_HOST_DEVICE void operator()(const VectorBox &box, const index * /*at*/, index i) const {
-        Device::asGlobal(box.to)[i] = Device::asGlobal(box.x)[i];
-    }
-};
-
-struct AddScaledBox {
-    real a;
-    DNDS_HOST_DEVICE void operator()(const VectorBox &box, const index * /*at*/, index i) const {
-        Device::asGlobal(box.to)[i] += a * Device::asGlobal(box.x)[i];
-    }
-};
-
-} // namespace
-
-void combine(Operation operation, real a, Boxes boxes, const Executor &on) {
-    withOperation(operation, [&](auto apply) { forBoxes(on, boxes, BoxWithNumber<decltype(apply)>{apply, a}); });
-}
-
-void fill(real value, Boxes boxes, const Executor &on) { forBoxes(on, boxes, BoxWithNumber<Second>{{}, value}); }
-
-void copy(Boxes boxes, const Executor &on) { forBoxes(on, boxes, CopyBox()); }
-
-void addTo(real a, Boxes boxes, const Executor &on) { forBoxes(on, boxes, AddScaledBox{a}); }
-
-} // namespace DNDS::DofKernels

@@ -12,7 +12,7 @@
 #include <vector>
 
 // The loops of the host, and the choice between host and device. Element-wise loops that both compile from one functor
-// are in DofDeviceKernels.cu.
+// are in DofElementKernels.cu.
 namespace DNDS::DofKernels {
 
 namespace {
@@ -192,6 +192,8 @@ void addExactly(Terms terms, Boxes boxes, WideExactAccumulator &sum, const Execu
     });
 }
 
+// Equal bits on both sides, although the host adds terms two at a time and the device one at a time in many threads:
+// accumulators do not depend on order or grouping.
 void addColumns(std::span<const FixedPoint::Column> columns, std::span<WideExactAccumulator> sums, const Executor &on) {
     if (on.onDevice())
         DofDeviceKernels::addColumns(on.stream(), columns, sums);

@@ -46,7 +46,8 @@ template <class Part>
 void BasicExactAccumulator<Part>::addBlock(std::span<const real> terms) {
     BasicExactAccumulator block;
     block.top_ = (largestExponent(terms) + 53) / partBits;
-    // All units are normal numbers, and no rounding constant overflows.
+    // Otherwise units would be subnormal, or a rounding constant overflow; infinities and NaN have the highest
+    // exponent.
     if (block.top_ < 4 || block.top_ > 51 || std::fegetround() != FE_TONEAREST) {
         for (const real term : terms)
             *this += term;
@@ -76,6 +77,7 @@ void BasicExactAccumulator<Part>::addBlock(std::span<const real> terms) {
     *this += block;
 }
 
+// Few terms do not pay for a block. The last one of an odd number is added by itself.
 template <class Part>
 void BasicExactAccumulator<Part>::addAll(std::span<const real> terms) {
     while (terms.size() >= 16) {
@@ -123,5 +125,12 @@ void addColumns(std::span<const Column> columns, std::span<WideExactAccumulator>
 }
 
 } // namespace FixedPoint
+
+std::string_view elementKindName(ElementKind kind) {
+    static constexpr std::array<std::string_view, elementKinds> names{"opaque", "int8",    "uint8",   "int16",
+                                                                      "uint16", "int32",   "uint32",  "int64",
+                                                                      "uint64", "float32", "float64", "accumulator"};
+    return names.at(static_cast<std::size_t>(kind));
+}
 
 } // namespace DNDS

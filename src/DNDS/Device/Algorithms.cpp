@@ -3,6 +3,7 @@
 #include "DNDS/Base/Error.hpp"
 #include "DNDS/Device/AlgorithmHooks.hpp"
 
+// Sizes are checked here, once for all back ends: hooks are called with a device and sizes that match.
 namespace DNDS::Device {
 
 real sum(StreamHandle stream, std::span<const real> x) {
@@ -21,6 +22,7 @@ void Minimum::operator()(StreamHandle stream, std::span<const real> x, real *res
     Hooks::minimum(stream, x, result, {scratch_.data(), scratch_.size()});
 }
 
+// Without elements nothing is launched: a launch of no threads is an error of CUDA.
 void exclusiveScan(StreamHandle stream, std::span<const index> counts, std::span<index> starts) {
     requireDevice("compute offsets");
     DNDS_CHECK(counts.size() == starts.size(), ArgumentError, "{} counts are given for {} starts", counts.size(),

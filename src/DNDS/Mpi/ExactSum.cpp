@@ -11,7 +11,8 @@ namespace {
 WideExactAccumulator plus(WideExactAccumulator a, const WideExactAccumulator &b) noexcept { return a += b; }
 constexpr MessageReduction::Combine combine = combineEach<WideExactAccumulator, plus>;
 
-/// An operation of MPI that adds accumulators, and their type.
+/// An operation of MPI that adds accumulators, and their type. Made for each reduction, which is Local and cheap beside
+/// it: kept ones would have to be freed before MPI_Finalize.
 class Addition {
   public:
     Addition() {
@@ -41,6 +42,7 @@ class Addition {
     MPI_Op operation_ = MPI_OP_NULL;
 };
 
+/// The only rounding of all.
 void roundEach(std::span<const WideExactAccumulator> exact, std::span<real> sums) {
     for (std::size_t k = 0; k < sums.size(); ++k)
         sums[k] = exact[k].value();

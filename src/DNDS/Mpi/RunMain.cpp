@@ -5,6 +5,8 @@
 
 namespace DNDS::Detail {
 
+// An exception ends the whole job, since other ranks may wait for this one; a return value ends this rank alone, in
+// MPI_Finalize with the others.
 int runMain(int &argc, char **&argv, const std::function<int(CommunicatorView)> &body, int threadLevel) {
     int code = 0;
     const std::exception_ptr failure = attempt([&] { // MPI may refuse the requested start

@@ -4,6 +4,8 @@
 
 namespace DNDS {
 
+// All that decides which cells are neighbours, and no names: equal fingerprints mean that rows of one field are rows of
+// the other. The grid has blocks of all ranks, so that this is Local.
 std::uint64_t blocksFingerprint(const BlockGrid &grid) {
     ContentHash hash;
     for (const Block &block : grid.blocks()) {
