@@ -5,99 +5,67 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <iterator>
+#include <type_traits>
 
 namespace DNDS::Geom::Cgns {
 
 namespace {
 
-/// Native byte order and sizes: for ranks of one job, which have one architecture.
-/// O(bytes of the tree). Lists are preceded by their lengths, so the bytes need no delimiters.
-class Packer {
-  public:
-    void add(index value) { bytes_.append(reinterpret_cast<const char *>(&value), sizeof value); }
-    void add(const std::string &text) {
-        add(static_cast<index>(text.size()));
-        bytes_ += text;
-    }
-    /// Trivially copyable values, as their bytes.
-    template <class T>
-    void add(const std::vector<T> &values) {
-        add(static_cast<index>(values.size()));
-        bytes_.append(reinterpret_cast<const char *>(values.data()), values.size() * sizeof(T));
-    }
-    void add(const TreeNode &node) {
-        add(node.name);
-        add(node.label);
-        add(node.file);
-        add(node.path);
-        add(node.place);
-        add(static_cast<index>(node.type));
-        add(node.dimensions);
-        add(node.text);
-        add(node.integers);
-        add(node.reals);
-        // Depth first.
-        add(static_cast<index>(node.children.size()));
-        for (const TreeNode &child : node.children)
-            add(child);
-    }
-    std::string take() { return std::move(bytes_); }
+/// Visits all members in the order in which they travel; children depth first.
+void forMembers(auto &node, const auto &visit) {
+    visit(node.name);
+    visit(node.label);
+    visit(node.file);
+    visit(node.path);
+    visit(node.place);
+    visit(node.type);
+    visit(node.dimensions);
+    visit(node.text);
+    visit(node.integers);
+    visit(node.reals);
+    visit(node.children);
+}
 
-  private:
-    std::string bytes_;
+/// Lists, texts and children; or else a number.
+template <class T>
+concept IsList = requires(T values) {
+    values.resize(1);
 };
 
-/// The inverse of Packer; reads members in the same order. It trusts the bytes except for their length, as they come
-/// from rank 0 of this program.
-class Unpacker {
-  public:
-    explicit Unpacker(std::string_view bytes) : bytes_(bytes) {}
+/// Appends bytes. Native byte order and sizes: for ranks of one job, which have one architecture. Lists are preceded by
+/// their lengths, so the bytes need no delimiters. O(bytes of the tree).
+void pack(const auto &value, std::string &bytes) { bytes.append(reinterpret_cast<const char *>(&value), sizeof value); }
+template <IsList T>
+void pack(const T &values, std::string &bytes) {
+    pack(std::ssize(values), bytes);
+    if constexpr (std::is_same_v<typename T::value_type, TreeNode>)
+        for (const TreeNode &child : values)
+            forMembers(child, [&](const auto &member) { pack(member, bytes); });
+    else
+        bytes.append(reinterpret_cast<const char *>(values.data()), values.size() * sizeof values[0]);
+}
 
-    index number() {
-        index value = 0;
-        copy(&value, sizeof value);
-        return value;
-    }
-    std::string text() {
-        std::string value(static_cast<std::size_t>(number()), '\0');
-        copy(value.data(), value.size());
-        return value;
-    }
-    template <class T>
-    std::vector<T> list() {
-        std::vector<T> values(static_cast<std::size_t>(number()));
-        copy(values.data(), values.size() * sizeof(T));
-        return values;
-    }
-    TreeNode node() {
-        TreeNode node;
-        node.name = text();
-        node.label = text();
-        node.file = text();
-        node.path = text();
-        node.place = number();
-        node.type = static_cast<DataType>(number());
-        node.dimensions = list<index>();
-        node.text = text();
-        node.integers = list<index>();
-        node.reals = list<real>();
-        node.children.resize(static_cast<std::size_t>(number()));
-        for (TreeNode &child : node.children)
-            child = this->node();
-        return node;
-    }
-
-  private:
-    /// All reads come here: the only check of length.
-    void copy(void *to, std::size_t size) {
-        DNDS_CHECK(size <= bytes_.size(), StateError, "a packed tree is too short");
-        if (size > 0)
-            std::memcpy(to, bytes_.data(), size);
-        bytes_.remove_prefix(size);
-    }
-
-    std::string_view bytes_;
-};
+/// The inverse, which takes the bytes away. It trusts them except for their length, as they come from rank 0 of this
+/// program.
+void take(void *to, std::size_t size, std::string_view &bytes) {
+    DNDS_CHECK(size <= bytes.size(), StateError, "a packed tree is too short");
+    if (size > 0)
+        std::memcpy(to, bytes.data(), size);
+    bytes.remove_prefix(size);
+}
+void unpack(auto &value, std::string_view &bytes) { take(&value, sizeof value, bytes); }
+template <IsList T>
+void unpack(T &values, std::string_view &bytes) {
+    index size = 0;
+    unpack(size, bytes);
+    values.resize(static_cast<std::size_t>(size));
+    if constexpr (std::is_same_v<typename T::value_type, TreeNode>)
+        for (TreeNode &child : values)
+            forMembers(child, [&](auto &member) { unpack(member, bytes); });
+    else
+        take(values.data(), values.size() * sizeof values[0], bytes);
+}
 
 } // namespace
 
@@ -182,11 +150,15 @@ bool isWanted(const TreeNode &node, bool withSolutions) noexcept {
 }
 
 std::string packTree(const TreeNode &node) {
-    Packer packer;
-    packer.add(node);
-    return packer.take();
+    std::string bytes;
+    forMembers(node, [&](const auto &member) { pack(member, bytes); });
+    return bytes;
 }
 
-TreeNode unpackTree(std::string_view bytes) { return Unpacker(bytes).node(); }
+TreeNode unpackTree(std::string_view bytes) {
+    TreeNode node;
+    forMembers(node, [&](auto &member) { unpack(member, bytes); });
+    return node;
+}
 
 } // namespace DNDS::Geom::Cgns
