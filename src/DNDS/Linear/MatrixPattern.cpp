@@ -108,8 +108,10 @@ std::size_t MatrixPattern::find(index row, index column) const {
                "'{}': row {} is outside {} owned rows and {} ghost rows with entries", name_, row, rows(), ghostRows());
     const auto entries = columns(row);
     const auto found = std::ranges::find(entries, column);
-    DNDS_CHECK(found != entries.end() && column >= 0, IndexError, "'{}': row {} has no entry in column {}", name_, row,
-               column);
+    DNDS_CHECK(found != entries.end() && column >= 0, IndexError,
+               "'{}': row {} has no entry in column {} (both are local): the lists that the pattern was made from do "
+               "not give it",
+               name_, row, column);
     return static_cast<std::size_t>(starts_[static_cast<std::size_t>(row)] + (found - entries.begin()));
 }
 

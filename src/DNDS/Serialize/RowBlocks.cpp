@@ -228,8 +228,7 @@ ArrivedRows fetchRows(CommunicatorContext &context, const FileRanks &files, cons
         arrived.rows.resize(ids.size());
         for (std::size_t i = 0; i < ids.size(); i++) {
             DNDS_CHECK(source.listed || (ids[i] >= 0 && ids[i] < source.rows), DataError,
-                       "{} has no row with the id {}: its ids are 0 to {} (excluded)", source.name, ids[i],
-                       source.rows);
+                       "{} has no row with the id {}: its ids are 0 to {}", source.name, ids[i], source.rows - 1);
             if (ownerOf(ids[i]) != comm.rank()) {
                 order.push_back(static_cast<index>(i));
                 continue;
