@@ -34,7 +34,7 @@ enum class Terms : unsigned char {
 };
 /// The sum of terms of `x` and, if they are of two, `y`.
 real sum(Terms terms, Boxes boxes, const Executor &on);
-/// Adds the terms to `sum`, without rounding.
+/// Adds the terms to `sum`: any order gives the same.
 void addExactly(Terms terms, Boxes boxes, WideExactAccumulator &sum, const Executor &on);
 /// The extremes of `x`.
 Extremes extremes(Boxes boxes, const Executor &on);

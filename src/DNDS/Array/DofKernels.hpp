@@ -10,7 +10,7 @@
 /// slowly. The device's are the same to the bit, unless the host's compiler fuses products and sums (it does so with
 /// DNDS_NATIVE on some processors).
 ///
-/// `exactSums` adds up rows in host or device memory without rounding.
+/// `exactSums` adds up rows in host or device memory with bits that depend on no order.
 #pragma once
 
 #include "DNDS/Base/Types.hpp"

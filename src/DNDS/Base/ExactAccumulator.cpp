@@ -5,6 +5,10 @@
 #include <bit>
 #include <cfenv>
 
+#ifdef __FAST_MATH__
+#error "Exact sums need IEEE arithmetic: -ffast-math turns (x + c) - c into x. Leave it out for DNDS itself"
+#endif
+
 namespace DNDS {
 
 namespace {

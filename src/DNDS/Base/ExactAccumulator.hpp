@@ -1,7 +1,7 @@
 /// @file ExactAccumulator.hpp
 /// @brief Sums that do not depend on the order of their terms, and the element types that can be added or compared.
 ///
-/// - `ExactAccumulator`: a sum without rounding errors, an element type for arrays that ranks add up together, too
+/// - `ExactAccumulator`: a sum in any order, an element type for arrays that ranks add up together, too
 /// - `FixedPoint::Column`: the terms of such a sum, in memory of the host or of the device
 /// - `ElementKind`: the type of the scalars in a row, as a run-time value, so that code compiled once can add or
 ///   compare them
@@ -65,8 +65,8 @@ namespace DNDS {
 ///     const real total = sums.father->view()(node, 0).value();  // rounded once
 ///
 /// Each term is split at fixed multiples of 40 bits, and the parts are added as integers. The three highest parts are
-/// kept: at least 79 bits below the leading bit of the largest term; lower bits are dropped. This follows Demmel and
-/// Nguyen's indexed floating-point numbers (Parallel Reproducible Summation, IEEE Transactions on Computers, 2015).
+/// kept: at least 79 bits below the leading bit of the largest term, to which terms are rounded. This follows Demmel
+/// and Nguyen's indexed floating-point numbers (Parallel Reproducible Summation, IEEE Transactions on Computers, 2015).
 /// Up to 2^23 terms. A non-finite term makes the sum NaN.
 ///
 /// Trivially copyable, 32 bytes (`ExactAccumulator`). All bytes zero is the empty sum: new arrays, and ghosts that a
@@ -109,7 +109,7 @@ class BasicExactAccumulator {
     DNDS_HOST_DEVICE BasicExactAccumulator &operator-=(real term) { return *this += -term; }
     /// Adds terms, as `+=` for each would, in a fraction of the time. On the host.
     void addAll(std::span<const real> terms);
-    /// Adds a term `count` times. O(1).
+    /// Adds a term `count` times, which all count as terms. O(1).
     DNDS_HOST_DEVICE void addRepeated(real term, std::int64_t count) {
         BasicExactAccumulator sum;
         if (count > 0)
@@ -134,7 +134,7 @@ class BasicExactAccumulator {
         return *this;
     }
 
-    /// The sum, rounded to nearest. O(1).
+    /// The sum, rounded once: to nearest in the default rounding mode. O(1).
     DNDS_HOST_DEVICE real value() const {
         constexpr real nan = std::numeric_limits<real>::quiet_NaN();
         if (top_ == notFinite)
@@ -225,6 +225,7 @@ using ExactAccumulator = BasicExactAccumulator<std::int64_t>;
 using WideExactAccumulator = BasicExactAccumulator<FixedPoint::Wide>;
 
 static_assert(sizeof(ExactAccumulator) == 32 && std::is_trivially_copyable_v<ExactAccumulator>);
+static_assert(sizeof(WideExactAccumulator) == 64);
 
 namespace FixedPoint {
 /// Adds the terms of each column, in host memory, to its sum. Local. Throws ArgumentError unless there are as many.

@@ -53,6 +53,7 @@ void roundEach(std::span<const WideExactAccumulator> exact, std::span<real> sums
 // Whether a rank has failed travels as one more sum of the reduction, so that success costs nothing more; only after a
 // failure do ranks agree on its text.
 void exactSums(CommunicatorView comm, const ExactTerms &terms, std::span<real> sums) {
+    requireMpiActive("ranks communicate"); // before anything of MPI is made
     std::vector<WideExactAccumulator> all(sums.size() + 1);
     const std::exception_ptr failure = attempt([&] { terms(std::span(all).first(sums.size())); });
     if (failure)

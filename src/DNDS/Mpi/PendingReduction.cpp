@@ -25,18 +25,13 @@ ReductionValue ReductionValue::none(ReduceOp op) {
     return value;
 }
 
-// Commutative and associative to the bit: exact sums round nothing, extremes resolve equal zeros by sign, and a NaN
-// absorbs everything. The tree of the reduction therefore has no influence on the result.
+// Commutative and associative to the bit, as accumulators and `add` of one term are: the tree of the reduction has no
+// influence on the result.
 void ReductionValue::add(const ReductionValue &other) noexcept {
     if (op == ReduceOp::Sum)
         sum += other.sum;
-    // Commutative to the bit, so that all ranks get the same: of two zeros the negative one is less.
-    else if (std::isnan(extreme) || std::isnan(other.extreme))
-        extreme = std::numeric_limits<real>::quiet_NaN();
-    else if (extreme != other.extreme)
+    else
         add(other.extreme);
-    else if (std::signbit(other.extreme) == (op == ReduceOp::Min))
-        extreme = other.extreme;
 }
 
 // `messages_` refers to the context, which `context_` keeps alive: hence the order of the members.

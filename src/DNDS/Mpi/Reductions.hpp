@@ -1,6 +1,6 @@
 /// @file Reductions.hpp
-/// @brief Reductions over ranks that can be abandoned, unlike MPI's collectives, sums without rounding errors, and
-/// numbers of all ranks compared.
+/// @brief Reductions over ranks that can be abandoned, unlike MPI's collectives, sums whose bits depend on no order,
+/// and numbers of all ranks compared.
 ///
 /// - `MessageReduction`: combines a few bytes of each rank on all ranks, by messages
 /// - `PendingReduction`: minimum, maximum and exact sum, with start and completion apart
@@ -14,11 +14,13 @@
 #include "DNDS/Mpi/Communicator.hpp"
 #include "DNDS/Mpi/CommunicatorContext.hpp"
 
+#include <cmath>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -112,8 +114,11 @@ struct ReductionValue {
     DNDS_HOST_DEVICE void add(real term) noexcept {
         if (op == ReduceOp::Sum)
             sum += term;
-        // A NaN replaces any number, and no number replaces a NaN: the order of terms does not matter.
-        else if (term != term || (extreme == extreme && (op == ReduceOp::Min ? term < extreme : term > extreme)))
+        // The order of terms does not matter: a NaN stays, and of two zeros the negative one is less.
+        else if (term != term || extreme != extreme)
+            extreme = std::numeric_limits<real>::quiet_NaN();
+        else if (term != extreme ? (term < extreme) == (op == ReduceOp::Min)
+                                 : std::signbit(term) == (op == ReduceOp::Min))
             extreme = term;
     }
     void add(const ReductionValue &other) noexcept;
@@ -152,8 +157,8 @@ class PendingReduction {
 using ExactTerms = std::function<void(std::span<WideExactAccumulator> sums)>;
 
 /// The sums of all ranks' terms, the same to the bit for any distribution of terms over ranks: those of
-/// `WideExactAccumulator`, which documents the method. Collective; one reduction of 64 bytes a sum. Exceptions of one
-/// rank's `terms` are thrown on all ranks.
+/// `WideExactAccumulator`, which documents the method. Collective; one reduction of 64 bytes a sum, as many on all
+/// ranks. Exceptions of one rank's `terms` are thrown on all ranks.
 void exactSums(CommunicatorView comm, const ExactTerms &terms, std::span<real> sums);
 
 /// The same in a running call, by messages: `running` tells the other ranks of an exception of one rank. Not Collective
@@ -173,7 +178,7 @@ inline real exactSum(CommunicatorView comm, std::span<const real> values) {
 
 /// One sum, of the terms that `add(WideExactAccumulator &)` adds on this rank. As above. Collective.
 template <std::invocable<WideExactAccumulator &> Add>
-real exactSum(CommunicatorView comm, const Add &add) {
+real exactSum(CommunicatorView comm, Add &&add) {
     real sum = 0;
     exactSums(comm, [&add](std::span<WideExactAccumulator> own) { add(own[0]); }, {&sum, 1});
     return sum;

@@ -143,7 +143,8 @@ class CheckpointWriter {
     /// until `write`.
     void add(const std::string &name, const ArrayBase &array, std::span<const index> ids);
     void add(const std::string &name, const ArrayBase &&array, std::span<const index> ids) = delete; ///< ends too early
-    void add(const std::string &name, const ArrayBase &array, std::vector<index> &&ids) = delete;    ///< they, too
+    template <std::same_as<std::vector<index>> Ids>
+    void add(const std::string &name, const ArrayBase &array, Ids &&ids) = delete; ///< they, too
     /// The same for matrices of differing shapes; the shapes are stored as a second array `name.shapes`.
     template <HasRowShapes TArray>
     void add(const std::string &name, const TArray &array, std::span<const index> ids) {

@@ -100,7 +100,7 @@ index absentCells(const SparseField<T> &field) {
     return cells;
 }
 
-/// The sum of each component over all cells, each mapped by `map`, without rounding: absent blocks contribute multiples
+/// The sum of each component over all cells, each mapped by `map`, in any order: absent blocks contribute multiples
 /// of the mapped default.
 template <class T, class Map>
 std::vector<real> exactSumsOf(const SparseField<T> &field, Map map) {
@@ -206,7 +206,7 @@ class DroppedSums {
         bool ended = false; ///< DroppedSums was destroyed, and the weight may refer to freed memory
         int followed = 0;   ///< fields; the last one is counted
 
-        /// Adds the difference from the default exactly, as two terms: values that are the default cost a comparison.
+        /// Adds the difference from the default as two terms: values that are the default cost a comparison.
         void add(int local, const std::byte *stage0) {
             if (ended)
                 return;

@@ -4,6 +4,9 @@
 #include "DNDS/Device/ParallelFor.hpp"
 
 #include <algorithm>
+#include <array>
+#include <iterator>
+#include <span>
 
 namespace DNDS::Task {
 
@@ -28,6 +31,19 @@ struct ReduceSome {
     }
 };
 
+/// Adds each column to its sum: 1024 rows of all columns before the next ones, which are in the cache then.
+void addRows(const real *elements, index stride, const PartRows &rows, std::span<ReductionValue> sums) {
+    std::array<real, 1024> terms; // NOLINT
+    for (index begin = 0; begin < rows.count; begin += std::ssize(terms)) {
+        const index count = std::min(std::ssize(terms), rows.count - begin);
+        for (std::size_t column = 0; column < sums.size(); ++column) {
+            for (index k = 0; k < count; ++k)
+                terms[toSize(k)] = elements[rows(begin + k) * stride + static_cast<index>(column)];
+            sums[column].sum.addAll(std::span(terms).first(toSize(count)));
+        }
+    }
+}
+
 } // namespace
 
 /// On the device 2048 threads a column each reduce a strided share; the host combines their partial results,
@@ -38,6 +54,8 @@ void reduceRows(const Executor &executor, const real *elements, index stride, ro
                 ReduceOp op, std::vector<ReductionValue> &result) {
     const std::size_t first = result.size();
     result.resize(first + static_cast<std::size_t>(columns), ReductionValue::none(op));
+    if (!executor.onDevice() && op == ReduceOp::Sum)
+        return addRows(elements, stride, rows, std::span(result).subspan(first));
     if (!executor.onDevice()) {
         for (index k = 0; k < rows.count; ++k)
             for (rowsize column = 0; column < columns; ++column)

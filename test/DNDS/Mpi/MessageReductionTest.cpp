@@ -89,6 +89,13 @@ TEST_F(MessageReductionTest, IsStartedAndAskedForLater) {
         EXPECT_EQ(result, 0);
         EXPECT_EQ(std::signbit(result), op == ReduceOp::Min && comm().size() > 1);
     }
+    for (const ReduceOp op : {ReduceOp::Min, ReduceOp::Max})
+        for (const real start : {0.0, -0.0}) {
+            ReductionValue both = ReductionValue::none(op);
+            both.add(start);
+            both.add(-start);
+            EXPECT_EQ(std::signbit(both.value()), op == ReduceOp::Min) << "from " << start;
+        }
     PendingReduction none(shared(), "none");
     EXPECT_THROW((void)none.wait(), StateError);
 }

@@ -16,6 +16,14 @@
 namespace DNDS {
 namespace {
 
+/// Ids live until `write`: temporary ones are refused by the compiler.
+template <class Ids>
+concept CanAdd = requires(CheckpointWriter &writer, const Array<real, 2> &array, Ids &&ids) {
+    writer.add("u", array, std::forward<Ids>(ids));
+};
+static_assert(CanAdd<std::vector<index> &> && CanAdd<const std::vector<index> &> && CanAdd<std::span<const index>>);
+static_assert(!CanAdd<std::vector<index>>);
+
 using namespace test;
 
 constexpr CheckpointOptions smallBlocks{256};
