@@ -285,32 +285,6 @@ void addExactly(StreamHandle stream, Terms terms, Boxes boxes, WideExactAccumula
     });
 }
 
-// One wait for all columns: their results are gathered on the device.
-void addColumns(StreamHandle stream, std::span<const FixedPoint::Column> columns,
-                std::span<WideExactAccumulator> sums) {
-    Device::requireDevice("add up columns");
-    DNDS_CHECK(columns.size() == sums.size(), ArgumentError, "{} columns are given for {} sums", columns.size(),
-               sums.size());
-    const std::vector<WideExactAccumulator> none(columns.size());
-    const Device::DeviceBuffer<WideExactAccumulator> results(columns.size());
-    Device::copy(results.data(), MemorySpace::Device, none.data(), MemorySpace::Host, none.size() * sizeof none[0],
-                 stream);
-    for (std::size_t k = 0; k < columns.size(); ++k) {
-        const auto &[values, size, stride, factors] = columns[k];
-        VectorBox box{ElementBox::run(size), values, factors};
-        box.strides[3] = stride;
-        withTerms(factors != nullptr ? Terms::Products : Terms::Elements, [&](auto term) {
-            forBatches({&box, 1}, [&](const BoxBatch<VectorBox> &batch) {
-                Device::copy(results.data() + k, MemorySpace::Device, exactSum<decltype(term)>(stream, batch).data(),
-                             MemorySpace::Device, sizeof(WideExactAccumulator), stream);
-            });
-        });
-    }
-    const std::vector<WideExactAccumulator> found = fetched(stream, results.data(), results.size());
-    for (std::size_t k = 0; k < sums.size(); ++k)
-        sums[k] += found[k];
-}
-
 Extremes extremes(StreamHandle stream, Boxes boxes) {
     Extremes result{std::numeric_limits<real>::infinity(), -std::numeric_limits<real>::infinity()};
     forBatches(boxes, [&](const BoxBatch<VectorBox> &batch) {

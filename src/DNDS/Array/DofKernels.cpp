@@ -195,10 +195,16 @@ void addExactly(Terms terms, Boxes boxes, WideExactAccumulator &sum, const Execu
 // Equal bits on both sides, although the host adds terms two at a time and the device one at a time in many threads:
 // accumulators do not depend on order or grouping.
 void addColumns(std::span<const FixedPoint::Column> columns, std::span<WideExactAccumulator> sums, const Executor &on) {
-    if (on.onDevice())
-        DofDeviceKernels::addColumns(on.stream(), columns, sums);
-    else
-        FixedPoint::addColumns(columns, sums);
+    if (!on.onDevice())
+        return FixedPoint::addColumns(columns, sums);
+    DNDS_CHECK(columns.size() == sums.size(), ArgumentError, "{} columns are given for {} sums", columns.size(),
+               sums.size());
+    for (std::size_t k = 0; k < columns.size(); ++k) {
+        const auto &[values, size, stride, factors] = columns[k];
+        VectorBox box{ElementBox::run(size), values, factors};
+        box.strides[3] = stride;
+        addExactly(factors != nullptr ? Terms::Products : Terms::Elements, {&box, 1}, sums[k], on);
+    }
 }
 
 Extremes extremes(std::span<const real> x, const Executor &on) { return extremes(allOf(x), on); }

@@ -82,7 +82,7 @@ real reduced(const CommunicatorView &comm, Reduction reduction, const Body &body
 }
 
 /// As `FixedPoint::addColumns`, for columns in the memory of the executor, with the bits of the host. On the device it
-/// runs after the present work of the stream, waits for the stream, and copies 64 bytes a column to the host. Local.
+/// runs after the present work of the stream, and waits for 64 bytes from it after each column. Local.
 void addColumns(std::span<const FixedPoint::Column> columns, std::span<WideExactAccumulator> sums, const Executor &on);
 
 } // namespace DNDS::DofKernels

@@ -153,7 +153,6 @@ void combineScalars(StreamHandle stream, Operation operation, std::span<real> x,
 void fillRows(StreamHandle stream, std::span<real> x, std::span<const real> row);
 real sum(StreamHandle stream, Terms terms, Boxes boxes);
 void addExactly(StreamHandle stream, Terms terms, Boxes boxes, WideExactAccumulator &sum);
-void addColumns(StreamHandle stream, std::span<const FixedPoint::Column> columns, std::span<WideExactAccumulator> sums);
 Extremes extremes(StreamHandle stream, Boxes boxes);
 void accumulate(StreamHandle stream, Component component, std::span<const real> x, std::span<const real> y,
                 std::span<real> result);

@@ -1,6 +1,5 @@
 #include "DNDS/Mpi/Reductions.hpp"
 
-#include <cmath>
 #include <limits>
 #include <utility>
 

@@ -99,14 +99,12 @@ index TreeNode::size() const noexcept {
 
 // The first one: nodes keep the order of the file.
 const TreeNode *TreeNode::withLabel(std::string_view wanted) const noexcept {
-    const auto found =
-        std::find_if(children.begin(), children.end(), [&](const TreeNode &c) { return c.label == wanted; });
+    const auto found = std::ranges::find(children, wanted, &TreeNode::label);
     return found == children.end() ? nullptr : &*found;
 }
 
 const TreeNode *TreeNode::named(std::string_view wanted) const noexcept {
-    const auto found =
-        std::find_if(children.begin(), children.end(), [&](const TreeNode &c) { return c.name == wanted; });
+    const auto found = std::ranges::find(children, wanted, &TreeNode::name);
     return found == children.end() ? nullptr : &*found;
 }
 

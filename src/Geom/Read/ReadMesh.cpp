@@ -139,7 +139,7 @@ SourceMesh readMesh(CommunicatorView comm, const std::string &path, const CgnsOp
             requireNoBase("UGRID");
             return readUgrid(comm, path);
         case MeshFormat::Su2:
-            return readSu2Zone(comm, path, cgns.base);
+            return readSu2(comm, path, cgns.base);
         case MeshFormat::CgnsHdf5:
         case MeshFormat::CgnsAdf:
             return readCgns(comm, path, cgns);

@@ -391,9 +391,7 @@ SourceMesh readParts(CommunicatorView comm, const std::string &path, const std::
 
 } // namespace
 
-SourceMesh readSu2(CommunicatorView comm, const std::string &path) { return readSu2Zone(comm, path, ""); }
-
-SourceMesh readSu2Zone(CommunicatorView comm, const std::string &path, const std::string &zone) {
+SourceMesh readSu2(CommunicatorView comm, const std::string &path, const std::string &zone) {
     return failTogether(comm, [&] { return readParts(comm, path, zone); });
 }
 

@@ -27,13 +27,12 @@ namespace DNDS::Geom {
 /// SU2 does.
 ///
 /// Errors, the same on all ranks: DataError with file and line if the file cannot be read, ends early, contradicts
-/// itself, has several zones, or SEND_RECEIVE markers of files divided for old versions of SU2.
+/// itself, or has SEND_RECEIVE markers of files divided for old versions of SU2.
+///
+/// `zone`: the number that follows IZONE=, from 1. In a file of one zone that is "1" or "". DataError, too, if the zone
+/// does not exist or, with "", if there are several.
 ///
 /// Format: https://su2code.github.io/docs_v7/Mesh-File/
-SourceMesh readSu2(CommunicatorView comm, const std::string &path);
-
-/// The same for one zone of a file that has several: the number that follows IZONE=, from 1. In a file of one zone that
-/// is "1" or "". Collective. DataError, too, if the zone does not exist or, with "", if there are several.
-SourceMesh readSu2Zone(CommunicatorView comm, const std::string &path, const std::string &zone);
+SourceMesh readSu2(CommunicatorView comm, const std::string &path, const std::string &zone = "");
 
 } // namespace DNDS::Geom

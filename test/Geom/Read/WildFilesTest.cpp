@@ -393,7 +393,7 @@ TEST(WildSu2, OneOfSeveralZonesIsRead) {
     expectFailure(text, "line 1: files of several zones are read one zone at a time: choose one from 1 to 2");
     const auto failureWith = [&](const std::string &content, const std::string &zone) {
         return failureOf(content,
-                         [&](CommunicatorView comm, const std::string &path) { return readSu2Zone(comm, path, zone); });
+                         [&](CommunicatorView comm, const std::string &path) { return readSu2(comm, path, zone); });
     };
     for (const std::string zone : {"0", "3", "two", "2x"})
         EXPECT_NE(failureWith(text, zone).find("there is no zone '" + zone + "'"), std::string::npos);

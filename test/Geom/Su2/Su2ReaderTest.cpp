@@ -21,6 +21,8 @@ namespace {
 using test::failureOf;
 using test::TemporaryFile;
 
+SourceMesh readSu2File(CommunicatorView comm, const std::string &path) { return readSu2(comm, path); }
+
 /// A whole mesh as SU2 writes it, with positions at the ends of lines, or without them and markers first.
 std::string su2File(const SourceMesh &mesh, bool plain) {
     static const std::map<ElementType, int> numbers{
@@ -187,7 +189,7 @@ TEST(Su2Reader, SaysWhatIsWrongAndWhere) {
     const std::string points = "NPOIN= 3\n0 0 0\n1 0 1\n0 1 2\n";
     const std::string good =
         "NDIME= 2\nNELEM= 1\n5 0 1 2 0\n" + points + "NMARK= 1\nMARKER_TAG= wall\nMARKER_ELEMS= 1\n3 0 1\n";
-    EXPECT_EQ(failureOf(good, readSu2), "");
+    EXPECT_EQ(failureOf(good, readSu2File), "");
     const auto with = [&](const std::string &from, const std::string &to) {
         std::string text = good;
         return text.replace(text.find(from), from.size(), to);
@@ -213,7 +215,7 @@ TEST(Su2Reader, SaysWhatIsWrongAndWhere) {
         {with("NPOIN= 3", "NPOIN= 2"), "line 7: expected a keyword and '='"},
         {good + "NELEM= 1\n", "NELEM= is repeated"}};
     for (const auto &[text, expected] : cases) {
-        const std::string message = failureOf(text, readSu2);
+        const std::string message = failureOf(text, readSu2File);
         EXPECT_NE(message.find(expected), std::string::npos)
             << "'" << message << "' should contain '" << expected << "'";
     }
@@ -225,11 +227,11 @@ TEST(Su2Reader, DamagedFilesFailOrAreRead) {
     for (int k = 0; k < 40; k++) {
         std::string bad = good;
         bad[random() % bad.size()] = static_cast<char>(random() % 256);
-        failureOf(bad, readSu2);
+        failureOf(bad, readSu2File);
     }
     const std::size_t cells = good.find("NPOIN");
     for (std::size_t k = 0; k < 12; k++)
-        EXPECT_NE(failureOf(std::string_view(good).substr(0, cells * k / 12), readSu2), "");
+        EXPECT_NE(failureOf(std::string_view(good).substr(0, cells * k / 12), readSu2File), "");
 }
 
 TEST(ReadMesh, RecognizesFilesOfTheManifest) {
