@@ -106,8 +106,9 @@ template <class T, class Map>
 std::vector<real> exactSumsOf(const SparseField<T> &field, Map map) {
     const auto components = toSize(field.components());
     const auto add = [&](std::span<WideExactAccumulator> sums) {
+        const index absent = absentCells(field);
         for (WideExactAccumulator &sum : sums)
-            sum.addRepeated(map(static_cast<real>(field.defaultValue())), absentCells(field));
+            sum.addRepeated(map(static_cast<real>(field.defaultValue())), absent);
         std::vector<std::byte> copy;
         std::vector<real> values;
         for (const int block : field.allocatedBlocks()) {
