@@ -18,27 +18,13 @@ Box beyond(const Box &extent, const Box &space, const BlockFace &face) {
     return ghosts;
 }
 
-/// Copies beyond a face, widened by the ghosts beside them beyond the ends of the other dimensions: these are ghosts of
-/// the neighbour's walls, not of this one.
-Box withSides(Box copies, const Box &extent, const Box &space, const BlockFace &face) {
-    for (int d = 0; d < space.dims; ++d) {
-        const std::size_t k = toSize(d);
-        if (d == face.dim)
-            continue;
-        if (copies.lower[k] <= space.lower[k])
-            copies.lower[k] = extent.lower[k];
-        if (copies.upper[k] >= space.upper[k])
-            copies.upper[k] = extent.upper[k];
-    }
-    return copies;
-}
-
 } // namespace
 
 namespace BoundaryGeometry {
 
-// For each face, the ghosts beyond it minus all that are copies of cells. Copies are found once for a block and serve
-// its faces in all dimensions.
+// For each face, the ghosts beyond it minus all that are copies of cells, and minus all beyond its connections: these
+// are ghosts of the neighbour's walls, or beyond a neighbour that is thinner than the ghosts. Copies are found once for
+// a block and serve its faces in all dimensions.
 // Slabs ascend by dimension, the order in which rules are applied: a slab spans the block's ghosts in the other
 // dimensions, so rules of later dimensions read corners that earlier ones have filled. O(dims x blocks x regions)
 // subtractions of boxes.
@@ -58,10 +44,11 @@ std::vector<BoundarySlab> slabsOf(const BlockPattern &pattern) {
                 const IndexSpace &space = grid.spaces()[toSize(face.space)];
                 if (space.periodic[toSize(d)])
                     continue;
-                const Box points = pattern.centring().pointsOf(space.cells);
-                std::vector<Box> left{beyond(block.extent, points, face)};
+                std::vector<Box> left{beyond(block.extent, pattern.centring().pointsOf(space.cells), face)};
                 for (const GhostRegion &region : copies[b])
-                    left = subtractBox(left, withSides(region.ghosts, block.extent, points, face));
+                    left = subtractBox(left, region.ghosts);
+                for (const Box &continued : grid.continuedBeyond(face.space, d, high, pattern.centring()))
+                    left = subtractBox(left, continued);
                 for (const Box &piece : left)
                     if (!piece.empty())
                         slabs.push_back({static_cast<int>(b), face, piece});

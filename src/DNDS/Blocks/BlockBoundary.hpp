@@ -97,7 +97,8 @@ ElementBox elementsOf(const BlockMemory &block, const Box &box, index width, row
 /// that has one, applied to a ghost that an exchange or a lower dimension has filled. Exchanges of a star (GhostShape)
 /// fill no ghosts at edges and corners: there, rules read old values. A face has no rules where a connection leads
 /// beyond it, and neither have the ghosts beside the neighbour's cells there: they belong to the neighbour's walls.
-/// Ghosts that are copies of cells, and ghosts in holes of an index space, are left alone.
+/// Ghosts that are copies of cells, ghosts in holes of an index space, and ghosts beyond a neighbour with fewer layers
+/// of cells than this one has ghosts are left alone.
 ///
 /// If the field's centring has nodes in the face's dimension, ghosts begin beyond the node on the face, and rules
 /// mirror at it. Values on the face itself belong to the program.
@@ -132,7 +133,7 @@ class BlockBoundary {
         BoundaryGeometry::requireMirrored(*pattern_, face);
         set(face, {BoundaryRule::Mirror, {}, factor}, component);
     }
-    /// A value on the face itself: halfway between a ghost and the cell that it mirrors.
+    /// A value on the face itself: halfway between a ghost, which may be negative, and the cell that it mirrors.
     void dirichlet(const BlockFace &face, T value, rowsize component = -1) {
         BoundaryGeometry::requireMirrored(*pattern_, face);
         set(face, {BoundaryRule::Mirror, static_cast<T>(2 * value), static_cast<T>(-1)}, component);
@@ -170,8 +171,8 @@ class BlockBoundary {
     /// Throws ArgumentError unless the field has this pattern and number of components. Local.
     void requireFits(const BlockField<T> &field) const {
         DNDS_CHECK(field.blockPattern() == pattern_ && field.components() == components_, ArgumentError,
-                   "'{}' is not on the pattern of this boundary, or has {} components, not {}: make a boundary of it",
-                   field.name(), field.components(), components_);
+                   "'{}' is not on the pattern of this boundary, or not of its {} components: make a boundary of it",
+                   field.name(), components_);
     }
 
   private:

@@ -177,10 +177,13 @@ std::shared_ptr<const ExchangePattern> patternOf(const std::shared_ptr<Communica
 // any number of times without further agreement.
 std::shared_ptr<Exchange> makeBlockCopy(const BlockFieldCore &from, BlockFieldCore &to,
                                         const BlockCopyOptions &options) {
-    const ExchangeMember source = from.member();
-    const ExchangeMember target = to.member();
-    const auto context = to.pattern()->sharedContext();
+    const BlockFieldCore &known = to.made() ? to : from;
+    ExchangeMember source = known.member(); // throws where no field tells the communicator
+    ExchangeMember target;
+    const auto context = known.pattern()->sharedContext();
     const auto pattern = failTogether(context->comm(), [&] {
+        source = from.member();
+        target = to.member();
         return patternOf(context, from, to, agreeOnCopy(context->comm(), from, to, options), options);
     });
     const bool replaces = options.op == PushOp::Replace;

@@ -157,6 +157,9 @@ class BlockGrid {
     /// The sources of all cells (or points) of `box`, which may reach out of its index space. Cost and errors as
     /// `ghostRegions`, and IndexError for a missing space.
     std::vector<GhostRegion> sourcesOf(int space, const Box &box, const Centring &centring = {}) const;
+    /// All points beyond a face of an index space where a period or a connection continues it, however thick the
+    /// neighbour is: boxes without end. Local. O(connections of the space).
+    std::vector<Box> continuedBeyond(int space, int dim, bool high, const Centring &centring = {}) const;
     /// Throws ArgumentError if a connection turns points of this centring into others, such as faces of dimension 0
     /// into those of dimension 1. Local, with the same result on all ranks.
     void requireCentring(const Centring &centring) const;

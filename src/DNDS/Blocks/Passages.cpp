@@ -192,6 +192,14 @@ void BlockGrid::addPassage(int space, Passage passage, std::size_t number) {
     all.insert(place, passage);
 }
 
+std::vector<Box> BlockGrid::continuedBeyond(int space, int dim, bool high, const Centring &centring) const {
+    std::vector<Box> boxes;
+    for (const Passage &passage : passages_[toSize(space)])
+        if (passage.axis == dim && passage.upper == high)
+            boxes.push_back(passage.pointsBeyond(centring));
+    return boxes;
+}
+
 void BlockGrid::requireCentring(const Centring &centring) const {
     const Centring points = centring.in(dims());
     for (std::size_t s = 0; s < spaces_.size(); ++s)

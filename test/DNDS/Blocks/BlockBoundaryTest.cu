@@ -234,6 +234,42 @@ TEST(BlockBoundary, WallsGoOnAcrossConnections) {
     }
 }
 
+/// Ghosts beyond a neighbour that is thinner than they are, or in a hole of it, are not at this zone's wall.
+TEST(BlockBoundary, ConnectionsEndRulesHoweverThinTheNeighbour) {
+    const CommunicatorView comm(MPI_COMM_WORLD);
+    const int last = comm.size() - 1;
+    const std::vector<IndexSpace> zones{{"A", Box({0}, {4}), {}}, {"B", Box({0}, {3}), {}}};
+    const Connection seam{.space = 0, .begin = {4}, .end = {4}, .other = 1, .otherBegin = {0}, .transform = {1}};
+    // B's cells, and A's ghosts beyond the seam; 7: left as it was.
+    const std::vector<std::pair<Box, std::array<real, 2>>> cases{
+        {Box({0}, {1}), {20, 7}}, {Box({0}, {3}), {20, 21}}, {Box({1}, {3}), {7, 21}}};
+    for (const auto &[cells, expected] : cases) {
+        std::vector<IndexSpace> spaces = zones;
+        if (cells.upper[0] == 1)
+            spaces[1].cells = cells; // as thin as that, without a hole
+        const auto grid = BlockGrid::make(spaces, {{spaces[0].cells, 0, 0}, {cells, last, 1}}, {seam});
+        BlockField<real> u("u", comm, grid, {.ghosts = {2}});
+        BlockBoundary<real> boundary(u);
+        boundary.nearest(lowFace(0));
+        boundary.nearest(highFace(0));
+        for (int b = 0; b < u.blocks(); ++b)
+            test::forEachIn(u.block(b), u.block(b).extent, [&](const IndexVector &local, const IndexVector &cell) {
+                const int space = grid->block(u.block(b).block).space;
+                u.view(b)(local[0]) =
+                    u.block(b).cells.contains(cell) ? static_cast<real>(10 * (space + 1) + cell[0]) : 7;
+            });
+        exchangeAndFill(u, boundary);
+        for (int b = 0; b < u.blocks(); ++b) {
+            if (grid->block(u.block(b).block).space != 0)
+                continue;
+            const auto view = std::as_const(u).view(b);
+            EXPECT_EQ(view(-1), 10) << "a wall";
+            EXPECT_EQ(view(4), expected[0]);
+            EXPECT_EQ(view(5), expected[1]);
+        }
+    }
+}
+
 struct Spread {
     DNDS_HOST_DEVICE void operator()(const BlockCell &c, const BlockView<const real> &u,
                                      const BlockView<real> &next) const {

@@ -257,6 +257,10 @@ TEST(BlockCopy, ErrorsAreThoseOfAllRanks) {
     refuses(argument, "different communicators", u, elsewhere);
     const BlockField<real> none;
     messageOnAll<StateError>([&] { makeBlockCopy(none, v); });
+    BlockField<real> never;
+    const bool here = world().rank() == world().size() - 1; // on one rank alone
+    refuses(std::type_identity<StateError>(), "was declared only", here ? none : u, v);
+    refuses(std::type_identity<StateError>(), "was declared only", u, here ? never : v);
     fillField(u, 1);
     copyBlocks(u, v); // all of them left everything as it was
     checkField(v, 1, [](const CellOf &) { return std::nullopt; });
