@@ -178,8 +178,8 @@ std::shared_ptr<const ExchangePattern> patternOf(const std::shared_ptr<Communica
 std::shared_ptr<Exchange> makeBlockCopy(const BlockFieldCore &from, BlockFieldCore &to,
                                         const BlockCopyOptions &options) {
     const BlockFieldCore &known = to.made() ? to : from;
-    ExchangeMember source = known.member(); // throws where no field tells the communicator
-    ExchangeMember target;
+    static_cast<void>(known.member()); // throws where no field tells the communicator
+    ExchangeMember source, target;
     const auto context = known.pattern()->sharedContext();
     const auto pattern = failTogether(context->comm(), [&] {
         source = from.member();
