@@ -359,7 +359,7 @@ void copyBlocks(const BlockFieldCore &from, BlockFieldCore &to, const BlockCopyO
 struct BlockElements {
     rowsize component = -1;          ///< this one only; -1: all
     std::optional<bool> ghosts = {}; ///< whether ghosts count, too; changes: yes, reductions: no
-    /// Sums do not depend on blocks, ranks and order: the bits of `Task::Graph::reduce`. Some 2 ns an element.
+    /// Sums do not depend on blocks, ranks and order: the bits of `Task::Graph::reduce`. 2 to 4 ns an element.
     bool exact = false;
     Executor on = Executor::host();
 };
