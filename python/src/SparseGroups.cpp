@@ -41,8 +41,8 @@ nb::dict trafficOf(const SparseTraffic &traffic) {
     result["exchanges"] = traffic.exchanges;
     result["messages"] = traffic.messages;
     result["bytes"] = traffic.bytes;
-    result["above_threshold"] = traffic.aboveThreshold;
-    result["below_threshold"] = traffic.belowThreshold;
+    result["rims"] = traffic.rims;
+    result["withheld"] = traffic.withheld;
     result["allocations"] = traffic.allocations;
     result["frees"] = traffic.frees;
     result["buffer_bytes"] = traffic.bufferBytes;

@@ -36,10 +36,10 @@ struct PoolUse {
     std::size_t peak = 0; ///< largest sum of live and pooled
 };
 
-/// The size class of `bytes` bytes, for resources of many sizes that differ by little: eight classes between two powers
-/// of two, so that at most an eighth is more than was asked for.
+/// The size class of `bytes` bytes, for resources of many sizes that differ by little: 16 classes between two powers of
+/// two, so that at most a sixteenth is more than was asked for.
 constexpr std::size_t roundedSize(std::size_t bytes) noexcept {
-    const std::size_t step = std::max<std::size_t>(std::bit_floor(bytes) / 8, 1);
+    const std::size_t step = std::max<std::size_t>(std::bit_floor(bytes) / 16, 1);
     return (bytes + step - 1) / step * step;
 }
 

@@ -10,7 +10,6 @@
 #include "DNDS/Sparse/SparseFieldsState.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <exception>
 #include <utility>
@@ -41,13 +40,15 @@ SparseFields::State::State(std::string label, std::span<SparseFieldCore *const> 
         member.copies = &pattern->copies(field.cellBytes);
         member.wanted.resize(field.blocks.size());
         member.fresh.resize(field.blocks.size());
-        member.sent.resize(field.blocks.size());
+        if (!field.options.sendBelowThreshold)
+            member.withheld.resize(Bits::words(pattern->localChannels().size()));
         member.defaults.resize(toSize(pattern->maxCells()) * field.cellBytes);
         field.elements->fill(member.defaults.data(), member.defaults.size() / field.elements->bytes());
         // Defaults for the largest shape serve every shape: a scatter reads as many cells as its shape has.
         widest = std::max(widest, member.defaults.size());
     }
     scratch.resize(widest);
+    sources.reserve(pattern->blocks().size());
     std::vector<int> ranks;
     for (const PeerChannels &channels : pattern->peers()) {
         ranks.push_back(channels.rank);
@@ -143,6 +144,7 @@ void SparseFields::State::begin(Device::StreamHandle producer) {
     // Jobs of an exchange that has failed.
     if (device != nullptr)
         device->clear();
+    asked.clear();
     if (onDevice())
         Device::runAfter(device->stream(), producer);
     polling.reset();
@@ -151,6 +153,7 @@ void SparseFields::State::begin(Device::StreamHandle producer) {
         ++member.field->inFlight;
         member.wanted.clear();
         member.fresh.clear();
+        std::ranges::fill(member.withheld, 0);
     }
 }
 
@@ -163,7 +166,6 @@ void SparseFields::State::leave() noexcept {
         --member.field->inFlight;
     steps = {};
     push.reset();
-    localSent.clear();
     for (Peer &peer : peers)
         peer.accepted = peer.apart = peer.arrived = false;
 }
@@ -191,11 +193,10 @@ void SparseFields::State::renew() {
 
 /// Marks, for each peer, the channels whose block is allocated, and bounds the bytes of their data. O(channels of
 /// allocated blocks): absent blocks are never visited.
-/// A counting pass: the number of set bits fixes where the data of the message begin, before any rim is packed.
 void SparseFields::State::build() {
     for (std::size_t p = 0; p < peers.size(); ++p) {
         peers[p].present.assign(Bits::words(outgoing(p).size() * members.size()), 0);
-        peers[p].maxBytes = 0;
+        peers[p].rims = peers[p].maxBytes = 0;
     }
     for (std::size_t f = 0; f < members.size(); ++f) {
         const Member &member = members[f];
@@ -204,34 +205,49 @@ void SparseFields::State::build() {
                 const std::vector<ChannelEnd> &channels = outgoing(toSize(place.peer));
                 Peer &peer = peers[toSize(place.peer)];
                 Bits::set(peer.present.data(), f * channels.size() + toSize(place.channel));
+                ++peer.rims;
                 peer.maxBytes += member.gather(channels[toSize(place.channel)]).bytes();
             }
         });
     }
 }
 
-/// Packs a rim, and returns whether a value in it is above the allocation threshold. On the device both were done for
-/// all rims by `packOnDevice`, whose order is that of these calls: then only the next result is read.
+/// Packs a rim, and returns whether it is sent. On the device both were done for all rims by `packOnDevice`, whose
+/// order is that of these calls: then only the next result is read.
 bool SparseFields::State::packRim(const Member &member, const ChannelEnd &channel, std::byte *to) {
-    const RowGather &copy = member.gather(channel);
-    const SparseFieldState &field = *member.field;
     if (onDevice())
-        return packedAbove[nextPacked++];
-    copy.gather(field.memory(channel.block), to);
-    const std::size_t count = copy.bytes() / field.elements->bytes();
-    return field.elements->firstAbove(to, count, field.options.allocationThreshold) < count;
+        return packedSent[nextPacked++];
+    member.gather(channel).gather(member.field->memory(channel.block), to);
+    return !mayWithhold(member) || member.isAbove(channel, to, withheldBelow(member));
 }
 
-/// Within a rank nothing is copied yet: `setLocal` copies from block to block. Only rims whose target is absent, or
-/// that are withheld below the threshold, need the comparison (`Member::asks`).
+void SparseFields::State::judge(Member &member, std::size_t k, bool isAbove) const {
+    if (isAbove)
+        member.want(pattern->localChannels()[k].to.block);
+    else if (!member.withheld.empty())
+        Bits::set(member.withheld.data(), k);
+}
+
+/// The receiver compares, as it alone knows which of its blocks are absent: rims for blocks that are there are never
+/// looked at.
+void SparseFields::State::ask(Member &member, const ChannelEnd &end, const std::byte *rim) {
+    if (!member.mayWant(end.block))
+        return;
+    if (onDevice())
+        askOnDevice(member, end, rim);
+    else if (member.isAbove(end, rim, member.field->options.allocationThreshold))
+        member.want(end.block);
+}
+
+/// Within a rank nothing is copied yet: `setLocal` copies from block to block.
 void SparseFields::State::sendLocal() {
     step(Local, ExchangeCall::Send);
     if (onDevice())
-        sendLocalOnDevice();
-    else
-        forEachSending([&](Member &member, const LocalChannel &channel) {
-            sendOn(member, channel, member.asks(channel.to.block) && packRim(member, channel.from, scratch.data()));
-        });
+        return sendLocalOnDevice();
+    forEachAsking([&](Member &member, std::size_t k, const LocalChannel &channel) {
+        member.gather(channel.from).gather(member.field->memory(channel.from.block), scratch.data());
+        judge(member, k, member.isAbove(channel.from, scratch.data(), withheldBelow(member)));
+    });
 }
 
 void SparseFields::State::sendNonLocal() {
@@ -246,45 +262,29 @@ void SparseFields::State::sendNonLocal() {
 }
 
 /// Packs and sends the message to peer `p`, in one pass over the channels of allocated blocks; returns its bytes. Bits
-/// first (see SparseHeader), then the data, whose start follows from the number of present channels. A rim that is not
-/// sent clears its bit, and the next rim is packed over it, so that data have no gaps; the bits for "above" keep the
-/// room that was reserved for all present channels.
+/// first (see SparseHeader), then the data. A rim that is not sent clears its bit, and the next rim is packed over it,
+/// so that data have no gaps.
 /// O(channels / 64 + bytes of present rims), one message a peer whatever the number of fields and blocks.
 std::size_t SparseFields::State::sendTo(std::size_t p) {
     Peer &peer = peers[p];
     const std::vector<ChannelEnd> &channels = outgoing(p);
-    std::size_t count = 0;
-    for (const std::uint64_t word : peer.present)
-        count += static_cast<std::size_t>(std::popcount(word));
-    const std::size_t aboveStart = sparseHeaderBytes + peer.present.size() * sizeof(std::uint64_t);
-    const std::size_t dataStart = aboveStart + Bits::words(count) * sizeof(std::uint64_t);
-    const std::size_t depositorBytes = push ? count * sizeof(std::int32_t) : 0;
+    const std::size_t dataStart = dataStartOf(outgoing(p));
+    const std::size_t depositorBytes = push ? peer.rims * sizeof(std::int32_t) : 0;
     const std::size_t dataBytes = sendsApart(p) ? 0 : peer.maxBytes + 8 * members.size();
     // Room for all present rims, of which some may be withheld. Waits while the peer has not taken the message before
     // the last: at most two exchanges are in flight between two ranks.
     std::byte *const to = link->prepare(p, dataStart + dataBytes + depositorBytes).data();
-    auto *const aboveBits = reinterpret_cast<std::uint64_t *>(to + aboveStart);
-    std::memset(aboveBits, 0, dataStart - aboveStart);
     std::byte *const data = to + dataStart;
     DataPlaces places;
-    std::size_t number = 0; // of channels with data
     depositors.clear();
     forEachChannel(peer.present.data(), peer.present.size(), channels.size(), [&](std::size_t f, std::size_t k) {
         const ChannelEnd &channel = channels[k];
-        const SparseFieldState &field = *members[f].field;
-        const std::size_t at = places.next(f);
-        const bool aboveThreshold = packRim(members[f], channel, data + at);
-        const bool sends = onDevice() ? packedSent[nextPacked - 1]
-                                      : aboveThreshold || (push ? differs(members[f], channel, data + at)
-                                                                : field.options.sendBelowThreshold);
-        if (!sends)
+        const bool sent = packRim(members[f], channel, data + places.next(f));
+        ++(sent ? traffic.rims : traffic.withheld);
+        if (!sent)
             return Bits::unset(peer.present.data(), f * channels.size() + k);
-        if (aboveThreshold)
-            Bits::set(aboveBits, number);
         if (push)
             depositors.push_back(pattern->blocks()[toSize(channel.block)].block);
-        ++number;
-        ++(aboveThreshold ? traffic.aboveThreshold : traffic.belowThreshold);
         places.add(f, members[f].gather(channel).bytes());
     });
     // Data in device memory are a message of another link. The header says whether there is one: each link keeps the
@@ -298,7 +298,7 @@ std::size_t SparseFields::State::sendTo(std::size_t p) {
     const std::size_t numberBytes = depositors.size() * sizeof(std::int32_t);
     if (numberBytes > 0)
         std::memcpy(data + here, depositors.data(), numberBytes);
-    const SparseHeader header{epoch, kind(), stages, static_cast<std::uint32_t>(dataStart), apart ? 1U : 0U};
+    const SparseHeader header{epoch, kind(), stages, apart ? 1U : 0U};
     std::memcpy(to, &header, sparseHeaderBytes);
     std::ranges::copy(peer.present, reinterpret_cast<std::uint64_t *>(to + sparseHeaderBytes));
     link->send(p, dataStart + here + numberBytes);
@@ -324,10 +324,7 @@ bool SparseFields::State::receive(Side side) {
     return all;
 }
 
-/// Reads the header and bits of an arrived message; its data stay in the link's buffer until `endExchange`. Blocks that
-/// must be allocated are marked only: allocation is decided when all messages are here, so that it does not depend on
-/// their order.
-/// O(channels / 64 + rims in the message). `wanted` is a union over messages: the same blocks whatever their order.
+/// Reads the header of an arrived message; its bits and data stay in the link's buffer until `endExchange`. O(1).
 void SparseFields::State::accept(std::size_t p) {
     const int rank = pattern->peers()[p].rank;
     SparseHeader header;
@@ -345,14 +342,9 @@ void SparseFields::State::accept(std::size_t p) {
                "rank {} sends blocks of '{}' from its device, and those of this rank are on the host: call toDevice() "
                "on all ranks, or set DNDS_FORCE_HOST_STAGING=1",
                rank, name);
-    const std::vector<ChannelEnd> &channels = incoming(p);
     Peer &peer = peers[p];
     peer.apart = header.apart != 0;
-    peer.data = link->received(p).data() + header.dataStart;
-    forEachReceived(p, [&](std::size_t f, std::size_t k, bool aboveThreshold, std::size_t /*at*/) {
-        if (aboveThreshold && !members[f].field->allocated.test(channels[k].block))
-            members[f].wanted.set(channels[k].block);
-    });
+    peer.data = link->received(p).data() + dataStartOf(incoming(p));
     peer.accepted = true;
 }
 
@@ -372,36 +364,55 @@ void SparseFields::State::set(Side side) {
     side == Local ? setLocal(false) : setNonLocal(false);
 }
 
-/// Fills ghosts within the rank: of all allocated blocks or, in a second pass, of the blocks that this exchange has
-/// allocated.
-void SparseFields::State::setLocal(bool freshOnly) {
-    if (onDevice())
-        return setLocalOnDevice(freshOnly);
-    forEachBound(freshOnly, [&](const Member &member, std::size_t k, bool received) {
-        const LocalChannel &channel = pattern->localChannels()[k];
-        std::byte *const to = member.field->memory(channel.to.block);
-        if (received)
-            member.copies->copyLocal(k, channel, member.field->memory(channel.from.block), to);
-        else
-            member.scatter(channel.to).scatter(member.defaults.data(), to);
-    });
+/// Fills the ghosts at `end` with a rim or, if null, with the default: on the device in the next run.
+void SparseFields::State::fill(const Member &member, const ChannelEnd &end, const std::byte *rim) {
+    if (!onDevice())
+        return member.scatter(end).scatter(rim != nullptr ? rim : member.defaults.data(),
+                                           member.field->memory(end.block));
+    SparseJob job = member.field->jobOf(nullptr, &end);
+    job.source = rim;
+    device->add(job);
 }
 
-/// The same for ghosts of other ranks' cells. Ghosts without data get the default, then data are scattered.
-void SparseFields::State::setNonLocal(bool freshOnly) {
+/// Fills ghosts within the rank, from block to block: of all allocated blocks or, in a second pass, of the blocks that
+/// this exchange has allocated.
+/// Jobs of a run are in no order: they read cells and write ghosts, and each ghost has one source, so none conflict.
+void SparseFields::State::setLocal(bool freshOnly) {
+    forEachBound(freshOnly, [&](const Member &member, std::size_t k, const std::byte *from, std::byte *to) {
+        const LocalChannel &channel = pattern->localChannels()[k];
+        if (from == nullptr)
+            fill(member, channel.to, nullptr);
+        else if (onDevice())
+            device->add(member.field->jobOf(&channel.from, &channel.to));
+        else
+            member.copies->copyLocal(k, channel, from, to);
+    });
     if (onDevice())
-        return setNonLocalOnDevice(freshOnly);
-    if (!freshOnly) // fresh blocks hold the default
-        forEachAbsent([](const Member &member, const ChannelEnd &channel) {
-            member.scatter(channel).scatter(member.defaults.data(), member.field->memory(channel.block));
-        });
+        static_cast<void>(device->run(0));
+}
+
+/// The same for ghosts of other ranks' cells. Ghosts without data get the default, then data are scattered. Absent
+/// blocks that must be allocated are marked only: that is decided when all messages are here, and `wanted` is a union
+/// over messages, the same whatever their order.
+void SparseFields::State::setNonLocal(bool freshOnly) {
+    if (!freshOnly) { // fresh blocks hold the default, and messages are on the device
+        if (onDevice())
+            takeToDevice();
+        forEachAbsent([&](const Member &member, const ChannelEnd &channel) { fill(member, channel, nullptr); });
+    }
     for (std::size_t p = 0; p < peers.size(); ++p)
-        forEachReceived(p, [&](std::size_t f, std::size_t k, bool /*aboveThreshold*/, std::size_t at) {
-            const Member &member = members[f];
+        forEachReceived(p, [&](std::size_t f, std::size_t k, std::size_t at) {
+            Member &member = members[f];
             const ChannelEnd &channel = pattern->peers()[p].received[k];
             if ((freshOnly ? member.fresh : member.field->allocated).test(channel.block))
-                member.scatter(channel).scatter(peers[p].data + at, member.field->memory(channel.block));
+                fill(member, channel, peers[p].data + at);
+            else if (!freshOnly)
+                ask(member, channel, peers[p].data + at);
         });
+    if (onDevice()) {
+        runAsked();
+        Device::synchronize(device->stream()); // copies of messages without any job
+    }
 }
 
 /// Allocates all wanted blocks, or none: memory is reserved for all, of all fields, before the first block is taken, so
@@ -443,6 +454,10 @@ void SparseFields::State::freeEmpty() {
         const int most = field.options.deallocationCount;
         if (most == 0)
             continue;
+        if (!onDevice()) // one cache line a block, far apart
+            field.allocated.forEach([&](int block) {
+                __builtin_prefetch(field.memory(block) + field.blocks[toSize(block)].witness * field.elements->bytes());
+            });
         field.allocated.forEach([&](int block) {
             int &below = field.blocks[toSize(block)].below;
             // At most one more than the limit: restarts may set any number.
@@ -469,7 +484,6 @@ void SparseFields::State::complete() {
 /// Frees the message buffers for the senders.
 /// Buffers are taken last: `Peer::data` points into them until ghosts of fresh blocks are set, too.
 void SparseFields::State::endExchange() {
-    localSent.clear();
     for (std::size_t p = 0; p < peers.size(); ++p) {
         link->take(p);
         if (peers[p].apart)

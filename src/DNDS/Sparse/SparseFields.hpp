@@ -22,11 +22,11 @@ enum class BoundaryType : unsigned char { Any, Local, NonLocal };
 
 /// Counts of an exchange on this rank since it was made.
 struct SparseTraffic {
-    std::uint64_t exchanges = 0;      ///< pushes included
-    std::uint64_t messages = 0;       ///< sent
-    std::uint64_t bytes = 0;          ///< sent, with headers
-    std::uint64_t aboveThreshold = 0; ///< channels to other ranks with something above the threshold
-    std::uint64_t belowThreshold = 0; ///< channels sent without such values
+    std::uint64_t exchanges = 0; ///< pushes included
+    std::uint64_t messages = 0;  ///< sent
+    std::uint64_t bytes = 0;     ///< sent, with headers
+    std::uint64_t rims = 0;      ///< sent to other ranks
+    std::uint64_t withheld = 0;  ///< rims of allocated blocks that were not sent: below the threshold, or no deposits
     std::uint64_t allocations = 0;
     std::uint64_t frees = 0;
     std::size_t bufferBytes = 0; ///< memory of messages, now
@@ -38,8 +38,8 @@ struct SparseTraffic {
 ///     SparseFields species("species", {&dust, &ice});
 ///     species.exchangeGhosts();
 ///
-/// Its steps, in this order: rims of allocated blocks are sent, with a bit that says whether a value is above the
-/// allocation threshold; all messages are received; absent blocks that get such a value are allocated, all or none;
+/// Its steps, in this order: rims of allocated blocks are sent; all messages are received; absent blocks that get a
+/// value above the allocation threshold are allocated, all or none;
 /// ghosts are filled with the received values, or else the default; blocks that were empty often enough are freed.
 /// Ghosts that stand for no cell belong to the program and are left alone. All decisions depend on values only: results
 /// have the same bits on any number of ranks.

@@ -1,12 +1,14 @@
 // The steps of exchanges and pushes of fields on the device: each looks at all channels at a time.
 //
-// Messages come in two parts there, except staged ones: the header and its bits, which the host needs to allocate
-// blocks, by the host's link; and the packed rims, which only kernels read, by the link in device memory. Both links
-// keep the order of messages, so that the two parts of an exchange match. Where no rim is sent there is no second part.
+// Messages come in two parts there, except staged ones: the header and its bits, which give the host the places of
+// rims, by the host's link; and the packed rims, which only kernels read, by the link in device memory. Both links keep
+// the order of messages, so that the two parts of an exchange match. Where no rim is sent there is no second part.
 // Fields on the host that send to fields on a device put the data after the header, as staged ones do.
 
 #include "DNDS/Sparse/SparseFieldsState.hpp"
 
+#include <algorithm>
+#include <functional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -31,61 +33,63 @@ SparseJob SparseFieldState::jobOf(const ChannelEnd *from, const ChannelEnd *to, 
     return job;
 }
 
-/// Two passes over the channels in the same order: one collects comparisons, whose flags the second reads after a
-/// single kernel.
+/// All comparisons in one kernel.
 void SparseFields::State::sendLocalOnDevice() {
-    std::vector<std::int32_t> flags; // -1: not compared
-    std::size_t asked = 0;
-    forEachSending([&](Member &member, const LocalChannel &channel) {
-        const bool asks = member.asks(channel.to.block);
-        flags.push_back(asks ? static_cast<std::int32_t>(asked++) : -1);
-        if (!asks)
-            return;
+    std::vector<std::pair<Member *, std::size_t>> judged;
+    forEachAsking([&](Member &member, std::size_t k, const LocalChannel &channel) {
         SparseJob job = member.field->jobOf(&channel.from, nullptr);
-        job.flag = flags.back();
+        job.flag = static_cast<std::int32_t>(judged.size());
         device->add(job);
+        judged.emplace_back(&member, k);
     });
-    const std::span<const std::uint32_t> aboveThreshold = device->run(asked);
-    std::size_t next = 0;
-    forEachSending([&](Member &member, const LocalChannel &channel) {
-        const std::int32_t flag = flags[next++];
-        sendOn(member, channel, flag >= 0 && aboveThreshold[toSize(flag)] != 0);
-    });
+    const std::span<const std::uint32_t> above = device->run(judged.size());
+    for (std::size_t n = 0; n < judged.size(); ++n)
+        judge(*judged[n].first, judged[n].second, above[n] != 0);
 }
 
-/// Packs and compares the rims for all peers, into messages in device memory, or into pinned memory that the host
-/// sends. Usually one kernel does both. Rims that may be withheld are compared by a kernel before, whose answer decides
-/// the places of the others, as data have no gaps. Leaves the answers in `packedSent` and `packedAbove`, in the order
-/// of channels.
+void SparseFields::State::askOnDevice(Member &member, const ChannelEnd &end, const std::byte *rim) {
+    SparseJob job;
+    job.elements = member.field->kind();
+    job.source = rim;
+    job.cells = member.gather(end).bytes() / member.field->cellBytes;
+    job.flag = static_cast<std::int32_t>(asked.size());
+    job.threshold = member.field->options.allocationThreshold;
+    device->add(job);
+    asked.emplace_back(&member, end.block);
+}
+
+void SparseFields::State::runAsked() {
+    const std::span<const std::uint32_t> above = device->run(asked.size());
+    for (std::size_t n = 0; n < asked.size(); ++n)
+        if (above[n] != 0)
+            asked[n].first->want(asked[n].second);
+    asked.clear();
+}
+
+/// Packs the rims for all peers by one kernel, into messages in device memory, or into pinned memory that the host
+/// sends. Rims that may be withheld are compared by a kernel before, whose answer decides the places of the others, as
+/// data have no gaps. Leaves the answers in `packedSent`, in the order of channels.
 /// At most two launches and two waits for the device, whatever the number of peers and rims.
 void SparseFields::State::packOnDevice() {
-    std::size_t number = 0;
-    const auto forEachRim = [&](std::size_t p, const auto &visit) { // with a job that compares
+    const auto forEachRim = [&](std::size_t p, const auto &visit) {
         const std::vector<ChannelEnd> &channels = outgoing(p);
         forEachChannel(peers[p].present.data(), peers[p].present.size(), channels.size(),
                        [&](std::size_t f, std::size_t k) {
-                           const ChannelEnd &channel = channels[k];
-                           SparseJob job = members[f].field->jobOf(&channel, nullptr);
-                           job.flag = static_cast<std::int32_t>(number++);
-                           visit(f, channel, job);
+                           visit(members[f], f, channels[k], members[f].field->jobOf(&channels[k], nullptr));
                        });
     };
-    const auto compareInto = [&](std::vector<bool> &into) {
-        const std::span<const std::uint32_t> flags = device->run(number);
-        into.assign(flags.begin(), flags.end());
-        number = nextPacked = 0;
-    };
-    // First kernel: only rims that may be withheld. Deposits are withheld if all of their bits are the default's, hence
-    // the threshold of 0.
-    const auto mayStay = [&](std::size_t f) { return push || !members[f].field->options.sendBelowThreshold; };
+    packedSent.clear();
     for (std::size_t p = 0; p < peers.size(); ++p)
-        forEachRim(p, [&](std::size_t f, const ChannelEnd & /*channel*/, SparseJob &job) {
-            job.threshold = push ? 0 : job.threshold;
-            if (mayStay(f))
+        forEachRim(p, [&](const Member &member, std::size_t /*f*/, const ChannelEnd & /*channel*/, SparseJob job) {
+            job.flag = static_cast<std::int32_t>(packedSent.size());
+            job.threshold = withheldBelow(member);
+            packedSent.push_back(!mayWithhold(member));
+            if (!packedSent.back())
                 device->add(job);
         });
-    compareInto(packedSent);
-    // Second kernel: packs the rims that are sent, and compares all of them with the threshold for allocation.
+    const std::span<const std::uint32_t> above = device->run(packedSent.size());
+    std::transform(packedSent.begin(), packedSent.end(), above.begin(), packedSent.begin(), std::logical_or());
+    nextPacked = 0;
     std::size_t pinnedBytes = 0;
     const auto roomFor = [&](const Peer &peer) { return alignTo8(peer.maxBytes) + 8 * members.size(); };
     for (std::size_t p = 0; p < peers.size(); ++p)
@@ -98,26 +102,15 @@ void SparseFields::State::packOnDevice() {
         else if (peer.maxBytes > 0)
             peer.packed = deviceLink->prepare(p, roomFor(peer)).data();
         DataPlaces places;
-        forEachRim(p, [&](std::size_t f, const ChannelEnd &channel, SparseJob &job) {
-            if (!mayStay(f))
-                packedSent[number - 1] = true;
-            if (!packedSent[number - 1])
+        forEachRim(p, [&](const Member &member, std::size_t f, const ChannelEnd &channel, SparseJob job) {
+            if (!packedSent[nextPacked++])
                 return;
-            job.destination = peer.packed + places.add(f, members[f].gather(channel).bytes());
+            job.destination = peer.packed + places.add(f, member.gather(channel).bytes());
             device->add(job);
         });
     }
-    compareInto(packedAbove);
-}
-
-/// From block to block, without a buffer between them.
-/// Jobs of a run are in no order: they read cells and write ghosts, and each ghost has one source, so none conflict.
-void SparseFields::State::setLocalOnDevice(bool freshOnly) {
-    forEachBound(freshOnly, [&](const Member &member, std::size_t k, bool received) {
-        const LocalChannel &channel = pattern->localChannels()[k];
-        device->add(member.field->jobOf(received ? &channel.from : nullptr, &channel.to));
-    });
     static_cast<void>(device->run(0));
+    nextPacked = 0;
 }
 
 /// Makes `data` of all peers device memory: that of messages in device memory, or copies of staged data.
@@ -141,27 +134,6 @@ void SparseFields::State::takeToDevice() {
             peers[p].data = std::exchange(there, there + alignTo8(staged));
         }
     }
-}
-
-void SparseFields::State::setNonLocalOnDevice(bool freshOnly) {
-    if (!freshOnly) { // fresh blocks hold the default, and messages are on the device
-        takeToDevice();
-        forEachAbsent([&](const Member &member, const ChannelEnd &channel) {
-            device->add(member.field->jobOf(nullptr, &channel));
-        });
-    }
-    for (std::size_t p = 0; p < peers.size(); ++p)
-        forEachReceived(p, [&](std::size_t f, std::size_t k, bool /*aboveThreshold*/, std::size_t at) {
-            const Member &member = members[f];
-            const ChannelEnd &channel = pattern->peers()[p].received[k];
-            if (!(freshOnly ? member.fresh : member.field->allocated).test(channel.block))
-                return;
-            SparseJob job = member.field->jobOf(nullptr, &channel);
-            job.source = peers[p].data + at;
-            device->add(job);
-        });
-    static_cast<void>(device->run(0));
-    Device::synchronize(device->stream()); // copies of messages without any job
 }
 
 /// A job without a source: the default.

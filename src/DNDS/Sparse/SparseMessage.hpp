@@ -12,9 +12,7 @@ namespace DNDS {
 
 /// Header of a message. It is followed by
 /// - a bit for each field and channel: whether data follow (channel c of field f is bit f * channels + c)
-/// - a bit for each of the set ones: whether a value is above the threshold
-/// - from `dataStart` on the data in the same order, at their `DataPlaces`; with `apart` they are a message in device
-/// memory instead
+/// - the data in the same order, at their `DataPlaces`; with `apart` they are a message in device memory instead
 /// - in pushes, the number of the block from which each of these data is, 4 bytes.
 /// No place or size is sent: both ranks compute them from the bits and from the channels, which they know alike. An
 /// empty exchange of 1,000 channels and one field takes 160 bytes.
@@ -22,8 +20,7 @@ struct SparseHeader {
     std::uint64_t epoch = 0;     ///< exchanges begun by the sender: must be the receiver's
     std::uint64_t signature = 0; ///< signature of pattern, fields and thresholds; plus 1 + PushOp in pushes
     std::uint64_t stages = 0;    ///< hash of the positions of the stages 0, which `swapStages` moves
-    std::uint32_t dataStart = 0; ///< in bytes
-    std::uint32_t apart = 0;     ///< 1: data are a message of their own
+    std::uint64_t apart = 0;     ///< 1: data are a message of their own
 };
 inline constexpr std::size_t sparseHeaderBytes = sizeof(SparseHeader);
 

@@ -132,9 +132,6 @@ class SparsePattern::Builder {
         };
         made_.localFrom_ = numbers(&LocalChannel::from);
         made_.localTo_ = numbers(&LocalChannel::to);
-        for (std::size_t b = 0; b < made_.blocks_.size(); ++b)
-            for (std::int32_t place = 0; const std::int32_t k : made_.localFrom(static_cast<int>(b)))
-                made_.local_[toSize(k)].place = place++;
     }
 
     /// The rows of each block that stand for cells: its own, and ghosts that some channel fills. Blocks of the same

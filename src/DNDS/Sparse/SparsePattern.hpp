@@ -32,7 +32,6 @@ struct ChannelEnd {
 struct LocalChannel {
     ChannelEnd from;
     ChannelEnd to;
-    std::int32_t place = 0; ///< in `SparsePattern::localFrom` of the block it comes from
 };
 
 /// The channels to and from one other rank. Channel k that rank s gives to rank r is channel k that r receives from s:

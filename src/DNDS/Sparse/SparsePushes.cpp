@@ -106,7 +106,8 @@ void SparseFields::State::startPush(PushOp op, Device::StreamHandle producer) {
 }
 
 /// Finds deposits within the rank, without copying them: blocks whose ghosts are still the default deposit nothing.
-/// Marks absent blocks that get a value above the threshold. On the device two comparisons a rim, all in one kernel.
+/// Marks absent blocks that get a value above the threshold. On the device one or two comparisons a rim, all in one
+/// kernel.
 void SparseFields::State::findLocalDeposits(std::vector<Deposit> &found) {
     const auto forEachGhosts = [&](const auto &visit) {
         for (std::size_t f = 0; f < members.size(); ++f)
@@ -120,32 +121,38 @@ void SparseFields::State::findLocalDeposits(std::vector<Deposit> &found) {
     if (onDevice()) {
         forEachGhosts([&](std::size_t f, int /*block*/, std::size_t /*k*/, const LocalChannel &channel) {
             SparseJob job = members[f].field->jobOf(&channel.to, nullptr);
-            for (const real threshold : {real{0}, job.threshold}) {
-                job.threshold = threshold;
-                job.flag = static_cast<std::int32_t>(next++);
+            job.flag = static_cast<std::int32_t>(next + 1);
+            if (members[f].mayWant(channel.from.block))
                 device->add(job);
-            }
+            job.flag = static_cast<std::int32_t>(next);
+            job.threshold = 0;
+            device->add(job);
+            next += 2;
         });
         flags = device->run(std::exchange(next, 0));
     }
     forEachGhosts([&](std::size_t f, int block, std::size_t k, const LocalChannel &channel) {
         Member &member = members[f];
         const std::size_t flag = std::exchange(next, next + 2);
-        const bool above = onDevice() ? flags[flag + 1] != 0 : packRim(member, channel.to, scratch.data());
-        if (!above && (onDevice() ? flags[flag] == 0 : !differs(member, channel.to, scratch.data())))
+        if (!onDevice())
+            member.gather(channel.to).gather(member.field->memory(block), scratch.data());
+        if (onDevice() ? flags[flag] == 0 : !member.isAbove(channel.to, scratch.data(), 0))
             return;
         found.push_back({f, channel.from, pattern->blocks()[toSize(block)].block, k, &channel.to, nullptr});
-        if (above && !member.field->allocated.test(channel.from.block))
-            member.wanted.set(channel.from.block);
+        if (onDevice() && flags[flag + 1] != 0)
+            member.want(channel.from.block);
+        else if (!onDevice())
+            ask(member, channel.from, scratch.data());
     });
 }
 
 /// Finds the deposits in the message from peer `p`; the depositors' numbers are its last bytes.
 /// The depositor's number is sent since the receiver's channel names only its own block.
-void SparseFields::State::findReceivedDeposits(std::size_t p, std::vector<Deposit> &found) const {
+void SparseFields::State::findReceivedDeposits(std::size_t p, std::vector<Deposit> &found) {
     const std::size_t before = found.size();
-    forEachReceived(p, [&](std::size_t f, std::size_t k, bool /*aboveThreshold*/, std::size_t at) {
+    forEachReceived(p, [&](std::size_t f, std::size_t k, std::size_t at) {
         found.push_back({f, incoming(p)[k], 0, k, nullptr, peers[p].data + at});
+        ask(members[f], incoming(p)[k], peers[p].data + at);
     });
     const std::span<const std::byte> message = link->received(p);
     const std::byte *number = message.data() + message.size() - (found.size() - before) * sizeof(std::int32_t);
@@ -238,6 +245,8 @@ void SparseFields::State::finishPush() {
         takeToDevice();
     for (std::size_t p = 0; p < peers.size(); ++p)
         findReceivedDeposits(p, deposits);
+    if (onDevice())
+        runAsked();
     std::ranges::sort(deposits, {}, &Deposit::order);
     static_cast<void>(allocateWanted());
     std::vector<std::byte> lost;

@@ -50,11 +50,11 @@ TEST(ObjectPool, RoundedSizes) {
     for (std::size_t bytes = 1; bytes < 100'000; ++bytes) {
         const std::size_t rounded = roundedSize(bytes);
         ASSERT_GE(rounded, bytes);
-        ASSERT_LE(8 * (rounded - bytes), bytes);
+        ASSERT_LE(16 * (rounded - bytes), bytes);
         ASSERT_EQ(roundedSize(rounded), rounded);
         classes += bytes >= 65'536 && rounded == bytes ? 1 : 0;
     }
-    EXPECT_EQ(classes, 5U) << "65536, and four more of 8192 bytes each";
+    EXPECT_EQ(classes, 9U) << "65536, and eight more of 4096 bytes each";
     EXPECT_EQ(roundedSize(0), 0U);
 }
 

@@ -296,6 +296,25 @@ TEST(SparseField, AbsentBlocksCostABit) {
     EXPECT_EQ(u.memoryBytes(), 0U);
 }
 
+TEST(SparseField, RimsBelowTheThresholdAreWithheldOnRequest) {
+    for (const bool sends : {true, false}) {
+        SCOPED_TRACE(sends);
+        const auto pattern = SparsePattern::make(world(), line.on(world()), line.ghosts);
+        SparseField<real> u("u", pattern,
+                            {.allocationThreshold = 1, .deallocationCount = 0, .sendBelowThreshold = sends});
+        std::size_t given = 0;
+        for (const PeerChannels &peer : pattern->peers())
+            given += peer.given.size();
+        for (int b = 0; b < u.blocks(); ++b) {
+            u.allocate(b);
+            std::fill_n(u.view(b).data(), u.view(b).size(), 0.5);
+        }
+        u.exchangeGhosts();
+        EXPECT_EQ(u.exchange().traffic().rims, sends ? given : 0);
+        EXPECT_EQ(u.exchange().traffic().withheld, sends ? 0 : given);
+    }
+}
+
 TEST(SparseField, MessageBuffersShrinkWithTheMessages) {
     for (const char *transport : {"auto", "packed"}) {
         SCOPED_TRACE(transport);
