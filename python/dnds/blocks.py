@@ -41,6 +41,8 @@ def high_face(dim, space=None):
 def write_netcdf(path, arrays, *, time=None, time_units="s"):
     """Writes several NdArrays of one communicator, `{"u": u, "p": p}`, to one NetCDF file, each with its `dims`,
     `coords` and `bounds`, by CF: see `NdArray.write_netcdf`. Dimensions of one name are the same. Collective."""
+    if not arrays:
+        raise ValueError("write_netcdf is given no arrays")
     if not all(isinstance(array, NdArray) for array in arrays.values()):
         raise TypeError("write_netcdf takes NdArrays by name: a BlockField may have several blocks a rank")
     _write_netcdf(path, dict(arrays), time, time_units, next(iter(arrays.values())).comm)

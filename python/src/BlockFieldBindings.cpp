@@ -60,7 +60,8 @@ class BlockFieldOf final : public AnyBlockField {
 } // namespace
 
 BlockFieldHandle *blockFieldOf(nb::handle given) {
-    const nb::object field = nb::getattr(given, "field", given);
+    // What `field` raises stays: an NdArray that is not decomposed says so.
+    const nb::object field = nb::hasattr(given.type(), "field") ? nb::object(given.attr("field")) : nb::borrow(given);
     for (const nb::handle candidate : {given, nb::handle(field)})
         if (nb::isinstance<BlockFieldHandle>(candidate))
             return &nb::cast<BlockFieldHandle &>(candidate);

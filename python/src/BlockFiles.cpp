@@ -332,13 +332,14 @@ void writeArrays(nb::handle path, const nb::dict &arrays, std::optional<real> ti
 } // namespace
 
 void bindBlockFiles(nb::module_ &module) {
-    module.def("netcdf_variables", &netcdfVariables, "path"_a, "comm"_a.none() = nb::none(),
+    module.def("netcdf_variables", &netcdfVariables, "path"_a.none(), "comm"_a.none() = nb::none(),
                nb::sig("def netcdf_variables(path: str | os.PathLike, comm: mpi4py.MPI.Comm | None = None) -> "
                        "dict[str, dict[str, object]]"),
                "What a NetCDF file has: for each variable dims, shape, dtype and attrs. Collective.");
     nb::borrow<nb::class_<BlockFieldHandle>>(module.attr("BlockField"))
-        .def("_read_netcdf", &readField, "path"_a, "variable"_a, "step"_a, "isel"_a.none(), "sel"_a.none());
-    module.def("_write_netcdf", &writeArrays, "path"_a, "arrays"_a, "time"_a.none(), "time_units"_a, "comm"_a.none());
+        .def("_read_netcdf", &readField, "path"_a.none(), "variable"_a, "step"_a, "isel"_a.none(), "sel"_a.none());
+    module.def("_write_netcdf", &writeArrays, "path"_a.none(), "arrays"_a, "time"_a.none(), "time_units"_a,
+               "comm"_a.none());
 }
 
 } // namespace DNDS::Python

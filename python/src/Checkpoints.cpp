@@ -242,7 +242,9 @@ void readBlocks(Checkpoint &self, const std::string &name, nb::handle array, nb:
 void readRows(Checkpoint &self, const std::string &name, nb::handle into, nb::handle ids, bool anyMesh) {
     if (nb::isinstance<SparseHandle>(into))
         return readSparse(self, name, into, ids, anyMesh);
-    if (blockFieldOf(into) != nullptr)
+    bool ofBlocks = false;
+    guarded(self.comm->view, [&] { ofBlocks = blockFieldOf(into) != nullptr; });
+    if (ofBlocks)
         return readBlocks(self, name, into, ids, anyMesh);
     std::optional<RowIds> list;
     ArrayBase *rows = nullptr;

@@ -72,7 +72,7 @@ void Field::usePattern(const std::shared_ptr<const ExchangePattern> &pattern) {
 
 std::unique_ptr<Field> Field::moved(const Redistribute &rows,
                                     const std::shared_ptr<const ExchangePattern> &pattern) const {
-    comm_->view.guarded([&] { requireSettled("move to other ranks"); });
+    guarded(comm_->view, [&] { requireSettled("move to other ranks"); });
     const nb::str dtype(std::string(elementKindName(father_->shape().kind)).c_str());
     const bool none = scalar_ || rows_ == RowKind::Csr;
     const nb::object width = none ? nb::object(nb::none()) : nb::object(nb::int_(father_->width()));

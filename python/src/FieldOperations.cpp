@@ -42,8 +42,13 @@ void withOperand(Field &self, nb::handle operand, const Apply &apply) {
         const nb::object given = numpy.attr("asarray")(operand, "float64");
         if (nb::cast<int>(given.attr("ndim")) == 0)
             run(nb::cast<real>(given.attr("item")()));
-        else
-            run(Eigen::VectorXd(vectorOf(nb::cast<Row>(numpy.attr("ascontiguousarray")(given)))));
+        else {
+            Row row;
+            DNDS_CHECK(nb::try_cast(numpy.attr("ascontiguousarray")(given), row), ArgumentError,
+                       "an operand of {} dimensions: give a number, a Field, or the values of a row [width]",
+                       nb::cast<int>(given.attr("ndim")));
+            run(Eigen::VectorXd(vectorOf(row)));
+        }
     }
 }
 

@@ -26,7 +26,7 @@ class GivenMemory final : public std::pmr::memory_resource {
         return upstream_->allocate(bytes, alignment);
     }
     void do_deallocate(void *address, std::size_t bytes, std::size_t alignment) override {
-        if (address == data_)
+        if (address == data_ && owner_ != nullptr) // later, `upstream` may hand out the same address
             owner_.reset();
         else
             upstream_->deallocate(address, bytes, alignment);

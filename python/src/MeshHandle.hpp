@@ -41,10 +41,18 @@ struct Mesh {
     const Geom::UnstructuredMesh &mesh() const { return data->mesh; }
 };
 
-/// The cells, nodes or faces of a mesh.
+/// The cells, nodes, faces or edges of a mesh.
 struct Entities {
     Mesh owner;
     const Geom::MeshEntities *entities;
+
+    const char *name() const {
+        const Geom::UnstructuredMesh &mesh = owner.mesh();
+        return entities == &mesh.cells   ? "cells"
+               : entities == &mesh.nodes ? "nodes"
+               : entities == &mesh.faces ? "faces"
+                                         : "edges";
+    }
 };
 
 /// Rows of local numbers, kept by a mesh.

@@ -152,12 +152,8 @@ void bindEntities(nb::module_ &module) {
                  const auto &mesh = self.owner.mesh();
                  const CommunicatorView &comm = self.owner.comm->view;
                  return fmt::format("<dnds.Entities: {} of {}, on rank {} of {}: {} owned, {} ghosts, {} on all ranks>",
-                                    self.entities == &mesh.cells   ? "cells"
-                                    : self.entities == &mesh.nodes ? "nodes"
-                                    : self.entities == &mesh.faces ? "faces"
-                                                                   : "edges",
-                                    mesh.origin, comm.rank(), comm.size(), self.entities->owned, self.entities->ghosts,
-                                    self.entities->mapping().global()->globalSize());
+                                    self.name(), mesh.origin, comm.rank(), comm.size(), self.entities->owned,
+                                    self.entities->ghosts, self.entities->mapping().global()->globalSize());
              })
         .def_prop_ro(
             "global_count", [](const Entities &self) { return self.entities->mapping().global()->globalSize(); },

@@ -14,10 +14,7 @@ using namespace nb::literals;
 
 namespace {
 
-Task::RowSpace spaceOf(const Entities &self) {
-    const Geom::UnstructuredMesh &mesh = self.owner.mesh();
-    return {self.entities == &mesh.cells ? "cells" : self.entities == &mesh.faces ? "faces" : "nodes", *self.entities};
-}
+Task::RowSpace spaceOf(const Entities &self) { return {self.name(), *self.entities}; }
 
 Task::RowSpace spaceOf(const Field &self) {
     const std::shared_ptr<const ExchangePattern> pattern = self.pair().pattern();

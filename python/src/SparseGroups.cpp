@@ -62,7 +62,6 @@ struct SparseGroup {
 SparseGroup makeGroup(const nb::sequence &given, const std::string &name) {
     SparseGroup group;
     std::vector<SparseFieldCore *> cores;
-    CommPtr comm;
     for (const nb::handle object : given) {
         if (!nb::isinstance<SparseHandle>(object))
             throw nb::type_error("a group is made of SparseField objects");

@@ -334,6 +334,8 @@ def test_vector_operations(comm):
         dnds.Field(2, 1, "float32", comm=comm).sum()
     with pytest.raises(dnds.LayoutError, match="3 x 1"):
         u += [1, 2]
+    with pytest.raises(dnds.ArgumentError, match="operand of 2 dimensions"):
+        u += np.ones((2, 2))
 
 
 def test_errors_on_one_rank_raise_on_all(comm):

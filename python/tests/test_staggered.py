@@ -246,6 +246,10 @@ def test_coordinates_of_staggered_arrays_in_files(comm, shared_path):
     arrays["p"].bounds = {"lat": [0.0]}
     with pytest.raises(dnds.ArgumentError, match="bounds"):
         arrays["p"].write_netcdf(shared_path / "bad.nc")
+    with pytest.raises(dnds.StateError, match="call decompose first"):
+        dnds.write_netcdf(shared_path / "bad.nc", {"u": arrays["u"], "q": dnds.NdArray("q")})
+    with pytest.raises(ValueError, match="no arrays"):
+        dnds.write_netcdf(shared_path / "bad.nc", {})
     steps = shared_path / "steps.nc"
     for step in range(2):
         dnds.write_netcdf(steps, {name: arrays[name] for name in "uv"}, time=1.0 * step)
