@@ -168,8 +168,8 @@ class Exchange {
     /// not.
     void wait(Device::StreamHandle consumer);
     /// Whether `wait` would return without waiting for peers; progresses this and the thread's other exchanges, as
-    /// `wait` does. For programs that wait for several things at once; `Waiting` pauses between looks. Local, does not
-    /// wait. Throws as `wait`.
+    /// `wait` does. For programs that wait for several things at once; `waitUntil` pauses between looks. Local, does
+    /// not wait. Throws as `wait`.
     bool ready();
     /// The peers it waits for, as the end of "waited for": "rank 3 to send rows of 'u'". Local; in flight.
     std::string awaited() const;

@@ -23,9 +23,6 @@ namespace {
 using Detail::HdfObject;
 using Detail::HdfQuiet;
 
-// Bounds the memory besides the slab's own.
-constexpr index hdfReadBytes = index{64} << 20;
-
 // A callback of HDF5, which must not throw: -1 ends the visit.
 herr_t addDatasetName(hid_t, const char *name, const H5O_info_t *info, void *names) noexcept {
     const auto failure = attempt([&] {
@@ -88,7 +85,7 @@ struct OpenDataset {
     // Memory: one buffer of 64 MiB; one request of HDF5 a chunk.
     void read(const Slab &slab, const std::string &what) const {
         const std::size_t width = Detail::bytesOf(slab.kind);
-        const Detail::SlabChunks chunks(slab.count, hdfReadBytes / static_cast<index>(width));
+        const Detail::SlabChunks chunks(slab.count, Detail::requestBytes / static_cast<index>(width));
         std::vector<std::byte> buffer;
         const HdfObject fileSpace(H5Dget_space(data.get()), H5Sclose, what);
         std::optional<double> unfit;

@@ -9,19 +9,12 @@ namespace DNDS::Detail {
 
 namespace {
 
-constexpr index hdfBufferBytes = index{64} << 20;
-
 // Writes are collective: ranks with fewer chunks than the busiest take part with empty boxes.
 // At most 64 MiB of memory beside the slabs. The number of rounds is agreed on first, so no rank waits in a write that
 // another one does not make.
 void writeSlabs(HdfSharedFile &file, hid_t data, const std::string &name, ElementKind kind, std::size_t width,
                 std::span<const WrittenSlab> slabs) {
-    std::vector<std::pair<const WrittenSlab *, SlabChunk>> chunks;
-    for (const WrittenSlab &slab : slabs) {
-        const SlabChunks parts(slab.count, hdfBufferBytes / static_cast<index>(width));
-        for (index k = 0; k < parts.size(); k++)
-            chunks.emplace_back(&slab, parts.at(k));
-    }
+    const auto chunks = chunksOf(slabs, width);
     const index rounds = file.comm().allReduce(static_cast<index>(chunks.size()), MPI_MAX);
     std::vector<std::byte> buffer(sizeof(real));
     for (index k = 0; k < rounds; k++) {

@@ -20,9 +20,6 @@ using Detail::Packing;
 using Detail::SlabChunk;
 using Detail::SlabChunks;
 
-/// Elements are converted from a buffer of this size.
-constexpr index readBufferBytes = index{64} << 20;
-
 /// A pick with its index resolved.
 struct PickedPlace {
     std::size_t dimension;
@@ -85,7 +82,7 @@ struct ReadPlan {
 /// Memory: at most 64 MiB beside the slab. Reads are independent: ranks need not have the same number of boxes.
 void readSlab(const std::string &path, const ReadPlan &plan, const Slab &slab) {
     const std::size_t elementBytes = Detail::bytesOf(plan.variable->kind);
-    const SlabChunks chunks(slab.count, readBufferBytes / static_cast<index>(elementBytes));
+    const SlabChunks chunks(slab.count, Detail::requestBytes / static_cast<index>(elementBytes));
     std::vector<std::byte> buffer;
     for (index k = 0; k < chunks.size(); k++) {
         const SlabChunk chunk = chunks.at(k);

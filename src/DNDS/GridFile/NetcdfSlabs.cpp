@@ -15,12 +15,10 @@ namespace DNDS {
 
 using Detail::endless;
 using Detail::SlabChunk;
-using Detail::SlabChunks;
 using Detail::WritePlan;
 
 namespace {
 
-constexpr index writeBufferBytes = index{64} << 20;
 constexpr index maxCdf2Records = (index{1} << 32) - 2;
 
 } // namespace
@@ -83,13 +81,7 @@ void NetcdfWriter::File::putScalar(const WritePlan &plan, std::span<const Writte
 // the library.
 // Memory: one buffer of 64 MiB. One reduction for the rounds, one collective write a round, one agreement at the end.
 void NetcdfWriter::File::putAll(const WritePlan &plan, std::span<const WrittenSlab> slabs) {
-    const index limit = writeBufferBytes / static_cast<index>(plan.elementBytes);
-    std::vector<std::pair<const WrittenSlab *, SlabChunk>> chunks;
-    for (const WrittenSlab &slab : slabs) {
-        const SlabChunks parts(slab.count, limit);
-        for (index k = 0; k < parts.size(); k++)
-            chunks.emplace_back(&slab, parts.at(k));
-    }
+    const auto chunks = Detail::chunksOf(slabs, plan.elementBytes);
     // Collective writes need the same number of calls on all ranks.
     const index rounds = comm.allReduce(static_cast<index>(chunks.size()), MPI_MAX);
     std::exception_ptr failure;

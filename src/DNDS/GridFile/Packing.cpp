@@ -136,14 +136,7 @@ real realOf(const NetcdfVariable &variable, const char *name, real otherwise, Pa
     packing.scaled = true;
     if (isWider(attribute->kind, packing.unpackedKind))
         packing.unpackedKind = attribute->kind;
-    return std::visit(
-        [&](const auto &list) -> real {
-            if constexpr (std::is_same_v<std::decay_t<decltype(list)>, std::string>)
-                return otherwise;
-            else
-                return static_cast<real>(list[0]);
-        },
-        attribute->value);
+    return numberOf<real>(packedNumber(*attribute, 0, ElementKind::Float64).value());
 }
 
 /// Whether a number of the file stands for a missing value. NaN needs a flag, as it equals nothing. Values are compared

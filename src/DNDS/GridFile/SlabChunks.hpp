@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <span>
+#include <utility>
 #include <vector>
 
 namespace DNDS::Detail {
@@ -32,6 +34,21 @@ class SlabChunks {
     index rows_ = 1;      ///< rows of a chunk along `cut_`
     index size_ = 0;
 };
+
+/// Bytes of memory beside the slabs in which elements are gathered and converted.
+constexpr index requestBytes = index{64} << 20;
+
+/// The parts of slabs of elements of `width` bytes that fit it.
+inline std::vector<std::pair<const WrittenSlab *, SlabChunk>> chunksOf(std::span<const WrittenSlab> slabs,
+                                                                       std::size_t width) {
+    std::vector<std::pair<const WrittenSlab *, SlabChunk>> chunks;
+    for (const WrittenSlab &slab : slabs) {
+        const SlabChunks parts(slab.count, requestBytes / static_cast<index>(width));
+        for (index k = 0; k < parts.size(); k++)
+            chunks.emplace_back(&slab, parts.at(k));
+    }
+    return chunks;
+}
 
 /// The memory strides of a slab, in elements.
 template <class Byte>

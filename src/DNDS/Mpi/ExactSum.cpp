@@ -1,4 +1,5 @@
 #include "DNDS/Base/Error.hpp"
+#include "DNDS/Mpi/Communicator.hpp"
 #include "DNDS/Mpi/Reductions.hpp"
 
 #include <exception>
@@ -11,36 +12,10 @@ namespace {
 WideExactAccumulator plus(WideExactAccumulator a, const WideExactAccumulator &b) noexcept { return a += b; }
 constexpr MessageReduction::Combine combine = combineEach<WideExactAccumulator, plus>;
 
-/// An operation of MPI that adds accumulators, and their type. Made for each reduction, which is Local and cheap beside
-/// it: kept ones would have to be freed before MPI_Finalize.
-class Addition {
-  public:
-    Addition() {
-        checkMpi(MPI_Type_contiguous(sizeof(WideExactAccumulator), MPI_BYTE, &type_), "MPI_Type_contiguous");
-        checkMpi(MPI_Type_commit(&type_), "MPI_Type_commit");
-        checkMpi(MPI_Op_create(add, 1, &operation_), "MPI_Op_create");
-    }
-    ~Addition() {
-        MPI_Op_free(&operation_);
-        MPI_Type_free(&type_);
-    }
-    Addition(const Addition &) = delete;
-    Addition &operator=(const Addition &) = delete;
-    Addition(Addition &&) = delete;
-    Addition &operator=(Addition &&) = delete;
-
-    MPI_Datatype type() const { return type_; }
-    MPI_Op operation() const { return operation_; }
-
-  private:
-    static void add(void *theirs, void *mine, int *count, MPI_Datatype * /*type*/) {
-        combine(static_cast<std::byte *>(mine), static_cast<const std::byte *>(theirs),
-                static_cast<std::size_t>(*count) * sizeof(WideExactAccumulator));
-    }
-
-    MPI_Datatype type_ = MPI_DATATYPE_NULL;
-    MPI_Op operation_ = MPI_OP_NULL;
-};
+void add(void *theirs, void *mine, int *count, MPI_Datatype * /*type*/) {
+    combine(static_cast<std::byte *>(mine), static_cast<const std::byte *>(theirs),
+            static_cast<std::size_t>(*count) * sizeof(WideExactAccumulator));
+}
 
 /// The only rounding of all.
 void roundEach(std::span<const WideExactAccumulator> exact, std::span<real> sums) {
@@ -58,8 +33,16 @@ void exactSums(CommunicatorView comm, const ExactTerms &terms, std::span<real> s
     const std::exception_ptr failure = attempt([&] { terms(std::span(all).first(sums.size())); });
     if (failure)
         all.back() += 1;
-    const Addition addition;
-    comm.allReduce(all.data(), static_cast<int>(all.size()), addition.type(), addition.operation());
+    // Made for each reduction, which is cheap beside it: kept ones would have to be freed before MPI_Finalize.
+    const ByteBlock one{0, sizeof(WideExactAccumulator)};
+    const Datatype type = Datatype::fromBlocks({&one, 1});
+    MPI_Op sum = MPI_OP_NULL;
+    checkMpi(MPI_Op_create(add, 1, &sum), "MPI_Op_create");
+    const std::exception_ptr thrown =
+        attempt([&] { comm.allReduce(all.data(), static_cast<int>(all.size()), type.handle(), sum); });
+    MPI_Op_free(&sum);
+    if (thrown)
+        std::rethrow_exception(thrown);
     if (all.back().value() > 0)
         comm.agree(failure);
     roundEach(all, sums);

@@ -1,12 +1,12 @@
 #include "DNDS/Mpi/FailTogether.hpp"
 
+#include <utility>
+
 namespace DNDS::Detail {
 
 namespace {
 
-/// Open scopes of this thread, a list from the outermost to the innermost one; they live on the stack and end in
-/// reverse order.
-thread_local FailureScope *outermost = nullptr;
+/// The innermost open scope of this thread. Scopes live on the stack and end in reverse order.
 thread_local FailureScope *innermost = nullptr;
 
 /// Whether ranks of `a` are those of `b`, in any order: duplicates count as the same meeting.
@@ -21,16 +21,10 @@ bool haveSameRanks(const CommunicatorView &a, const CommunicatorView &b) noexcep
 
 } // namespace
 
-// A doubly linked list through the scopes themselves: O(1), without allocation, and `noexcept`.
-FailureScope::FailureScope(CommunicatorView comm) noexcept : comm_(comm), outer_(innermost) {
-    (outer_ != nullptr ? outer_->inner_ : outermost) = this;
-    innermost = this;
-}
+// A list through the scopes themselves: O(1), without allocation, and `noexcept`.
+FailureScope::FailureScope(CommunicatorView comm) noexcept : comm_(comm), outer_(std::exchange(innermost, this)) {}
 
-FailureScope::~FailureScope() {
-    (outer_ != nullptr ? outer_->inner_ : outermost) = nullptr;
-    innermost = outer_;
-}
+FailureScope::~FailureScope() { innermost = outer_; }
 
 // Collective unless MPI itself failed. Returns only if no rank has failed.
 // The agreement at the end of a scope, in which ranks that threw and ranks that did not both take part.
@@ -44,10 +38,11 @@ void FailureScope::finish(const std::exception_ptr &failure) const {
 // O(open scopes) comparisons. Equal handles and unequal sizes decide in O(1); MPI_Comm_compare may take O(ranks). The
 // outermost match wins, so all nested scopes of the same ranks meet on one communicator.
 FailureScope *FailureScope::of(const CommunicatorView &comm) noexcept {
-    for (FailureScope *scope = outermost; scope != nullptr; scope = scope->inner_)
+    FailureScope *found = nullptr;
+    for (FailureScope *scope = innermost; scope != nullptr; scope = scope->outer_)
         if (haveSameRanks(scope->comm_, comm))
-            return scope;
-    return nullptr;
+            found = scope;
+    return found;
 }
 
 } // namespace DNDS::Detail

@@ -44,9 +44,7 @@ class FailureScope {
 
   private:
     CommunicatorView comm_;
-    /// Neighbours in the list of this thread's open scopes.
-    FailureScope *outer_;
-    FailureScope *inner_ = nullptr;
+    FailureScope *outer_;       ///< the next one of this thread's open scopes
     std::exception_ptr agreed_; ///< thrown by the last agreement that failed
 };
 

@@ -221,6 +221,8 @@ bool MessageReduction::ready() {
 }
 
 std::string MessageReduction::awaited() const {
+    if (!pending()) // it has become complete since the last look
+        return fmt::format("the reduction of {}", state_->name);
     return fmt::format("rank {} to take part in the reduction of {}", state_->steps[state_->next].peer, state_->name);
 }
 

@@ -8,33 +8,25 @@
 
 namespace DNDS {
 
-Waiting::Waiting(CommunicatorContext &context, PollTarget target)
-    : context_(context), target_(target), backoff_(context.comm().handle(), context.node().crowded) {}
-
 // Failures first: a revoked communicator ends the wait before anything else. The usual call costs a few loads, the
 // steps of this thread's other operations, and a pause.
-bool Waiting::pauseOnce() {
+bool Detail::pauseOnce(CommunicatorContext &context, Backoff &backoff, PollTarget target) {
     // A look for notices of failures is a call of MPI, and costs as much as the rest of a short wait.
     constexpr unsigned pausesPerListen = 32;
     static thread_local unsigned pauses = 0;
     if (++pauses % pausesPerListen == 0)
-        context_.revocation().listen();
-    if (context_.revocation().revoked()) [[unlikely]]
-        context_.revocation().throwRevoked(SourceLocation::current());
+        context.revocation().listen();
+    if (context.revocation().revoked()) [[unlikely]]
+        context.revocation().throwRevoked(SourceLocation::current());
     // A peer may wait for something else that this thread has started; without progress of that, both would wait
     // for ever.
     ProgressEngine::progressAll();
-    context_.progressParked();
-    if (target_ == PollTarget::Mpi)
-        backoff_.pauseIfCrowded();
+    context.progressParked();
+    if (target == PollTarget::Mpi)
+        backoff.pauseIfCrowded();
     else
-        backoff_.pause();
-    return backoff_.longWait();
-}
-
-void Waiting::lookAround(std::string_view what) {
-    static_cast<void>(context_.comm()); // throws if it was freed
-    requireAlive(context_, what, backoff_.seconds(), context_.waitTimeout());
+        backoff.pause();
+    return backoff.longWait();
 }
 
 void requireAlive(const CommunicatorContext &context, std::string_view what, double seconds, double timeout) {

@@ -6,22 +6,6 @@ namespace DNDS::Task {
 
 namespace {
 
-// For ranges that need no name of an adjacency or region.
-const char *rangeName(AccessRange range) {
-    switch (range) {
-    case AccessRange::SameRow:
-        return "row by row";
-    case AccessRange::Whole:
-        return "whole";
-    case AccessRange::Owned:
-        return "owned rows";
-    case AccessRange::Through:
-    case AccessRange::Region:
-        break;
-    }
-    return "some rows";
-}
-
 /// The facts of a task that ranks have to agree about, in a line. Numbers of rows are left out, as ranks differ in
 /// them; so are functors, which have no comparable names.
 std::string canonical(const GraphModel &graph, const TaskModel &task) {
@@ -43,7 +27,9 @@ std::string canonical(const GraphModel &graph, const TaskModel &task) {
         else if (access.range == AccessRange::Region)
             text += fmt::format(" in '{}'", access.region->name());
         else
-            text += fmt::format(" {}", rangeName(access.range));
+            text += access.range == AccessRange::SameRow ? " row by row"
+                    : access.range == AccessRange::Whole ? " whole"
+                                                         : " owned rows";
     }
     if (task.recomputesGhosts)
         text += ", recomputes ghosts";

@@ -127,8 +127,6 @@ class [[nodiscard("a task without run() is not in the graph")]] TaskBuilder {
         : graph_(&graph), model_(std::move(model)), arguments_(std::move(arguments)) {}
 
   private:
-    static constexpr bool loops = true;
-
     template <class Functor>
     void runLoop(Functor functor) {
         using Loop = LoopOf<Functor, Arguments...>;

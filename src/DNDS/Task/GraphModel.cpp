@@ -1,6 +1,7 @@
 #include "DNDS/Task/GraphModel.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace DNDS::Task {
 
@@ -97,17 +98,8 @@ void requireRegionOf(const TaskModel &task, const ArrayHandle &array, const Arra
 } // namespace
 
 const char *accessModeName(AccessMode mode) {
-    switch (mode) {
-    case AccessMode::Reads:
-        return "reads";
-    case AccessMode::Writes:
-        return "writes";
-    case AccessMode::ReadsWrites:
-        return "reads and writes";
-    case AccessMode::Adds:
-        break;
-    }
-    return "adds to";
+    constexpr std::array names{"reads", "writes", "reads and writes", "adds to"};
+    return names[static_cast<std::size_t>(mode)];
 }
 
 // Arrays are few: a search by the father's address. A later handle through which the array is writable replaces one

@@ -154,12 +154,14 @@ void Plan::HostRunner::awaitBefore(const PlanStep &step) {
             team_.wait(chunks_[earlier.what].work, [&] { state_.transfers.progress(); });
     }
     if (team_.failed())
-        throwFailure();
+        end();
 }
 
 /// ThreadTeam keeps the first failure in program order, so the error does not depend on the number of threads.
-void Plan::HostRunner::throwFailure() {
+void Plan::HostRunner::end() {
     team_.end();
+    if (!team_.failed())
+        return;
     const ThreadTeam::Failure &failure = team_.failure();
     const Chunks &chunks = *static_cast<const Chunks *>(failure.loop->context);
     state_.inTask(state_.graph.tasks[chunks.part->task], chunks.part,
@@ -187,16 +189,10 @@ void Plan::HostRunner::run() {
                 state_.run(step);
         }
     } catch (...) {
-        team_.end(); // an earlier part may fail in a worker: that failure comes first
-        if (team_.failed())
-            throwFailure();
+        end(); // an earlier part may fail in a worker: that failure comes first
         throw;
     }
-    if (alone)
-        return;
-    team_.end();
-    if (team_.failed())
-        throwFailure();
+    end();
 }
 
 } // namespace DNDS::Task

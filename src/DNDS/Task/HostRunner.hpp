@@ -38,8 +38,8 @@ class Plan::HostRunner {
     /// Waits for the parts that have to be complete before `step`.
     /// Runs chunks of published parts meanwhile.
     void awaitBefore(const PlanStep &step);
-    /// Throws the exception of the first failed part.
-    void throwFailure();
+    /// Ends the run of the team. Throws the exception of the first failed part, if any.
+    void end();
 
     State &state_;
     std::thread::id caller_;     ///< calls `run`, with more than one thread: thread 0 of traces

@@ -121,10 +121,10 @@ class Snapshot {
     /// Copies the array, with its ghosts if it has some. O(array).
     void take(const TArray &array) {
         if constexpr (IsPair<TArray>) {
-            copy(father_, *array.father);
-            copy(son_, *array.son);
+            father_ = *array.father;
+            son_ = *array.son;
         } else {
-            copy(father_, array);
+            father_ = array;
         }
     }
     /// The copy, on the host. Only after `take`.
@@ -136,13 +136,6 @@ class Snapshot {
     }
 
   private:
-    static void copy(std::optional<Rows> &to, const Rows &from) {
-        if (to)
-            *to = from;
-        else
-            to.emplace(from);
-    }
-
     std::optional<Rows> father_, son_;
 };
 

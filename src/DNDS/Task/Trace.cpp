@@ -69,16 +69,10 @@ void appendArguments(std::string &out, const Trace::Span &span) {
 }
 
 std::string nameOfThread(int thread) {
-    switch (thread) {
-    case 0:
-        return "main thread";
-    case Trace::innerStream:
-        return "device, inner rows";
-    case Trace::boundaryStream:
-        return "device, boundary rows and exchanges";
-    default:
-        return fmt::format("worker {}", thread);
-    }
+    return thread == 0                       ? "main thread"
+           : thread == Trace::innerStream    ? "device, inner rows"
+           : thread == Trace::boundaryStream ? "device, boundary rows and exchanges"
+                                             : fmt::format("worker {}", thread);
 }
 
 /// Appends an event that names a process or thread.

@@ -5,14 +5,15 @@
 #include "DNDS/Geom/Cgns/NodeJoin.hpp"
 #include "DNDS/Geom/Cgns/ResolvedElements.hpp"
 #include "DNDS/Geom/Cgns/SectionElements.hpp"
-#include "DNDS/Geom/Cgns/SharedTree.hpp"
 #include "DNDS/Geom/Cgns/Solutions.hpp"
 #include "DNDS/Geom/Cgns/TreeSource.hpp"
 #include "DNDS/Geom/File/ElementBlocks.hpp"
+#include "DNDS/Geom/Source/ElementFaces.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
 
 #include <algorithm>
-#include <numeric>
+#include <span>
+#include <tuple>
 
 namespace DNDS::Geom {
 
@@ -20,47 +21,27 @@ namespace Cgns {
 
 namespace {
 
-/// The sections of both lists in file order, with the position of each.
-/// Faces are in two lists, since MIXED sections hold cells and faces: the order of the file interleaves the sections
-/// of both.
-/// O(sections log sections), the same on all ranks without messages: sections are few and known to all.
-class SectionOrder {
-  public:
-    explicit SectionOrder(const Elements &elements) : faces_(elements.faceTable.sections().size()) {
-        std::vector<const Section *> sections;
-        for (const SectionTable *table : {&elements.faceTable, &elements.cellTable})
-            for (const Section &section : table->sections())
-                sections.push_back(&section);
-        std::vector<std::size_t> order(sections.size());
-        std::iota(order.begin(), order.end(), std::size_t{0});
-        std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-            return std::pair(sections[a]->zone, sections[a]->firstId) <
-                   std::pair(sections[b]->zone, sections[b]->firstId);
-        });
-        places_.resize(order.size());
-        for (std::size_t k = 0; k < order.size(); k++)
-            places_[order[k]] = k;
-    }
-    std::size_t size() const { return places_.size(); }
-    std::size_t placeOf(bool inCells, std::size_t section) const { return places_[(inCells ? faces_ : 0) + section]; }
-
-  private:
-    std::size_t faces_;
-    std::vector<std::size_t> places_;
-};
-
 /// Numbers the marked faces of all ranks in the order of the file. [marks.faces]; and how many there are.
 /// A prefix sum over (section, rank): marked faces of earlier sections first, then those of lower ranks, then this
 /// rank's in order. One scan and one reduction of as many words as there are sections.
 std::pair<std::vector<index>, index> numberFaces(CommunicatorContext &context, const Elements &elements,
                                                  const Marks &marks) {
-    const SectionOrder order(elements);
+    // The sections of both lists in the order of the file, which interleaves them: MIXED ones hold cells and faces.
+    std::vector<std::tuple<int, index, std::size_t>> sections;
+    for (const SectionTable *table : {&elements.faceTable, &elements.cellTable})
+        for (const Section &section : table->sections())
+            sections.emplace_back(section.zone, section.firstId, sections.size());
+    std::ranges::sort(sections);
+    std::vector<std::size_t> placeOf(sections.size());
+    for (std::size_t k = 0; k < placeOf.size(); k++)
+        placeOf[std::get<2>(sections[k])] = k;
     std::vector<std::size_t> places;
-    std::vector<index> counts(order.size(), 0);
+    std::vector<index> counts(placeOf.size(), 0);
     for (const MarkedElement &face : marks.faces) {
         const SectionTable &table = face.inCells ? elements.cellTable : elements.faceTable;
         const ElementRun &run = face.inCells ? elements.cells : elements.faces;
-        places.push_back(order.placeOf(face.inCells, table.sectionOf(run.first() + face.element)));
+        places.push_back(placeOf[(face.inCells ? elements.faceTable.sections().size() : 0) +
+                                 table.sectionOf(run.first() + face.element)]);
         counts[places.back()]++;
     }
     const CommunicatorView &comm = context.comm();
@@ -156,20 +137,11 @@ void renumberMesh(CommunicatorContext &context, const NodeBlock &block, SourceMe
     // The lists of polyhedra hold corner counts among the nodes: only the nodes are translated.
     std::vector<index> nodes;
     const auto forEachNode = [&](auto &&visit) {
-        for (std::size_t cell = 0; cell < mesh.cells.types.size(); cell++) {
-            const auto begin = static_cast<std::size_t>(mesh.cells.starts[cell]);
-            const auto end = static_cast<std::size_t>(mesh.cells.starts[cell + 1]);
-            if (mesh.cells.types[cell] != ElementType::Polyhedron) {
-                for (std::size_t i = begin; i < end; i++)
-                    visit(mesh.cells.nodes[i]);
-                continue;
-            }
-            for (std::size_t i = begin; i < end;) {
-                const auto next = i + 1 + static_cast<std::size_t>(mesh.cells.nodes[i]);
-                for (i++; i < next; i++)
-                    visit(mesh.cells.nodes[i]);
-            }
-        }
+        for (index c = 0; c < mesh.cells.size(); c++)
+            Geom::forEachNode(
+                mesh.cells.types[toSize(c)],
+                std::span(mesh.cells.nodes).subspan(toSize(mesh.cells.starts[toSize(c)]), mesh.cells.nodesOf(c).size()),
+                visit);
         for (index &node : mesh.faces.nodes)
             visit(node);
         for (SourceMesh::NodeMark &mark : mesh.nodeMarks)

@@ -56,7 +56,7 @@ class NodeNames {
     std::set<std::string> used_;
 };
 
-/// Rank 0 alone calls the library, in sections between collective calls (`onFirst`); the other ranks stream their
+/// Rank 0 alone calls the library, in sections between collective calls (`onRankZero`); the other ranks stream their
 /// values to it. Every member function is collective and makes the same calls on all ranks, even if a rank has
 /// nothing to write.
 class Writer {
@@ -79,7 +79,7 @@ class Writer {
         pairs_ = pairPeriodic(*context_, mesh_, elements_.faceElements);
         chooseType();
         const std::string temporary = path_ + ".part";
-        onFirst([&] { output_.emplace(temporary, options_.fileType == CgnsFileType::Hdf5); });
+        onRankZero(comm_, [&] { output_.emplace(temporary, options_.fileType == CgnsFileType::Hdf5); });
         writeHead();
         writeCoordinates();
         index first = 1;
@@ -91,7 +91,7 @@ class Writer {
         writeConnections();
         writeFields("FlowSolution", "CellCenter", cellFields, mesh_.cells.globalSize);
         writeFields("FlowSolutionVertex", "Vertex", pointFields, mesh_.globalNodes);
-        onFirst([&] {
+        onRankZero(comm_, [&] {
             output_->close();
             DNDS_CHECK(std::rename(temporary.c_str(), path_.c_str()) == 0, DataError, "{} cannot be renamed to {}",
                        temporary, path_);
@@ -99,15 +99,6 @@ class Writer {
     }
 
   private:
-    /// Runs `body` on rank 0; its exception is thrown on all ranks.
-    template <class Body>
-    void onFirst(Body &&body) {
-        comm_.guarded([&] {
-            if (comm_.rank() == 0)
-                body();
-        });
-    }
-
     index total(std::size_t own) const { return comm_.allReduce(static_cast<index>(own), MPI_SUM); }
 
     /// 32 bits where all numbers fit.
@@ -124,7 +115,7 @@ class Writer {
 
     /// Zone_t of an unstructured zone is one row: vertices, cells, and 0 sorted boundary vertices (SIDS, section 6.3).
     void writeHead() {
-        onFirst([&] {
+        onRankZero(comm_, [&] {
             output_->addReals(output_->root(), "CGNSLibraryVersion", "CGNSLibraryVersion_t", {3.4}, false);
             zoneName_ = NodeNames().make(options_.zone);
             base_ = output_->addIntegers(output_->root(), NodeNames().make(options_.base), "CGNSBase_t", Type::Int32,
@@ -148,7 +139,7 @@ class Writer {
                     bool row = false) {
         Node array = 0;
         const index length = total(values.size());
-        onFirst([&] { array = output_->addArray(parent, name, label, type, length, row); });
+        onRankZero(comm_, [&] { array = output_->addArray(parent, name, label, type, length, row); });
         index done = 0;
         Detail::streamToFirstRank(*context_, std::as_bytes(std::span<const T>(values)), sizeof(T),
                                   [&](std::span<const std::byte> piece) {
@@ -168,7 +159,7 @@ class Writer {
 
     void writeCoordinates() {
         Node coordinates = 0;
-        onFirst([&] { coordinates = output_->add(zone_, "GridCoordinates", "GridCoordinates_t"); });
+        onRankZero(comm_, [&] { coordinates = output_->add(zone_, "GridCoordinates", "GridCoordinates_t"); });
         // One component at a time: beside the mesh, a rank holds the values of one.
         std::vector<real> values(mesh_.coordinates.size());
         constexpr std::array<const char *, 3> names{"CoordinateX", "CoordinateY", "CoordinateZ"};
@@ -183,7 +174,7 @@ class Writer {
     /// their ends.
     void writeSection(const WrittenSection &section, index first) {
         Node node = 0;
-        onFirst([&] {
+        onRankZero(comm_, [&] {
             node = output_->addIntegers(zone_, section.name, "Elements_t", Type::Int32,
                                         {static_cast<index>(section.type), 0});
             output_->addIntegers(node, "ElementRange", "IndexRange_t", integers_,
@@ -202,7 +193,7 @@ class Writer {
     // Patches first; then what periodic connections have left unpaired, so that no marked face is lost.
     void writeConditions() {
         Node parent = 0;
-        onFirst([&] { parent = output_->add(zone_, "ZoneBC", "ZoneBC_t"); });
+        onRankZero(comm_, [&] { parent = output_->add(zone_, "ZoneBC", "ZoneBC_t"); });
         NodeNames names;
         for (std::size_t p = 0; p < mesh_.patches.size(); p++)
             writeCondition(parent, names, mesh_.patches[p], static_cast<int>(p));
@@ -221,7 +212,7 @@ class Writer {
         if (mesh_.periodic.empty())
             return;
         Node parent = 0;
-        onFirst([&] { parent = output_->add(zone_, "ZoneGridConnectivity", "ZoneGridConnectivity_t"); });
+        onRankZero(comm_, [&] { parent = output_->add(zone_, "ZoneGridConnectivity", "ZoneGridConnectivity_t"); });
         NodeNames names;
         for (std::size_t c = 0; c < mesh_.periodic.size(); c++) {
             const PeriodicConnection &there = mesh_.periodic[c];
@@ -242,7 +233,7 @@ class Writer {
             return;
         const std::string name = names.make(connection.name);
         Node node = 0;
-        onFirst([&] {
+        onRankZero(comm_, [&] {
             node = output_->addText(parent, name, "GridConnectivity_t", zoneName_);
             output_->addText(node, "GridConnectivityType", "GridConnectivityType_t", "Abutting1to1");
             output_->addText(node, "GridLocation", "GridLocation_t", ofFaces ? "FaceCenter" : "Vertex");
@@ -303,7 +294,7 @@ class Writer {
             return;
         const std::string name = names.make(patch.name);
         Node node = 0;
-        onFirst([&] {
+        onRankZero(comm_, [&] {
             if (name != patch.name)
                 warn("{}: the patch '{}' is written as '{}': names in CGNS files are unique and have at most 32 "
                      "characters, none of them '/'",
@@ -321,7 +312,7 @@ class Writer {
         if (fields.empty() || rows == 0)
             return;
         Node solution = 0;
-        onFirst([&] {
+        onRankZero(comm_, [&] {
             solution = output_->add(zone_, name, "FlowSolution_t");
             output_->addText(solution, "GridLocation", "GridLocation_t", location);
         });

@@ -1,7 +1,6 @@
 #include "DNDS/Geom/Cgns/CgnsZones.hpp"
 
 #include "DNDS/Geom/Cgns/Model.hpp"
-#include "DNDS/Geom/Cgns/SharedTree.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
 
 #include <algorithm>

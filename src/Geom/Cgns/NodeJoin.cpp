@@ -258,21 +258,6 @@ class LabelSpreader {
     std::vector<index> labels_;
 };
 
-/// The numbers after joining of any nodes: [nodes, ascending, distinct].
-/// One query and reply for each pair of ranks; nodes are owned by the even split of the file's numbering.
-std::vector<index> fetchNumbers(CommunicatorContext &context, const NodeBlock &block, const std::vector<index> &nodes) {
-    const EvenSplit split(block.total, context.comm().size());
-    std::vector<index> fetched(nodes.size());
-    queryOwners(
-        context, nodes.size(), [&](std::size_t i) { return split.owner(nodes[i]); },
-        [&](std::size_t i) { return nodes[i]; },
-        [&](index node, std::vector<index> &reply) {
-            reply.push_back(block.numbers[static_cast<std::size_t>(node - block.own.begin)]);
-        },
-        [&](std::size_t i, RecordReader &reader) { fetched[i] = reader.next(); });
-    return fetched;
-}
-
 /// Removes the nodes that were merged and numbers the rest.
 /// Survivors are numbered in the order of the file, by a prefix sum over ranks; a merged node then asks for the
 /// number of the one that it became. Labels are survivors themselves, so one query is enough.
@@ -293,13 +278,11 @@ void numberSurvivors(CommunicatorContext &context, const std::vector<index> &lab
         block.numbers[i] += before;
     block.coordinates = std::move(kept);
 
-    const std::vector<index> targets = sortedUnique(joined);
-    const std::vector<index> numbers = fetchNumbers(context, block, targets);
+    renumberNodes(context, block, joined); // survivors have their numbers
+    auto next = joined.begin();
     for (std::size_t i = 0; i < labels.size(); i++)
-        if (labels[i] != block.own.begin + static_cast<index>(i)) {
-            const auto at = std::lower_bound(targets.begin(), targets.end(), labels[i]) - targets.begin();
-            block.numbers[i] = numbers[static_cast<std::size_t>(at)];
-        }
+        if (labels[i] != block.own.begin + static_cast<index>(i))
+            block.numbers[i] = *next++;
 }
 
 // Nodes that are far apart hint at a wrong connection; they are joined all the same, as the file says.
@@ -366,9 +349,16 @@ void joinNodes(CommunicatorContext &context, const Model &model, const Elements 
     numberSurvivors(context, LabelSpreader(context, block).labels(pairs), block);
 }
 
+/// One query and reply for each pair of ranks; nodes are owned by the even split of the file's numbering.
 void renumberNodes(CommunicatorContext &context, const NodeBlock &block, std::span<index> nodes) {
     const std::vector<index> wanted = sortedUnique(nodes);
-    const std::vector<index> numbers = fetchNumbers(context, block, wanted);
+    const EvenSplit split(block.total, context.comm().size());
+    std::vector<index> numbers(wanted.size());
+    queryOwners(
+        context, wanted.size(), [&](std::size_t i) { return split.owner(wanted[i]); },
+        [&](std::size_t i) { return wanted[i]; },
+        [&](index node, std::vector<index> &reply) { reply.push_back(block.numbers[toSize(node - block.own.begin)]); },
+        [&](std::size_t i, RecordReader &reader) { numbers[i] = reader.next(); });
     for (index &node : nodes) {
         const auto at = std::lower_bound(wanted.begin(), wanted.end(), node) - wanted.begin();
         node = numbers[static_cast<std::size_t>(at)];

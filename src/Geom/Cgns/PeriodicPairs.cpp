@@ -1,6 +1,5 @@
 #include "DNDS/Geom/Cgns/PeriodicPairs.hpp"
 
-#include "DNDS/Geom/Cgns/WrittenElements.hpp"
 #include "DNDS/Geom/Source/ElementFaces.hpp"
 #include "DNDS/Geom/Source/PeriodicMatch.hpp"
 #include "DNDS/Geom/Source/SourceChecks.hpp"
@@ -118,7 +117,8 @@ std::vector<PeriodicPairs> pairPeriodic(CommunicatorContext &context, const Sour
     const auto nodeBlocks = GlobalMapping::create(context.comm(), mesh.nodes());
     std::vector<PeriodicFace> faces;
     for (index f = 0; f < mesh.faces.size(); f++)
-        addMarked(faces, mesh.faceMarks[toSize(f)], cornersOf(mesh.faces, f), faceElements[toSize(f)]);
+        addMarked(faces, mesh.faceMarks[toSize(f)], cornerNodes(mesh.faces.types[toSize(f)], mesh.faces.nodesOf(f)),
+                  faceElements[toSize(f)]);
     std::vector<PeriodicFace> nodes;
     const auto [lower, upper] = nodeBoundsOf(context.comm(), mesh.coordinates);
     const real reach = nodeTolerance * std::ranges::max(upper - lower); // of the longest side of the box around all

@@ -1,6 +1,7 @@
 #include "DNDS/Geom/Cgns/TreeSource.hpp"
 
 #include "DNDS/Base/Error.hpp"
+#include "DNDS/Mpi/FailTogether.hpp"
 
 #include <algorithm>
 #include <array>
@@ -48,6 +49,25 @@ std::unique_ptr<TreeSource> openSource(const std::string &path) {
     if (start.substr(4, 12) == "ADF Database")
         return openAdf(path);
     throw DataError(fmt::format("{}: neither an HDF5 nor an ADF file, so not a CGNS file", path));
+}
+
+/// The broadcast is the tree of small nodes: kilobytes to a few megabytes. Opening on the other ranks waits for rank
+/// 0's success, so that a missing file gives one error, not one a rank.
+TreeNode readSharedTree(const CommunicatorView &comm, const std::string &path, std::unique_ptr<TreeSource> &source,
+                        bool withSolutions) {
+    std::vector<std::string> bytes(1);
+    onRankZero(comm, [&] {
+        source = openSource(path);
+        bytes[0] = packTree(source->readTree(withSolutions));
+    });
+    broadcastStrings(comm, bytes);
+    TreeNode root;
+    comm.guarded([&] {
+        root = unpackTree(bytes[0]);
+        if (!source)
+            source = openSource(path);
+    });
+    return root;
 }
 
 /// Sizes in a damaged header are checked before anything is allocated for them. `expansion` allows for compressed

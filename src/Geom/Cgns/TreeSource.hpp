@@ -3,6 +3,7 @@
 #pragma once
 
 #include "DNDS/Geom/Cgns/TreeNode.hpp"
+#include "DNDS/Mpi/Communicator.hpp"
 
 #include <memory>
 #include <span>
@@ -23,7 +24,7 @@ class TreeSource {
 
     /// All wanted nodes, with solutions if `withSolutions`, links followed. Throws DataError if the file is damaged
     /// or links form a cycle.
-    /// Rank 0 calls it and broadcasts the result (SharedTree.hpp): one rank walks the file's small nodes, which file
+    /// Rank 0 calls it and broadcasts the result (`readSharedTree`): one rank walks the file's small nodes, which file
     /// systems of many ranks would otherwise serve over and over.
     virtual TreeNode readTree(bool withSolutions) = 0;
     /// Values `first` to `first + values.size()` of a node's data, counted through all its dimensions. Integers of both
@@ -48,6 +49,11 @@ std::vector<std::string> hdf5Names(const std::string &path);
 
 /// Opens a file; its first bytes give the type. Local.
 std::unique_ptr<TreeSource> openSource(const std::string &path);
+
+/// The tree of a file on all ranks. Rank 0 reads it; the others open the file (`source`) only after that succeeded.
+/// Collective. Throws on all ranks as `openSource` and `TreeSource::readTree`.
+TreeNode readSharedTree(const CommunicatorView &comm, const std::string &path, std::unique_ptr<TreeSource> &source,
+                        bool withSolutions);
 
 /// The size of a file in bytes. Throws DataError if there is no readable file. Local.
 index fileSize(const std::string &path);

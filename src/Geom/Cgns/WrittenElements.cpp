@@ -251,7 +251,7 @@ class ElementMaker {
             // In MIXED sections each element begins with its type.
             if (section.type == ElementType::Mixed)
                 section.connectivity.push_back(static_cast<index>(block.types[static_cast<std::size_t>(e)]));
-            for (const index node : polygons ? cornersOf(block, e) : block.nodesOf(e))
+            for (const index node : polygons ? cornerNodes(block.types[toSize(e)], block.nodesOf(e)) : block.nodesOf(e))
                 section.connectivity.push_back(node + 1);
             section.starts.push_back(static_cast<index>(section.connectivity.size()));
         }
@@ -269,7 +269,7 @@ class ElementMaker {
         });
         CsrLists<index> ofBoundary;
         for (index f = 0; f < faces_.block.size(); f++)
-            ofBoundary.append(distinctCorners(cornersOf(faces_.block, f)));
+            ofBoundary.append(distinctCorners(cornerNodes(faces_.block.types[toSize(f)], faces_.block.nodesOf(f))));
         // Each face gets one number, wherever its two cells are.
         const NumberedFaces numbered = numberFaces(context_, ofCells, ofBoundary, mesh_.origin);
 
@@ -310,12 +310,6 @@ class ElementMaker {
 };
 
 } // namespace
-
-std::span<const index> cornersOf(const ElementBlock &block, index element) {
-    const auto nodes = block.nodesOf(element);
-    const ElementInfo &info = elementInfo(block.types[static_cast<std::size_t>(element)]);
-    return info.corners > 0 ? nodes.first(static_cast<std::size_t>(info.corners)) : nodes;
-}
 
 WrittenElements elementsToWrite(CommunicatorContext &context, const SourceMesh &mesh) {
     return ElementMaker(context, mesh).make();

@@ -32,7 +32,4 @@ struct WrittenElements {
 /// ArgumentError for polyhedra that are not lists of faces.
 WrittenElements elementsToWrite(CommunicatorContext &context, const SourceMesh &mesh);
 
-/// The corners of an element. Local.
-std::span<const index> cornersOf(const ElementBlock &block, index element);
-
 } // namespace DNDS::Geom::Detail

@@ -2,6 +2,7 @@
 
 #include "DNDS/Geom/Foam/FoamCase.hpp"
 #include "DNDS/Mpi/Communicator.hpp"
+#include "DNDS/Mpi/FailTogether.hpp"
 
 #include <algorithm>
 #include <array>
@@ -330,10 +331,7 @@ Point binaryPoint(FileCursor &cursor, bool swapped) {
 
 PolyMesh scanPolyMesh(CommunicatorView comm, const std::string &path, const std::string &region) {
     PolyMesh mesh;
-    comm.guarded([&] {
-        if (comm.rank() == 0)
-            mesh = scan(path, region, comm.size());
-    });
+    onRankZero(comm, [&] { mesh = scan(path, region, comm.size()); });
     broadcastMesh(comm, mesh);
     return mesh;
 }

@@ -90,47 +90,32 @@ class NodeReader {
         for (index left = segment.count; left > 0; left -= block.count) {
             if (segment.inBlock == 0)
                 block = Detail::readNodeHeader(input_, left);
-            if (input_.format().version41()) {
+            if (input_.format().version41())
                 readTags(block.count);
-                readPoints(block.count, block.type);
-            } else {
-                readNodes(block.count, block.type);
-            }
+            readPoints(block.count, block.type);
         }
     }
-
-    /// In versions before 4.1 each tag stands before its coordinates.
-    void readNodes(index count, index parameters) {
-        for (index i = 0; i < count; i++) {
-            input_.beginRecord("a node");
-            readTag();
-            readPoint(parameters);
-        }
-    }
-
-    void readTag() { nodes_.tags.push_back(input_.size41("the tag of a node")); }
 
     void readTags(index count) {
         for (index i = 0; i < count; i++) {
             input_.beginRecord("the tag of a node");
-            readTag();
+            nodes_.tags.push_back(input_.size41("the tag of a node"));
             input_.endRecord();
         }
     }
 
-    void readPoint(index parameters) {
-        std::array<real, 3> &point = nodes_.coordinates.emplace_back();
-        for (real &coordinate : point)
-            coordinate = input_.number("a coordinate");
-        for (index k = 0; k < parameters; k++)
-            input_.number("a parameter");
-        input_.endRecord();
-    }
-
+    /// In versions before 4.1 each tag stands before its coordinates.
     void readPoints(index count, index parameters) {
+        const bool tagged = !input_.format().version41();
         for (index i = 0; i < count; i++) {
-            input_.beginRecord("the coordinates of a node");
-            readPoint(parameters);
+            input_.beginRecord(tagged ? "a node" : "the coordinates of a node");
+            if (tagged)
+                nodes_.tags.push_back(input_.size41("the tag of a node"));
+            for (real &coordinate : nodes_.coordinates.emplace_back())
+                coordinate = input_.number("a coordinate");
+            for (index k = 0; k < parameters; k++)
+                input_.number("a parameter");
+            input_.endRecord();
         }
     }
 
@@ -445,10 +430,7 @@ SourceMesh readParts(CommunicatorView comm, const std::string &path) {
     std::optional<MeshFile> file;
     comm.guarded([&] { file.emplace(path); });
     GmshIndex gmsh;
-    comm.guarded([&] {
-        if (comm.rank() == 0)
-            gmsh = Detail::indexGmsh(*file, comm.size());
-    });
+    onRankZero(comm, [&] { gmsh = Detail::indexGmsh(*file, comm.size()); });
     Detail::broadcastIndex(comm, gmsh);
 
     Nodes nodes;

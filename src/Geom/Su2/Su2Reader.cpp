@@ -353,10 +353,7 @@ SourceMesh readParts(CommunicatorView comm, const std::string &path, const std::
     std::optional<MeshFile> file;
     comm.guarded([&] { file.emplace(path); });
     Su2Index su2;
-    comm.guarded([&] {
-        if (comm.rank() == 0)
-            su2 = Indexer(*file, comm.size(), zone).run();
-    });
+    onRankZero(comm, [&] { su2 = Indexer(*file, comm.size(), zone).run(); });
     broadcastIndex(comm, su2);
 
     SourceMesh mesh;

@@ -2,13 +2,15 @@
 
 #include "DNDS/Base/ContentHash.hpp"
 #include "DNDS/Base/Error.hpp"
-#include "DNDS/Geom/Vtk/VtkHdfSteps.hpp"
+#include "DNDS/Geom/Vtk/VtkHdfFile.hpp"
 #include "DNDS/Mpi/FailTogether.hpp"
 #include "DNDS/Serialize/HdfSharedFile.hpp"
 
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <optional>
+#include <string>
 #include <vector>
 
 namespace DNDS::Geom {
@@ -126,14 +128,16 @@ class VtkHdfWriter::Implementation {
     /// steps and call `writeStep` equally often.
     index continueFrom(const std::string &path, real last) {
         const CommunicatorView comm = output_.comm();
-        std::unique_ptr<Detail::VtkHdfSteps> old;
+        std::optional<Detail::VtkHdfFile> old;
+        std::vector<real> times;
         index kept = 0;
         comm.guarded([&] {
             DNDS_CHECK(steps_ == 0, StateError, "{} has {} steps already: call continueFrom before writeStep", path_,
                        steps_);
-            old = std::make_unique<Detail::VtkHdfSteps>(path);
+            old.emplace(path);
             requireSameMesh(*old, path);
-            while (kept < static_cast<index>(old->times().size()) && old->times()[toSize(kept)] <= last)
+            times = old->times();
+            while (kept < std::ssize(times) && times[toSize(kept)] <= last)
                 kept++;
         });
         for (index step = 0; step < kept; step++) {
@@ -142,7 +146,7 @@ class VtkHdfWriter::Implementation {
                 points = OldStep(*old, "PointData", step, points_);
                 cells = OldStep(*old, "CellData", step, cells_);
             });
-            writeStep(old->times()[toSize(step)], points.slices, cells.slices);
+            writeStep(times[toSize(step)], points.slices, cells.slices);
         }
         return kept;
     }
@@ -181,17 +185,19 @@ class VtkHdfWriter::Implementation {
   private:
     /// This rank's rows of the fields of a step of another file.
     struct OldStep {
-        std::vector<Detail::VtkHdfSteps::Field> fields;
+        std::vector<std::string> names;
         std::vector<std::vector<real>> values;
         std::vector<FieldSlice> slices;
 
         OldStep() = default;
-        OldStep(const Detail::VtkHdfSteps &file, const std::string &group, index step, const HdfRows &rows)
-            : fields(file.fields(group)) {
-            for (const auto &field : fields)
-                values.push_back(file.values(group, field, step, rows.global, rows.first, rows.own));
-            for (std::size_t f = 0; f < fields.size(); f++)
-                slices.push_back({fields[f].name, fields[f].components, values[f]});
+        OldStep(const Detail::VtkHdfFile &file, const std::string &group, index step, const HdfRows &rows)
+            : names(file.names(group)) {
+            for (const std::string &name : names) {
+                const std::string data = fmt::format("{}/{}", group, name);
+                const index columns = file.columns(data);
+                values.push_back(file.read<real>(data, step * rows.global + rows.first, rows.own, columns));
+                slices.push_back({name, static_cast<int>(columns), values.back()});
+            }
         }
     };
 
@@ -204,13 +210,16 @@ class VtkHdfWriter::Implementation {
         return hash.value();
     }
 
-    void requireSameMesh(const Detail::VtkHdfSteps &old, const std::string &path) const {
-        DNDS_CHECK(old.points() == points_.global && old.cells() == cells_.global, ArgumentError,
+    void requireSameMesh(const Detail::VtkHdfFile &old, const std::string &path) const {
+        const index points = old.rows("Points", 3);
+        const index cells = old.rows("Types");
+        DNDS_CHECK(points == points_.global && cells == cells_.global, ArgumentError,
                    "{} has {} points and {} cells, but this mesh {} and {}: its steps cannot be continued", path,
-                   old.points(), old.cells(), points_.global, cells_.global);
-        DNDS_CHECK(
-            contentOf(old.pointRows(points_.first, points_.own), old.cellTypes(cells_.first, cells_.own)) == content_,
-            ArgumentError, "{} has another mesh of as many points and cells: its steps cannot be continued", path);
+                   points, cells, points_.global, cells_.global);
+        DNDS_CHECK(contentOf(old.read<real>("Points", points_.first, points_.own, 3),
+                             old.read<std::uint8_t>("Types", cells_.first, cells_.own)) == content_,
+                   ArgumentError, "{} has another mesh of as many points and cells: its steps cannot be continued",
+                   path);
     }
 
     /// `end` holds the end of each row of this rank, counted from its first entry, which is number `before` of all. n
@@ -338,22 +347,13 @@ class VtkHdfWriter::Implementation {
     std::string path_;
     std::string temporary_;
     HdfSharedFile output_; ///< closed after all members below
-    HdfObject root_;
-    HdfObject stepsGroup_;
-    HdfObject times_;
-    HdfObject counts_;
-    /// Data sets that get a 0 at each step.
-    std::vector<HdfObject> zeros_;
-    std::vector<Field> pointFields_;
-    std::vector<Field> cellFields_;
-    HdfRows points_;
-    HdfRows cells_;
-    /// Hash of this rank's points and types of cells.
-    std::uint64_t content_ = 0;
-    bool polyhedra_ = false;
-    bool isOpen_ = false;
-    /// Steps written.
-    index steps_ = 0;
+    HdfObject root_, stepsGroup_, times_, counts_;
+    std::vector<HdfObject> zeros_; ///< data sets that get a 0 at each step
+    std::vector<Field> pointFields_, cellFields_;
+    HdfRows points_, cells_;
+    std::uint64_t content_ = 0; ///< hash of this rank's points and types of cells
+    bool polyhedra_ = false, isOpen_ = false;
+    index steps_ = 0; ///< written
     int exceptionsAtStart_ = std::uncaught_exceptions();
     Implementation *next_ = nullptr; ///< the next abandoned one
 };
