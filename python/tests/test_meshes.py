@@ -124,6 +124,8 @@ def test_adjacencies_connect_all_kinds_of_entities(comm):
     np.testing.assert_array_equal(mesh.adjacency("cells", "faces").data, mesh.cell_faces.data)
     low, high = mesh.nodes.file_numbers[mesh.adjacency("edges", "nodes").data].reshape(-1, 2).T
     assert (low < high).all() and "edges of" in repr(mesh.edges())
+    with pytest.raises(dnds.ArgumentError, match="'edges' has no region 'nowhere'"):
+        mesh.edges().region("nowhere")
     with pytest.raises(dnds.ArgumentError, match="from cells to cells"):
         mesh.adjacency("cells", "cells")
 

@@ -325,8 +325,6 @@ def test_calls_and_regions(comm):
     assert "left" in repr(region) and region.name == "left"
     with pytest.raises(dnds.ArgumentError, match="owned, ghosts, inner, boundary, all"):
         mesh.cells.region("nowhere")
-    with pytest.raises(dnds.ArgumentError, match="'edges' has no region 'nowhere'"):
-        mesh.edges().region("nowhere")
     with pytest.raises(dnds.ArgumentError, match="truth values"):
         mesh.cells.region("half", [True])
     with pytest.raises(dnds.IndexError):
