@@ -67,7 +67,7 @@ std::exception_ptr asError(const std::exception_ptr &thrown, const SourceLocatio
         const nb::handle value = error.value();
         std::string text;
         if (PyErr_GivenExceptionMatches(error.type().ptr(), anyOfOurs) != 0)
-            text = textOf(nb::getattr(value, "message", value)); // none in those that Python raises
+            text = textOf(nb::getattr(value, "message", value)); // errors that Python raises have none
         else
             text = textOf(error.type().attr("__name__")) + ": " + textOf(value);
         return attempt([&] { throwError(kind, text, where); });
