@@ -268,7 +268,7 @@ void SparseFields::State::sendNonLocal() {
 std::size_t SparseFields::State::sendTo(std::size_t p) {
     Peer &peer = peers[p];
     const std::vector<ChannelEnd> &channels = outgoing(p);
-    const std::size_t dataStart = dataStartOf(outgoing(p));
+    const std::size_t dataStart = dataStartOf(channels);
     const std::size_t depositorBytes = push ? peer.rims * sizeof(std::int32_t) : 0;
     const std::size_t dataBytes = sendsApart(p) ? 0 : peer.maxBytes + 8 * members.size();
     // Room for all present rims, of which some may be withheld. Waits while the peer has not taken the message before
