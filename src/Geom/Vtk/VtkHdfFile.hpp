@@ -24,8 +24,7 @@ using DNDS::Detail::HdfQuiet;
 class VtkHdfFile {
   public:
     explicit VtkHdfFile(std::string path) : path_(std::move(path)) {
-        DNDS_CHECK(std::filesystem::exists(path_), DataError,
-                   "there is no file {}: give one that was written and closed", path_);
+        DNDS_CHECK(std::filesystem::exists(path_), DataError, "there is no file {}: give one that is complete", path_);
         bytes_ = static_cast<index>(std::filesystem::file_size(path_));
         const HdfQuiet quiet;
         const HdfObject access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
