@@ -24,6 +24,16 @@ function(dnds_target_flags target)
       list(APPEND sanitize -fno-sanitize-recover=undefined)
     endif()
     target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:${sanitize};-O1>")
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND DNDS_SANITIZE MATCHES "address")
+      # As GCC has it: one that the interpreter can load before the Python module.
+      execute_process(
+        COMMAND "${CMAKE_CXX_COMPILER}" -print-file-name=libclang_rt.asan-${CMAKE_SYSTEM_PROCESSOR}.so
+        OUTPUT_VARIABLE runtime
+        OUTPUT_STRIP_TRAILING_WHITESPACE)
+      cmake_path(GET runtime PARENT_PATH folder)
+      list(APPEND sanitize -shared-libasan)
+      target_link_options(${target} PRIVATE "-Wl,-rpath,${folder}")
+    endif()
     target_link_options(${target} PRIVATE ${sanitize})
   endif()
 
@@ -58,7 +68,7 @@ function(dnds_unity target)
       set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${folder}_${group})
     endforeach()
     # GCC asks for it of types outside the first file of a unit only.
-    target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>")
+    target_compile_options(${target} PRIVATE "$<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>")
     set_source_files_properties(${arg_APART} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   endif()
 endfunction()

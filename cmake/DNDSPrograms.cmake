@@ -42,6 +42,20 @@ function(dnds_program_flags target)
   endif()
 endfunction()
 
+# dnds_slots(<variable> <ranks>): the PROCESSORS of a test, of which scripts/test.sh fills five for two processors: ranks start,
+# meet and wait for each other most of the time.
+function(dnds_slots variable ranks)
+  set(slots ${ranks})
+  if(ranks GREATER 4)
+    set(slots 3)
+  elseif(ranks GREATER 2)
+    set(slots 2)
+  endif()
+  set(${variable}
+      ${slots}
+      PARENT_SCOPE)
+endfunction()
+
 # Target tests_<label> builds the tests that have the label, and nothing else.
 function(dnds_label_target target)
   foreach(label IN LISTS ARGN)
@@ -76,6 +90,7 @@ function(dnds_add_mpi_run name)
 
   foreach(ranks IN LISTS arg_RANKS)
     set(test ${name}.np${ranks})
+    dnds_slots(slots ${ranks})
     # A leak shows on few ranks as well as on many, where the check is slow.
     set(leaks "")
     if(DNDS_SANITIZE MATCHES "address" AND ranks GREATER 2)
@@ -88,7 +103,7 @@ function(dnds_add_mpi_run name)
       PROPERTIES TIMEOUT
                  ${timeout}
                  PROCESSORS
-                 ${ranks}
+                 ${slots}
                  LABELS
                  "${arg_LABELS};np${ranks}"
                  SKIP_RETURN_CODE

@@ -8,7 +8,7 @@
 #                     release unless given
 #   --label REGEX     only tests with a matching label (core, device, geom, python, slow, np1, ...)
 #   --target NAME     build this instead of everything; tests_LABEL is what the tests with a label need
-#   --jobs N          compile and test N at a time (default: the number of processors)
+#   --jobs N          compile N at a time and keep N processors busy with tests (default: the number of processors)
 #   --quick           leave out slow tests and those on more than 3 ranks
 #   --werror          turn compiler warnings into errors
 #   --fast-compile    for machines: several sources of a library or test at a time, debug information that suffices for traces,
@@ -149,8 +149,9 @@ for preset in "${presets[@]}"; do
     say "$preset: testing"
     result=$PWD/build/$preset/junit.xml
     rm -f "$result"
-    # Brief: of a program that failed, only what failed is printed.
-    GTEST_BRIEF=1 ctest --preset "$preset" --parallel "$jobs" "${ctest_options[@]}" --output-junit "$result" </dev/null ||
+    # Brief: of a program that failed, only what failed is printed. More at a time than there are processors: most tests wait
+    # (dnds_slots).
+    GTEST_BRIEF=1 ctest --preset "$preset" --parallel $((jobs * 5 / 2)) "${ctest_options[@]}" --output-junit "$result" </dev/null ||
         broken+=("$preset")
     [ -s "$result" ] || fail "$preset: no test ran"
     results+=("$result")

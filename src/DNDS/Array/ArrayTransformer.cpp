@@ -153,28 +153,6 @@ void ArrayTransformerBase::createMPITypes() {
         watch_->created();
 }
 
-void ArrayTransformerBase::initPersistentPull(const ExchangeOptions &options) {
-    const ActivityScope activity("initPersistentPull of", father_ ? father_->label() : "");
-    init(
-        *context(), Direction::Pull, [&] { return request("initPersistentPull"); }, options);
-}
-
-void ArrayTransformerBase::initPersistentPush(PushOp op, const ExchangeOptions &options) {
-    const ActivityScope activity("initPersistentPush of", father_ ? father_->label() : "");
-    init(
-        *context(), Direction::Push, [&] { return request("initPersistentPush"); }, options, op);
-}
-
-void ArrayTransformerBase::pullOnce(const ExchangeOptions &options, Device::StreamHandle producer) {
-    once(
-        *context(), Direction::Pull, [&] { return request("pullOnce"); }, options, PushOp::Replace, producer);
-}
-
-void ArrayTransformerBase::pushOnce(PushOp op, const ExchangeOptions &options, Device::StreamHandle producer) {
-    once(
-        *context(), Direction::Push, [&] { return request("pushOnce"); }, options, op, producer);
-}
-
 // Functions capture shared pointers, never `this`: exchanges may outlive the transformer. The version sent is that at
 // the start of the pull; the father may be written while it is in flight.
 ExchangeMember ArrayTransformerBase::member() const {

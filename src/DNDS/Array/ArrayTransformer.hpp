@@ -171,21 +171,6 @@ class ArrayTransformerBase : public PersistentExchanges {
     /// uncompressed CSR fathers.
     void createMPITypes();
 
-    /// Prepares pulls for repeated use, replacing earlier ones. Collective. See Exchange for cost and
-    /// errors; throws StateError on all ranks while a pull is in flight on any. After an error the earlier one stays.
-    void initPersistentPull(const ExchangeOptions &options = {});
-    /// Prepares pushes for repeated use. Collective. As above. Ghosts keep their values after a push, so that the next
-    /// one with PushOp::Sum adds them again, unless `options.ghosts` is GhostsAfterPush::Zero.
-    void initPersistentPush(PushOp op = PushOp::Replace, const ExchangeOptions &options = {});
-    /// Refreshes the son once. Collective; costs a set-up each time, so use persistent pulls in loops. On the device it
-    /// runs after the present work of `producer` (see Exchange::start) and is complete on return.
-    void pullOnce(const ExchangeOptions &options = {}, Device::StreamHandle producer = nullptr);
-    /// Returns the son's rows to their owners once. Collective; costs a set-up each time. Ghosts keep their values, and
-    /// another push with PushOp::Sum adds them again: zero them before the next contributions, or ask for
-    /// `ExchangeOptions::ghosts = GhostsAfterPush::Zero`.
-    void pushOnce(PushOp op = PushOp::Replace, const ExchangeOptions &options = {},
-                  Device::StreamHandle producer = nullptr);
-
     /// This array as part of an exchange of several (`ExchangeGroup`). It keeps father and son alive. Local.
     ExchangeMember member() const;
 
@@ -226,11 +211,11 @@ class ArrayTransformerBase : public PersistentExchanges {
     /// Ghosts of the previous pattern are not pulled ghosts of this one.
     void setPattern(std::shared_ptr<const ExchangePattern> pattern);
     /// The context for setting up exchanges: that of the pattern, else of the father. Collective on its first use.
-    std::shared_ptr<CommunicatorContext> context() const;
+    std::shared_ptr<CommunicatorContext> context() const override;
     /// Throws StateError unless there is a mapping. Local.
     void requireMapping(const char *what) const;
     /// The request of an exchange of this array. Throws StateError without a mapping.
-    ExchangeRequest request(const char *what) const;
+    ExchangeRequest request(const char *what) const override;
     /// The sizes of ghost rows, from the sizes of owned rows. Collective.
     std::vector<rowsize> pullRowSizes(std::vector<rowsize> fatherSizes) const;
     /// Refreshes only the last part of a son's rows, for arrays that keep the shape of each row. Collective.

@@ -19,31 +19,9 @@ void ExchangeGroup::addMember(ExchangeMember member, std::shared_ptr<const Excha
     members_.push_back(std::move(member));
 }
 
-CommunicatorContext &ExchangeGroup::context() const {
+std::shared_ptr<CommunicatorContext> ExchangeGroup::context() const {
     DNDS_CHECK(!members_.empty(), StateError, "this group has no arrays: add some first");
-    return pattern_->context();
-}
-
-// The calls below pass request() as a callback: it runs within the collective set-up, so a rank whose members are not
-// ready makes all ranks throw. context() is the exception: an empty group has no communicator to agree on.
-void ExchangeGroup::initPersistentPull(const ExchangeOptions &options) {
-    init(
-        context(), Direction::Pull, [&] { return request(); }, options);
-}
-
-void ExchangeGroup::initPersistentPush(PushOp op, const ExchangeOptions &options) {
-    init(
-        context(), Direction::Push, [&] { return request(); }, options, op);
-}
-
-void ExchangeGroup::pullOnce(const ExchangeOptions &options, Device::StreamHandle producer) {
-    once(
-        context(), Direction::Pull, [&] { return request(); }, options, PushOp::Replace, producer);
-}
-
-void ExchangeGroup::pushOnce(PushOp op, const ExchangeOptions &options, Device::StreamHandle producer) {
-    once(
-        context(), Direction::Push, [&] { return request(); }, options, op, producer);
+    return pattern_->sharedContext();
 }
 
 } // namespace DNDS

@@ -52,6 +52,22 @@ class PersistentExchange {
 /// move-only.
 class PersistentExchanges {
   public:
+    /// Prepares pulls for repeated use, replacing earlier ones. Collective. See Exchange for cost and
+    /// errors; throws StateError on all ranks while a pull is in flight on any. After an error the earlier one stays.
+    /// A group without arrays throws StateError on this rank only, here and below: it knows no other ranks.
+    void initPersistentPull(const ExchangeOptions &options = {});
+    /// Prepares pushes for repeated use. Collective. As above. Ghosts keep their values after a push, so that the next
+    /// one with PushOp::Sum adds them again, unless `options.ghosts` is GhostsAfterPush::Zero.
+    void initPersistentPush(PushOp op = PushOp::Replace, const ExchangeOptions &options = {});
+    /// Refreshes the son once. Collective; costs a set-up each time, so use persistent pulls in loops. On the device it
+    /// runs after the present work of `producer` (see Exchange::start) and is complete on return.
+    void pullOnce(const ExchangeOptions &options = {}, Device::StreamHandle producer = nullptr);
+    /// Returns the son's rows to their owners once. Collective; costs a set-up each time. Ghosts keep their values, and
+    /// another push with PushOp::Sum adds them again: zero them before the next contributions, or ask for
+    /// `ExchangeOptions::ghosts = GhostsAfterPush::Zero`.
+    void pushOnce(PushOp op = PushOp::Replace, const ExchangeOptions &options = {},
+                  Device::StreamHandle producer = nullptr);
+
     /// Begins to refresh the son. Local; returns at once. Until `waitPersistentPull` the father must not be written and
     /// the son not be used. Throws StateError without `initPersistentPull`, when already started, or when mapping or
     /// rows have changed. On the device it runs after the work then on `producer`; see Exchange::start.
@@ -96,19 +112,22 @@ class PersistentExchanges {
     PersistentExchanges &operator=(PersistentExchanges &&) noexcept = default;
     ~PersistentExchanges() = default;
 
-    /// Binds the pull, or the push, of the request of `describe`. Collective. See PersistentExchange::init.
-    void init(CommunicatorContext &context, Direction direction, const std::function<ExchangeRequest()> &describe,
-              const ExchangeOptions &options, PushOp op = PushOp::Replace);
     /// Drops pull and push, even in flight: see Exchange. Local.
     void forget();
     /// Sets up, moves once, and drops. Collective.
     static void once(CommunicatorContext &context, Direction direction,
                      const std::function<ExchangeRequest()> &describe, const ExchangeOptions &options, PushOp op,
                      Device::StreamHandle producer);
-    /// Name of the arrays in messages. Local.
-    virtual std::string_view exchanged() const noexcept = 0;
 
   private:
+    /// Name of the arrays in messages. Local.
+    virtual std::string_view exchanged() const noexcept = 0;
+    /// The context for setting up exchanges. Throws StateError without arrays, on this rank alone.
+    virtual std::shared_ptr<CommunicatorContext> context() const = 0;
+    /// What is exchanged, for the function named `what`; called within the set-up, so that its errors are those of all
+    /// ranks.
+    virtual ExchangeRequest request(const char *what) const = 0;
+
     /// The name is asked for only where there is an error to report.
     const std::shared_ptr<Exchange> &bound(const PersistentExchange &exchange) const {
         return exchange.get(exchange.made() ? std::string_view() : exchanged());
@@ -141,21 +160,12 @@ class ExchangeGroup : public PersistentExchanges {
     }
     std::size_t size() const noexcept { return members_.size(); }
 
-    /// As the functions of ArrayTransformer, for all arrays together. Collective. A second push with PushOp::Sum adds
-    /// the ghosts' kept values again, unless `options.ghosts` is GhostsAfterPush::Zero. A group without arrays throws
-    /// StateError on this rank only: it knows no other ranks.
-    void initPersistentPull(const ExchangeOptions &options = {});
-    void initPersistentPush(PushOp op = PushOp::Replace, const ExchangeOptions &options = {});
-    void pullOnce(const ExchangeOptions &options = {}, Device::StreamHandle producer = nullptr);
-    void pushOnce(PushOp op = PushOp::Replace, const ExchangeOptions &options = {},
-                  Device::StreamHandle producer = nullptr);
-
   private:
     /// Checks the pattern, and appends. Local.
     void addMember(ExchangeMember member, std::shared_ptr<const ExchangePattern> pattern);
-    CommunicatorContext &context() const;
-    ExchangeRequest request() const { return {pattern_, members_}; }
     std::string_view exchanged() const noexcept override { return names_; }
+    std::shared_ptr<CommunicatorContext> context() const override;
+    ExchangeRequest request(const char *) const override { return {pattern_, members_}; }
 
     /// The first member's, and so that of all.
     std::shared_ptr<const ExchangePattern> pattern_;

@@ -1,5 +1,7 @@
 #include "DNDS/Exchange/ExchangeGroup.hpp"
 
+#include "DNDS/Mpi/RollCall.hpp"
+
 #include <utility>
 
 namespace DNDS {
@@ -34,10 +36,26 @@ void PersistentExchange::requireNotInFlight(std::string_view what) const {
                name(), what);
 }
 
-void PersistentExchanges::init(CommunicatorContext &context, Direction direction,
-                               const std::function<ExchangeRequest()> &describe, const ExchangeOptions &options,
-                               PushOp op) {
-    (direction == Direction::Pull ? pull_ : push_).init(context, exchanged(), describe, options, op);
+void PersistentExchanges::initPersistentPull(const ExchangeOptions &options) {
+    const ActivityScope activity("initPersistentPull of", exchanged());
+    pull_.init(
+        *context(), exchanged(), [&] { return request("initPersistentPull"); }, options);
+}
+
+void PersistentExchanges::initPersistentPush(PushOp op, const ExchangeOptions &options) {
+    const ActivityScope activity("initPersistentPush of", exchanged());
+    push_.init(
+        *context(), exchanged(), [&] { return request("initPersistentPush"); }, options, op);
+}
+
+void PersistentExchanges::pullOnce(const ExchangeOptions &options, Device::StreamHandle producer) {
+    once(
+        *context(), Direction::Pull, [&] { return request("pullOnce"); }, options, PushOp::Replace, producer);
+}
+
+void PersistentExchanges::pushOnce(PushOp op, const ExchangeOptions &options, Device::StreamHandle producer) {
+    once(
+        *context(), Direction::Push, [&] { return request("pushOnce"); }, options, op, producer);
 }
 
 void PersistentExchanges::forget() {

@@ -45,38 +45,16 @@ std::uint64_t append(std::vector<std::byte> &bytes, const std::vector<T> &values
     return at;
 }
 
-/// Calls `function(row, count)` for runs of consecutive rows, in the order of the list. O(runs) for ranges and boxes,
-/// O(rows) for lists, whose rows are runs of one.
-template <class Function>
-void forEachRun(const RowBox &box, Function &&function) {
-    box.forEachLine([&](index first) {
-        if (box.strides.back() == 1)
-            return function(first, box.counts.back());
-        for (index k = 0; k < box.counts.back(); ++k)
-            function(first + k * box.strides.back(), index{1});
-    });
-}
-template <class Function>
-void forEachRun(const RowList &rows, Function &&function) {
-    if (rows.isRange() && rows.count() > 0)
-        function(rows.first(), rows.count());
-    for (const index row : rows.list())
-        function(row, index{1});
-    if (rows.boxes() != nullptr)
-        for (const RowBox &box : *rows.boxes())
-            forEachRun(box, function);
-}
-
-/// Whether pushes of arrays with these rows have the pattern's order, which does not depend on ranks.
-bool hasOrder(const ExchangePattern &pattern, const RowPart &part) {
-    return part.offsets == nullptr && !pattern.pushOrder().empty();
+/// Whether pushes of an array have the pattern's order, which does not depend on ranks: that of rows of one size.
+bool hasOrder(const ExchangePattern &pattern, const RowLayout &father) {
+    return father.parts[0].offsets == nullptr && !pattern.pushOrder().empty();
 }
 
 /// The numbers of received rows in the order in which they are applied: as received, or that of the pattern. O(rows).
-std::vector<std::size_t> pushOrderOf(const ExchangePattern &pattern, const RowPart &part, std::size_t rows) {
+std::vector<std::size_t> pushOrderOf(const ExchangePattern &pattern, const RowLayout &father, std::size_t rows) {
     std::vector<std::size_t> order(rows);
     std::iota(order.begin(), order.end(), std::size_t{0});
-    if (!hasOrder(pattern, part))
+    if (!hasOrder(pattern, father))
         return order;
     auto next = order.begin();
     for (const auto &[box, place] : pattern.pushOrder()) {
@@ -103,24 +81,24 @@ void combineOnHost(const ExchangePattern &pattern, PushOp op, std::span<const Ex
         const auto forEachStaged = [&](std::size_t p, auto &&function) {
             const RowPart &to = father.parts[p];
             const std::byte *from = staging[part + p];
-            const auto run = [&](index row, index rows) {
-                function(row, rows, from);
-                from += to.begin(row + rows) - to.begin(row);
+            const auto run = [&](index first, index last) {
+                function(first, last, from);
+                from += to.begin(last) - to.begin(first);
             };
-            if (hasOrder(pattern, to))
+            if (hasOrder(pattern, father))
                 for (const auto &[box, place] : pattern.pushOrder()) {
                     from = staging[part + p] + to.begin(place);
-                    forEachRun(box, run);
+                    box.forEachRun(run);
                 }
             else
                 for (const RowList &list : pattern.readers().lists)
-                    forEachRun(list, run);
+                    list.forEachRun(run);
         };
         // With an operation, the parts that describe rows (sizes) must agree; otherwise nothing is changed.
         for (std::size_t p = 1; p < count && op != PushOp::Replace; ++p)
-            forEachStaged(p, [&](index first, index rows, const std::byte *from) {
+            forEachStaged(p, [&](index first, index last, const std::byte *from) {
                 const RowPart &sizes = father.parts[p];
-                for (index row = first; row < first + rows; ++row)
+                for (index row = first; row < last; ++row)
                     if (std::memcmp(sizes.base + sizes.begin(row), from + sizes.begin(row) - sizes.begin(first),
                                     sizes.begin(row + 1) - sizes.begin(row)) != 0)
                         throwOtherSize(row, members[m]);
@@ -128,9 +106,9 @@ void combineOnHost(const ExchangePattern &pattern, PushOp op, std::span<const Ex
         for (std::size_t p = 0; p < count; ++p) {
             const CombineFunction combine = p == 0 ? combineFunction(father.parts[p].kind, op)
                                                    : combineFunction(ElementKind::Opaque, PushOp::Replace);
-            forEachStaged(p, [&](index first, index rows, const std::byte *from) {
+            forEachStaged(p, [&](index first, index last, const std::byte *from) {
                 const RowPart &to = father.parts[p];
-                combine(to.base + to.begin(first), from, to.begin(first + rows) - to.begin(first));
+                combine(to.base + to.begin(first), from, to.begin(last) - to.begin(first));
             });
         }
         part += count;
@@ -165,7 +143,7 @@ void GhostZeroing::forEachPiece(const RowLayout &son, Visit &&visit) const {
 GhostZeroing::GhostZeroing(const ExchangePattern &pattern, std::span<const RowLayout> sons, MemorySpace space,
                            Device::StreamHandle stream, bool captured) {
     for (const RowList &list : pattern.owners().lists)
-        forEachRun(list, [&](index first, index count) { runs_.push_back({first, first + count}); });
+        list.forEachRun([&](index first, index last) { runs_.push_back({first, last}); });
     joinRuns(runs_);
     if (space != MemorySpace::Device)
         return;
@@ -231,11 +209,15 @@ struct DeviceCombine::Part {
 DeviceCombine::DeviceCombine(const ExchangePattern &pattern, PushOp op, std::span<const RowLayout> fathers,
                              Device::StreamHandle stream)
     : op_(op) {
-    // A stable sort by row keeps the host's order of the contributions to each row: O(rows log(rows)), once.
     const std::vector<index> arrived = pattern.readers().allRows();
-    std::vector<std::size_t> order = pushOrderOf(pattern, fathers.front().parts[0], arrived.size());
-    std::ranges::stable_sort(order, {}, [&](std::size_t k) { return arrived[k]; });
-    // CSR: contributions of row r are order[firsts[r]] .. order[firsts[r + 1]].
+    // A stable sort by row keeps the host's order of the contributions to each row: O(rows log(rows)).
+    const auto sortedFor = [&](const RowLayout &father) {
+        std::vector<std::size_t> order = pushOrderOf(pattern, father, arrived.size());
+        std::ranges::stable_sort(order, {}, [&](std::size_t k) { return arrived[k]; });
+        return order;
+    };
+    std::vector<std::size_t> order = sortedFor(fathers.front());
+    // CSR: contributions of row r are order[firsts[r]] .. order[firsts[r + 1]], of whichever order.
     std::vector<std::uint64_t> firsts; // first contribution of each row in `order`
     for (std::size_t k = 0; k < order.size(); ++k)
         if (k == 0 || arrived[order[k]] != arrived[order[k - 1]]) {
@@ -246,7 +228,9 @@ DeviceCombine::DeviceCombine(const ExchangePattern &pattern, PushOp op, std::spa
 
     refused_ = HostDeviceBuffer(fathers.size() * sizeof(std::uint32_t), Device::pinnedHostMemory());
     std::vector<std::byte> lists;
-    for (std::size_t m = 0; m < fathers.size(); ++m)
+    for (std::size_t m = 0; m < fathers.size(); ++m) {
+        if (m > 0 && hasOrder(pattern, fathers[m]) != hasOrder(pattern, fathers[m - 1]))
+            order = sortedFor(fathers[m]);
         for (std::size_t p = 0; p < static_cast<std::size_t>(fathers[m].partCount); ++p) {
             const RowPart &to = fathers[m].parts[p];
             // Rows may differ in size, so that the places of staged rows are running sums, of each part.
@@ -268,6 +252,7 @@ DeviceCombine::DeviceCombine(const ExchangePattern &pattern, PushOp op, std::spa
             }
             parts_.push_back(part);
         }
+    }
     lists_ = Device::DeviceBuffer<std::byte>(lists.size());
     Device::copy(lists_.data(), MemorySpace::Device, lists.data(), MemorySpace::Host, lists.size(), stream);
     Device::synchronize(stream);

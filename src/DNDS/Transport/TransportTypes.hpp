@@ -58,6 +58,16 @@ struct RowBox {
                     for (index d = 0; d < counts[3]; ++d)
                         function(first + a * strides[0] + b * strides[1] + c * strides[2] + d * strides[3]);
     }
+    /// Calls `function(first, last)` for runs of consecutive rows [first, last), in order.
+    template <class Function>
+    void forEachRun(Function &&function) const {
+        forEachLine([&](index start) {
+            if (strides.back() == 1)
+                return function(start, start + counts.back());
+            for (index k = 0; k < counts.back(); ++k)
+                function(start + k * strides.back(), start + k * strides.back() + 1);
+        });
+    }
 };
 
 /// Rows in the order in which they are moved: a range, boxes, or a list owned by the caller. Properties that copying
@@ -94,12 +104,7 @@ class RowList {
         if (boxes_ == nullptr)
             return;
         for (const RowBox &box : *boxes_)
-            box.forEachLine([&](index start) {
-                if (box.strides.back() == 1)
-                    return function(start, start + box.counts.back());
-                for (index k = 0; k < box.counts.back(); ++k)
-                    function(start + k * box.strides.back(), start + k * box.strides.back() + 1);
-            });
+            box.forEachRun(function);
     }
     /// Calls `function` with the number of each row, in order. O(rows).
     template <class Function>
