@@ -3,6 +3,9 @@
 # dnds_target_flags(<target>): warnings, sanitizers and tuning for one of our own targets. None of it reaches users.
 function(dnds_target_flags target)
   set(warnings -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    list(APPEND warnings -Wno-missing-braces) # of members that are std::array
+  endif()
   if(DNDS_WARNINGS_AS_ERRORS)
     list(APPEND warnings -Werror)
   endif()

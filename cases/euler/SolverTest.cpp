@@ -82,8 +82,8 @@ TEST(Solver, HasExactGradientsOfLinearFields) {
         content["time"]["end"] = 1e-9;
         setAllBoundaries(content, dimension, "supersonic outflow");
         Simulation run = runOf(content);
-        run.solver().setState([&](Vector x) {
-            return Primitive{3 + x.x - 0.5 * x.y, {x.y, 2 * x.x, dimension == 3 ? x.z - x.y : 0}, 5 + x.x + x.y};
+        run.solver().setState([d = dimension](Vector x) {
+            return Primitive{3 + x.x - 0.5 * x.y, {x.y, 2 * x.x, d == 3 ? x.z - x.y : 0}, 5 + x.x + x.y};
         });
         run(nullptr);
         const auto &gradient = run.solver().gradient();

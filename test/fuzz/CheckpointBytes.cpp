@@ -232,7 +232,8 @@ std::string bytesOf(CheckpointParts parts) {
         constexpr auto word = static_cast<index>(sizeof(index));
         for (std::size_t a = 0; a < parts.data.size(); a++) {
             const CheckpointArray &array = parts.content.arrays[a];
-            const auto &[values, offsets, ids] = parts.data[a];
+            const auto &[values, listed, ids] = parts.data[a];
+            const auto &offsets = listed; // Clang before 16 captures no structured bindings
             std::vector<std::pair<index, index>> ofValues, ofOffsets, ofIds;
             for (index b = 0; b < array.blocks(); b++) {
                 const index begin = b * array.blockRows, end = std::min(array.rows, begin + array.blockRows);

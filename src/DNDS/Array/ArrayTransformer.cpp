@@ -26,6 +26,8 @@ std::string readable(const std::type_info &type) {
     return status == 0 ? std::string(name.get()) : std::string(type.name());
 }
 
+const std::type_info &typeOf(const ParRows &rows) { return typeid(rows); }
+
 } // namespace
 
 // Null pointers are agreed on by the communicator of whichever array exists. Types are compared with other ranks,
@@ -42,14 +44,15 @@ void ArrayTransformerBase::setFatherSon(const std::shared_ptr<ParRows> &father, 
         const ArrayBase &owned = father->localRows();
         const ArrayBase &ghosts = son->localRows();
         DNDS_CHECK(father != son, ArgumentError, "'{}' cannot be father and son at once", owned.label());
-        DNDS_CHECK(typeid(*father.get()) == typeid(*son.get()), LayoutError,
+        const std::type_info &type = typeOf(*father), &typeOfSon = typeOf(*son);
+        DNDS_CHECK(type == typeOfSon, LayoutError,
                    "the father '{}' is of type {}, its son '{}' of type {}: make both of one type", owned.label(),
-                   readable(typeid(*father.get())), ghosts.label(), readable(typeid(*son.get())));
+                   readable(type), ghosts.label(), readable(typeOfSon));
         current = std::make_shared<const ExchangePattern *>(nullptr);
         if (!watch || !watch->watches(&owned, &ghosts))
             watch = std::make_shared<GhostWatch>(owned, ghosts);
     });
-    const std::type_info &type = typeid(*father.get());
+    const std::type_info &type = typeOf(*father);
     // Hashes of types agree on all ranks of one program.
     DNDS_CHECK(isSameOnAll(father->comm(), type.hash_code()), LayoutError,
                "'{}' is of type {} on rank {} and of another type on some rank: ranks must give arrays of one type",

@@ -181,7 +181,8 @@ void CommunicatorContext::recover() {
     meet("all ranks to call recover", true);
     waitRevoked("messages to leave this rank", [&] {
         discardArrived();
-        return static_cast<bool>(settleAll() & freeFinished());
+        const bool settled = settleAll();
+        return freeFinished() && settled;
     });
     meet("all ranks to give up what is under way", true);
 

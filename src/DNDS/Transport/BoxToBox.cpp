@@ -181,8 +181,7 @@ void copyPiece(const BoxToBox::Piece &piece, const std::byte *from, std::byte *t
     }
     withRunLength(piece.bytes, [&]<std::size_t Bytes>() {
         const std::size_t bytes = Bytes > 0 ? Bytes : piece.bytes;
-        forEachRun(piece, from, to,
-                   [bytes](std::byte *write, const std::byte *read) { std::memcpy(write, read, bytes); });
+        forEachRun(piece, from, to, [=](std::byte *write, const std::byte *read) { std::memcpy(write, read, bytes); });
     });
 }
 

@@ -53,7 +53,7 @@ std::shared_ptr<const BlockGrid> randomGrid(Dice &dice, const std::vector<IndexS
             for (index k = dice.upTo(2); k > 0; --k)
                 cut.push_back(cells.lower[toSize(d)] + dice.upTo(cells.extent(d)));
             std::ranges::sort(cut);
-            cut.erase(std::ranges::unique(cut).begin(), cut.end());
+            cut.erase(std::unique(cut.begin(), cut.end()), cut.end());
             parts[toSize(d)] = static_cast<index>(cut.size()) - 1;
         }
         const index absent = dice.once(2) ? 5 : 1000000;

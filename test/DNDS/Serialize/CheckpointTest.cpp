@@ -303,7 +303,7 @@ TEST(Checkpoint, IsWrittenAgainWithTheShapesOfThen) {
     CheckpointWriter writer(world(), folder.file("again.h5"), smallBlocks);
     writer.add("matrices", array, std::span<const index>(ids));
     for (const auto &[high, wide] : {std::pair<rowsize, rowsize>(2, 3), {3, 2}, {1, 4}}) {
-        array.resize(static_cast<index>(ids.size()), [&](index) { return std::pair(high, wide); });
+        array.resize(static_cast<index>(ids.size()), [shape = std::pair(high, wide)](index) { return shape; });
         for (index i = 0; i < array.size(); i++)
             array[i](0, 1) = static_cast<real>(ids[static_cast<std::size_t>(i)]);
         writer.write();
