@@ -28,7 +28,7 @@ std::multiset<Pair> pairsOf(const SourceMesh &whole) {
     std::multiset<Pair> pairs;
     for (const auto &[face, image] : mesh.periodicFaces) {
         const MeshImage::Steps step = mesh.images[static_cast<std::size_t>(image)].steps.at(0);
-        const auto number = [&](int side) {
+        const auto number = [&, face = face](int side) {
             return mesh.cells.fileNumbers[static_cast<std::size_t>(mesh.faceCells[face][side])];
         };
         pairs.insert({number(0), number(1), step.connection, step.times});

@@ -139,7 +139,7 @@ TEST(Probe, HasTheSameBitsOnAnyNumberOfRanks) {
         SCOPED_TRACE(name);
         const auto valueAt = [](const Point &p) { return std::exp(0.3 * p[0] - 0.2 * p[1] * p[2]); };
         const std::vector<Point> points = test::randomPoints(200, {0.2, 0.2, 0.2}, {4.0, 3.0, 3.0});
-        const auto probed = [&](CommunicatorView comm) {
+        const auto probed = [&, &whole = whole](CommunicatorView comm) {
             const UnstructuredMesh mesh = build(comm, whole);
             const auto field = nodeField(mesh, valueAt);
             Probe probe(PointLocator(mesh), points);
