@@ -28,6 +28,7 @@ function(dnds_target_flags target)
     endif()
     target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:${sanitize};-O1>")
     if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND DNDS_SANITIZE MATCHES "address")
+      target_compile_definitions(${target} PRIVATE __SANITIZE_ADDRESS__) # which GCC defines
       # As GCC has it: one that the interpreter can load before the Python module.
       execute_process(
         COMMAND "${CMAKE_CXX_COMPILER}" -print-file-name=libclang_rt.asan-${CMAKE_SYSTEM_PROCESSOR}.so

@@ -35,7 +35,10 @@ const HostMemoryResource &defaultHostMemory() {
 void *allocateData(std::pmr::memory_resource &source, std::size_t bytes, std::size_t alignment, std::string_view what) {
     // An exception of this type tells which data there was no room for; std::bad_alloc would not.
     try {
-        return source.allocate(bytes, alignment);
+        // Called so, it does not promise the alignment to the compiler: memory of others that an array takes over
+        // without copying is aligned for its elements only.
+        const auto allocate = &std::pmr::memory_resource::allocate;
+        return (source.*allocate)(bytes, alignment);
     } catch (const std::bad_alloc &error) {
         throw MemoryError(fmt::format("no room for {} bytes of {}: {}", bytes, what, error.what()));
     }

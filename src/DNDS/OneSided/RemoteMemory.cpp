@@ -289,7 +289,7 @@ void RemoteMemory::exchangePlaces(std::size_t bytes, const std::optional<LentMem
             else if (!arena_ || !node.sameNode(static_cast<int>(rank)) || all[rank].owner < 0)
                 continue;
             else if (all[rank].owner == place.owner && all[rank].segment == place.segment) // one mapping for all of it
-                mapped_[rank] = memory_.get() + (all[rank].offset - place.offset);
+                mapped_[rank] = memory_.get() + static_cast<std::ptrdiff_t>(all[rank].offset - place.offset);
             else
                 mapped_[rank] = arena_->translate(all[rank].owner, {all[rank].segment, all[rank].offset});
         }
