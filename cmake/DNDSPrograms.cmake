@@ -43,10 +43,12 @@ function(dnds_program_flags target)
 endfunction()
 
 # dnds_slots(<variable> <ranks>): the PROCESSORS of a test, of which scripts/test.sh fills five for two processors: ranks start,
-# meet and wait for each other most of the time.
+# meet and wait for each other most of the time. Those of MPICH spin meanwhile.
 function(dnds_slots variable ranks)
   set(slots ${ranks})
-  if(ranks GREATER 4)
+  if(NOT DNDS_MPI_KIND STREQUAL "openmpi")
+    math(EXPR slots "5 * ${ranks} / 2")
+  elseif(ranks GREATER 4)
     set(slots 3)
   elseif(ranks GREATER 2)
     set(slots 2)

@@ -8,7 +8,7 @@
 #   --mpich  MPICH besides Open MPI (preset mpich)
 #   --petsc  PETSc, petsc4py and hypre: for DNDS::Petsc, dnds.petsc, DNDS::Hypre; with p4est as baselines of benchmarks
 #   --plot   Matplotlib, h5py and netCDF4, for pictures and to read what was written
-#   --lint   what continuous integration needs besides: ccache, clang-format, clang-tidy, doxygen, shellcheck, iproute2
+#   --lint   what continuous integration needs besides: ccache, clang, clang-format, clang-tidy, doxygen, shellcheck, iproute2
 #            (network tests), spdlog (an example), VTK and meshio (tests of the Python package use them)
 #   --docs   what scripts/docs.sh needs: doxygen, and Python that makes virtual environments
 #   --python what the Python package needs: headers, mpi4py, NumPy, pytest, and nanobind in build/python-venv
@@ -28,7 +28,7 @@ for argument in "$@"; do
     --mpich) packages+=(mpich libmpich-dev) ;;
     --petsc) optional+=(petsc-dev python3-petsc4py libhypre-dev libp4est-dev) ;;
     --plot) packages+=(python3 python3-numpy python3-matplotlib python3-h5py python3-netcdf4) ;;
-    --lint) packages+=(ccache clang-format-14 clang-tidy-14 doxygen libspdlog-dev shellcheck git iproute2
+    --lint) packages+=(ccache clang-14 libclang-rt-14-dev clang-format-14 clang-tidy-14 doxygen libspdlog-dev shellcheck git iproute2
         python3-meshio python3-venv
         python3-vtk9) ;;
     --docs) packages+=(doxygen python3-venv) ;;

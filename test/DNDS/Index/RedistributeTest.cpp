@@ -25,7 +25,7 @@ index ownRows(int rank) { return rank % 2 == 0 ? 7 * (rank / 2 + 1) : 0; }
 
 std::shared_ptr<const GlobalMapping> rowsOfAll() { return GlobalMapping::create(MPI_COMM_WORLD, ownRows(worldRank())); }
 
-/// Target rank of a global row: any except rank 1, so that there is an empty rank between others.
+/// Target rank of a global row: any except rank 1, which is empty between others.
 int targetOf(index global) {
     const int target = static_cast<int>((global * 5 + global / 3) % worldSize());
     return target == 1 ? 0 : target;
